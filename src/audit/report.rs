@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use recount_journal::Head;
 use serde::Serialize;
-use uuid::Uuid;
 
 use super::audited_call::AuditedCall;
 use super::filter::Filter;
@@ -16,7 +15,7 @@ use super::unread_session::{Unread, UnreadSession};
 use crate::ledger::{Entry, Erasure, Error, Ledger};
 use crate::session::{ObjectHash, Seq, Session, SessionId, Timestamp};
 
-/// How many records, or sessions, are read at a time.
+/// How many records are read at a time.
 const PAGE: usize = 1024;
 
 /// Who decided what, in a whole journal.
@@ -106,16 +105,9 @@ async fn sessions(
     filter: &Filter,
     erasures: &BTreeMap<SessionId, Erasure>,
 ) -> Result<Vec<(SessionId, Head)>, Error> {
-    let (mut all, mut after): (Vec<_>, Option<Uuid>) = (Vec::new(), None);
-    loop {
-        let page = ledger.journal().sessions(after, PAGE).await?;
-        let Some((last, _)) = page.last() else {
-            return Ok(all);
-        };
-        after = Some(*last);
-        let page = page.into_iter().map(|(id, head)| (SessionId(id), head));
-        all.extend(page.filter(|(id, head)| filter.reaches(head, erasures.get(id))));
-    }
+    let mut all = ledger.session_heads().await?;
+    all.retain(|(id, head)| filter.reaches(head, erasures.get(id)));
+    Ok(all)
 }
 
 async fn tell(

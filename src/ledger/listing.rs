@@ -67,15 +67,9 @@ impl Ledger {
                 .entry(item.kind)
                 .or_default() += 1;
         }
-        let (mut summaries, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.journal().sessions(after, PAGE).await?;
-            let Some((last, _)) = page.last() else {
-                return Ok(summaries);
-            };
-            after = Some(*last);
-            for (session, head) in page {
-                let id = SessionId(session);
+        let (mut summaries, mut pages) = (Vec::new(), self.session_pages());
+        while let Some(page) = pages.next().await? {
+            for (id, head) in page {
                 let Some(first) = self.entries(id, Seq(1), 1).await?.pop() else {
                     continue;
                 };
@@ -105,6 +99,7 @@ impl Ledger {
                 summaries.push(summary);
             }
         }
+        Ok(summaries)
     }
 
     /// Every open item of the journal.

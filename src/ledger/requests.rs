@@ -4,9 +4,6 @@
 use super::{Error, Ledger};
 use crate::session::{CallId, RequestId, Seq, SessionId};
 
-/// How many sessions are read at a time.
-const PAGE: usize = 512;
-
 /// The kinds of record that ask a person.
 const QUESTIONS: [&str; 2] = ["confirmation_requested", "confirmation_reopened"];
 
@@ -79,15 +76,9 @@ impl Ledger {
         kinds: &[&str],
         names: impl Fn(SessionId, Seq) -> bool,
     ) -> Result<Vec<(SessionId, Seq)>, Error> {
-        let (mut known, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.journal().sessions(after, PAGE).await?;
-            let Some((last, _)) = page.last() else {
-                return Ok(known);
-            };
-            after = Some(*last);
+        let (mut known, mut pages) = (Vec::new(), self.session_pages());
+        while let Some(page) = pages.next().await? {
             for (session, head) in page {
-                let session = SessionId(session);
                 for seq in (1..=head.seq).map(Seq) {
                     if names(session, seq) && self.is_one_of(kinds, session, seq).await? {
                         known.push((session, seq));
@@ -95,6 +86,7 @@ impl Ledger {
                 }
             }
         }
+        Ok(known)
     }
 
     async fn is_one_of(&self, kinds: &[&str], session: SessionId, seq: Seq) -> Result<bool, Error> {

@@ -16,29 +16,52 @@ struct Part {
     order: &'static [&'static str],
 }
 
-const PARTS: &[Part] = &[Part {
-    folder: "src/engine",
-    path: "crate::engine",
-    order: &[
-        "clock",
-        "reasons",
-        "program",
-        "received",
-        "error",
-        "agents",
-        "live_media",
-        "telling",
-        "inputs",
-        "connection",
-        "notify",
-        "effects",
-        "admission",
-        "task",
-        "serving",
-        "operations",
-        "facade",
-    ],
-}];
+const PARTS: &[Part] = &[
+    Part {
+        folder: "src/engine",
+        path: "crate::engine",
+        order: &[
+            "clock",
+            "reasons",
+            "program",
+            "received",
+            "error",
+            "agents",
+            "live_media",
+            "telling",
+            "inputs",
+            "connection",
+            "notify",
+            "effects",
+            "admission",
+            "task",
+            "serving",
+            "operations",
+            "facade",
+        ],
+    },
+    Part {
+        folder: "crates/cli/src",
+        path: "crate",
+        order: &[
+            "text",
+            "failures",
+            "terminal",
+            "files",
+            "journal",
+            "telling",
+            "operator",
+            "inspect",
+            "maintenance",
+            "audit",
+            "development",
+            "run",
+            "demo",
+            "program",
+            "main",
+        ],
+    },
+];
 
 /// The entries of a folder, at most.
 const ENTRIES_MAX: usize = 20;

@@ -6,36 +6,16 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use super::answer::{Answer, Approve};
-use super::audit::Audit;
-use super::backup::Backup;
-use super::cancel::Cancel;
-use super::compact::Compact;
-use super::demo::{Demo, Service};
-use super::diff::Diff;
-use super::erase::Erase;
-use super::export::Export;
-use super::failure::{Exit, Failure};
-use super::fixture::Fixtures;
-use super::import::Import;
-use super::log::Log;
-use super::pending::Pending;
-use super::policy::Policy;
-use super::reconcile::Reconcile;
-use super::repair::Repair;
-use super::replay::Replay;
-use super::respond_call::RespondCall;
-use super::restore::Restore;
-use super::run::Run;
-use super::screen::Screen;
-use super::sessions::Sessions;
-use super::settle::Settle;
-use super::show::Show;
-use super::simulate::Simulate;
-use super::state::State;
-use super::style::{ColorChoice, Palette};
-use super::unknown_kinds;
-use super::verify::Verify;
+use crate::audit::Audit;
+use crate::demo::{Demo, Service};
+use crate::development::{Fixtures, Policy, Simulate};
+use crate::failures::{Exit, Failure};
+use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
+use crate::journal::unknown_kinds;
+use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
+use crate::operator::{Answer, Approve, Cancel, Erase, Pending, Reconcile, RespondCall, Settle};
+use crate::run::Run;
+use crate::terminal::{ColorChoice, Palette, Screen};
 
 /// What is cut off at the end of the program needs no longer to be gone.
 const CUT_OFF_WITHIN: Duration = Duration::from_secs(1);
@@ -119,7 +99,7 @@ pub(crate) fn run() -> ExitCode {
     let command_line = CommandLine::parse();
     follow_tracing();
     if command_line.insecure_directory {
-        super::opening::trust_others();
+        crate::journal::opening::trust_others();
     }
     let mut screen = Screen::new(Palette::chosen(command_line.color));
     let outcome = tokio::runtime::Builder::new_multi_thread()

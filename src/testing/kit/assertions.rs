@@ -9,7 +9,6 @@ use recount_journal::Journal;
 use crate::engine::Engine;
 use crate::ledger::Ledger;
 use crate::replay;
-use crate::session::SessionId;
 
 /// Compares a session's story with a snapshot of [insta](https://insta.rs), which the test's own crate has.
 ///
@@ -118,17 +117,14 @@ pub fn replayed(journal: &impl OnRecord) -> Result<usize, String> {
 }
 
 async fn all(ledger: &Ledger) -> Result<usize, String> {
-    const PAGE: usize = 1024;
-    let (mut after, mut count) = (None, 0);
+    let (mut pages, mut count) = (ledger.session_pages(), 0);
     loop {
-        let page = ledger.journal().sessions(after, PAGE).await;
+        let page = pages.next().await;
         let page = page.map_err(|error| format!("the sessions cannot be listed: {error}"))?;
-        let Some((last, _)) = page.last() else {
+        let Some(page) = page else {
             return Ok(count);
         };
-        after = Some(*last);
         for (session, _) in page {
-            let session = SessionId(session);
             let report = replay::verify(ledger, session).await;
             let report =
                 report.map_err(|error| format!("session {session} cannot be read: {error}"))?;

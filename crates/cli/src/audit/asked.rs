@@ -3,9 +3,8 @@
 use chrono::{DateTime, Days, NaiveDate};
 use clap::Args;
 
-use crate::age;
-use crate::failure::{Exit, Failure};
-use crate::one_line::one_line;
+use crate::failures::{Exit, Failure};
+use crate::text::{age, one_line};
 use recount::audit::{Filter, LabelFilter, Verdict};
 use recount::session::{Outcome, Timestamp};
 

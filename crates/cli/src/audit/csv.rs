@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use super::words::word;
-use crate::age;
-use crate::failure::Failure;
-use crate::one_line::escaped;
-use crate::screen::Screen;
+use crate::failures::Failure;
+use crate::terminal::Screen;
+use crate::text::{age, escaped};
 use recount::audit::{AuditedCall, Question, Report, UnreadSession};
 use recount::session::{Actor, Json, Timestamp};
 
@@ -84,27 +83,28 @@ pub(super) fn print(report: &Report, screen: &mut Screen) -> Result<(), Failure>
         .map_err(|error| Failure::io("write to standard output", &error))
 }
 
-fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
+/// The cells of a call, in the order of the columns.
+fn cells(call: &AuditedCall) -> Vec<String> {
     let question = call.deciding_question();
-    let policy = call.policy.as_ref();
+    let parts: [&[String]; 4] = [
+        &of_call(call),
+        &of_policy(call),
+        &of_question(call, question),
+        &of_end(call),
+    ];
+    parts.concat()
+}
+
+/// The numbers of columns about the call, its policy, the question that decided, and the end.
+const PARTS: [usize; 4] = [15, 7, 14, 19];
+
+const _: () = assert!(PARTS[0] + PARTS[1] + PARTS[2] + PARTS[3] == COLUMNS.len());
+
+fn of_call(call: &AuditedCall) -> [String; PARTS[0]] {
     let labels = call
         .labels
         .iter()
         .map(|(key, value)| format!("{key}={value}"));
-    let others: Vec<&Question> = call
-        .questions
-        .iter()
-        .filter(|it| question.is_none_or(|deciding| deciding.seq != it.seq))
-        .collect();
-    let others = match others.as_slice() {
-        [] => String::new(),
-        others => serde_json::to_string(others).unwrap_or_default(),
-    };
-    let refused = call.questions.iter().flat_map(|it| &it.refused);
-    let refused = refused.map(|it| format!("{} at {}: {}", it.by, age::stamp(it.at), it.refusal));
-    let (first, last) = (call.runs.first(), call.runs.last());
-    let cancelled = call.cancelled.as_ref();
-    let found = call.reconciled.as_ref();
     [
         call.session.to_string(),
         call.agent.clone(),
@@ -124,6 +124,12 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
         call.args_text().to_owned(),
         json(call.edited_args.as_ref()),
         call.flaw.clone().unwrap_or_default(),
+    ]
+}
+
+fn of_policy(call: &AuditedCall) -> [String; PARTS[1]] {
+    let policy = call.policy.as_ref();
+    [
         call.verdict.to_string(),
         policy.map(|it| word(&it.verdict)).unwrap_or_default(),
         policy.map(|it| word(&it.rule)).unwrap_or_default(),
@@ -134,6 +140,23 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
             .unwrap_or_default(),
         call.gates.enforced.to_string(),
         call.gates.reason.clone().unwrap_or_default(),
+    ]
+}
+
+fn of_question(call: &AuditedCall, question: Option<&Question>) -> [String; PARTS[2]] {
+    let others: Vec<&Question> = call
+        .questions
+        .iter()
+        .filter(|it| question.is_none_or(|deciding| deciding.seq != it.seq))
+        .collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => serde_json::to_string(others).unwrap_or_default(),
+    };
+    let refused = call.questions.iter().flat_map(|it| &it.refused);
+    let refused = refused.map(|it| format!("{} at {}: {}", it.by, age::stamp(it.at), it.refusal));
+    let by = question.and_then(|it| it.by.as_ref());
+    [
         question.map(|it| word(&it.about)).unwrap_or_default(),
         question.and_then(|it| it.hint.clone()).unwrap_or_default(),
         question.map(|it| word(&it.hint_by)).unwrap_or_default(),
@@ -149,29 +172,28 @@ fn cells(call: &AuditedCall) -> [String; COLUMNS.len()] {
         question
             .map(|it| it.end.as_str().to_owned())
             .unwrap_or_default(),
-        question
-            .and_then(|it| it.by.as_ref())
-            .map(|it| it.name.clone())
-            .unwrap_or_default(),
-        question
-            .and_then(|it| it.by.as_ref())
-            .map(|it| word(&it.authenticated_by))
-            .unwrap_or_default(),
+        by.map(|it| it.name.clone()).unwrap_or_default(),
+        by.map(|it| word(&it.authenticated_by)).unwrap_or_default(),
         question
             .and_then(|it| it.reason.clone())
             .unwrap_or_default(),
         json(question.and_then(|it| it.payload.as_ref())),
         others,
         refused.collect::<Vec<_>>().join("; "),
+    ]
+}
+
+fn of_end(call: &AuditedCall) -> [String; PARTS[3]] {
+    let (first, last) = (call.runs.first(), call.runs.last());
+    let (ended, cancelled) = (call.ended.as_ref(), call.cancelled.as_ref());
+    let found = call.reconciled.as_ref();
+    [
         call.runs.len().to_string(),
         time(first.map(|it| it.started_at)),
         time(last.and_then(|it| it.ended_at)),
         call.ran_without_confirmation.to_string(),
-        time(call.ended.as_ref().map(|it| it.at)),
-        call.ended
-            .as_ref()
-            .map(|it| word(&it.outcome))
-            .unwrap_or_default(),
+        time(ended.map(|it| it.at)),
+        ended.map(|it| word(&it.outcome)).unwrap_or_default(),
         call.error_kind.clone().unwrap_or_default(),
         call.waits_as.unwrap_or_default().to_owned(),
         call.reused.map(|it| it.to_string()).unwrap_or_default(),

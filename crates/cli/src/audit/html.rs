@@ -10,9 +10,7 @@ use recount_journal::verify::{Integrity, Report as Verified};
 use super::html_call;
 use super::proof::{Proof, Replayed, verified_in_words};
 use super::words;
-use crate::age;
-use crate::count::count;
-use crate::one_line::one_line;
+use crate::text::{age, count, one_line};
 use recount::audit::{AuditedCall, Report, Verdict};
 use recount::session::Timestamp;
 

@@ -1,9 +1,9 @@
 //! One call as a row of the HTML report.
 
 use super::html::{put, text};
-use super::words::{self, Mood, spoken, waited, word};
-use crate::age;
-use crate::count::count;
+use super::words;
+use super::words::{Mood, spoken, waited, word};
+use crate::text::{age, count};
 use recount::audit::{AuditedCall, Question, Verdict};
 use recount::session::Timestamp;
 

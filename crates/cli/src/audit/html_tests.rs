@@ -9,7 +9,7 @@ use std::sync::Arc;
 use recount_journal::{DiskJournal, block_on, verify};
 
 use super::*;
-use crate::failure::Exit;
+use crate::failures::Exit;
 use recount::audit::{Filter, Unread, UnreadSession, decisions};
 use recount::ledger::Ledger;
 use recount::session::{Json, Seq, SessionId};

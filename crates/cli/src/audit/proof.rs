@@ -1,19 +1,14 @@
 //! Whether what is told can be trusted: the verdict of `verify` and of `replay` over the whole journal.
 
 use recount_journal::verify::{Integrity, Report as Verified};
-use uuid::Uuid;
 
-use crate::count::count;
-use crate::failure::{Exit, Failure};
-use crate::progress::Meter;
-use crate::style::Tone;
-use crate::verdict;
+use crate::failures::{Exit, Failure};
+use crate::journal::verdict;
+use crate::terminal::{Meter, Tone};
+use crate::text::count;
 use recount::ledger::{Error, Ledger};
 use recount::replay;
 use recount::session::{Seq, SessionId};
-
-/// How many sessions are read at a time.
-const PAGE: usize = 1024;
 
 /// What verifying and replaying a journal came to.
 pub(super) struct Proof {
@@ -57,15 +52,10 @@ impl Proof {
         let erasures = ledger.erasures().await?;
         let is_erased = |session| erasures.get(&session).is_some_and(|it| it.erased.is_some());
         let meter = Meter::new("Deciding again");
-        let (mut done, mut after): (u64, Option<Uuid>) = (0, None);
-        loop {
-            let page = ledger.journal().sessions(after, PAGE).await?;
-            let Some((last, _)) = page.last() else {
-                return Ok(proof);
-            };
-            after = Some(*last);
+        let (mut done, mut pages) = (0_u64, ledger.session_pages());
+        while let Some(page) = pages.next().await? {
             for (session, _) in page {
-                match replay::verify(ledger, SessionId(session)).await {
+                match replay::verify(ledger, session).await {
                     Ok(report) => {
                         proof.sessions += 1;
                         proof.decisions += report.decisions;
@@ -84,6 +74,7 @@ impl Proof {
                 meter.show(done, proof.verified.sessions);
             }
         }
+        Ok(proof)
     }
 
     pub(super) fn replayed(&self) -> Replayed {

@@ -1,12 +1,10 @@
 //! The report for a terminal: a heading a session, a line a call, the totals last.
 
-use super::words::{self, Mood, spoken};
-use crate::age;
-use crate::count::count;
-use crate::failure::Failure;
-use crate::one_line::{cut, one_line, width};
-use crate::screen::{COLUMNS, Screen};
-use crate::style::Tone;
+use super::words;
+use super::words::{Mood, spoken};
+use crate::failures::Failure;
+use crate::terminal::{COLUMNS, Screen, Tone};
+use crate::text::{age, count, cut, one_line, width};
 use recount::audit::{AuditedCall, Question, Report};
 use recount::session::SessionId;
 

@@ -3,8 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::age;
-use crate::count::count;
+use crate::text::{age, count};
 use recount::audit::{AuditedCall, Question, QuestionEnd, Totals, Unread, UnreadSession, Verdict};
 use recount::ledger::HintBy;
 use recount::session::{About, Outcome, Timestamp};

@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use super::place::Place;
 use super::tools::{REFUND, SHIP};
-use crate::count::count;
-use crate::failure::Failure;
-use crate::opening;
+use crate::failures::Failure;
+use crate::journal::opening;
+use crate::text::count;
 use recount::ledger::Ledger;
 use recount::replay;
 use recount::session::{Decision, Event, Fact, Observation, Outcome, Seq, SessionId};

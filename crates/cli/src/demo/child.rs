@@ -8,8 +8,8 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use super::place::Place;
 use super::service::{CONTROL, Part};
-use crate::failure::Failure;
-use crate::screen::Screen;
+use crate::failures::Failure;
+use crate::terminal::Screen;
 
 /// How long one part of the story may take before something is wrong.
 const PATIENCE: Duration = Duration::from_secs(60);

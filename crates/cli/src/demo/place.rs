@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use recount_journal::{self as journal, DiskJournal};
 
-use crate::failure::{Exit, Failure};
-use crate::opening::quoted;
-use crate::output;
+use crate::failures::{Exit, Failure};
+use crate::files::destination;
+use crate::text::quoted;
 use recount::control::CONTROL_FILES;
 
 /// Says that the directory is the demo's.
@@ -40,7 +40,7 @@ impl Place {
     /// Makes the directory with an empty journal, in place of what an earlier demo left.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
         let path = &self.path;
-        output::outside_journals(path)?;
+        destination::outside_journals(path)?;
         self.clear()?;
         let journal = DiskJournal::options(path)
             .program(recount::engine::PROGRAM)

@@ -9,11 +9,10 @@ use serde_json::json;
 
 use super::place::Place;
 use super::tools::{AGENT, agent};
-use crate::failure::{Exit, Failure};
-use crate::follow::{Follower, is_calm};
-use crate::screen::Screen;
-use crate::style::Tone;
-use crate::{os_user, pending};
+use crate::failures::{Exit, Failure};
+use crate::journal::os_user;
+use crate::telling::{Follower, is_calm, question};
+use crate::terminal::{Screen, Tone};
 use recount::engine::{Clock, Engine, SystemClock, Ticket, ToolConfirmation};
 use recount::session::{Actor, Phase, Seq, Session, WaitsFor};
 
@@ -103,7 +102,7 @@ async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
         .first()
         .ok_or_else(|| Failure::new("demo", "no approval is open"))?;
     screen.line(&format!("{CONTROL}{}", request.id))?;
-    pending::show_question(request, screen)?;
+    question::show_question(request, screen)?;
     screen.line(&format!("{CONTROL}"))?;
     screen.flush()?;
     // The input ends when the demo does, so this process is never left behind.
@@ -131,7 +130,7 @@ async fn finish(
         .first()
         .ok_or_else(|| Failure::new("demo", "no approval is open"))?;
     screen.toned(Tone::Heading, "Still waiting, as the journal has it:")?;
-    pending::show(request, SystemClock.now(), screen)?;
+    question::show(request, SystemClock.now(), screen)?;
     screen.line("")?;
     screen.flush()?;
     let head = engine.ledger().journal().head(request.session.0).await?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::prompt;
+use crate::terminal::prompt;
 use recount::session::About;
 
 /// The options that answer without a person.

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use super::approvals::{Answer, Approvals};
 use super::input::{Input, Typed};
-use crate::failure::Failure;
-use crate::follow::{Follower, is_calm};
-use crate::one_line::{cut, one_line};
-use crate::screen::Screen;
-use crate::style::Tone;
-use crate::{pending, prompt};
+use crate::failures::Failure;
+use crate::telling::{Follower, is_calm, question};
+use crate::terminal::{Screen, Tone, prompt};
+use crate::text::{cut, one_line};
 use recount::engine::{Clock, Error, LiveHandle, SystemClock, ToolConfirmation};
 use recount::ledger::PendingConfirmation;
 use recount::session::{About, Actor, Event, Fact, Observation, RequestId, Seq};
@@ -207,7 +205,7 @@ impl<'a> Conversation<'a> {
             }
         }
         screen.line("")?;
-        pending::show(request, SystemClock.now(), screen)?;
+        question::show(request, SystemClock.now(), screen)?;
         screen.flush()
     }
 

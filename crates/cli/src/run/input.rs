@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
-use crate::prompt;
+use crate::terminal::prompt;
 use recount::session::RequestId;
 
 /// A line, and the question that the terminal showed when it was typed.

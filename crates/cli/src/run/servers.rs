@@ -2,10 +2,12 @@
 
 use clap::Args;
 
-use crate::failure::{Exit, Failure};
-use crate::opening::quoted;
+use crate::failures::{Exit, Failure};
 #[cfg(feature = "mcp")]
-use crate::progress::Wait;
+use crate::terminal::Wait;
+#[cfg(feature = "mcp")]
+use crate::text::one_line;
+use crate::text::quoted;
 use recount::session::secret::is_like_a_token;
 use recount::tool::Toolset;
 
@@ -54,7 +56,7 @@ impl Servers {
         let mut tools = Toolset::new();
         for server in self.servers()? {
             let name = server.name();
-            let name = crate::one_line::one_line(&name);
+            let name = one_line(&name);
             let _wait = Wait::on(&format!("connecting to the MCP server {name}"));
             let found = <recount::tool::T as recount::mcp::McpTools>::mcp(server).await;
             tools = tools | found.map_err(|error| refused(&error))?;
@@ -181,7 +183,7 @@ fn plain(url: &str) -> String {
 fn refused(error: &recount::mcp::McpError) -> Failure {
     use recount::mcp::McpError;
 
-    let what = crate::one_line::one_line(&error.to_string()).into_owned();
+    let what = one_line(&error.to_string()).into_owned();
     let failure = Failure::new("mcp-server", what);
     match error {
         McpError::Address { .. } => failure

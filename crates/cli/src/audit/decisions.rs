@@ -1,0 +1,224 @@
+//! The command `recount audit decisions`: one reading of a journal, in the form that was asked for.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use recount_journal::Hash;
+use serde::Serialize;
+
+use super::asked::Asked;
+use super::csv;
+use super::html;
+use super::proof;
+use super::proof::Proof;
+use super::table;
+use crate::failures::{Exit, Failure};
+use crate::files::{Force, WholeFile, destination};
+use crate::journal::{Keys, UnknownKinds, opening};
+use crate::terminal::{Meter, Screen, Tone};
+use crate::text::{count, one_line};
+use recount::audit::{
+    AuditedCall, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions,
+};
+use recount::engine::SystemClock;
+use recount::ledger::Ledger;
+
+/// Answers the questions of an auditor about a whole journal.
+#[derive(Args)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    about: About,
+}
+
+#[derive(Subcommand)]
+enum About {
+    Decisions(Decisions),
+}
+
+/// Tells of every call who let it run, on which arguments, and what became of it.
+///
+/// Also of those that ran without confirmation, and which rule allowed that; of denials, expiries, unknown outcomes, and of
+/// sessions that are sealed. Nothing is decided again and nothing runs.
+#[derive(Args)]
+struct Decisions {
+    /// The directory of the journal, or of a backup of it.
+    path: PathBuf,
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    unknown: UnknownKinds,
+    #[command(flatten)]
+    form: Form,
+    /// A root that was kept elsewhere, which the journal must still have; only with --html, which
+    /// verifies.
+    #[arg(long, value_name = "HEX", requires = "html")]
+    root: Option<Hash>,
+    #[command(flatten)]
+    force: Force,
+    /// Cuts nothing in the table, and tells below each call what a person was asked.
+    #[arg(long)]
+    full: bool,
+}
+
+/// In which form it is told.
+#[derive(Args)]
+#[group(multiple = false)]
+struct Form {
+    /// Prints JSON lines: each call, what could not be told, and the totals.
+    #[arg(long)]
+    json: bool,
+    /// Prints a table for spreadsheets, one line a call.
+    #[arg(long)]
+    csv: bool,
+    /// Writes a report that stands for itself, with the verdict of verify and replay on top.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl Audit {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        match self.about {
+            About::Decisions(it) => it.run(screen).await,
+        }
+    }
+}
+
+impl Decisions {
+    async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let filter = self.asked.filter()?;
+        if let Some(file) = &self.form.html {
+            return self.write(file, &filter, screen).await;
+        }
+        let (_, report) = self.read(&filter, screen).await?;
+        if self.form.json {
+            in_json(&report, screen)?;
+        } else if self.form.csv {
+            csv::print(&report, screen)?;
+        } else {
+            table::print(&report, self.full, screen)?;
+        }
+        let notes = report.strangers.iter().map(ToString::to_string);
+        for note in notes.map(|it| format!("note: {}", one_line(&it))) {
+            if self.form.json || self.form.csv {
+                // Whoever cannot be told still sees that there are no calls.
+                let _ = writeln!(std::io::stderr(), "{note}");
+            } else {
+                screen.toned(Tone::Quiet, &note)?;
+            }
+        }
+        let unreadable = report.unread.iter().any(|it| it.why == Unread::Unreadable);
+        Ok(if unreadable { Exit::Damaged } else { Exit::Ok })
+    }
+
+    async fn read(&self, filter: &Filter, screen: &Screen) -> Result<(Ledger, Report), Failure> {
+        let keys = self.keys.opened()?;
+        let mut ledger = opening::looking(&self.path, screen).map_err(untold)?;
+        if let Some(keys) = keys {
+            ledger = ledger.with_keys(keys);
+        }
+        let ledger = self.unknown.of(ledger, screen);
+        let meter = Meter::new("Reading the sessions");
+        let report = decisions(&ledger, filter, |done, total| meter.show(done, total)).await?;
+        Ok((ledger, report))
+    }
+
+    /// Writes the report that stands for itself. Of a damaged journal it says so, also where nothing else can be said.
+    async fn write(
+        &self,
+        file: &Path,
+        filter: &Filter,
+        screen: &mut Screen,
+    ) -> Result<Exit, Failure> {
+        if !destination::is_standard(file) {
+            destination::may_stand_at(file, self.force)?;
+        }
+        // Verifying takes the journal for itself, so it comes before the opening.
+        let verified = opening::verified(&self.path, screen)?;
+        let verified = match self.root {
+            Some(root) => verified.against(root),
+            None => verified,
+        };
+        let head = html::Head {
+            journal: screen.beside.named(&self.path),
+            asked: self.asked.in_words(),
+            written_at: SystemClock::shared().now(),
+        };
+        let proved = async {
+            let (ledger, report) = self.read(filter, screen).await?;
+            let proof = Proof::of(&ledger, verified.clone()).await?;
+            Ok::<_, Failure>((proof, report))
+        };
+        let (document, told, words, exit) = match proved.await {
+            Ok((proof, report)) => (
+                html::document(&head, &proof, &report),
+                of(&report),
+                words(&proof, &report),
+                proof.exit(),
+            ),
+            Err(failure) if !verified.is_sound() => (
+                html::of_damaged(&head, &verified, &failure.what),
+                "no call, since the journal cannot be read".to_owned(),
+                vec![proof::verified_in_words(&verified)],
+                Exit::Damaged,
+            ),
+            Err(failure) => return Err(failure),
+        };
+        if destination::is_standard(file) {
+            screen
+                .writer()
+                .write_all(document.as_bytes())
+                .map_err(|error| Failure::io("write the report", &error))?;
+            return Ok(exit);
+        }
+        let mut out = WholeFile::create(file, self.force)?;
+        out.write(document.as_bytes())?;
+        out.finish()?;
+        let name = file.display().to_string();
+        screen.line(&format!("Wrote {}: {told}", one_line(&name)))?;
+        for (tone, sentence) in words {
+            screen.toned(tone, &sentence)?;
+        }
+        Ok(exit)
+    }
+}
+
+fn untold(failure: Failure) -> Failure {
+    if failure.exit != Exit::Damaged {
+        return failure;
+    }
+    failure.advice("no call is told of a damaged journal: `recount verify PATH` lists all that is wrong, --html FILE writes that as a report, `recount repair PATH` recovers what it can")
+}
+
+/// What is said beside a report that was written.
+fn words(proof: &Proof, report: &Report) -> Vec<(Tone, String)> {
+    let strangers = report.strangers.iter();
+    let notes = strangers.map(|it| (Tone::Quiet, format!("note: {}", one_line(&it.to_string()))));
+    proof.in_words().into_iter().chain(notes).collect()
+}
+
+fn of(report: &Report) -> String {
+    let calls = count(report.totals.calls, "call");
+    format!("{calls} of {}", count(report.sessions, "session"))
+}
+
+/// A line of the report in JSON; `row` says what it is.
+#[derive(Serialize)]
+#[serde(tag = "row", rename_all = "snake_case")]
+enum Row<'a> {
+    Call(&'a AuditedCall),
+    Unread(&'a UnreadSession),
+    Note(&'a JournalNote),
+    Totals(&'a Totals),
+}
+
+fn in_json(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
+    let calls = report.calls.iter().map(Row::Call);
+    let unread = report.unread.iter().map(Row::Unread);
+    let notes = report.notes.iter().map(Row::Note);
+    let totals = std::iter::once(Row::Totals(&report.totals));
+    let mut rows = calls.chain(unread).chain(notes).chain(totals);
+    rows.try_for_each(|row| screen.json(&row))
+}

@@ -1,0 +1,228 @@
+//! The story of the demo: each of its steps is told as it happens, and checked at the end.
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use clap::Args;
+
+use super::checks::Findings;
+use super::child::Process;
+use super::place::Place;
+use super::service::Part;
+use crate::failures::{Exit, Failure};
+use crate::journal::opening;
+use crate::terminal::{Screen, Tone, prompt};
+use crate::text::count;
+use recount::ledger::PendingConfirmation;
+use recount::simulator::{Running, Script, Simulator};
+
+/// The conversation, in the program itself so that the demo works from anywhere.
+const SCRIPT: &str = include_str!("script.jsonl");
+
+/// Shows a conversation that outlives its process; needs this program only.
+///
+/// A simulated model calls four tools. While one of them waits for your approval, the serving process is killed with
+/// SIGKILL; another one takes the journal up and goes on. Everything is checked at the end.
+#[derive(Args)]
+pub(crate) struct Demo {
+    /// Where the journal is left; an earlier demo's is replaced, anything else is refused.
+    #[arg(long, value_name = "DIR", default_value = "recount-demo")]
+    journal: PathBuf,
+    /// Approves the refund without asking.
+    #[arg(long, conflicts_with = "deny")]
+    approve: bool,
+    /// Denies the refund without asking.
+    #[arg(long)]
+    deny: bool,
+}
+
+impl Demo {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let began = Instant::now();
+        let place = Place::at(self.journal.clone());
+        place.prepare()?;
+        let simulator = Simulator::start(Script::parse(SCRIPT)?)
+            .listen("127.0.0.1:0")
+            .await?;
+        introduce(&place, &simulator, screen)?;
+
+        let mut first = Process::start(&place, &simulator.url(), Part::Begin, None, screen)?;
+        heading(
+            screen,
+            1,
+            &format!("Process {} serves the conversation", first.id()),
+        )?;
+        let request = first.until_it_waits(screen).await?;
+
+        heading(screen, 2, "A person decides")?;
+        first.until_it_waits(screen).await?;
+        let decided = self.decide(screen).await?;
+        let approved = decided.approved;
+
+        heading(
+            screen,
+            3,
+            &format!(
+                "SIGKILL for process {}, the approval still open",
+                first.id()
+            ),
+        )?;
+        let status = first.kill().await?;
+        left_behind(&place, &request, status, screen).await?;
+
+        let part = if approved { Part::Approve } else { Part::Deny };
+        let second = Process::start(&place, &simulator.url(), part, decided.flag, screen)?;
+        heading(
+            screen,
+            4,
+            &format!("Process {} takes the session up", second.id()),
+        )?;
+        second.until_it_ends(screen).await?;
+
+        heading(screen, 5, "What is true now")?;
+        let findings = Findings::gather(&place, approved, &simulator.transcript()).await?;
+        simulator.shutdown().await;
+        // Waiting for a person is no part of how long it took.
+        conclude(
+            &findings,
+            &place,
+            began.elapsed().saturating_sub(decided.after),
+            screen,
+        )
+    }
+
+    /// Asks the person at the terminal, unless a flag decides.
+    async fn decide(&self, screen: &mut Screen) -> Result<Decided, Failure> {
+        let began = Instant::now();
+        let (approved, why, flag) = match (self.approve, self.deny) {
+            (true, _) => (
+                true,
+                "Approved, as --approve says.",
+                "recount demo --approve",
+            ),
+            (false, true) => (false, "Denied, as --deny says.", "recount demo --deny"),
+            (false, false) if prompt::is_interactive() => {
+                screen.flush()?;
+                return Ok(Decided {
+                    approved: prompt::yes_or_no("Approve the refund?").await?,
+                    flag: None,
+                    after: began.elapsed(),
+                });
+            }
+            (false, false) => (
+                true,
+                "There is no terminal to ask on, so it is approved (--deny denies it).",
+                "recount demo without a terminal",
+            ),
+        };
+        screen.line(why)?;
+        screen.flush()?;
+        Ok(Decided {
+            approved,
+            flag: Some(flag),
+            after: began.elapsed(),
+        })
+    }
+}
+
+/// The decision about the demo's refund.
+struct Decided {
+    approved: bool,
+    /// The flag that decided in place of a person.
+    flag: Option<&'static str>,
+    /// The time that it took, which is no part of the demo's own.
+    after: std::time::Duration,
+}
+
+fn introduce(place: &Place, simulator: &Running, screen: &mut Screen) -> Result<(), Failure> {
+    screen.toned(Tone::Heading, "A conversation that outlives its process")?;
+    screen.line(&format!("  model    {}, simulated", simulator.url()))?;
+    screen.line(&format!("  journal  {}", place.path.display()))?;
+    screen.line("  tools    lookup_order, refund (asks first), ship_replacement (takes")?;
+    screen.line("           long), charge_restocking_fee (fails)")
+}
+
+fn heading(screen: &mut Screen, number: u32, text: &str) -> Result<(), Failure> {
+    screen.line("")?;
+    screen.toned(Tone::Heading, &format!("{number}. {text}"))?;
+    screen.flush()
+}
+
+/// What a process that nobody asked leaves: a journal with an open approval, and no refund.
+async fn left_behind(
+    place: &Place,
+    request: &str,
+    status: ExitStatus,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let ledger = opening::reading(&place.path)?;
+    let waiting: Vec<PendingConfirmation> = ledger.pending().await?;
+    let refunds = place.witnessed()?.len();
+    let open = waiting
+        .iter()
+        .filter(|it| it.id.to_string() == request)
+        .count();
+    if status.success() || open != 1 || refunds != 0 {
+        let what = format!(
+            "expected a killed process, 1 open approval and no refund, found {status}, {open} and {refunds}"
+        );
+        return Err(Failure::new("demo", what));
+    }
+    screen.line(&format!("It ended with {status}."))?;
+    screen.line("The journal has the open request; refunds.txt has no line.")
+}
+
+fn conclude(
+    findings: &Findings,
+    place: &Place,
+    took: std::time::Duration,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    for (holds, claim) in &findings.checks {
+        let (mark, tone) = if *holds {
+            ("✓", Tone::Good)
+        } else {
+            ("✗", Tone::Bad)
+        };
+        screen.toned(tone, &format!("{mark} {claim}"))?;
+    }
+    if !findings.all_hold() {
+        return Err(
+            Failure::new("demo", "expected every line above to hold, found ✗")
+                .advice("this is a fault of recount; please report it with the journal"),
+        );
+    }
+    let Findings {
+        events,
+        executions,
+        restarts,
+        ..
+    } = findings;
+    screen.line("")?;
+    let summary = format!(
+        "{}, {}, {}, verified, replayed, in {:.1} s",
+        count(*events, "event"),
+        count(*executions, "execution"),
+        count(*restarts, "restart"),
+        took.as_secs_f32()
+    );
+    screen.toned(Tone::Heading, &summary)?;
+    screen.line("")?;
+    screen.line("Look around:")?;
+    let program = std::env::args()
+        .next()
+        .unwrap_or_else(|| "recount".to_owned());
+    let (path, session) = (place.quoted(), findings.session.map(|it| it.to_string()));
+    let session: String = session.unwrap_or_default().chars().take(8).collect();
+    for command in [
+        format!("log {path} {session}"),
+        format!("log {path} {session} --json"),
+        format!("export {path} --out demo.jsonl"),
+        "verify demo.jsonl".to_owned(),
+        format!("replay {path}"),
+    ] {
+        screen.line(&format!("  {program} {command}"))?;
+    }
+    Ok(Exit::Ok)
+}

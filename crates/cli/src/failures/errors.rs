@@ -1,0 +1,259 @@
+//! The errors of the library as failures of a command.
+
+use recount_journal as journal;
+
+use super::failure::{
+    Exit, Failure, IN_USE, INSECURE, NO_SPACE, NOT_YOURS, SEALED_ADVICE, UNREADABLE,
+};
+use crate::text::{one_line, shown};
+use recount::session::{Rejection, UnfitAnswer};
+use recount::{engine, fixture, ledger, play};
+
+impl From<journal::seal::Error> for Failure {
+    fn from(error: journal::seal::Error) -> Failure {
+        let what = in_lines(&causes(&error));
+        match error {
+            journal::seal::Error::WrongMasterKey { .. } => Failure::new("wrong-master-key", what)
+                .exit(Exit::Sealed)
+                .advice("give the master key that was there when the key store was made"),
+            journal::seal::Error::DoesNotOpen { .. } | journal::seal::Error::Malformed { .. } => {
+                Failure::new("does-not-open", what)
+                    .exit(Exit::Damaged)
+                    .advice("`recount verify PATH` tells whether the journal is what was written")
+            }
+            journal::seal::Error::NotAMasterKey { .. } => {
+                Failure::new("not-a-master-key", what).exit(Exit::Usage)
+            }
+            journal::seal::Error::Insecure { .. } => Failure::new(INSECURE, what).advice(
+                "take the permission from others, such as `chmod -R go-rwx DIR`; \
+                     `--insecure-directory` believes it all the same",
+            ),
+            journal::seal::Error::Missing { .. } => Failure::new("key-store", what).advice(
+                "give the directory that `recount run --keys DIR` made; nothing was created",
+            ),
+            journal::seal::Error::Io { doing, source } => Failure::io(one_line(&doing), &source),
+            _ => Failure::new("key-store", what),
+        }
+    }
+}
+
+impl From<journal::Error> for Failure {
+    fn from(error: journal::Error) -> Failure {
+        let what = in_lines(&causes(&error));
+        match error {
+            journal::Error::InUse { path } => {
+                let path = shown(&path);
+                let what = format!("the journal at {path} is in use by another process");
+                Failure::new(IN_USE, what).advice(
+                    "one process at a time has a journal open; ask that one, or stop it first",
+                )
+            }
+            journal::Error::Insecure { .. } => Failure::new(INSECURE, what)
+                .advice("take the write permission from others, such as `chmod go-w PATH`; `--insecure-directory` believes it all the same"),
+            journal::Error::NotYours { owner, .. } => Failure::new(NOT_YOURS, what)
+                .advice(format!("run it as that user: `sudo -u '#{owner}' recount …`; `--insecure-directory` goes on as this one")),
+            journal::Error::Missing { path } => Failure::no_journal(&path),
+            journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what)
+                .advice("give the directory that holds the file JOURNAL; where only that is damaged, `recount repair PATH` restores it"),
+            journal::Error::NotABackup { .. } => Failure::new("not-a-backup", what)
+                .advice("give a directory that `recount backup` made; a journal is used where it lies"),
+            journal::Error::Occupied { .. } => Failure::new("occupied", what)
+                .advice("give a directory that is not there yet, or an empty one; nothing was changed"),
+            journal::Error::DamagedExport { .. } => Failure::new("damaged", what)
+                .exit(Exit::Damaged)
+                .advice("`recount verify FILE` lists all that is wrong; nothing was imported"),
+            journal::Error::NewerFormat { .. } => Failure::new("newer-format", what)
+                .advice("use the version of recount that wrote it, or a later one"),
+            journal::Error::Damaged { .. } => Failure::new("damaged", what)
+                .exit(Exit::Damaged)
+                .advice("`recount verify PATH` lists all that is wrong, `recount repair PATH` recovers what it can"),
+            journal::Error::Index { .. } => {
+                Failure::new("index-damaged", what).exit(Exit::Damaged)
+            }
+            journal::Error::Conflict { .. } => Failure::new("conflict", what)
+                .advice("somebody else wrote to the session; look at it again before you retry"),
+            journal::Error::NoSpace { .. } => Failure::new(NO_SPACE, what)
+                .advice("make room on the disk of the journal, then try again"),
+            journal::Error::Io { doing, source } => Failure::io(one_line(&doing), &source),
+            _ => Failure::new("journal", what),
+        }
+    }
+}
+
+impl From<ledger::Error> for Failure {
+    fn from(error: ledger::Error) -> Failure {
+        let what = in_lines(&causes(&error));
+        match error {
+            ledger::Error::Journal(error) => error.into(),
+            ledger::Error::Unreadable { .. } => Failure::new(UNREADABLE, what)
+                .exit(Exit::Damaged)
+                .advice("where a newer version of recount wrote it, use that one; `recount verify PATH` tells damage"),
+            ledger::Error::NewerRules { .. } => Failure::new("newer-rules", what)
+                .exit(Exit::Damaged)
+                .advice("use the version of recount that wrote it, or a newer one"),
+            ledger::Error::Malformed { .. } | ledger::Error::MissingObject { .. } => {
+                Failure::new("damaged", what)
+                    .exit(Exit::Damaged)
+                    .advice("`recount verify PATH` lists all that is wrong")
+            }
+            ledger::Error::Sealed { .. } => Failure::new("sealed", what)
+                .exit(Exit::Sealed)
+                .advice(SEALED_ADVICE),
+            ledger::Error::NoKeyStore { .. } => Failure::new("sealed", what).exit(Exit::Sealed),
+            ledger::Error::Seal(error) => error.into(),
+            ledger::Error::UnknownSession { .. } => Failure::new("unknown-session", what),
+            ledger::Error::Unwritable { .. } | ledger::Error::Endless { .. } => {
+                Failure::new("broken", what).advice("this is a fault of recount; please report it")
+            }
+            _ => Failure::new("journal", what),
+        }
+    }
+}
+
+impl From<engine::Error> for Failure {
+    fn from(error: engine::Error) -> Failure {
+        let what = in_lines(&causes(&error));
+        match error {
+            engine::Error::Ledger(error) => error.into(),
+            engine::Error::Refused(rejection) => {
+                Failure::new(refusal_code(&rejection), what).exit(Exit::Refused)
+            }
+            engine::Error::Connect(_) => Failure::new("not-connected", what)
+                .advice("check the endpoint, the network and the key"),
+            engine::Error::UnknownRequest { .. } => Failure::new("unknown-request", what),
+            engine::Error::UnknownAgent { .. } => Failure::new("unknown-agent", what),
+            engine::Error::Configuration { .. } => Failure::new("configuration", what),
+            engine::Error::Message(_) | engine::Error::PartlyTaken { .. } => {
+                Failure::new("client-message", what).exit(Exit::Refused)
+            }
+            engine::Error::WrongId { .. } => Failure::new("wrong-id", what).exit(Exit::Refused),
+            engine::Error::HookMissing { .. } => Failure::new("hook-missing", what),
+            _ => Failure::new("engine", what),
+        }
+    }
+}
+
+impl From<fixture::Error> for Failure {
+    fn from(error: fixture::Error) -> Failure {
+        let what = in_lines(&causes(&error));
+        match error {
+            fixture::Error::Missing { .. } => Failure::new("no-fixture", what)
+                .advice("give the directory that holds fixture.json and steps.jsonl"),
+            fixture::Error::Newer { .. } => Failure::new("newer-format", what)
+                .advice("use the version of recount that wrote it, or a later one"),
+            fixture::Error::NoFormat { .. }
+            | fixture::Error::Header { .. }
+            | fixture::Error::Step { .. } => Failure::new("damaged", what)
+                .exit(Exit::Damaged)
+                .advice("docs/fixtures.md has the shapes"),
+            fixture::Error::Exists { .. } => Failure::new("occupied", what).advice(
+                "give a directory that holds no fixture, and no file of one; nothing was changed",
+            ),
+            fixture::Error::NoShape { .. } => Failure::new("bad-request", what)
+                .exit(Exit::Usage)
+                .advice("take out fields of what people, models and tools say"),
+            fixture::Error::Io { path, source } => {
+                Failure::io(format!("use {}", shown(&path)), &source)
+            }
+            fixture::Error::Ledger(error) => error.into(),
+            _ => Failure::new("no-fixture", what),
+        }
+    }
+}
+
+impl From<play::Error> for Failure {
+    fn from(error: play::Error) -> Failure {
+        let what = in_lines(&causes(&error));
+        match error {
+            play::Error::NeedsProgram { .. } => Failure::new("needs-program", what).advice(
+                "in a test of the program: Fixture::load(DIR)?.play(&agent)?.assert_as_recorded()",
+            ),
+            play::Error::Runtime { source } => Failure::io("begin a runtime", &source),
+            play::Error::Engine(error) => error.into(),
+            play::Error::Fixture(error) => error.into(),
+            play::Error::Ledger(error) => error.into(),
+            _ => Failure::new("engine", what),
+        }
+    }
+}
+
+/// The code of a refusal, in the spelling of the other codes.
+fn refusal_code(rejection: &Rejection) -> &'static str {
+    match rejection {
+        Rejection::UnknownRequest { .. } => "unknown-request",
+        Rejection::AlreadyAnswered(_) => "already-answered",
+        Rejection::RequestExpired { .. } => "request-expired",
+        Rejection::RequestWithdrawn { .. } => "request-withdrawn",
+        Rejection::RequestSuperseded { .. } => "request-superseded",
+        Rejection::UnfitAnswer(UnfitAnswer::Malformed { .. }) => "malformed-answer",
+        Rejection::UnfitAnswer(UnfitAnswer::OtherRequest { .. }) => "other-request",
+        Rejection::UnfitAnswer(UnfitAnswer::InvalidPayload { .. }) => "invalid-payload",
+        Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid-args",
+        Rejection::UnfitAnswer(UnfitAnswer::WrongName { .. }) => "wrong-name",
+        Rejection::UnfitAnswer(UnfitAnswer::AnswersTheCall { .. }) => "answers-the-call",
+        Rejection::UnfitAnswer(UnfitAnswer::ForeignSession { .. }) => "foreign-session",
+        Rejection::ToolGone { .. } => "tool-gone",
+        Rejection::EditsNotAllowed => "edits-not-allowed",
+        Rejection::NothingToSettle => "nothing-to-settle",
+        Rejection::UnknownCall { .. } => "unknown-call",
+        Rejection::CallSettled { .. } => "call-settled",
+        Rejection::CallOpen { .. } => "call-open",
+        Rejection::OutcomeKnown { .. } => "outcome-known",
+        Rejection::AlreadyReconciled(_) => "already-reconciled",
+        Rejection::AlreadySupplied { same: true, .. } => "already-on-record",
+        Rejection::AlreadySupplied { same: false, .. } => "already-supplied",
+        Rejection::CallNotPaused { .. } => "call-not-paused",
+        Rejection::WrongName { .. } => "wrong-name",
+        Rejection::ResponseNotAnObject => "response-not-an-object",
+        Rejection::UnfitState { .. } => "unfit-state",
+        Rejection::SessionClosed => "session-closed",
+        Rejection::TooLarge { .. } => "too-large",
+        Rejection::TooDeep => "too-deep",
+        Rejection::UnfitJson { .. } => "unfit-json",
+    }
+}
+
+/// A text with its lines one below the other, each without what a terminal would act on.
+fn in_lines(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(one_line).collect();
+    lines.join("\n    ")
+}
+
+/// An error and everything behind it that it does not say itself.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_an_error_stay_and_control_characters_do_not() {
+        let what = "two things:\n- one\n- \u{1b}[2Jtwo".to_owned();
+        let damaged = journal::Error::Damaged {
+            session: None,
+            seq: None,
+            what,
+        };
+        let message = Failure::from(damaged).message();
+        assert!(
+            message.contains("two things:\n    - one\n    - "),
+            "{message}"
+        );
+        assert!(
+            !message.contains('\u{1b}') && !message.contains("\\n"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! The places that commands write to: never within a journal, and never in place of something else
+//! unasked.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::failures::{Exit, Failure};
+use crate::text::shown;
+
+/// The entries of a journal's directory. Two of them tell it apart, because one may be lost or be a
+/// file of the user's.
+const OF_JOURNAL: [&str; 4] = ["JOURNAL", "LOCK", "log", "sled"];
+
+/// The leave to replace what is there.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Force {
+    /// Replaces a regular file that is there; nothing else is ever replaced.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Force {
+    /// True if a file that is there may be replaced.
+    pub(super) fn is_given(self) -> bool {
+        self.force
+    }
+}
+
+/// True if a path means standard output: `-`, or one of the names that the system has for it.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .iter()
+        .any(|it| path == Path::new(it))
+}
+
+/// Refuses a place for a file that is within a journal, or where something is that may not be
+/// replaced.
+pub(crate) fn may_stand_at(file: &Path, force: Force) -> Result<(), Failure> {
+    outside_journals(file)?;
+    let name = shown(file);
+    let (found, advice) = match fs::symlink_metadata(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Failure::io(format!("read {name}"), &error)),
+        Ok(found) if !found.is_file() => (
+            kind_of(found.file_type()),
+            "give another name; nothing was changed, and --force replaces regular files alone",
+        ),
+        Ok(_) if force.is_given() => return Ok(()),
+        Ok(_) => (
+            "a file",
+            "give another name, or --force to replace it; nothing was changed",
+        ),
+    };
+    let what = format!("expected no file at {name}, found {found}");
+    Err(Failure::new("occupied", what).advice(advice))
+}
+
+/// Refuses a place for a new file or directory that is within a journal, whichever.
+pub(crate) fn outside_journals(place: &Path) -> Result<(), Failure> {
+    let resolved = resolved(place);
+    let Some(journal) = resolved.ancestors().skip(1).find(|it| is_journal(it)) else {
+        return Ok(());
+    };
+    let (name, journal) = (shown(place), shown(journal));
+    let what = format!("expected a place outside of the journal {journal}, found {name}");
+    Err(Failure::new("within-journal", what)
+        .exit(Exit::Usage)
+        .advice("the directory of a journal is for the journal alone; give another place"))
+}
+
+/// The path without links and `..`. The place itself may not be there yet, nor the directories that
+/// lead to it.
+fn resolved(place: &Path) -> PathBuf {
+    for above in place.ancestors() {
+        let there = if above.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            above
+        };
+        if let Ok(there) = fs::canonicalize(there) {
+            return match place.strip_prefix(above) {
+                Ok(rest) if rest.as_os_str().is_empty() => there,
+                Ok(rest) => there.join(rest),
+                Err(_) => there,
+            };
+        }
+    }
+    place.to_owned()
+}
+
+fn is_journal(directory: &Path) -> bool {
+    let has = |name: &&&str| directory.join(name).symlink_metadata().is_ok();
+    OF_JOURNAL.iter().filter(has).count() >= 2
+}
+
+fn kind_of(found: fs::FileType) -> &'static str {
+    if found.is_dir() {
+        "a directory"
+    } else if found.is_symlink() {
+        "a symbolic link"
+    } else {
+        "what is no regular file"
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_in_any_journal_is_refused_through_links_and_dots() {
+        let bench = tempfile::tempdir().unwrap();
+        let at = |name: &str| bench.path().join(name);
+        fs::create_dir_all(at("j/log")).unwrap();
+        fs::write(at("j/LOCK"), "").unwrap();
+        fs::create_dir_all(at("notes/log")).unwrap();
+        for within in ["j/x", "j/log/y", "j/new/deep/z", "notes/../j/x"] {
+            assert_eq!(
+                outside_journals(&at(within)).unwrap_err().code,
+                "within-journal"
+            );
+        }
+        for outside in ["x", "notes/log/x", "j", "j2/x"] {
+            assert!(outside_journals(&at(outside)).is_ok(), "{outside}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("j/log"), at("link")).unwrap();
+            assert!(outside_journals(&at("link/x")).is_err());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The files that commands read and write, other than journals.
+//!
+//! This room knows no journal but by the entries of its directory, into which no command writes.
+//!
+//! Read `destination` first, then `whole_file`. `given_json` reads arguments of the command line,
+//! `policies` files of policies.
+
+pub(crate) mod destination;
+mod given_json;
+pub(crate) mod policies;
+mod whole_file;
+
+pub(crate) use destination::Force;
+pub(crate) use given_json::given_json;
+pub(crate) use whole_file::WholeFile;

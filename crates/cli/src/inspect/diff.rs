@@ -1,0 +1,259 @@
+//! `recount diff`: where two sessions part, or a session and a fixture.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::differences::show;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, UnknownKinds, ids};
+use crate::terminal::{Screen, Tone};
+use crate::text::{count, one_line, quoted};
+use recount::compare::{
+    Difference, Exactness, Story, differences, recorded, recorded_beside, told, told_beside,
+};
+use recount::fixture::{self, Fixture};
+use recount::ledger::Ledger;
+use recount::session::SessionId;
+
+/// Compares two sessions, or a session and a fixture, turn by turn and call by call; times and ids do not count.
+///
+/// What the sessions are known by counts, too: agent, model, rules and the reason of their close; with `--exact` also program, labels and names.
+/// So does what the program and its hooks wrote to the state. How a session was served does not - connections and what they were told, runners,
+/// which way a response took after a loss, frames that could not be understood, tokens and audio counted - but with `--exact`, and then with
+/// every field and time of every record.
+///
+/// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its only session, and a second
+/// id alone for one of the same journal. A fixture is named by its directory: it is compared as the story that it records, and
+/// what it takes out is taken out of the session, too. Exits with 5 where they differ.
+#[derive(Args)]
+pub(crate) struct Diff {
+    /// The first: JOURNAL:SESSION, or the directory of a fixture.
+    #[arg(value_name = "A")]
+    a: String,
+    /// The second: JOURNAL:SESSION, SESSION in the same journal, or the directory of a fixture.
+    #[arg(value_name = "B")]
+    b: String,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    unknown: UnknownKinds,
+    /// Every field of every record counts, also times and ids; a fixture holds none.
+    #[arg(long)]
+    exact: bool,
+    /// Prints JSON lines: one a difference, and one of the counts.
+    #[arg(long)]
+    json: bool,
+}
+
+/// One side as somebody named it.
+enum Side {
+    Session {
+        journal: PathBuf,
+        session: Option<String>,
+    },
+    Fixture {
+        dir: PathBuf,
+        fixture: Box<Fixture>,
+    },
+}
+
+impl Diff {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let a = side(&self.a, None)?;
+        let b = side(&self.b, a.journal())?;
+        let beside = a.fixture().or(b.fixture());
+        if self.exact && beside.is_some() {
+            let what =
+                "expected two sessions for --exact, found a fixture, which holds no times and ids";
+            return Err(Failure::new("bad-request", what).exit(Exit::Usage));
+        }
+        let mut open = None;
+        let of_a = self
+            .story(&a, b.fixture().or(beside), &mut open, screen)
+            .await?;
+        let of_b = self
+            .story(&b, a.fixture().or(beside), &mut open, screen)
+            .await?;
+        let found = differences(&of_a, &of_b);
+        let taken_out = taken_out(&a, &b);
+        if self.json {
+            for it in &found {
+                screen.json(it)?;
+            }
+            screen.json(&json!({
+                "same": found.is_empty(),
+                "differences": found.len(),
+                "turns": {"a": of_a.turns.len(), "b": of_b.turns.len()},
+                "calls": {"a": of_a.calls.len(), "b": of_b.calls.len()},
+                "events": {"a": of_a.events.len(), "b": of_b.events.len()},
+                "taken_out": taken_out,
+            }))?;
+        } else {
+            show(&found, screen)?;
+            if !taken_out.is_empty() {
+                let fields = one_line(&taken_out.join(", ")).into_owned();
+                screen.line(&format!(
+                    "Not compared, since the fixture has it taken out: {fields}"
+                ))?;
+            }
+            self.sum_up(&found, &of_a, screen)?;
+        }
+        Ok(if found.is_empty() {
+            Exit::Ok
+        } else {
+            Exit::Diverged
+        })
+    }
+
+    /// The story of one side; `open` is the journal that is open so far.
+    async fn story(
+        &self,
+        side: &Side,
+        beside: Option<&Fixture>,
+        open: &mut Option<(PathBuf, Ledger)>,
+        screen: &Screen,
+    ) -> Result<Story, Failure> {
+        let (journal, session) = match side {
+            Side::Fixture { dir, fixture } => {
+                let story = match beside {
+                    Some(other) => recorded_beside(fixture, other),
+                    None => recorded(fixture),
+                };
+                return story.ok_or_else(|| no_story(dir));
+            }
+            Side::Session { journal, session } => (journal, session),
+        };
+        // Only one reading of a journal may be open at a time.
+        let ledger = match open.take().filter(|(path, _)| path == journal) {
+            Some((_, ledger)) => ledger,
+            None => self.unknown.looking(journal, &self.keys, screen)?,
+        };
+        let id = match session {
+            Some(text) => ids::session(&ledger, text).await?,
+            None => only_session(&ledger, journal).await?,
+        };
+        let story = match beside {
+            Some(fixture) => told_beside(fixture, &ledger, id).await?,
+            None => told(&ledger, id, self.exactness()).await?,
+        };
+        *open = Some((journal.clone(), ledger));
+        Ok(story)
+    }
+
+    fn sum_up(&self, found: &[Difference], a: &Story, screen: &mut Screen) -> Result<(), Failure> {
+        if !found.is_empty() {
+            let told = format!("They part: {}", count(found.len(), "difference"));
+            return screen.toned(Tone::Bad, &told);
+        }
+        let (events, besides) = match self.exactness() {
+            Exactness::Meaning => (
+                "write",
+                " to the state beside them; not compared: connections and what they were told, runners, frames that could not be \
+                understood, counts, times and ids",
+            ),
+            Exactness::Record => ("event", " beside them"),
+        };
+        let told = format!(
+            "The same: {}, {}, {}{besides}",
+            count(a.turns.len(), "turn"),
+            count(a.calls.len(), "call"),
+            count(a.events.len(), events),
+        );
+        screen.toned(Tone::Good, &told)
+    }
+
+    fn exactness(&self) -> Exactness {
+        if self.exact {
+            Exactness::Record
+        } else {
+            Exactness::Meaning
+        }
+    }
+}
+
+impl Side {
+    fn journal(&self) -> Option<&Path> {
+        match self {
+            Side::Session { journal, .. } => Some(journal),
+            Side::Fixture { .. } => None,
+        }
+    }
+
+    fn fixture(&self) -> Option<&Fixture> {
+        match self {
+            Side::Session { .. } => None,
+            Side::Fixture { fixture, .. } => Some(fixture),
+        }
+    }
+}
+
+/// What the fixtures among the two have taken out.
+fn taken_out(a: &Side, b: &Side) -> Vec<String> {
+    let fixtures = a.fixture().into_iter().chain(b.fixture());
+    let mut fields: Vec<String> = fixtures
+        .flat_map(|it| it.header().redacted.iter().cloned())
+        .collect();
+    fields.sort();
+    fields.dedup();
+    fields
+}
+
+fn no_story(dir: &Path) -> Failure {
+    let dir = quoted(dir);
+    let what =
+        format!("the fixture {dir} has no story.txt, so what was decided there is not known");
+    Failure::new("no-fixture", what).advice(format!(
+        "`recount fixture update {dir}` plays it and writes down what comes of it"
+    ))
+}
+
+fn side(text: &str, same: Option<&Path>) -> Result<Side, Failure> {
+    let is_journal = |path: &str| Path::new(path).join("JOURNAL").is_file();
+    let of = |journal: &Path, session: Option<&str>| Side::Session {
+        journal: journal.to_owned(),
+        session: session.map(str::to_owned),
+    };
+    if is_journal(text) {
+        return Ok(of(Path::new(text), None));
+    }
+    if fixture::is_there(Path::new(text)) {
+        let fixture = Box::new(Fixture::load(text)?);
+        let dir = PathBuf::from(text);
+        return Ok(Side::Fixture { dir, fixture });
+    }
+    match (text.rsplit_once(':'), same) {
+        (Some((journal, session)), _) if is_journal(journal) => {
+            Ok(of(Path::new(journal), Some(session)))
+        }
+        (Some((journal, _)), _) => Err(Failure::no_journal(Path::new(journal))),
+        (None, Some(journal)) => Ok(of(journal, Some(text))),
+        (None, None) => {
+            let shown = one_line(text);
+            let what =
+                format!("expected JOURNAL:SESSION or the directory of a fixture, found {shown:?}");
+            Err(Failure::new("not-a-session", what)
+                .exit(Exit::Usage)
+                .advice("`recount sessions JOURNAL` lists the sessions of a journal"))
+        }
+    }
+}
+
+async fn only_session(ledger: &Ledger, journal: &Path) -> Result<SessionId, Failure> {
+    let sessions = ledger.journal().sessions(None, 2).await?;
+    let path = quoted(journal);
+    match sessions.as_slice() {
+        [(one, _)] => Ok(SessionId(*one)),
+        [] => Err(Failure::new(
+            "unknown-session",
+            format!("the journal {path} has no session"),
+        )),
+        _ => Err(Failure::new(
+            "ambiguous-id",
+            format!("the journal {path} has several sessions"),
+        )
+        .exit(Exit::Usage)
+        .advice(format!("name one: {path}:SESSION"))),
+    }
+}

@@ -1,0 +1,175 @@
+//! `recount log`: one session as a timeline, also while it goes on.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use recount_journal::Line;
+
+use crate::failures::{Exit, Failure, unanswered};
+use crate::journal::{Keys, Source, ids};
+use crate::telling::{Fit, Timeline};
+use crate::terminal::{COLUMNS, Screen, Tone};
+use recount::control::{Answered, Client, LogItem, Request, Unanswered, read};
+use recount::ledger::{self, Entry, Ledger};
+use recount::session::{Seq, SessionId, Timestamp};
+
+/// How many records are read at a time.
+const PAGE: usize = 1024;
+
+/// Tells a session as a timeline, one line an event.
+#[derive(Args)]
+pub(crate) struct Log {
+    /// The directory of the journal.
+    path: PathBuf,
+    /// The id of the session, or a unique beginning of it.
+    session: String,
+    #[command(flatten)]
+    keys: Keys,
+    /// Goes on with what the running service adds, until that ends.
+    #[arg(long, short)]
+    follow: bool,
+    /// Cuts nothing.
+    #[arg(long)]
+    full: bool,
+    /// Prints JSON lines: the records exactly as they are stored.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Log {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let session = ids::session_at(&mut source, &self.session).await?;
+        let fit = if self.full {
+            Fit::Full
+        } else {
+            Fit::Cut(COLUMNS)
+        };
+        let mut teller = Teller {
+            timeline: Timeline::new(screen.palette, fit),
+            json: self.json,
+        };
+        let end = match source {
+            Source::Journal(ledger) => {
+                teller.tell_all(&ledger, session, screen).await?;
+                "No process serves the journal, so nothing is added.".to_owned()
+            }
+            Source::Service(mut client) => {
+                let pid = client.pid();
+                let told = teller.tell_from(&mut client, session, self.follow, screen);
+                told.await.map_err(|it| it.of_service(pid))?;
+                format!("The service (pid {pid}) ends.")
+            }
+        };
+        if self.follow && !self.json {
+            screen.toned(Tone::Quiet, &end)?;
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+/// Tells record by record.
+struct Teller {
+    timeline: Timeline,
+    json: bool,
+}
+
+/// Why telling ended.
+enum Broken {
+    Here(Failure),
+    There(Unanswered),
+}
+
+impl Broken {
+    fn of_service(self, pid: u32) -> Failure {
+        match self {
+            Broken::Here(failure) => failure,
+            Broken::There(error) => unanswered(pid, error),
+        }
+    }
+}
+
+impl<E: Into<Failure>> From<E> for Broken {
+    fn from(error: E) -> Broken {
+        Broken::Here(error.into())
+    }
+}
+
+impl Teller {
+    async fn tell_all(
+        &mut self,
+        ledger: &Ledger,
+        session: SessionId,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let mut next = Seq(1);
+        loop {
+            let entries = ledger.entries(session, next, PAGE).await?;
+            let Some(last) = entries.last() else {
+                return Ok(());
+            };
+            next = last.seq.next();
+            for entry in &entries {
+                self.tell(entry, screen)?;
+            }
+        }
+    }
+
+    /// Tells what a service has, and what comes, until the service ends.
+    async fn tell_from(
+        &mut self,
+        client: &mut Client,
+        session: SessionId,
+        follow: bool,
+        screen: &mut Screen,
+    ) -> Result<(), Broken> {
+        let from = Seq(1);
+        let request = Request::Log {
+            session,
+            from,
+            follow,
+        };
+        client.ask(&request).await.map_err(Broken::There)?;
+        let mut seq = from;
+        loop {
+            let item = match client.next().await {
+                Ok(Answered::Item(item)) => item,
+                Ok(Answered::Done(_)) => return Ok(()),
+                Err(Unanswered::Ended) if follow => return Ok(()),
+                Err(error) => return Err(Broken::There(error)),
+            };
+            let item: LogItem = read(&item).map_err(Broken::There)?;
+            let line = Line::new(item.record.get().as_bytes());
+            let body = item.body.map(|it| it.get().to_owned());
+            self.tell(&Entry::relayed(session, seq, line, body)?, screen)?;
+            if follow {
+                screen.flush()?;
+            }
+            seq = seq.next();
+        }
+    }
+
+    fn tell(&mut self, entry: &Entry, screen: &mut Screen) -> Result<(), Failure> {
+        if self.json {
+            return screen.bytes(entry.line.bytes());
+        }
+        let told = match entry.fact() {
+            Ok(fact) => self.timeline.tell(&fact),
+            // What a newer version wrote, and what is sealed, is shown as far as it can be read.
+            Err(ledger::Error::Unreadable { .. }) => {
+                let record = entry.record()?;
+                let at = Timestamp(record.at_us);
+                self.timeline
+                    .tell_unknown(entry.seq, at, record.kind, entry.body()?)
+            }
+            Err(ledger::Error::Sealed { .. }) => {
+                let record = entry.record()?;
+                let at = Timestamp(record.at_us);
+                self.timeline
+                    .tell_sealed(entry.seq, at, &record.actor.kind, record.kind)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        screen.line(&told)
+    }
+}

@@ -1,0 +1,221 @@
+//! `recount replay`: whether every decision follows again from what is on record.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use recount_journal::Head;
+use serde_json::json;
+
+use super::divergence::{self, ReportJson, WHAT_IT_MEANS};
+use super::unread::{Unread, all_open};
+use super::what_if;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, UnknownKinds, ids};
+use crate::terminal::{Meter, Screen, Tone};
+use crate::text::{count, one_line};
+use recount::ledger::{Error, Ledger};
+use recount::replay::{self, Report};
+use recount::session::{SessionId, decide};
+
+/// How many divergences are told with both sides and the state before; of the others it is said where they are.
+const TOLD_IN_FULL: u64 = 10;
+
+/// The reach of a replay.
+const AS_THEY_LIE: &str =
+    "note: the records were taken as they lie; `recount verify` tells whether they were altered";
+
+/// Decides everything again and reports the first difference of each session.
+///
+/// No tool runs and no code of the service is needed: what it said is on record. Every decision that follows today is
+/// compared, byte for byte, with the one on record. Where they part the program ends with 5, and says what led there and what
+/// the state before it was.
+#[derive(Args)]
+pub(crate) struct Replay {
+    /// The directory of the journal.
+    path: PathBuf,
+    /// Only this session: its id, or a unique beginning of it.
+    #[arg(conflicts_with = "all")]
+    session: Option<String>,
+    /// All sessions, as without a SESSION.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    unknown: UnknownKinds,
+    /// Decides by the policies in this file, and shows which calls would have gone otherwise; see `recount policy`.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Prints JSON lines, one a session; with --policy one a call, and the totals.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Replay {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let ledger = self.unknown.looking(&self.path, &self.keys, screen)?;
+        if let Some(file) = &self.policy {
+            return what_if::run(&ledger, self.session.as_deref(), file, self.json, screen).await;
+        }
+        let sessions = match &self.session {
+            Some(text) => vec![one(&ledger, text).await?],
+            None => ledger.session_heads().await?,
+        };
+        let tally = self.replay(&ledger, &sessions, screen).await?;
+        if !self.json {
+            tally.show(screen)?;
+        }
+        tally.end()
+    }
+
+    async fn replay(
+        &self,
+        ledger: &Ledger,
+        sessions: &[(SessionId, Head)],
+        screen: &mut Screen,
+    ) -> Result<Tally, Failure> {
+        let (meter, mut before) = (Meter::new("Replaying"), 0);
+        let records: u64 = sessions.iter().map(|(_, head)| head.seq).sum();
+        let mut tally = Tally::of(sessions.len());
+        let erasures = ledger.erasures().await?;
+        let is_erased = |session| erasures.get(&session).is_some_and(|it| it.erased.is_some());
+        for (session, head) in sessions {
+            let told = |read| meter.show(before + read, records);
+            let report = replay::verify_by(ledger, *session, decide, told).await;
+            before += head.seq;
+            match report {
+                Ok(report) => {
+                    tally.records += head.seq;
+                    self.tell(&report, &mut tally, screen)?;
+                }
+                // Nobody will ever tell it again, which is what was wanted.
+                Err(Error::Sealed { session }) if self.session.is_none() && is_erased(session) => {
+                    tally.erased += 1;
+                    if self.json {
+                        let told = json!({"session": session, "sealed": true, "erased": true});
+                        screen.json(&told)?;
+                    }
+                }
+                // It was not told again, which is neither good nor a divergence.
+                Err(Error::Sealed { session }) => {
+                    tally.sealed.push(session);
+                    if self.json {
+                        screen.json(&json!({"session": session, "sealed": true}))?;
+                    }
+                }
+                // Nor was this one; the others are told all the same.
+                Err(error) if self.session.is_none() => {
+                    let unread = &mut tally.unread;
+                    unread.tell(*session, error.into(), self.json, screen)?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(tally)
+    }
+
+    /// Tells what came of one session.
+    fn tell(&self, report: &Report, tally: &mut Tally, screen: &mut Screen) -> Result<(), Failure> {
+        tally.observations += report.observations;
+        tally.decisions += report.decisions;
+        tally.diverged += u64::from(report.diverged.is_some());
+        if self.json {
+            return screen.json(&ReportJson::of(report));
+        }
+        let Some(difference) = &report.diverged else {
+            return Ok(());
+        };
+        if tally.diverged > TOLD_IN_FULL {
+            let line = divergence::in_a_line(report.session, difference);
+            return screen.toned(Tone::Heading, &one_line(&line));
+        }
+        for (tone, line) in divergence::told(report.session, difference, screen.palette) {
+            screen.toned(tone, &line)?;
+        }
+        screen.line("")
+    }
+}
+
+/// The outcome of a replay of several sessions.
+struct Tally {
+    sessions: usize,
+    records: u64,
+    observations: u64,
+    decisions: u64,
+    diverged: u64,
+    erased: usize,
+    sealed: Vec<SessionId>,
+    unread: Unread,
+}
+
+impl Tally {
+    /// No session replayed yet, of so many.
+    fn of(sessions: usize) -> Tally {
+        Tally {
+            sessions,
+            records: 0,
+            observations: 0,
+            decisions: 0,
+            diverged: 0,
+            erased: 0,
+            sealed: Vec::new(),
+            unread: Unread::of(sessions),
+        }
+    }
+
+    /// The number of sessions that were replayed.
+    fn replayed(&self) -> usize {
+        self.sessions - (self.sealed.len() + self.unread.len() + self.erased)
+    }
+
+    fn show(&self, screen: &mut Screen) -> Result<(), Failure> {
+        let told = format!(
+            "{}, {}, {}, {}",
+            count(self.replayed(), "session"),
+            count(self.records, "record"),
+            count(self.observations, "observation"),
+            count(self.decisions, "decision")
+        );
+        if self.sessions == 0 {
+            screen.line("Replayed nothing: the journal has no session")?;
+        } else if self.diverged == 0 && self.replayed() > 0 {
+            let same = format!("Replayed to the same decisions: {told}");
+            screen.toned(Tone::Good, &same)?;
+        } else if self.diverged > 0 {
+            screen.toned(Tone::Bad, &format!("{} diverged of {told}", self.diverged))?;
+            if self.diverged > TOLD_IN_FULL {
+                screen.line(&format!(
+                    "The first {TOLD_IN_FULL} are told in full; `recount replay PATH SESSION` tells another."
+                ))?;
+            }
+            screen.line(WHAT_IT_MEANS)?;
+        }
+        if self.replayed() > 0 {
+            screen.toned(Tone::Quiet, AS_THEY_LIE)?;
+        }
+        if self.erased > 0 {
+            let erased = count(self.erased, "session");
+            let told = format!("Erased, so that nobody can replay it: {erased}");
+            screen.toned(Tone::Quiet, &told)?;
+        }
+        Ok(())
+    }
+
+    /// The end of the program. A divergence is said before anything that was not replayed.
+    fn end(self) -> Result<Exit, Failure> {
+        if self.diverged > 0 {
+            return Ok(Exit::Diverged);
+        }
+        self.unread.end("replayed")?;
+        all_open(&self.sealed, "replayed")?;
+        Ok(Exit::Ok)
+    }
+}
+
+async fn one(ledger: &Ledger, text: &str) -> Result<(SessionId, Head), Failure> {
+    let session = ids::session(ledger, text).await?;
+    match ledger.journal().head(session.0).await? {
+        Some(head) => Ok((session, head)),
+        None => Err(Error::UnknownSession { session }.into()),
+    }
+}

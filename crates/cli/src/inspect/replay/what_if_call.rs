@@ -1,0 +1,256 @@
+//! One call under other policies: in words, and as JSON.
+
+use serde_json::{Value, json};
+
+use crate::failures::Failure;
+use crate::terminal::{COLUMNS, Screen, Tone};
+use crate::text::{age, cut, one_line};
+use recount::replay::what_if::{CallReport, Standing, Told, Unknown};
+use recount::session::{Outcome, Rule, SessionId, Verdict};
+
+/// Marks a call before which the model had heard what it would not have heard.
+pub(super) const HEARD: &str = "*";
+
+/// Shows the session, and the heads of the columns of its calls.
+pub(super) fn show_heading(session: SessionId, screen: &mut Screen) -> Result<(), Failure> {
+    screen.toned(Tone::Heading, &format!("Session {session}"))?;
+    let heads = row("call", " ", "tool", "recorded", "under the policies");
+    screen.toned(Tone::Quiet, &heads)
+}
+
+pub(super) fn show(call: &CallReport, screen: &mut Screen) -> Result<(), Failure> {
+    let (recorded, under) = (words(&call.recorded), words(&call.under));
+    let seq = call.call.to_string();
+    let tool = one_line(&call.tool);
+    let tone = match (call.is_changed(), call.unknown) {
+        (false, _) => Tone::Plain,
+        (true, None) => Tone::Bad,
+        (true, Some(_)) => Tone::Ask,
+    };
+    let mark = if call.heard.is_some() { HEARD } else { " " };
+    screen.toned(tone, &row(&seq, mark, &tool, &recorded, &under))?;
+    if call.is_changed() {
+        let why = format!("        {}", why(call));
+        screen.line(&cut(&one_line(&why), COLUMNS))?;
+    }
+    Ok(())
+}
+
+fn row(call: &str, mark: &str, tool: &str, recorded: &str, under: &str) -> String {
+    let tool = cut(tool, 20);
+    let row = format!("{call:>6}{mark} {tool:<20}  {recorded:<23}  {under}");
+    cut(row.trim_end(), COLUMNS).into_owned()
+}
+
+/// The verdict and where it led, such as `asked, denied`.
+fn words(told: &Told) -> String {
+    let standing = standing_words(told.standing);
+    match told.verdict {
+        None => standing.to_owned(),
+        Some(Verdict::Refused) => "refused".to_owned(),
+        Some(verdict) => format!("{}, {standing}", verdict_word(Some(verdict))),
+    }
+}
+
+/// Both sides of a call that would have gone otherwise, in words that are not the same.
+pub(super) fn ends(call: &CallReport) -> (String, String) {
+    let (recorded, under) = (words(&call.recorded), words(&call.under));
+    if recorded != under {
+        return (recorded, under);
+    }
+    let apart = |words: String, told: &Told| match told.rule {
+        Some(rule) if call.recorded.rule != call.under.rule => {
+            format!("{words}, since {}", rule_words(rule))
+        }
+        Some(_) | None => format!("{words}, run {}", times(told.attempts)),
+    };
+    match call.unknown {
+        Some(_) => (recorded, "nobody can tell".to_owned()),
+        None => (apart(recorded, &call.recorded), apart(under, &call.under)),
+    }
+}
+
+/// Why it would have gone otherwise, or why nobody can tell.
+fn why(call: &CallReport) -> String {
+    if let Some(unknown) = call.unknown {
+        return unknown.to_string();
+    }
+    let (under, recorded) = (&call.under, &call.recorded);
+    if (under.verdict, under.rule) == (recorded.verdict, recorded.rule) {
+        if under.standing == recorded.standing {
+            let [under, recorded] = [under, recorded].map(|it| times(it.attempts));
+            return format!("its tool would have run {under} instead of {recorded}");
+        }
+        return match under.standing {
+            Standing::Ended(Outcome::TimedOut) => "its time would have been up".to_owned(),
+            Standing::Ended(Outcome::Expired) => "the answer would have come too late".to_owned(),
+            standing => format!("it would be {}", standing_words(standing)),
+        };
+    }
+    let rule = under.rule.map_or("", rule_words);
+    under.reason.clone().unwrap_or_else(|| rule.to_owned())
+}
+
+/// How often a tool was started.
+fn times(attempts: Option<u32>) -> String {
+    match attempts {
+        None => "nobody knows how often".to_owned(),
+        Some(0) => "never".to_owned(),
+        Some(1) => "once".to_owned(),
+        Some(times) => format!("{times} times"),
+    }
+}
+
+pub(super) fn verdict_word(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        None => "unknown",
+        Some(Verdict::Allowed) => "allowed",
+        Some(Verdict::Ask) => "asked",
+        Some(Verdict::AskProgram) => "program asked",
+        Some(Verdict::Refused) => "refused",
+    }
+}
+
+fn standing_words(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Received => "received",
+        Standing::Asked => "waiting",
+        Standing::Ready => "ready",
+        Standing::Started => "started",
+        Standing::Unknown => "unknown",
+        Standing::Ended(outcome) => match outcome {
+            Outcome::Interim => "goes on",
+            Outcome::Returned => "returned",
+            Outcome::Failed => "failed",
+            Outcome::Supplied => "supplied",
+            Outcome::Refused => "refused",
+            Outcome::Denied => "denied",
+            Outcome::Expired => "expired",
+            Outcome::TimedOut => "timed out",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Unknown => "outcome unknown",
+            Outcome::Withdrawn => "withdrawn",
+        },
+    }
+}
+
+fn rule_words(rule: Rule) -> &'static str {
+    match rule {
+        Rule::MissingName => "the call names no tool",
+        Rule::UnknownTool => "no tool has that name",
+        Rule::MalformedArgs => "the arguments are malformed",
+        Rule::InvalidArgs => "the arguments do not fit the schema",
+        Rule::Phase => "the tool is not there in this phase",
+        Rule::Condition => "its condition does not hold",
+        Rule::Cached => "the result of an equal call is used",
+        Rule::Pending => "an equal call has not ended",
+        Rule::Limit => "a limit is reached",
+        Rule::Confirm => "its gate holds",
+        Rule::Default => "nothing speaks against it",
+    }
+}
+
+pub(super) fn call_json(session: SessionId, call: &CallReport) -> Value {
+    json!({
+        "session": session,
+        "call": call.call,
+        "at": age::stamp(call.at),
+        "tool": call.tool,
+        "recorded": told_json(&call.recorded),
+        "policy": told_json(&call.under),
+        "changed": call.is_changed(),
+        "unknown": call.unknown.map(unknown_json),
+        "heard": call.heard,
+    })
+}
+
+fn told_json(told: &Told) -> Value {
+    let standing = match told.standing {
+        Standing::Ended(outcome) => json!(outcome),
+        Standing::Asked => json!("asked"),
+        Standing::Received | Standing::Ready | Standing::Started => {
+            json!(standing_words(told.standing))
+        }
+        // `unknown` is an outcome on record: the tool was cut off.
+        Standing::Unknown => Value::Null,
+    };
+    json!({
+        "verdict": told.verdict,
+        "rule": told.rule,
+        "reason": told.reason,
+        "standing": standing,
+        "attempts": told.attempts,
+    })
+}
+
+fn unknown_json(unknown: Unknown) -> Value {
+    let (code, call) = match unknown {
+        Unknown::DependsOn(call) => ("depends_on", Some(call)),
+        Unknown::NobodyAsked => ("nobody_asked", None),
+        Unknown::AskedLonger => ("asked_longer", None),
+        Unknown::NoRun => ("no_run", None),
+        Unknown::RunsOn => ("runs_on", None),
+        Unknown::ProgramNotAsked => ("program_not_asked", None),
+        Unknown::WithoutAnswer => ("without_answer", None),
+        Unknown::Elsewhere => ("elsewhere", None),
+    };
+    json!({"why": code, "call": call, "words": unknown.to_string()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recount::session::{Seq, Timestamp};
+
+    fn told(rule: Rule, outcome: Outcome) -> Told {
+        Told {
+            verdict: Some(Verdict::Allowed),
+            rule: Some(rule),
+            reason: None,
+            standing: Standing::Ended(outcome),
+            attempts: Some(1),
+        }
+    }
+
+    #[test]
+    fn what_went_otherwise_is_counted_by_what_was_otherwise() {
+        let recorded = told(Rule::Default, Outcome::Returned);
+        let call = |under: Told, unknown| CallReport {
+            call: Seq(5),
+            at: Timestamp(0),
+            tool: "look".to_owned(),
+            recorded: recorded.clone(),
+            under,
+            unknown,
+            heard: None,
+        };
+        let said = |call: &CallReport| {
+            let (recorded, under) = ends(call);
+            format!("{recorded} -> {under}")
+        };
+        let late = call(told(Rule::Default, Outcome::TimedOut), None);
+        assert_eq!(said(&late), "allowed, returned -> allowed, timed out");
+        let cached = call(told(Rule::Cached, Outcome::Returned), None);
+        assert_eq!(
+            said(&cached),
+            "allowed, returned, since nothing speaks against it -> allowed, returned, since the result of an equal call is used"
+        );
+        let once_more = call(
+            Told {
+                attempts: Some(2),
+                ..recorded.clone()
+            },
+            None,
+        );
+        assert_eq!(
+            said(&once_more),
+            "allowed, returned, run once -> allowed, returned, run 2 times"
+        );
+        assert_eq!(
+            why(&once_more),
+            "its tool would have run 2 times instead of once"
+        );
+        let unknown = call(recorded.clone(), Some(Unknown::RunsOn));
+        assert_eq!(said(&unknown), "allowed, returned -> nobody can tell");
+    }
+}

@@ -1,0 +1,102 @@
+//! `recount sessions`: every session of a journal.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, Source};
+use crate::terminal::{COLUMNS, Screen, Tone};
+use crate::text::{age, count, cut, one_line};
+use recount::ledger::SessionSummary;
+use recount::session::OpenKind;
+
+/// Lists the sessions of a journal, oldest first.
+#[derive(Args)]
+pub(crate) struct Sessions {
+    /// The directory of the journal.
+    path: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
+    /// Prints JSON lines, one a session.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Sessions {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let sessions = source.sessions().await?;
+        for session in &sessions {
+            if self.json {
+                screen.json(&as_json(session))?;
+            } else {
+                show(session, screen)?;
+            }
+        }
+        if sessions.is_empty() && !self.json {
+            screen.line("No sessions.")?;
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+fn as_json(it: &SessionSummary) -> serde_json::Value {
+    json!({
+        "session": it.id,
+        "agent": it.agent,
+        "external_id": it.external_id,
+        "on_behalf_of": it.on_behalf_of,
+        "labels": it.labels,
+        "opened_at": age::stamp(it.opened_at),
+        "last_at": age::stamp(it.last_at),
+        "records": it.records,
+        "closed": it.is_closed(),
+        "open": it.open,
+        "sealed": it.sealed,
+    })
+}
+
+fn show(it: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
+    let external = it.external_id.as_deref().unwrap_or_default();
+    let agent = if it.sealed {
+        "sealed: --keys DIR shows it"
+    } else {
+        &it.agent
+    };
+    let head = format!("{}  {agent}  {external}", it.id);
+    screen.toned(Tone::Heading, &cut(&one_line(head.trim_end()), COLUMNS))?;
+    let mut about = format!(
+        "  opened {}, {}",
+        age::moment(it.opened_at),
+        count(it.records, "record")
+    );
+    for (key, value) in &it.labels {
+        about.push_str(&format!(", {key}={value}"));
+    }
+    screen.line(&cut(&one_line(&about), COLUMNS))?;
+    let waits = waiting(it);
+    match (it.is_closed(), waits.is_empty()) {
+        (true, _) => screen.toned(Tone::Quiet, "  closed"),
+        (false, true) => screen.line("  open, nothing waits"),
+        (false, false) => screen.toned(Tone::Ask, &format!("  open: {}", waits.join(", "))),
+    }
+}
+
+fn waiting(it: &SessionSummary) -> Vec<String> {
+    let kinds = [
+        (OpenKind::Confirmation, "waiting for approval"),
+        (OpenKind::Paused, "waiting for a response"),
+        (OpenKind::Calls, "waiting for calls of its own"),
+        (OpenKind::Ready, "ready to start"),
+        (OpenKind::Running, "running or cut off"),
+        (OpenKind::Untold, "to be told to the model"),
+        (OpenKind::Closing, "about to be closed"),
+    ];
+    let counted = |(kind, words): (OpenKind, &str)| {
+        let count = it.open.get(kind.as_str())?;
+        Some(format!("{count} {words}"))
+    };
+    kinds.into_iter().filter_map(counted).collect()
+}

@@ -1,0 +1,83 @@
+//! The key store of a command: where it is, and the master key that opens it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use recount_journal::seal::{FileKeyStore, KeyStore, MasterKey};
+
+use super::opening::trusts_others;
+use crate::failures::{Exit, Failure};
+use crate::text::quoted;
+use recount::ledger::Ledger;
+
+/// The master key itself, as 64 hex digits.
+const MASTER_KEY: &str = "RECOUNT_MASTER_KEY";
+
+/// The file that holds it.
+const MASTER_KEY_FILE: &str = "RECOUNT_MASTER_KEY_FILE";
+
+/// Where keys are, for what is sealed.
+#[derive(Args)]
+pub(crate) struct Keys {
+    /// The key store, for sealed sessions; its master key is in RECOUNT_MASTER_KEY or in the file RECOUNT_MASTER_KEY_FILE.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+}
+
+impl Keys {
+    /// The ledger, with the keys if they are given.
+    pub(crate) fn of(&self, ledger: Ledger) -> Result<Ledger, Failure> {
+        Ok(match self.opened()? {
+            Some(keys) => ledger.with_keys(keys),
+            None => ledger,
+        })
+    }
+
+    /// The key store, if it is given.
+    pub(crate) fn opened(&self) -> Result<Option<Arc<dyn KeyStore>>, Failure> {
+        match &self.keys {
+            Some(path) if trusts_others() => Ok(Some(Arc::new(FileKeyStore::open_insecure(
+                path,
+                master()?,
+            )?))),
+            Some(path) => Ok(Some(Arc::new(FileKeyStore::open(path, master()?)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// The key store, made where there is none, if it is given.
+    pub(crate) fn made(&self) -> Result<Option<Arc<dyn KeyStore>>, Failure> {
+        match &self.keys {
+            Some(path) if trusts_others() => {
+                let keys = FileKeyStore::create_insecure(path, master()?)?;
+                Ok(Some(Arc::new(keys)))
+            }
+            Some(path) => Ok(Some(Arc::new(FileKeyStore::create(path, master()?)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// The option again, as a shell takes it behind a command; nothing where it was not given.
+    pub(crate) fn as_option(&self) -> String {
+        let option = |path: &PathBuf| format!(" --keys {}", quoted(path));
+        self.keys.as_ref().map(option).unwrap_or_default()
+    }
+}
+
+fn master() -> Result<MasterKey, Failure> {
+    let given = |name| std::env::var_os(name).filter(|it| !it.is_empty());
+    if let Some(path) = given(MASTER_KEY_FILE) {
+        return Ok(MasterKey::from_file(Path::new(&path))?);
+    }
+    let Some(text) = given(MASTER_KEY) else {
+        let what =
+            format!("expected a master key in {MASTER_KEY} or {MASTER_KEY_FILE}, found none");
+        return Err(Failure::new("no-master-key", what)
+            .exit(Exit::Usage)
+            .advice(
+                "`openssl rand -hex 32 > FILE` makes one; whoever loses it loses what is sealed",
+            ));
+    };
+    Ok(MasterKey::from_text(&text.to_string_lossy())?)
+}

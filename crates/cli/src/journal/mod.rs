@@ -1,0 +1,20 @@
+//! The way from the words of a command line to a journal: opened here, or reached through the
+//! service that has it open.
+//!
+//! This room decides nothing about a session and prints nothing of one.
+//!
+//! Read `opening` first, then `keys` and `unknown_kinds`, the options of most commands; then
+//! `source`, a journal or its service, and `ids`, the session or request that an id names.
+//! `os_user` is the person at the command line, `verdict` the words for a verified journal.
+
+pub(crate) mod ids;
+mod keys;
+pub(crate) mod opening;
+pub(crate) mod os_user;
+mod source;
+pub(crate) mod unknown_kinds;
+pub(crate) mod verdict;
+
+pub(crate) use keys::Keys;
+pub(crate) use source::{PATIENCE, Source};
+pub(crate) use unknown_kinds::UnknownKinds;

@@ -1,0 +1,37 @@
+//! Who sits at this terminal, as the operating system knows it.
+
+use crate::failures::{Exit, Failure};
+use crate::terminal::prompt;
+use recount::control::{os_user, wrong_with_name};
+use recount::session::{Actor, Authentication};
+
+/// The one who answers: the user of this process, or a name that is not checked. At a terminal that
+/// is a person; a script may be either.
+pub(crate) fn actor(name: Option<String>) -> Result<Actor, Failure> {
+    let actor = match name {
+        Some(name) => match wrong_with_name(&name) {
+            Some(wrong) => return Err(Failure::new("bad-request", wrong).exit(Exit::Usage)),
+            None => Actor {
+                name,
+                authenticated_by: Authentication::None,
+                acted_as: None,
+            },
+        },
+        None => Actor::os_user(current()?),
+    };
+    Ok(match prompt::is_interactive() {
+        true => actor.as_person(),
+        false => actor,
+    })
+}
+
+/// The user that this process runs as.
+pub(crate) fn current() -> Result<String, Failure> {
+    os_user::current().ok_or_else(|| {
+        Failure::new(
+            "unknown-user",
+            "expected the user's name from the operating system, found none",
+        )
+        .advice("say who you are with --as NAME")
+    })
+}

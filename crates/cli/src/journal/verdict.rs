@@ -1,0 +1,98 @@
+//! The verdict of a verification in words: of what it is, and whether anything outside vouches for
+//! it.
+
+use clap::Args;
+use recount_journal::Hash;
+use recount_journal::verify::{Integrity, Report};
+use serde_json::{Value, json};
+
+use crate::terminal::Tone;
+use crate::text::{age, count};
+use recount::session::Timestamp;
+
+/// The root that a verdict is anchored to.
+#[derive(Args)]
+pub(crate) struct Anchor {
+    /// A root that was kept elsewhere, as `recount verify` and `recount export` print it.
+    ///
+    /// The journal or file must still have it; without one the verdict is "consistent, not
+    /// anchored".
+    #[arg(long, value_name = "HEX")]
+    root: Option<Hash>,
+}
+
+impl Anchor {
+    /// The report, compared with the root if one was given.
+    pub(crate) fn held_against(&self, report: Report) -> Report {
+        match self.root {
+            Some(root) => report.against(root),
+            None => report,
+        }
+    }
+}
+
+/// The verdict about a journal or an export in one line, with what it is about.
+pub(crate) fn headline(kind: &str, report: &Report) -> (Tone, String) {
+    let read = counts(report);
+    match report.integrity() {
+        Integrity::Damaged => {
+            let found = count(report.findings.len(), "finding");
+            (Tone::Bad, format!("Damaged {kind}: {found} in {read}"))
+        }
+        Integrity::Consistent => (
+            Tone::Good,
+            format!("Consistent {kind}, not anchored: {read}"),
+        ),
+        Integrity::Anchored => (
+            Tone::Good,
+            format!("Sound {kind}, anchored to the root that was given: {read}"),
+        ),
+    }
+}
+
+/// The reach of a verdict: what a consistent journal or file leaves open.
+pub(crate) fn reach(report: &Report) -> Option<String> {
+    if report.integrity() != Integrity::Consistent {
+        return None;
+    }
+    let empty = match report.records {
+        0 => "it holds no record, so nothing was verified; ",
+        _ => "",
+    };
+    Some(format!(
+        "{empty}a rewrite of every hash alike, or a session that was taken out with its traces, shows \
+         only against a root that was kept elsewhere: --root HEX"
+    ))
+}
+
+/// The sessions, records and objects that a verdict is about, and from when to when.
+pub(crate) fn counts(report: &Report) -> String {
+    let counted = format!(
+        "{}, {}, {}",
+        count(report.sessions, "session"),
+        count(report.records, "record"),
+        count(report.objects, "object")
+    );
+    match report.span_us {
+        None => counted,
+        Some((first, last)) => {
+            let (first, last) = (Timestamp(first), Timestamp(last));
+            format!("{counted}, {} to {}", age::moment(first), age::moment(last))
+        }
+    }
+}
+
+/// The keys that every verdict has in JSON.
+pub(crate) fn in_json(report: &Report) -> Value {
+    let time = |us| age::stamp(Timestamp(us));
+    json!({
+        "verdict": report.integrity(),
+        "sessions": report.sessions,
+        "records": report.records,
+        "objects": report.objects,
+        "from": report.span_us.map(|(first, _)| time(first)),
+        "to": report.span_us.map(|(_, last)| time(last)),
+        "root": report.root,
+        "anchor": report.anchor,
+    })
+}

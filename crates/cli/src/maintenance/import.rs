@@ -1,0 +1,92 @@
+//! `recount import`: a journal again, of an export.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::failures::{Exit, Failure};
+use crate::files::destination;
+use crate::journal::Keys;
+use crate::terminal::{Meter, Screen};
+use crate::text::count;
+use recount::ledger;
+
+/// Makes a new journal of an exported file: the same records and objects, byte for byte.
+///
+/// Everything is verified on the way; a file that is damaged or not complete is refused, and nothing is left behind. What is open in
+/// the sessions follows from their records, so approvals that wait can be answered here. The first command that opens
+/// the journal builds its index.
+#[derive(Args)]
+pub(crate) struct Import {
+    /// The exported file, of a journal or of one session.
+    file: PathBuf,
+    /// The directory to make.
+    dest: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Import {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        destination::outside_journals(&self.dest)?;
+        let failed =
+            |error: io::Error| Failure::io(format!("read {}", self.file.display()), &error);
+        let file = File::open(&self.file).map_err(failed)?;
+        let total = file.metadata().map_err(failed)?.len();
+        let reader = Counted {
+            file,
+            meter: Meter::new("Importing"),
+            done: 0,
+            total,
+        };
+        let keys = self.keys.opened()?;
+        let imported = ledger::import(
+            BufReader::with_capacity(1 << 20, reader),
+            &self.dest,
+            keys.as_deref(),
+        )?;
+        if self.json {
+            screen.json(&json!({
+                "journal": imported.journal,
+                "sessions": imported.sessions,
+                "records": imported.records,
+                "objects": imported.objects,
+                "root": imported.root,
+                "dest": self.dest,
+            }))?;
+            return Ok(Exit::Ok);
+        }
+        screen.line(&format!(
+            "Imported {}, {}, {} to {}",
+            count(imported.sessions, "session"),
+            count(imported.records, "record"),
+            count(imported.objects, "object"),
+            self.dest.display()
+        ))?;
+        screen.line(&format!("root {}", imported.root))?;
+        Ok(Exit::Ok)
+    }
+}
+
+/// Shows how much of a file is read.
+struct Counted {
+    file: File,
+    meter: Meter,
+    done: u64,
+    total: u64,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(into)?;
+        self.done += read as u64;
+        self.meter.show(self.done, self.total);
+        Ok(read)
+    }
+}

@@ -1,0 +1,22 @@
+//! The commands that care for a journal as a whole: copies, exports, verification, repair.
+//!
+//! This room knows records, objects and hashes. What a session means it does not know.
+//!
+//! Read `backup` with `restore` and `export` with `import` first, then `verify`, `repair` and
+//! `compact`.
+
+mod backup;
+mod compact;
+mod export;
+mod import;
+mod repair;
+mod restore;
+mod verify;
+
+pub(crate) use backup::Backup;
+pub(crate) use compact::Compact;
+pub(crate) use export::Export;
+pub(crate) use import::Import;
+pub(crate) use repair::Repair;
+pub(crate) use restore::Restore;
+pub(crate) use verify::Verify;

@@ -1,0 +1,221 @@
+//! `recount approve` and `recount deny`: an answer on record. The command itself starts nothing.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::on_record::{self, Recorded};
+use super::operations::{Decided, Said};
+use crate::failures::{Exit, Failure};
+use crate::files::given_json;
+use crate::journal::{Keys, Source, ids};
+use crate::telling::question;
+use crate::terminal::{Screen, Tone, prompt};
+use crate::text::one_line;
+use recount::control::OnRecord;
+use recount::ledger::PendingConfirmation;
+use recount::session::{About, Json, ObjectHash, RequestId};
+
+/// Records a yes, through the service that has the journal open if one does.
+#[derive(Args)]
+pub(crate) struct Approve {
+    #[command(flatten)]
+    answer: Answer,
+    /// The arguments to run with in place of the model's, where the tool allows that: a JSON object; @FILE takes it from a
+    /// file, - from standard input.
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+    /// Does not ask at a terminal before the yes is recorded.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Approve {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let Approve { answer, args, yes } = self;
+        if args.as_deref() == Some("-") && answer.payload.as_deref() == Some("-") {
+            let told = "expected one of --args and --payload from standard input, found both";
+            return Err(Failure::new("not-json", told).exit(Exit::Usage));
+        }
+        let args = args.map(|args| given_json("the arguments", &args));
+        let asks = !yes && prompt::is_interactive();
+        answer.record(true, asks, args.transpose()?, screen).await
+    }
+}
+
+/// Records the answer to a confirmation request, through the service that has the journal open if one does.
+#[derive(Args)]
+pub(crate) struct Answer {
+    /// The directory of the journal.
+    path: PathBuf,
+    /// The id of the request, or a unique beginning of it.
+    request: String,
+    #[command(flatten)]
+    keys: Keys,
+    /// Why; of a denial the model is told.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// What the tool is given with a yes, JSON that fits the schema `recount pending` shows; @FILE takes it from a file, - from
+    /// standard input.
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// The hash of the request that was looked at, as `recount pending --json` shows it: to any other the answer does not count.
+    #[arg(long, value_name = "HASH")]
+    request_hash: Option<ObjectHash>,
+    /// Who answers, in place of the operating system's user; the record says that nobody checked the name.
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Answer {
+    /// Records a no.
+    pub(crate) async fn deny(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        self.record(false, false, None, screen).await
+    }
+
+    async fn record(
+        self,
+        confirmed: bool,
+        asks: bool,
+        args: Option<Json>,
+        screen: &mut Screen,
+    ) -> Result<Exit, Failure> {
+        let payload = self
+            .payload
+            .as_deref()
+            .map(|it| given_json("the payload", it));
+        let payload = payload.transpose()?;
+        let mut seen = self.request_hash;
+        if asks && let Some(open) = self.open_request().await? {
+            if !agreed(&open, args.as_ref(), screen).await? {
+                screen.line("Nothing was recorded.")?;
+                return Ok(Exit::Failed);
+            }
+            // The yes counts for what was shown.
+            seen = seen.or(Some(open.request_hash));
+        }
+        let is_edited = confirmed && args.is_some();
+        let said = Said::Answer(Decided {
+            confirmed,
+            reason: self.reason,
+            payload,
+            args: args.clone(),
+            request_hash: seen,
+        });
+        let recorded = on_record::record(&self.path, &self.keys, async |source| {
+            let request = ids::request(source, &self.request).await?;
+            let asked = source.confirmation(|it| it.id == request).await;
+            let on_record = source.answer(request, said, self.name).await?;
+            let anew = match &asked {
+                // What cannot be found out does not undo the answer.
+                Some(asked) if is_edited => source.confirmation(|it| asked_anew(asked, it)).await,
+                Some(_) | None => None,
+            };
+            let answered = Answered {
+                request,
+                confirmed,
+                args: args.or(asked.filter(|it| !it.sealed).map(|it| it.args)),
+                anew: anew.map(|it| it.id),
+            };
+            Ok((answered, on_record))
+        });
+        let recorded = recorded.await?;
+        let shown = show(&recorded, self.json, screen);
+        shown.map_err(|failure| failure.behind_record(&recorded.on_record))?;
+        Ok(Exit::Ok)
+    }
+
+    /// The request, if it is open. The journal is free for others until the person has answered.
+    async fn open_request(&self) -> Result<Option<PendingConfirmation>, Failure> {
+        let mut source = Source::writing(&self.path, &self.keys).await?;
+        let named = match ids::request(&mut source, &self.request).await {
+            Ok(id) => Ok(source.confirmation(|it| it.id == id).await),
+            Err(failure) => Err(failure),
+        };
+        source.close().await?;
+        named
+    }
+}
+
+/// Shows what a yes would approve, and asks for it at the terminal.
+async fn agreed(
+    request: &PendingConfirmation,
+    edited: Option<&Json>,
+    screen: &mut Screen,
+) -> Result<bool, Failure> {
+    question::show_question(request, screen)?;
+    if let Some(edited) = edited {
+        let edited = one_line(edited.as_str());
+        screen.line(&format!("  to run with {edited} instead"))?;
+    }
+    screen.flush()?;
+    let question = match request.about {
+        About::Gate | About::Tool => "Approve this call?",
+        About::InDoubt => "It may have run. Run it again?",
+    };
+    prompt::yes_or_no(question).await
+}
+
+/// An answer that is on record.
+struct Answered {
+    request: RequestId,
+    confirmed: bool,
+    /// The arguments that were decided on.
+    args: Option<Json>,
+    /// The request by which the call waits again.
+    anew: Option<RequestId>,
+}
+
+fn show(recorded: &Recorded<Answered>, json: bool, screen: &mut Screen) -> Result<(), Failure> {
+    let Answered {
+        request,
+        confirmed,
+        args,
+        anew,
+    } = &recorded.about;
+    if json {
+        screen.json(&recorded.json(json!({
+            "request": request,
+            "confirmed": confirmed,
+            "args": args,
+            "asked_anew": anew,
+        })))?;
+        return screen.flush();
+    }
+    let (what, tone) = if *confirmed {
+        ("approved", Tone::Good)
+    } else {
+        ("denied", Tone::Bad)
+    };
+    let OnRecord { seq, tool, by, .. } = &recorded.on_record;
+    let text = format!("{tool} {what} by {by}, on record at seq {seq}");
+    screen.toned(tone, &one_line(&text))?;
+    if let Some(args) = args {
+        screen.line(&format!("  {}", one_line(args.as_str())))?;
+    }
+    if let Some(anew) = anew {
+        screen.line(&format!(
+            "The tool wants other arguments approved anew: it runs with the answer to the request {anew}."
+        ))?;
+    }
+    let next = match (recorded.service, confirmed, anew) {
+        (Some(pid), _, _) => format!("On record through the running service (pid {pid})."),
+        (None, true, None) => {
+            "The call starts with the next process that serves the session.".to_owned()
+        }
+        (None, true, Some(_)) => return screen.flush(),
+        (None, false, _) => "The model is told when the session is next served.".to_owned(),
+    };
+    screen.line(&next)?;
+    screen.flush()
+}
+
+/// True if `now` asks about the same call, because other arguments have come.
+fn asked_anew(before: &PendingConfirmation, now: &PendingConfirmation) -> bool {
+    let same = (now.session, now.call) == (before.session, before.call);
+    same && now.id != before.id && now.about == About::Gate
+}

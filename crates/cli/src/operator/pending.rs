@@ -1,0 +1,149 @@
+//! `recount pending`: every call that waits for a person, or for its result from outside.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, Source};
+use crate::telling::question;
+use crate::terminal::Screen;
+use crate::text::{age, quoted};
+use recount::control::Waiting;
+use recount::engine::{Clock, SystemClock};
+use recount::ledger::{PausedCall, PendingConfirmation};
+use recount::session::{About, Json};
+use recount::tool::Ticket;
+
+/// Lists the calls that wait for approval or for their results, and how to answer them.
+#[derive(Args)]
+pub(crate) struct Pending {
+    /// The directory of the journal.
+    path: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
+    /// Prints JSON lines, one a call.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Pending {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let waiting = source.pending().await?;
+        let now = SystemClock.now();
+        for (index, it) in waiting.iter().enumerate() {
+            if index > 0 && !self.json {
+                screen.line("")?;
+            }
+            match it {
+                Waiting::Confirmation(it) if self.json => screen.json(&as_json(it))?,
+                Waiting::Paused(it) if self.json => screen.json(&paused_as_json(it))?,
+                Waiting::Confirmation(it) => {
+                    question::show(it, now, screen)?;
+                    self.tell_how(it, source.service(), screen)?;
+                }
+                Waiting::Paused(it) => {
+                    question::show_paused(it, now, screen)?;
+                    let (path, keys) = (quoted(&self.path), self.keys.as_option());
+                    screen.line(&format!(
+                        "  recount respond-call {path} {}{keys} --response JSON",
+                        it.id
+                    ))?;
+                }
+            }
+        }
+        if waiting.is_empty() && !self.json {
+            screen.line("Nothing waits for approval.")?;
+        }
+        Ok(Exit::Ok)
+    }
+
+    /// The commands that answer a request.
+    fn tell_how(
+        &self,
+        it: &PendingConfirmation,
+        service: Option<u32>,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let (path, id) = (quoted(&self.path), it.id);
+        let keys = match self.keys.as_option() {
+            none if none.is_empty() && it.sealed && service.is_none() => " --keys DIR".to_owned(),
+            given => given,
+        };
+        let payload = if it.payload_schema.is_some() {
+            " --payload JSON"
+        } else {
+            ""
+        };
+        screen.line(&format!("  recount approve {path} {id}{keys}{payload}"))?;
+        screen.line(&format!("  recount deny {path} {id}{keys}"))?;
+        if it.about == About::InDoubt {
+            screen.line(&format!("  recount settle {path} {id}{keys} --done JSON"))?;
+            screen.line(&format!(
+                "  recount settle {path} {id}{keys} --failed REASON"
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+/// The members of a JSON object, sorted by name. Each value keeps its text, because a parsed number
+/// may be another one.
+type Members = BTreeMap<&'static str, Json>;
+
+/// [`Members`] from a literal, as `json!` has it for values.
+macro_rules! members {
+    ({ $($name:literal: $value:expr,)+ }) => {
+        Members::from([$(($name, Json::of_serialized(&$value)),)+])
+    };
+}
+
+fn as_json(it: &PendingConfirmation) -> Members {
+    members!({
+        "waits_for": "answer",
+        "request": it.id,
+        "session": it.session,
+        "agent": it.agent,
+        "external_id": it.external_id,
+        "labels": it.labels,
+        "on_behalf_of": it.on_behalf_of,
+        "seq": it.request,
+        "request_hash": it.request_hash,
+        "call": it.call,
+        "call_hash": it.call_hash,
+        "parent": it.parent,
+        "tool": it.tool,
+        "args": it.args,
+        "sealed_args": it.sealed_args,
+        "sealed": it.sealed,
+        "hint": it.hint,
+        "hint_by": it.hint_by,
+        "about": it.about,
+        "payload_schema": it.payload_schema,
+        "contract": it.contract,
+        "declaration": it.declaration,
+        "requested_at": age::stamp(it.requested_at),
+        "expires_at": it.expires_at.map(age::stamp),
+        "model_lost_interest": it.model_lost_interest,
+    })
+}
+
+fn paused_as_json(it: &PausedCall) -> Members {
+    members!({
+        "waits_for": "response",
+        "call_id": it.id,
+        "ticket": Ticket::from(it),
+        "session": it.session,
+        "agent": it.agent,
+        "external_id": it.external_id,
+        "labels": it.labels,
+        "call": it.call,
+        "parent": it.parent,
+        "tool": it.tool,
+        "args": it.args,
+        "args_before_edit": it.args_before_edit,
+        "since": age::stamp(it.since),
+    })
+}

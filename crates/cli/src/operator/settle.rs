@@ -1,0 +1,56 @@
+//! `recount settle`: what became of a call that may have run already, in place of a yes or a no.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::found::Found;
+use super::on_record;
+use super::operations::Said;
+use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, ids};
+use crate::terminal::Screen;
+use recount::control::OnRecord;
+
+/// Says what became of a call that was cut off and about which a person is asked; it does not run again.
+///
+/// The model is told the result, or why it failed, as the outcome of the call: at once through the service that has the
+/// journal open, otherwise when the session is next served.
+#[derive(Args)]
+pub(crate) struct Settle {
+    /// The directory of the journal.
+    path: PathBuf,
+    /// The id of the request, or a unique beginning of it.
+    request: String,
+    #[command(flatten)]
+    found: Found,
+    #[command(flatten)]
+    keys: Keys,
+    /// Who says so, in place of the operating system's user; the record says that nobody checked the name.
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Settle {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let found = self.found.finding()?;
+        let found_as = found.found_as();
+        let recorded = on_record::record(&self.path, &self.keys, async |source| {
+            let request = ids::request(source, &self.request).await?;
+            let answer = Said::Found(found);
+            let on_record = source.answer(request, answer, self.name).await?;
+            Ok((request, on_record))
+        });
+        let recorded = recorded.await?;
+        let json = || recorded.json(json!({"request": recorded.about, "found": found_as}));
+        let OnRecord { seq, tool, by, .. } = &recorded.on_record;
+        let found_as = found_as.as_str();
+        let text = format!("{tool} settled as {found_as} by {by}, on record at seq {seq}");
+        recorded.show(self.json.then(json), &text, screen)?;
+        Ok(Exit::Ok)
+    }
+}

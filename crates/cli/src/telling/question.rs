@@ -1,0 +1,124 @@
+//! A call that waits, in words: for a person's answer, or for its result.
+
+use std::collections::BTreeMap;
+
+use crate::failures::Failure;
+use crate::terminal::{COLUMNS, Screen, Tone};
+use crate::text::{age, cut, one_line};
+use recount::ledger::{ParentCall, PausedCall, PendingConfirmation};
+use recount::session::{About, Json, Timestamp};
+
+/// Shows a call that waits for its result.
+pub(crate) fn show_paused(
+    it: &PausedCall,
+    now: Timestamp,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let head = format!("{}: waits for its result from outside", it.tool);
+    screen.toned(Tone::Ask, &one_line(&head))?;
+    screen.line(&format!("  {}", one_line(it.args.as_str())))?;
+    let since = age::span(it.since, now);
+    let about = format!("  for {since}, agent {}", it.agent);
+    screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
+    show_parent(it.parent.as_deref(), screen)?;
+    screen.toned(
+        Tone::Quiet,
+        &format!("  session {}, seq {}", it.session, it.call),
+    )
+}
+
+/// Shows whose call it is, where that is an agent's.
+fn show_parent(parent: Option<&ParentCall>, screen: &mut Screen) -> Result<(), Failure> {
+    let Some(ParentCall { call, tool }) = parent else {
+        return Ok(());
+    };
+    let told = format!("  called by the agent {tool}, in its call {call}");
+    screen.line(&cut(&one_line(&told), COLUMNS))
+}
+
+/// What was said of a session, and by which names its program knows it, on one line.
+fn about_session(
+    mut about: String,
+    external_id: Option<&str>,
+    labels: &BTreeMap<String, String>,
+) -> String {
+    if let Some(id) = external_id {
+        about.push_str(&format!(", {id}"));
+    }
+    for (key, value) in labels {
+        about.push_str(&format!(", {key}={value}"));
+    }
+    cut(&one_line(&about), COLUMNS).into_owned()
+}
+
+/// Shows what is asked: the tool and its arguments, because they are what is decided.
+pub(crate) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
+    if it.sealed {
+        return screen.toned(Tone::Ask, "A call of a sealed session: --keys DIR shows it");
+    }
+    let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
+        (About::Gate, "") => "May it run?",
+        (About::Tool, "") => "May it go on?",
+        (About::Gate | About::Tool, hint) => hint,
+        (About::InDoubt, _) => "It may have run already. Run it again, or settle it?",
+    };
+    let head = format!("{}: {question}", it.tool);
+    screen.toned(Tone::Ask, &one_line(&head))?;
+    // Whoever decides must see all of the arguments, so they are never cut; but what is sealed says nothing, and is.
+    let shown = it
+        .sealed_args
+        .iter()
+        .fold(it.args.clone(), |args, at| shortened(args, at));
+    screen.line(&format!("  {}", one_line(shown.as_str())))
+}
+
+/// The arguments with one sealed value cut to what tells it from another one.
+fn shortened(args: Json, pointer: &str) -> Json {
+    const SHOWN: usize = "{\"$sealed\":\"v1.".len() + 8;
+    let short = args.text_at(pointer).and_then(|it| it.get(..SHOWN));
+    let short = short.map(|it| format!("{it}…\"}}"));
+    short
+        .and_then(|short| args.with_text_at(pointer, &short))
+        .unwrap_or(args)
+}
+
+/// Shows a request: what is asked, since when, and where it comes from.
+pub(crate) fn show(
+    it: &PendingConfirmation,
+    now: Timestamp,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    show_question(it, screen)?;
+    // The agent's name is sealed with the rest.
+    let agent = if it.sealed {
+        String::new()
+    } else {
+        format!(", agent {}", it.agent)
+    };
+    let asked = age::span(it.requested_at, now);
+    let about = format!("  asked {asked} ago{agent}");
+    screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
+    show_parent(it.parent.as_deref(), screen)?;
+    if let Some(schema) = &it.payload_schema {
+        let told = format!("  a yes comes with a payload that fits {}", schema.as_str());
+        screen.line(&one_line(&told))?;
+    }
+    match it.expires_at {
+        Some(at) if at <= now => {
+            screen.toned(Tone::Bad, "  its time is up: an answer no longer counts")?
+        }
+        Some(at) => screen.line(&format!(
+            "  expires in {}, {}",
+            age::span(at, now),
+            age::moment(at)
+        ))?,
+        None => {}
+    }
+    if it.model_lost_interest {
+        screen.toned(Tone::Quiet, "  the model has taken the call back meanwhile")?;
+    }
+    screen.toned(
+        Tone::Quiet,
+        &format!("  session {}, seq {}", it.session, it.request),
+    )
+}

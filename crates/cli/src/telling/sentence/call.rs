@@ -1,0 +1,136 @@
+//! Sentences about calls, and what tools and hooks do for them.
+
+use super::names::Names;
+use super::phrases::{clause, failure_in};
+use crate::terminal::Tone;
+use recount::session::{
+    Author, CallCancellationReceived, Deadline, DeadlinePassed, FunctionCallReceived, HookAnswered,
+    LlmAsked, LlmReplied, StateChanged, ToolAsked, ToolEventEmitted, ToolPaused, ToolReturned,
+    ToolYielded,
+};
+
+pub(super) fn function_call_received(it: &FunctionCallReceived) -> (String, Tone) {
+    let name = it.name.as_deref().unwrap_or("a nameless function");
+    let problem = it
+        .invalid_args
+        .as_deref()
+        .or(it.malformed_args.as_ref().map(|it| it.problem.as_str()));
+    match (problem, &it.args) {
+        (Some(problem), _) => (format!("calls {name} wrongly: {problem}"), Tone::Bad),
+        (None, Some(args)) => (
+            format!("calls {name} {args}", args = args.as_str()),
+            Tone::Call,
+        ),
+        (None, None) => (format!("calls {name}"), Tone::Call),
+    }
+}
+
+pub(super) fn hook_answered(it: &HookAnswered, names: &Names) -> (String, Tone) {
+    let (tool, hook) = (names.call(it.call), it.hook.as_str());
+    match (&it.response, &it.failure) {
+        (Some(response), _) => {
+            let text = format!("{hook} answers {tool} with {}", response.as_str());
+            (text, Tone::Plain)
+        }
+        (None, Some(failure)) => (format!("{tool}: {failure}"), Tone::Bad),
+        (None, None) => (format!("{hook} leaves {tool} as it is"), Tone::Quiet),
+    }
+}
+
+pub(super) fn call_cancellation_received(it: &CallCancellationReceived) -> (String, Tone) {
+    (format!("takes back {}", it.ids.join(", ")), Tone::Plain)
+}
+
+pub(super) fn tool_returned(it: &ToolReturned, names: &Names) -> (String, Tone) {
+    let tool = names.call(it.call);
+    if it.failed {
+        (
+            format!("{tool} failed: {}", failure_in(&it.response)),
+            Tone::Bad,
+        )
+    } else {
+        let ends = it.ends_session.as_ref();
+        let ends = ends.map(|why| format!(", and ends the session: {why}"));
+        (
+            format!(
+                "{tool} returned {}{}",
+                it.response.as_str(),
+                ends.unwrap_or_default()
+            ),
+            Tone::Good,
+        )
+    }
+}
+
+pub(super) fn tool_yielded(it: &ToolYielded, names: &Names) -> (String, Tone) {
+    let (tool, response) = (names.call(it.call), it.response.as_str());
+    (format!("{tool} says {response}"), Tone::Plain)
+}
+
+pub(super) fn tool_event_emitted(it: &ToolEventEmitted, names: &Names) -> (String, Tone) {
+    let (tool, data) = (names.call(it.call), it.data.as_str());
+    (format!("{tool} emits {} {data}", it.name), Tone::Plain)
+}
+
+pub(super) fn state_changed(it: &StateChanged, names: &Names) -> (String, Tone) {
+    let author = match &it.author {
+        Author::Tool { call, .. } => names.call(*call),
+        Author::Hook(name) => format!("the hook {name}"),
+        Author::Program(actor) => actor.to_string(),
+    };
+    let changes = it.changes.iter();
+    let changes = changes.map(|it| format!("{} = {}", it.key, it.value));
+    let changes: Vec<String> = changes.collect();
+    (format!("{author} sets {}", changes.join(", ")), Tone::Plain)
+}
+
+pub(super) fn tool_asked(it: &ToolAsked, names: &Names) -> (String, Tone) {
+    let (tool, hint) = (names.call(it.call), &it.hint);
+    let how = if it.in_place {
+        "and waits"
+    } else {
+        "by itself"
+    };
+    (format!("{tool} asks {how}: {hint}"), Tone::Ask)
+}
+
+pub(super) fn llm_asked(it: &LlmAsked, names: &Names) -> (String, Tone) {
+    let (tool, of, turn) = (names.call(it.call), &it.of, it.turn);
+    let told = format!("{tool}: {of} asks {}, turn {turn}", it.model);
+    (told, Tone::Plain)
+}
+
+pub(super) fn llm_replied(it: &LlmReplied, names: &Names) -> (String, Tone) {
+    let texts = it.parts.iter().filter_map(|part| part.text.as_deref());
+    let text = texts.collect::<Vec<_>>().concat();
+    let what = if it.calls() > 0 {
+        "makes calls"
+    } else {
+        "replied"
+    };
+    let (tool, words) = (names.call(it.call), clause(Some(&text)));
+    let told = format!("{tool}: its model {what}{words}");
+    (told, Tone::Plain)
+}
+
+pub(super) fn tool_paused(it: &ToolPaused, names: &Names) -> (String, Tone) {
+    let tool = names.call(it.call);
+    (format!("{tool} paused, its result comes later"), Tone::Ask)
+}
+
+pub(super) fn deadline_passed(it: &DeadlinePassed, names: &Names) -> (String, Tone) {
+    match it.deadline {
+        Deadline::Run { call, attempt } => (
+            format!("time is up for {}, attempt {attempt}", names.call(call)),
+            Tone::Bad,
+        ),
+        Deadline::Confirmation { call, .. } => (
+            format!("time is up for an answer to {}", names.call(call)),
+            Tone::Bad,
+        ),
+        Deadline::Retry { call, attempt } => (
+            format!("time has come for {}, attempt {attempt}", names.call(call)),
+            Tone::Quiet,
+        ),
+    }
+}

@@ -1,0 +1,112 @@
+//! Sentences about the session itself: its runner, its connection, its end.
+
+use crate::terminal::Tone;
+use recount::session::{
+    ConnectFailed, Connected, Disconnected, FrameRejected, GoAwayReceived, ReconnectScheduled,
+    ReconnectsExhausted, ResumptionHandleReceived, RunnerAttached, RunnerDetached, RunnerDraining,
+    SessionClosed, SessionOpened,
+};
+
+pub(super) fn session_opened(it: &SessionOpened) -> (String, Tone) {
+    let mut text = format!("session opened, agent {}", it.agent);
+    if let Some(id) = &it.external_id {
+        text.push_str(&format!(", {id}"));
+    }
+    for (key, value) in &it.labels {
+        text.push_str(&format!(", {key}={value}"));
+    }
+    (text, Tone::Plain)
+}
+
+pub(super) fn runner_attached(it: &RunnerAttached) -> (String, Tone) {
+    match &it.gates.reason {
+        Some(reason) if !it.gates.enforced => (
+            format!("runner attached, gates do not hold: {reason}"),
+            Tone::Bad,
+        ),
+        Some(_) | None => ("runner attached: calls may start".to_owned(), Tone::Plain),
+    }
+}
+
+pub(super) fn runner_detached(it: &RunnerDetached) -> (String, Tone) {
+    if it.not_begun.is_empty() {
+        return (format!("runner gone: {}", it.reason), Tone::Plain);
+    }
+    let calls = it.not_begun.iter().map(|it| it.call.to_string());
+    let calls = calls.collect::<Vec<_>>().join(", ");
+    let told = format!("runner gone: {}; had not begun: {calls}", it.reason);
+    (told, Tone::Plain)
+}
+
+pub(super) fn runner_draining(it: &RunnerDraining) -> (String, Tone) {
+    (format!("starts nothing more: {}", it.reason), Tone::Plain)
+}
+
+pub(super) fn connected(it: &Connected) -> (String, Tone) {
+    let resumed = if it.resumed.is_some() {
+        ", resumes the conversation"
+    } else {
+        ""
+    };
+    (
+        format!("connected to {}{resumed}", it.endpoint),
+        Tone::Plain,
+    )
+}
+
+pub(super) fn reconnect_scheduled(it: &ReconnectScheduled) -> (String, Tone) {
+    (
+        format!("will connect again, attempt {}", it.attempt),
+        Tone::Quiet,
+    )
+}
+
+pub(super) fn connect_failed(it: &ConnectFailed) -> (String, Tone) {
+    let code = it
+        .code
+        .map(|code| format!(", code {code}"))
+        .unwrap_or_default();
+    (format!("cannot connect{code}: {}", it.reason), Tone::Bad)
+}
+
+pub(super) fn reconnects_exhausted(it: &ReconnectsExhausted) -> (String, Tone) {
+    (format!("gives up connecting: {}", it.reason), Tone::Bad)
+}
+
+pub(super) fn disconnected(it: &Disconnected) -> (String, Tone) {
+    let code = it
+        .code
+        .map(|code| format!(", code {code}"))
+        .unwrap_or_default();
+    (format!("disconnected{code}: {}", it.reason), Tone::Plain)
+}
+
+pub(super) fn go_away_received(it: &GoAwayReceived) -> (String, Tone) {
+    let left = it.time_left.as_deref().unwrap_or("soon");
+    (
+        format!("will close the connection, time left {left}"),
+        Tone::Plain,
+    )
+}
+
+pub(super) fn resumption_handle_received(it: &ResumptionHandleReceived) -> (String, Tone) {
+    let can = if it.resumable { "can" } else { "cannot" };
+    (
+        format!("says the conversation {can} be resumed from here"),
+        Tone::Quiet,
+    )
+}
+
+pub(super) fn frame_rejected(it: &FrameRejected) -> (String, Tone) {
+    (
+        format!("a frame could not be read: {}", it.problem),
+        Tone::Bad,
+    )
+}
+
+pub(super) fn session_closed(it: &SessionClosed) -> (String, Tone) {
+    (
+        format!("session closed by {}: {}", it.by, it.reason),
+        Tone::Plain,
+    )
+}

@@ -1,0 +1,105 @@
+//! The journals that were read beside the process that has them open, and up to where.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use recount_journal::backup::{self, BackedUp};
+use serde::Serialize;
+
+use super::progress::Meter;
+use crate::failures::Failure;
+use crate::text::{count, one_line};
+
+/// The copies that a command looks at; they go when it ends.
+#[derive(Default)]
+pub(crate) struct Beside(RefCell<Vec<(PathBuf, backup::Beside)>>);
+
+/// The position up to which a journal was read, as JSON.
+#[derive(Serialize)]
+struct ReadUpTo<'a> {
+    journal: &'a Path,
+    commits: u64,
+    records: u64,
+}
+
+impl Beside {
+    /// The copy of a journal, made when it is first asked for: a command looks at one state alone.
+    pub(crate) fn copy_of(&self, path: &Path) -> Result<PathBuf, Failure> {
+        if let Some(copy) = self.copy_made_of(path) {
+            return Ok(copy);
+        }
+        let meter = Meter::new("Reading beside the process that has the journal open");
+        let copied = backup::Beside::of(path, |it| meter.show(it.done, it.total));
+        drop(meter);
+        let copied = copied?;
+        let copy = copied.path().to_owned();
+        self.0.borrow_mut().push((path.to_owned(), copied));
+        Ok(copy)
+    }
+
+    /// The copy that was made of a journal before.
+    pub(crate) fn copy_made_of(&self, path: &Path) -> Option<PathBuf> {
+        self.of(path, |it| it.path().to_owned())
+    }
+
+    /// Verifies the copy that was made of a journal.
+    pub(crate) fn verified(
+        &self,
+        path: &Path,
+    ) -> Option<Result<recount_journal::verify::Report, recount_journal::Error>> {
+        self.of(path, backup::Beside::verified)
+    }
+
+    /// The path of a journal, and up to where it was read if that was not to its end.
+    pub(crate) fn named(&self, path: &Path) -> String {
+        let name = path.display().to_string();
+        match self.of(path, |it| in_words(&it.read_up_to())) {
+            Some(words) => format!("{name}, {words}"),
+            None => name,
+        }
+    }
+
+    /// A line for each journal that was read like this.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let copies = self.0.borrow();
+        let notes = copies.iter();
+        let note = |(_, it): &(PathBuf, backup::Beside)| in_words(&it.read_up_to());
+        notes.map(|it| format!("note: {}", note(it))).collect()
+    }
+
+    fn of<V>(&self, path: &Path, read: impl FnOnce(&backup::Beside) -> V) -> Option<V> {
+        let copies = self.0.borrow();
+        let copy = copies.iter().find(|(of, _)| of == path);
+        copy.map(|(_, it)| read(it))
+    }
+
+    /// The text of a JSON object with the member `read_up_to`, where a journal was read like this.
+    pub(super) fn told_in(&self, object: String) -> String {
+        let copies = self.0.borrow();
+        let told: Vec<_> = copies
+            .iter()
+            .map(|(journal, it)| ReadUpTo {
+                journal,
+                commits: it.read_up_to().frames,
+                records: it.read_up_to().records,
+            })
+            .collect();
+        let (Some(body), false) = (object.strip_suffix('}'), told.is_empty()) else {
+            return object;
+        };
+        let comma = if body.ends_with('{') { "" } else { "," };
+        match serde_json::to_string(&told) {
+            Ok(told) => format!("{body}{comma}\"read_up_to\":{told}}}"),
+            Err(_) => object,
+        }
+    }
+}
+
+fn in_words(read: &BackedUp) -> String {
+    let words = format!(
+        "read up to commit {} ({}), beside the process that has the journal open",
+        read.frames,
+        count(read.records, "record")
+    );
+    one_line(&words).into_owned()
+}

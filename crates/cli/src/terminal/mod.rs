@@ -1,0 +1,20 @@
+//! The terminal of the program: standard output, colour, questions, progress bars, signals.
+//!
+//! This room opens no journal to report on it, and knows no command. `beside` alone names journals,
+//! because the output of every command ends with the position up to which a journal was read.
+//!
+//! Read `screen` first, then `style` and `beside`; `prompt`, `progress` and `stop` stand alone.
+
+mod beside;
+mod progress;
+pub(crate) mod prompt;
+mod screen;
+mod stop;
+mod style;
+
+pub(crate) use progress::Meter;
+#[cfg(feature = "mcp")]
+pub(crate) use progress::Wait;
+pub(crate) use screen::{COLUMNS, Screen};
+pub(crate) use stop::Stop;
+pub(crate) use style::{ColorChoice, Palette, Tone};

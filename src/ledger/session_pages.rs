@@ -1,0 +1,58 @@
+//! The sessions of a journal, page by page.
+
+use recount_journal::Head;
+use uuid::Uuid;
+
+use super::{Error, Ledger};
+use crate::session::SessionId;
+
+/// The number of sessions in a page.
+const PAGE: usize = 1024;
+
+/// The sessions of a journal with their heads, oldest first, a page at a time.
+#[doc(hidden)]
+pub struct SessionPages<'l> {
+    ledger: &'l Ledger,
+    /// The last session of the page before.
+    after: Option<Uuid>,
+}
+
+impl Ledger {
+    /// The sessions of the journal by pages, so that memory does not grow with their number.
+    #[doc(hidden)]
+    pub fn session_pages(&self) -> SessionPages<'_> {
+        SessionPages {
+            ledger: self,
+            after: None,
+        }
+    }
+
+    /// Every session of the journal with its head, oldest first.
+    ///
+    /// # Errors
+    /// The error of a journal that cannot be read.
+    #[doc(hidden)]
+    pub async fn session_heads(&self) -> Result<Vec<(SessionId, Head)>, Error> {
+        let (mut heads, mut pages) = (Vec::new(), self.session_pages());
+        while let Some(page) = pages.next().await? {
+            heads.extend(page);
+        }
+        Ok(heads)
+    }
+}
+
+impl SessionPages<'_> {
+    /// The next page, which has a session at least; none after the last.
+    ///
+    /// # Errors
+    /// The error of a journal that cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Vec<(SessionId, Head)>>, Error> {
+        let page = self.ledger.journal().sessions(self.after, PAGE).await?;
+        let Some((last, _)) = page.last() else {
+            return Ok(None);
+        };
+        self.after = Some(*last);
+        let named = page.into_iter().map(|(id, head)| (SessionId(id), head));
+        Ok(Some(named.collect()))
+    }
+}
