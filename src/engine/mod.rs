@@ -48,8 +48,6 @@ pub use operations::desk::Desk;
 #[cfg(feature = "live")]
 pub use operations::operation::{Operated, Operation};
 #[doc(hidden)]
-pub use operations::responding::supplies_json;
-#[doc(hidden)]
 pub use program::PROGRAM;
 pub use received::Received;
 pub use serving::engine::Engine;

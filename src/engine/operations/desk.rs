@@ -61,8 +61,7 @@ impl Desk {
     }
 
     /// Answers with what a door was given, or found wrong with it.
-    #[doc(hidden)]
-    pub async fn answer_as(
+    pub(super) async fn answer_as(
         &self,
         request: RequestId,
         given: Result<ToolConfirmation, UnfitAnswer>,
@@ -173,8 +172,7 @@ impl Desk {
     }
 
     /// Records what a command becomes, if it is taken.
-    #[doc(hidden)]
-    pub async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
+    pub(crate) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         let loaded = self.ledger.load(session).await?;
         let mut batch = Batch::new(loaded, self.clock.now());
         let left = batch.take_over()?;

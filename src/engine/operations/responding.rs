@@ -163,7 +163,7 @@ pub(super) async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) ->
 }
 
 /// As `supplies`, number for number as it was written.
-pub fn supplies_json(
+pub(super) fn supplies_json(
     ticket: &Ticket,
     name: String,
     response: Json,

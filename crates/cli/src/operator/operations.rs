@@ -6,10 +6,10 @@ use serde_json::value::RawValue;
 
 use crate::failures::{Failure, refused, unanswered};
 use crate::journal::{Source, os_user};
-use recount::control::{self, Client, OnRecord, Refusal, Request};
-use recount::engine::{self, Desk, SystemClock};
+use recount::control::{self, Client, OnRecord, Request};
+use recount::engine::{Desk, Operated, Operation, SystemClock};
 use recount::ledger::Ledger;
-use recount::session::{Actor, Finding, Json, ObjectHash, RequestId, Seq, SessionId};
+use recount::session::{Finding, Json, ObjectHash, RequestId, Seq, SessionId};
 use recount::tool::Ticket;
 
 /// An answer to a confirmation request.
@@ -52,7 +52,7 @@ impl Said {
 }
 
 impl Source {
-    /// Answers a request, as the user of this process or whoever that claims to be.
+    /// Answers a request, as the user of this process or under the name that is claimed.
     pub(super) async fn answer(
         &mut self,
         request: RequestId,
@@ -63,14 +63,7 @@ impl Source {
         match self {
             Source::Journal(ledger) => {
                 let given = control::confirmation(&answer);
-                let by = os_user::actor(claimed)?;
-                let named = ledger.journal().request(request.0).await?;
-                let (session, call) = named.ok_or(engine::Error::UnknownRequest { request })?;
-                let (session, call) = (SessionId(session), Seq(call));
-                let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
-                let desk = Desk::new(ledger.clone(), SystemClock::shared());
-                let answered = desk.answer_as(request, given, by.clone()).await;
-                taken(ledger, session, tool, by, answered).await
+                at_desk(ledger, Operation::Answer { request, given }, claimed).await
             }
             Source::Service(client) => {
                 let request = Request::Answer {
@@ -83,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Gives the result of a paused call, as the user of this process or whoever that claims to be.
+    /// Gives the result of a paused call, as the user of this process or under the name that is claimed.
     pub(super) async fn respond(
         &mut self,
         ticket: Ticket,
@@ -93,13 +86,12 @@ impl Source {
     ) -> Result<OnRecord, Failure> {
         match self {
             Source::Journal(ledger) => {
-                let by = os_user::actor(claimed)?;
-                let desk = Desk::new(ledger.clone(), SystemClock::shared());
-                let name = ticket.tool.clone();
-                let (session, supply) =
-                    engine::supplies_json(&ticket, name, response, interim, by.clone());
-                let supplied = desk.take(session, supply).await;
-                taken(ledger, session, ticket.tool, by, supplied).await
+                let operation = Operation::Respond {
+                    ticket,
+                    response,
+                    interim,
+                };
+                at_desk(ledger, operation, claimed).await
             }
             Source::Service(client) => {
                 let request = Request::Respond {
@@ -113,7 +105,8 @@ impl Source {
         }
     }
 
-    /// Says what became of a call whose outcome was unknown, as the user of this process or whoever that claims to be.
+    /// Says what became of a call whose outcome was unknown, as the user of this process or under the
+    /// name that is claimed.
     pub(super) async fn reconcile(
         &mut self,
         session: SessionId,
@@ -123,16 +116,12 @@ impl Source {
     ) -> Result<OnRecord, Failure> {
         match self {
             Source::Journal(ledger) => {
-                let by = os_user::actor(claimed)?;
-                let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
-                let ticket = Ticket {
+                let operation = Operation::Reconcile {
                     session,
                     call,
-                    tool: tool.clone(),
+                    found,
                 };
-                let desk = Desk::new(ledger.clone(), SystemClock::shared());
-                let reconciled = desk.reconcile(&ticket, found, by.clone()).await;
-                taken(ledger, session, tool, by, reconciled).await
+                at_desk(ledger, operation, claimed).await
             }
             Source::Service(client) => {
                 let request = Request::Reconcile {
@@ -146,7 +135,7 @@ impl Source {
         }
     }
 
-    /// Takes back an open call, as the user of this process or whoever that claims to be.
+    /// Takes back an open call, as the user of this process or under the name that is claimed.
     pub(super) async fn cancel(
         &mut self,
         session: SessionId,
@@ -156,15 +145,12 @@ impl Source {
     ) -> Result<OnRecord, Failure> {
         match self {
             Source::Journal(ledger) => {
-                let by = os_user::actor(claimed)?;
-                let tool = ledger.tool_of(session, call).await?.unwrap_or_default();
-                let desk = Desk::new(ledger.clone(), SystemClock::shared());
-                let cancelled = desk.cancel(session, call, reason, by.clone()).await;
-                let mut on_record = taken(ledger, session, tool, by, cancelled).await?;
-                let attempts = ledger.attempts_of(session, call).await;
-                let attempts = attempts.map_err(Failure::from);
-                on_record.attempts = attempts.map_err(|it| it.behind_record(&on_record))?;
-                Ok(on_record)
+                let operation = Operation::Cancel {
+                    session,
+                    call,
+                    reason,
+                };
+                at_desk(ledger, operation, claimed).await
             }
             Source::Service(client) => {
                 let request = Request::Cancel {
@@ -179,6 +165,23 @@ impl Source {
     }
 }
 
+/// Does an operation over the journal that is open here.
+async fn at_desk(
+    ledger: &Ledger,
+    operation: Operation,
+    claimed: Option<String>,
+) -> Result<OnRecord, Failure> {
+    let by = os_user::actor(claimed)?;
+    let desk = Desk::new(ledger.clone(), SystemClock::shared());
+    match desk.operate(operation, by).await? {
+        Operated::OnRecord(on_record) => Ok(on_record),
+        Operated::Refused(refusal) => Err(refused(&refusal)),
+        Operated::OnRecordBut(on_record, error) => {
+            Err(Failure::from(error).behind_record(&on_record))
+        }
+    }
+}
+
 async fn told(client: &mut Client, request: &Request) -> Result<OnRecord, Failure> {
     let done = client.done(request).await;
     done.and_then(|done| control::read(&done))
@@ -188,28 +191,4 @@ async fn told(client: &mut Client, request: &Request) -> Result<OnRecord, Failur
 fn raw(value: &impl Serialize) -> Result<Box<RawValue>, Failure> {
     serde_json::value::to_raw_value(value)
         .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))
-}
-
-/// What the desk has put on record about a call of `tool`, or what stands against it where a rule said no.
-async fn taken(
-    ledger: &Ledger,
-    session: SessionId,
-    tool: String,
-    by: Actor,
-    outcome: Result<Seq, engine::Error>,
-) -> Result<OnRecord, Failure> {
-    match outcome {
-        Ok(seq) => Ok(OnRecord {
-            session,
-            seq,
-            tool,
-            by,
-            attempts: 0,
-        }),
-        Err(engine::Error::Refused(rejection)) => {
-            let refusal = Refusal::of(ledger, session, &rejection).await;
-            Err(refused(&refusal))
-        }
-        Err(error) => Err(error.into()),
-    }
 }
