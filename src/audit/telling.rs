@@ -13,8 +13,8 @@ use super::verdict::Verdict;
 use crate::ledger::HintBy;
 use crate::session::{
     Actor, ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact, Finding,
-    FunctionCallReceived, Gates, Hook, Json, Leave, ObjectHash, Observation, Outcome, Phase, Seq,
-    Session, SessionOpened, evolve,
+    FunctionCallReceived, Gates, Hook, HookAnswered, Json, Leave, ObjectHash, Observation, Outcome,
+    OutcomeFound, Phase, Seq, Session, SessionOpened, evolve,
 };
 
 /// The calls of a session as far as its facts were told.
@@ -75,25 +75,7 @@ impl Telling {
         match observation {
             Observation::SessionOpened(it) => self.opened = Some(it.clone()),
             Observation::FunctionCallReceived(it) => self.received(it, fact, hash),
-            Observation::HookAnswered(it) => {
-                let says = match it.hook {
-                    Hook::OnToolCall => it.response.is_some() || it.failure.is_some(),
-                    Hook::ConfirmWhen => true,
-                    // It words what the model hears, and decides nothing about the call.
-                    Hook::BeforeToolResponse => false,
-                };
-                if let Some(call) = self.calls.get_mut(&it.call).filter(|_| says) {
-                    call.program.push(ProgramWord {
-                        seq: fact.seq,
-                        at: fact.at,
-                        hook: it.hook,
-                        answered: it.response.is_some(),
-                        gated: it.gated,
-                        failure: it.failure.clone(),
-                        by: it.by.clone(),
-                    });
-                }
-            }
+            Observation::HookAnswered(it) => self.hook_answered(it, fact),
             Observation::ToolReturned(it) => {
                 self.run_ended(it.call, it.attempt, fact);
                 if let Some(call) = self.calls.get_mut(&it.call).filter(|it| it.ended.is_none()) {
@@ -139,20 +121,7 @@ impl Telling {
                     call.supplied_by = Some(it.by.clone());
                 }
             }
-            Observation::OutcomeFound(it) => {
-                if let Some(call) = self.calls.get_mut(&it.call) {
-                    call.reconciled = Some(Reconciliation {
-                        seq: fact.seq,
-                        at: fact.at,
-                        found: it.found.found_as(),
-                        reason: match &it.found {
-                            Finding::Done(_) => None,
-                            Finding::Failed(reason) => Some(reason.clone()),
-                        },
-                        by: it.by.clone(),
-                    });
-                }
-            }
+            Observation::OutcomeFound(it) => self.outcome_found(it, fact),
             Observation::OperatorCancelled(it) => {
                 if let Some(call) = self.calls.get_mut(&it.call) {
                     call.cancelled = Some(Cancellation {
@@ -191,6 +160,41 @@ impl Telling {
             | Observation::UsageReported(_)
             | Observation::FrameRejected(_)
             | Observation::SessionClosed(_) => {}
+        }
+    }
+
+    fn hook_answered(&mut self, it: &HookAnswered, fact: &Fact) {
+        let says = match it.hook {
+            Hook::OnToolCall => it.response.is_some() || it.failure.is_some(),
+            Hook::ConfirmWhen => true,
+            // It words what the model hears, and decides nothing about the call.
+            Hook::BeforeToolResponse => false,
+        };
+        if let Some(call) = self.calls.get_mut(&it.call).filter(|_| says) {
+            call.program.push(ProgramWord {
+                seq: fact.seq,
+                at: fact.at,
+                hook: it.hook,
+                answered: it.response.is_some(),
+                gated: it.gated,
+                failure: it.failure.clone(),
+                by: it.by.clone(),
+            });
+        }
+    }
+
+    fn outcome_found(&mut self, it: &OutcomeFound, fact: &Fact) {
+        if let Some(call) = self.calls.get_mut(&it.call) {
+            call.reconciled = Some(Reconciliation {
+                seq: fact.seq,
+                at: fact.at,
+                found: it.found.found_as(),
+                reason: match &it.found {
+                    Finding::Done(_) => None,
+                    Finding::Failed(reason) => Some(reason.clone()),
+                },
+                by: it.by.clone(),
+            });
         }
     }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::actor::Actor;
 use super::call::Phase;
-use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
+use super::command::{Answer, BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::condition::Condition;
 use super::decision::About;
 use super::finding::Finding;
@@ -121,71 +121,14 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             request,
             answer,
             by,
-        } => {
-            let call = admit_answer(session, request)?;
-            let answer = answer.map_err(Rejection::UnfitAnswer)?;
-            if let Some(found) = &answer.found {
-                admit_finding(session, call, found, answer.confirmed)?;
-            }
-            if answer.confirmed
-                && let Some(tool) = gone(session, call)
-            {
-                return Err(Rejection::ToolGone { tool });
-            }
-            if answer.edited_args.is_some() && !may_be_edited(session, call) {
-                return Err(Rejection::EditsNotAllowed);
-            }
-            Ok(ConfirmationAnswered {
-                request,
-                confirmed: answer.confirmed,
-                reason: answer.reason,
-                payload: answer.payload,
-                edited_args: answer.edited_args,
-                extra: answer.extra,
-                found: answer.found,
-                by,
-            }
-            .into())
-        }
+        } => answered(session, request, answer, by),
         Command::SupplyResponse {
             call,
             name,
             response,
             will_continue,
             by,
-        } => {
-            if let Some(supplied) = session.supplied.get(&call) {
-                let is_it = supplied.response == ObjectHash::of(response.as_str().as_bytes());
-                return Err(Rejection::AlreadySupplied {
-                    supplied: supplied.clone(),
-                    same: is_it && !will_continue,
-                });
-            }
-            let open = open_call(session, call)?;
-            if !matches!(open.phase, Phase::Paused { .. }) {
-                return Err(Rejection::CallNotPaused {
-                    call,
-                    phase: open.phase.name(),
-                });
-            }
-            if open.name != name {
-                return Err(Rejection::WrongName {
-                    expected: open.name.clone(),
-                    found: name,
-                });
-            }
-            if !response.is_object() {
-                return Err(Rejection::ResponseNotAnObject);
-            }
-            let will_continue = will_continue || is_interim(session, open, &response);
-            Ok(ResponseSupplied {
-                call,
-                response,
-                will_continue,
-                by,
-            }
-            .into())
-        }
+        } => supplied(session, call, name, response, will_continue, by),
         Command::ReconcileOutcome {
             call,
             name: tool,
@@ -228,6 +171,79 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             Ok(SessionClosed { reason, by }.into())
         }
     }
+}
+
+fn answered(
+    session: &Session,
+    request: Seq,
+    answer: Result<Answer, UnfitAnswer>,
+    by: Actor,
+) -> Result<Observation, Rejection> {
+    let call = admit_answer(session, request)?;
+    let answer = answer.map_err(Rejection::UnfitAnswer)?;
+    if let Some(found) = &answer.found {
+        admit_finding(session, call, found, answer.confirmed)?;
+    }
+    if answer.confirmed
+        && let Some(tool) = gone(session, call)
+    {
+        return Err(Rejection::ToolGone { tool });
+    }
+    if answer.edited_args.is_some() && !may_be_edited(session, call) {
+        return Err(Rejection::EditsNotAllowed);
+    }
+    Ok(ConfirmationAnswered {
+        request,
+        confirmed: answer.confirmed,
+        reason: answer.reason,
+        payload: answer.payload,
+        edited_args: answer.edited_args,
+        extra: answer.extra,
+        found: answer.found,
+        by,
+    }
+    .into())
+}
+
+fn supplied(
+    session: &Session,
+    call: Seq,
+    name: String,
+    response: Json,
+    will_continue: bool,
+    by: Actor,
+) -> Result<Observation, Rejection> {
+    if let Some(supplied) = session.supplied.get(&call) {
+        let is_it = supplied.response == ObjectHash::of(response.as_str().as_bytes());
+        return Err(Rejection::AlreadySupplied {
+            supplied: supplied.clone(),
+            same: is_it && !will_continue,
+        });
+    }
+    let open = open_call(session, call)?;
+    if !matches!(open.phase, Phase::Paused { .. }) {
+        return Err(Rejection::CallNotPaused {
+            call,
+            phase: open.phase.name(),
+        });
+    }
+    if open.name != name {
+        return Err(Rejection::WrongName {
+            expected: open.name.clone(),
+            found: name,
+        });
+    }
+    if !response.is_object() {
+        return Err(Rejection::ResponseNotAnObject);
+    }
+    let will_continue = will_continue || is_interim(session, open, &response);
+    Ok(ResponseSupplied {
+        call,
+        response,
+        will_continue,
+        by,
+    }
+    .into())
 }
 
 fn changed(

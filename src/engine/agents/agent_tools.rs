@@ -4,7 +4,7 @@ use super::agent::Agent;
 use crate::tool::{T, TextAgent};
 
 impl Agent {
-    /// Adds a text agent that the model calls by name; see [`TextAgentTool`].
+    /// Adds a text agent that the model calls by name; see [`TextAgentTool`](crate::tool::TextAgentTool).
     ///
     /// ```
     /// use recount::prelude::*;

@@ -22,7 +22,7 @@ impl Engine {
     /// confirmation requests, results of long-running calls. Several answers may come in one message.
     ///
     /// A confirmation request is answered by its own id, a paused call by the id under which
-    /// [`adk_events`](crate::engine::LiveHandle::adk_events) shows it, by its [`CallId`], or by its [`Ticket`](crate::engine::Ticket). Whoever may
+    /// [`adk_events`](crate::engine::LiveHandle::adk_events) shows it, by its [`CallId`](crate::session::CallId), or by its [`Ticket`](crate::engine::Ticket). Whoever may
     /// reach this door for the session may answer for it: `by` is the name that the embedding program vouches for.
     ///
     /// A message of which one part cannot be an answer is refused whole: nothing of it is taken, and what it is about stays

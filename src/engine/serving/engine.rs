@@ -111,7 +111,7 @@ impl Engine {
 
     /// Registers an agent; sessions that name it can run from here on.
     ///
-    /// What is owed in sessions of before is begun, as it is by [`open`](EngineBuilder::open) for the agents that it knows: calls
+    /// What is owed in sessions of before is begun, as it is by [`open`](crate::engine::EngineBuilder::open) for the agents that it knows: calls
     /// that were approved meanwhile run, what was cut off is looked after, silence that has lasted too long becomes a no.
     ///
     /// ```
