@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 use super::ToolDispatcher;
 use recount_session::Gates;
 
-/// Who decides whether the gates of a dispatcher's own calls hold.
-#[derive(Clone, Copy, Default)]
-pub(super) enum GateChoice {
-    /// They hold where there is a provider.
+/// The choice whether gates hold: of an agent for its sessions, of a dispatcher for its own calls.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GateChoice {
+    /// They hold where a person can answer: there is a provider, or, in a session, a durable journal.
     #[default]
     WhereAnswerable,
     /// They always hold.

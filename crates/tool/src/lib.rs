@@ -101,6 +101,7 @@ pub use crate::{
     context::Identity,
     digits::{exact_value, is_inexact, restored},
     gate::verdict,
+    gate_choice::GateChoice,
     listeners::{Listeners, hear},
     mistake::is_name,
     policy_tool::without_note,

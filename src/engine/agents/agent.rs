@@ -13,12 +13,10 @@ use super::reconnects::Reconnects;
 use crate::fixture::Recording;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector, Modality};
-#[cfg(feature = "play")]
-use crate::session::Gates;
-use crate::session::{OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape};
+use crate::session::{Gates, OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape};
 use crate::tool::{
-    ConfirmationProvider, FunctionCall, FunctionResponse, Services, State, ToolExecutionMode,
-    Toolset,
+    ConfirmationProvider, FunctionCall, FunctionResponse, GateChoice, Services, State,
+    ToolExecutionMode, Toolset,
 };
 
 /// Tools, policies, instruction and connection under one name.
@@ -57,23 +55,10 @@ pub struct Agent {
     pub(in crate::engine) withholds_input: bool,
     /// What holds, whatever the rest says: that of a record which is played.
     pub(in crate::engine) on_record: Option<PolicySet>,
+    /// The gates of that record.
+    pub(super) gates_on_record: Option<Gates>,
     /// Where its sessions are recorded, and whether there is only one.
     pub(in crate::engine) recording: Option<(Recording, bool)>,
-}
-
-/// Who decides whether gates hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::engine) enum GateChoice {
-    /// They hold where somebody can answer: a durable journal, or a provider.
-    #[default]
-    WhereAnswerable,
-    /// They always hold.
-    Strict,
-    /// They never hold.
-    Unenforced,
-    /// As in a record that is played.
-    #[cfg(feature = "play")]
-    AsRecorded(Gates),
 }
 
 impl Agent {

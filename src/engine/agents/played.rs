@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::agent::{Agent, GateChoice};
+use super::agent::Agent;
 use super::reconnects::Reconnects;
 use crate::live::Connector;
 use crate::session::{Capabilities, Gates, PolicySet};
 use crate::tool::{
-    ConfirmationProvider, ConfirmationRequest, PolicyTool, ToolConfirmation, Toolset,
+    ConfirmationProvider, ConfirmationRequest, GateChoice, PolicyTool, ToolConfirmation, Toolset,
 };
 
 /// The time limit of a connection that comes in its turn: a day, which no recorded one took.
@@ -50,7 +50,7 @@ impl Agent {
         // Where somebody could answer, the fixture does.
         self.provider = Some(Arc::new(Silent));
         if self.gates == GateChoice::WhereAnswerable {
-            self.gates = GateChoice::AsRecorded(gates);
+            self.gates_on_record = Some(gates);
         }
         self.recording = None;
         self

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agent::{Agent, GateChoice};
+use super::agent::Agent;
 use super::prepared::Prepared;
 use super::{agents_named, phases, policies, waived_gates};
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, setup};
 use crate::session::catalog::Catalog;
 use crate::session::{Gates, OnSettled, PolicySet};
-use crate::tool::{ConfirmationProvider, ToolDispatcher};
+use crate::tool::{ConfirmationProvider, GateChoice, ToolDispatcher};
 
 /// How long user and model may be silent unless the agent says otherwise.
 const IDLE_FOLD_AFTER: Duration = Duration::from_secs(60);
@@ -180,13 +180,14 @@ impl Agent {
         dispatcher: &ToolDispatcher,
         policies: &PolicySet,
     ) -> Gates {
-        match &self.gates {
+        if let Some(gates) = &self.gates_on_record {
+            return gates.clone();
+        }
+        match self.gates {
             GateChoice::Strict => Gates::enforced(),
             GateChoice::Unenforced => {
                 Gates::waived("the embedding program chose unenforced confirmations")
             }
-            #[cfg(feature = "play")]
-            GateChoice::AsRecorded(gates) => gates.clone(),
             GateChoice::WhereAnswerable
                 if ledger.journal().is_durable()
                     || provider.is_some()
