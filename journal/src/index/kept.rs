@@ -6,8 +6,8 @@
 use uuid::Uuid;
 
 use super::rows::{self, Row};
-use crate::cursor::{Cursor, put_sized};
 use crate::log::Written;
+use crate::log::cursor::{Cursor, put_sized};
 use crate::view::Stream;
 
 /// How many bytes the checksum takes.

@@ -6,6 +6,7 @@
 mod blocks;
 mod check;
 pub(crate) mod kept;
+pub(crate) mod places;
 pub(crate) mod read;
 mod rows;
 mod stored;
@@ -25,9 +26,9 @@ pub(crate) use blocks::Walk;
 pub(crate) use rows::Row;
 pub(crate) use stored::Room;
 
+use crate::files::disk::{Disk, RealDisk, sync_directory};
+use crate::files::private::private;
 use crate::log::Written;
-use crate::log::disk::{Disk, RealDisk, sync_directory};
-use crate::private::private;
 
 /// sled, opened.
 pub(crate) struct Index {

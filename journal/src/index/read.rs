@@ -6,7 +6,7 @@ use std::ops::Bound;
 use uuid::Uuid;
 
 use super::{Index, contained, rows};
-use crate::open_work::OpenWork;
+use crate::records::open_work::OpenWork;
 use crate::view::{ObjectPlace, Position, Stream};
 use crate::{Error, Hash, Head, WorkChange};
 

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::cursor::Cursor;
+use crate::log::cursor::Cursor;
 use crate::log::{FramePlace, Place, Written, put_item, take_item};
 use crate::view::{ObjectPlace, Position, Stream};
 use crate::{Hash, Head, OpenItem};

@@ -3,7 +3,7 @@
 //! A segment begins with its header; then frame follows frame, each one commit; then zeros, preallocated.
 //! The log knows nothing of the index, and of records only that they are lines.
 
-pub mod disk;
+pub(crate) mod cursor;
 mod entry;
 mod files;
 mod frame;

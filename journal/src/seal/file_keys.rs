@@ -18,8 +18,9 @@ use uuid::Uuid;
 
 use super::{Error, KeyStore, MasterKey, SessionKey};
 use crate::BoxFuture;
-use crate::guard::guard_keys;
-use crate::private::{self, anew, private};
+use crate::files::guard::guard_keys;
+use crate::files::private;
+use crate::files::private::{anew, private};
 
 const MARKER: &str = "KEYS";
 const LOCK: &str = "LOCK";

@@ -5,24 +5,12 @@
 //! at any time.
 //! The store does not know what an event means, and does not trust the index over the log.
 
-pub(crate) mod closed;
-mod committer;
-mod company;
 pub(crate) mod directory;
-mod end;
-mod floor;
-mod indexer;
-mod lock;
-mod metrics;
-mod options;
+mod group_commit;
+pub(crate) mod opening;
 mod pages;
-mod pass;
-mod queue;
 mod reading;
-pub(crate) mod recovery;
-mod refused;
-pub(crate) mod settling;
-mod snapshots;
+pub(crate) mod survey;
 pub(crate) mod system;
 
 use std::fmt;
@@ -33,23 +21,23 @@ use std::thread::{self, JoinHandle};
 use futures_channel::oneshot;
 use uuid::Uuid;
 
-pub use metrics::Metrics;
-pub(crate) use options::wall_clock;
-pub use options::{Options, Progress};
+pub use group_commit::metrics::Metrics;
+pub(crate) use opening::options::wall_clock;
+pub use opening::options::{Options, Progress};
 
-use crate::backup::{BackedUp, back_up};
+use crate::files::disk::Disk;
 use crate::index::Index;
 use crate::log::LogFiles;
-use crate::log::disk::Disk;
+use crate::maintenance::backup::{BackedUp, back_up};
 use crate::{
     Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, Span, block_on,
 };
-use committer::Committer;
-use directory::Directory;
-use end::LogEnd;
-use floor::Floor;
-use indexer::Indexer;
-use queue::Shared;
+use directory::claim::Directory;
+use group_commit::committer::Committer;
+use group_commit::end::LogEnd;
+use group_commit::floor::Floor;
+use group_commit::indexer::Indexer;
+use group_commit::queue::Shared;
 
 /// How many spans are read under one lock of the state.
 const SPANS_AT_ONCE: usize = 256;
@@ -177,7 +165,7 @@ impl DiskJournal {
     /// go on. `progress` is told about once a mebibyte.
     ///
     /// # Errors
-    /// See [`backup::directory`](crate::backup::directory()), and [`Error::Poisoned`] once the store failed.
+    /// See [`backup::directory`](crate::maintenance::backup::directory()), and [`Error::Poisoned`] once the store failed.
     pub fn backup(
         &self,
         to: impl AsRef<Path>,
@@ -199,7 +187,7 @@ impl DiskJournal {
     fn from_options(options: Options) -> Result<Self, Error> {
         let mut directory =
             Directory::claim_within(&options.path, options.create, options.wait, options.others)?;
-        let recovered = recovery::recover(&directory, &options)?;
+        let recovered = opening::recovery::recover(&directory, &options)?;
         if options.vouches {
             // It may have been made only now, and a repair that was cut short may have put a new
             // one there.
@@ -260,7 +248,7 @@ impl DiskJournal {
             let was_open = state.let_index_go();
             if was_open && !self.opened.read_whole && !state.doubted {
                 // sled touches its files even when they are only read. Without the note the next opening reads the whole log.
-                let _unnoted = closed::write(&self.path);
+                let _unnoted = directory::closed::write(&self.path);
             }
             state.release();
         } else {
@@ -369,7 +357,7 @@ impl Journal for DiskJournal {
     }
 
     fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, Error>> {
-        Box::pin(async move { snapshots::read(&self.path, session) })
+        Box::pin(async move { directory::snapshots::read(&self.path, session) })
     }
 
     fn keep_snapshot(&self, session: Uuid, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
@@ -379,7 +367,7 @@ impl Journal for DiskJournal {
             }
             // Once it is closed, the directory may be somebody else's.
             self.shared.settled().await?;
-            snapshots::keep(&self.path, session, &bytes)
+            directory::snapshots::keep(&self.path, session, &bytes)
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::queue::Shared;
+use super::group_commit::queue::Shared;
 use super::reading::of_block;
 use crate::index::Index;
 use crate::log::{Block, Entry};

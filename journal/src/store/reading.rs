@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::queue::Shared;
+use super::group_commit::queue::Shared;
 use crate::index::Index;
 use crate::index::read::nowhere;
 use crate::log::{Block, Entry, FramePlace, Place};

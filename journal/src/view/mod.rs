@@ -3,18 +3,16 @@
 //! It follows from the frames alone, so the committer, an opening and a verification all make it with the same code. What
 //! changed since the last flush is kept here until the index has it; what the index has is forgotten and fetched when needed.
 
-mod stream;
-
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use uuid::Uuid;
 
-pub(crate) use stream::{Position, Stream};
+pub(crate) use crate::index::places::{Position, Stream};
 
 use crate::index::{Index, Row};
 use crate::log::{self, FramePlace, Place, Written};
-use crate::open_work::OpenWork;
+use crate::records::open_work::OpenWork;
 use crate::{Error, Hash, Head, WorkChange};
 
 /// How many streams that the index knows are kept at hand.
