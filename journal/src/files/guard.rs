@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::{Error, seal};
+use crate::Error;
 
 /// Refuses a directory in which users other than its owner may have put or changed something: by
 /// the mode of the directory, by the mode of a file in it, or by the owner of one.
@@ -49,19 +49,8 @@ pub fn guard_path(path: impl AsRef<Path>) -> Result<(), Error> {
     on_unix::guard_path(path.as_ref())
 }
 
-/// Refuses a key store that users other than its owner can write to, or whose files they can read.
-#[cfg(unix)]
-pub(crate) fn guard_keys(path: &Path) -> Result<(), seal::Error> {
-    on_unix::guard_keys(path)
-}
-
 #[cfg(not(unix))]
 pub fn guard_path(_path: impl AsRef<Path>) -> Result<(), Error> {
-    Ok(())
-}
-
-#[cfg(not(unix))]
-pub(crate) fn guard_keys(_path: &Path) -> Result<(), seal::Error> {
     Ok(())
 }
 
@@ -71,18 +60,20 @@ pub fn guard(_path: impl AsRef<Path>) -> Result<(), Error> {
 }
 
 #[cfg(unix)]
+pub(crate) use on_unix::guarded;
+
+#[cfg(unix)]
 mod on_unix {
     use std::fs::{self, Metadata};
     use std::io::ErrorKind;
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
 
+    use crate::Error;
     use crate::files::swap::{LOG, SLED};
-    use crate::{Error, seal};
 
-    /// The bits of a mode with which others write, and with which they read, too.
+    /// The bits of a mode with which others write.
     const WRITE: u32 = 0o002;
-    const ANY: u32 = 0o006;
     const STICKY: u32 = 0o1000;
 
     pub(super) fn guard(path: &Path) -> Result<(), Error> {
@@ -95,21 +86,6 @@ mod on_unix {
             }
         }
         Ok(())
-    }
-
-    pub(super) fn guard_keys(path: &Path) -> Result<(), seal::Error> {
-        guarded(path, ANY).map_err(|error| match error {
-            Error::NotYours { path, owner } => {
-                let what = format!("it belongs to the user {owner}, not to the superuser");
-                seal::Error::Insecure { path, what }
-            }
-            Error::Insecure { path, what } => seal::Error::Insecure { path, what },
-            Error::Io { doing, source } => seal::Error::Io { doing, source },
-            other => seal::Error::Insecure {
-                path: path.to_owned(),
-                what: other.to_string(),
-            },
-        })
     }
 
     pub(super) fn guard_path(path: &Path) -> Result<(), Error> {
@@ -136,7 +112,7 @@ mod on_unix {
 
     /// Looks at a directory and at what is in it; `refused` are the bits that the files may not
     /// have for others.
-    fn guarded(path: &Path, refused: u32) -> Result<(), Error> {
+    pub(crate) fn guarded(path: &Path, refused: u32) -> Result<(), Error> {
         let facts = match fs::metadata(path) {
             Ok(facts) if facts.is_dir() => facts,
             // That there is no journal is found by those that look for one.

@@ -1,9 +1,9 @@
-//! Where a stream ends and where its appends stand.
+//! The places in the log at which appends and objects stand, and the end of a stream.
 
 use uuid::Uuid;
 
+use super::rows::Row;
 use crate::Head;
-use crate::index::Row;
 use crate::log::{FramePlace, Place};
 
 /// How many positions one row of the index holds.
@@ -20,6 +20,13 @@ pub(crate) struct Position {
     /// The frame it is in.
     pub(crate) frame: FramePlace,
     /// Its body in that frame.
+    pub(crate) place: Place,
+}
+
+/// Where an object stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct ObjectPlace {
+    pub(crate) frame: FramePlace,
     pub(crate) place: Place,
 }
 

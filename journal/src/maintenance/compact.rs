@@ -10,25 +10,23 @@ use crate::files::swap::{Names, SLED, SLED_NEW};
 use crate::index::Index;
 use crate::store::directory::claim::{Directory, Others};
 use crate::store::directory::closed;
+use crate::store::opening::settings::Settings;
 use crate::store::opening::settling;
 use crate::store::opening::settling::Witness;
 use crate::{DiskJournal, Error, Progress};
 
 /// Settings for a compaction.
 pub struct CompactOptions {
-    cache_bytes: u64,
-    progress: Box<dyn Fn(Progress) + Send>,
-    others: Others,
-    steps: Arc<dyn Fn(&str) + Send + Sync>,
+    settings: Settings,
 }
 
 impl Default for CompactOptions {
     fn default() -> Self {
         Self {
-            cache_bytes: 16 << 20,
-            progress: Box::new(|_| {}),
-            others: Others::Refused,
-            steps: Arc::new(|_| {}),
+            settings: Settings {
+                cache_bytes: 16 << 20,
+                ..Settings::default()
+            },
         }
     }
 }
@@ -36,46 +34,38 @@ impl Default for CompactOptions {
 impl CompactOptions {
     /// How much memory the index caches; it takes three to four times that in all.
     #[must_use]
-    pub fn cache_bytes(self, cache_bytes: u64) -> Self {
-        Self {
-            cache_bytes,
-            ..self
-        }
+    pub fn cache_bytes(mut self, cache_bytes: u64) -> Self {
+        self.settings.cache_bytes = cache_bytes;
+        self
     }
 
     /// Is told how much of the log is in the new index, about once a mebibyte.
     #[must_use]
-    pub fn progress(self, progress: impl Fn(Progress) + Send + 'static) -> Self {
-        Self {
-            progress: Box::new(progress),
-            ..self
-        }
+    pub fn progress(mut self, progress: impl Fn(Progress) + Send + 'static) -> Self {
+        self.settings.progress = Box::new(progress);
+        self
     }
 
     /// Works in a directory that [`guard`](crate::guard()) refuses.
     #[must_use]
-    pub fn insecure_directory(self) -> Self {
-        Self {
-            others: Others::Trusted,
-            ..self
-        }
+    pub fn insecure_directory(mut self) -> Self {
+        self.settings.others = Others::Trusted;
+        self
     }
 
     /// Is told of every change of the directory before it is made, so that a test can end the process there.
     #[cfg(feature = "testing")]
     #[must_use]
-    pub fn steps(self, steps: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self {
-            steps: Arc::new(steps),
-            ..self
-        }
+    pub fn steps(mut self, steps: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.settings.steps = Arc::new(steps);
+        self
     }
 }
 
 impl fmt::Debug for CompactOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompactOptions")
-            .field("cache_bytes", &self.cache_bytes)
+            .field("cache_bytes", &self.settings.cache_bytes)
             .finish_non_exhaustive()
     }
 }
@@ -116,9 +106,10 @@ pub struct Compacted {
 /// which a repair must cure first, and when the index does not say any more up to where its frames
 /// reach; [`Error::Io`] and [`Error::Index`] when the new index cannot be written.
 pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compacted, Error> {
-    let directory = Directory::claim(path.as_ref(), false, options.others)?;
+    let CompactOptions { settings } = options;
+    let directory = Directory::claim(path.as_ref(), false, settings.others)?;
     let doing = || Error::io(format!("compact the index of {}", directory.path.display()));
-    let names = Names::seen_by(&directory.path, options.steps);
+    let names = Names::seen_by(&directory.path, settings.steps);
     names.finish().map_err(doing())?;
     if let Some(what) = closed::shortened(&directory.path) {
         return Err(Error::Damaged {
@@ -135,16 +126,16 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
     // An index that cannot be opened witnesses nothing, and is about to be replaced.
     let old = names
         .has(SLED)
-        .then(|| Index::open(&names.path(SLED), options.cache_bytes).ok())
+        .then(|| Index::open(&names.path(SLED), settings.cache_bytes).ok())
         .flatten()
         .map(|index| Witness::of(&index, directory.journal));
     let old = old.transpose()?.flatten();
-    let settings = DiskJournal::options(&directory.path)
-        .cache_bytes(options.cache_bytes)
-        .progress(options.progress);
+    let opening = DiskJournal::options(&directory.path)
+        .cache_bytes(settings.cache_bytes)
+        .progress(settings.progress);
     names.step("fill the new index");
     let place = names.path(SLED_NEW);
-    let filled = settling::fill(&directory, &settings, &place, old.as_ref()).inspect_err(|_| {
+    let filled = settling::fill(&directory, &opening, &place, old.as_ref()).inspect_err(|_| {
         // The next opening removes it as well.
         let _left = names.remove(SLED_NEW);
     })?;

@@ -5,51 +5,15 @@ use std::io::Write;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
+use crate::records::export_lines::{ObjectLine, Trailer, TrailerHead, TrailerLine};
 use crate::records::merkle::Tree;
 use crate::{Error, Hash, Journal};
 
 /// How many records and sessions are read at a time.
 const PAGE: usize = 1_000;
-
-/// The last line of an export: what a complete file holds.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Trailer {
-    /// How many records.
-    pub records: u64,
-    /// How many objects.
-    pub objects: u64,
-    /// The end of each stream.
-    pub heads: BTreeMap<Uuid, TrailerHead>,
-    /// The tree hash of RFC 6962 over the leaf hashes of all records in the order of the file.
-    pub root: Hash,
-}
-
-/// The end of a stream in a trailer.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct TrailerHead {
-    /// The seq of the last record.
-    pub seq: u64,
-    /// Its leaf hash.
-    pub hash: Hash,
-}
-
-#[derive(Deserialize, Serialize)]
-pub(crate) struct TrailerLine {
-    pub(crate) trailer: Trailer,
-}
-
-/// One object of an export; text as text, everything else in Base64.
-#[derive(Deserialize, Serialize)]
-pub(crate) struct ObjectLine {
-    pub(crate) object: Hash,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) text: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) base64: Option<String>,
-}
 
 /// Writes all streams in the order of their ids, the system stream first, or one; each record as its exact bytes, each object before the first
 /// record that names its hash, the trailer last.

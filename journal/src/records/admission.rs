@@ -2,22 +2,10 @@
 
 use uuid::Uuid;
 
+use super::limits::{APPEND_LIMIT, DEPTH_LIMIT, LINE_DEPTH, OBJECT_LIMIT, RECORD_LIMIT};
 use super::line::Place;
 use crate::strict_json::{self, What};
 use crate::{Append, Error, Hash, Head, Line, Object, OpenItem, WorkChange};
-
-/// How deep what a record says may nest: objects and arrays within each other, those of the line and of its body itself
-/// not counted. So a tool's arguments may use all of it: `{…,"body":{"args":[[…]]},…}`.
-pub const DEPTH_LIMIT: usize = 64;
-/// The brackets that may stand within each other in a body and in a line.
-pub(crate) const BODY_DEPTH: usize = DEPTH_LIMIT + 1;
-const LINE_DEPTH: usize = BODY_DEPTH + 1;
-/// The largest record, in bytes.
-pub const RECORD_LIMIT: usize = 4 << 20;
-/// The largest object, in bytes.
-pub const OBJECT_LIMIT: usize = 64 << 20;
-/// The largest append, all its parts together, in bytes.
-pub const APPEND_LIMIT: usize = 128 << 20;
 
 /// What must hold of the stream for a well-formed append to follow.
 #[derive(Clone, Copy, Debug)]
@@ -80,30 +68,7 @@ impl Admission {
         let Some((prev, at_us)) = start else {
             return Err(refused(first, "it has no records".to_owned()));
         };
-        for Object { hash, bytes } in &append.objects {
-            let actual = Hash::of_object(bytes);
-            if actual != *hash {
-                return Err(refused(
-                    first,
-                    format!("the object under {hash} hashes to {actual}"),
-                ));
-            }
-        }
-        for change in &append.open_work {
-            let (owner, kind) = match change {
-                WorkChange::Put(OpenItem { session, kind, .. }) => (session, kind.as_str()),
-                WorkChange::Remove { session, .. } => (session, ""),
-            };
-            if *owner != session || kind.len() > 255 {
-                return Err(refused(
-                    first,
-                    format!(
-                        "open work of session {owner} with a kind of {} bytes",
-                        kind.len()
-                    ),
-                ));
-            }
-        }
+        attached(append, first)?;
         Ok(Self {
             session,
             expected: append.expected,
@@ -173,6 +138,37 @@ pub(crate) fn read_back(line: &[u8], session: Uuid, seq: u64) -> Result<(), Erro
             what,
         },
     })
+}
+
+/// Checks the objects of an append and the changes of open work beside its records.
+fn attached(append: &Append, first: u64) -> Result<(), Error> {
+    let session = append.session;
+    let refused = |what: String| Error::Refused {
+        session,
+        seq: first,
+        what,
+    };
+    for Object { hash, bytes } in &append.objects {
+        let actual = Hash::of_object(bytes);
+        if actual != *hash {
+            return Err(refused(format!(
+                "the object under {hash} hashes to {actual}"
+            )));
+        }
+    }
+    for change in &append.open_work {
+        let (owner, kind) = match change {
+            WorkChange::Put(OpenItem { session, kind, .. }) => (session, kind.as_str()),
+            WorkChange::Remove { session, .. } => (session, ""),
+        };
+        if *owner != session || kind.len() > 255 {
+            return Err(refused(format!(
+                "open work of session {owner} with a kind of {} bytes",
+                kind.len()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn sizes(append: &Append) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::admission::{BODY_DEPTH, RECORD_LIMIT};
+use super::limits::{BODY_DEPTH, RECORD_LIMIT};
 use super::line::Place;
 use super::timestamp;
 use crate::{Actor, Hash, Line, strict_json};

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::guard::guard_keys;
 use super::{Error, KeyStore, MasterKey, SessionKey};
 use crate::BoxFuture;
-use crate::files::guard::guard_keys;
 use crate::files::private;
 use crate::files::private::{anew, private};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::{BackedUp, directory};
+use super::backing_up::{BackedUp, directory};
 use crate::files::private::{anew, private};
 use crate::maintenance::verify;
 use crate::maintenance::verify::{INDEX_MISSING, Report};

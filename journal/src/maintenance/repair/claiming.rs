@@ -10,8 +10,7 @@ use crate::files::disk::{Disk, RealDisk};
 use crate::files::swap::LOG;
 use crate::index::Index;
 use crate::log::LogReader;
-use crate::store::directory::claim::{Directory, Others};
-use crate::store::opening::recovery::index_place;
+use crate::store::directory::claim::{Directory, Others, index_place};
 
 /// The journal, and what is wrong with its marker.
 pub(super) fn claim(path: &Path, others: Others) -> Result<(Directory, Option<String>), Error> {

@@ -8,12 +8,12 @@ use std::ops::Bound;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::Witness;
 use super::appends::readable;
 use super::new_log::NewLog;
 use super::report::{Damage, Remedy, Repaired};
 use super::sources::{Blocks, Piece, Place, Sources, Whole};
 use super::streams::{Streams, Verdict};
+use super::witness::Witness;
 use crate::files::disk::{Disk, RealDisk};
 use crate::files::private::anew;
 use crate::files::swap::{LOG_PART, Names, SALVAGE_PART};

@@ -102,28 +102,8 @@ impl Sources {
         };
         let (is_last, segment) = (file + 1 == self.files.len(), *segment);
         let mut reader = LogReader::new(disk.open(name, false)?)?;
-        let header = reader.header()?;
-        match header {
-            Some(SegmentHeader { journal: other, .. }) if other != journal => {
-                let what = format!("segment {segment} of the log is of journal {other}");
-                self.found(None, what, Remedy::SetAside);
-                return Ok(());
-            }
-            Some(found) if found.segment != segment => {
-                let what = format!(
-                    "the file of segment {segment} of the log is segment {}",
-                    found.segment
-                );
-                self.found(None, what, Remedy::Rewritten);
-            }
-            Some(found) => *last = found.first.saturating_sub(1).max(*last),
-            None if is_last && !reader.has_frames()? => return Ok(()),
-            None => {
-                let what = format!(
-                    "the header of segment {segment} of the log does not hold its checksum"
-                );
-                self.found(None, what, Remedy::Rewritten);
-            }
+        if !self.header(&mut reader, journal, segment, is_last, last)? {
+            return Ok(());
         }
         let mut at = reader.offset();
         loop {
@@ -164,6 +144,40 @@ impl Sources {
                 Step::End => return Ok(()),
             }
         }
+    }
+
+    /// Reads the header of a segment and reports what is wrong with it; says if frames may follow.
+    fn header(
+        &mut self,
+        reader: &mut LogReader,
+        journal: Uuid,
+        segment: u64,
+        is_last: bool,
+        last: &mut u64,
+    ) -> io::Result<bool> {
+        match reader.header()? {
+            Some(SegmentHeader { journal: other, .. }) if other != journal => {
+                let what = format!("segment {segment} of the log is of journal {other}");
+                self.found(None, what, Remedy::SetAside);
+                return Ok(false);
+            }
+            Some(found) if found.segment != segment => {
+                let what = format!(
+                    "the file of segment {segment} of the log is segment {}",
+                    found.segment
+                );
+                self.found(None, what, Remedy::Rewritten);
+            }
+            Some(found) => *last = found.first.saturating_sub(1).max(*last),
+            None if is_last && !reader.has_frames()? => return Ok(false),
+            None => {
+                let what = format!(
+                    "the header of segment {segment} of the log does not hold its checksum"
+                );
+                self.found(None, what, Remedy::Rewritten);
+            }
+        }
+        Ok(true)
     }
 
     fn whole(&mut self, header: Header, checksum: u32, place: Place) {

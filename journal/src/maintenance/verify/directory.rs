@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::Report;
+use super::report::Report;
 use crate::files::disk::RealDisk;
 use crate::files::swap::{LOG_NEW, Names};
 use crate::index::{Index, refused_by_disk};
@@ -14,8 +14,7 @@ use crate::store::directory::claim::{Directory, Others};
 use crate::store::directory::closed;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest::Manifest;
-use crate::store::survey;
-use crate::store::survey::streams::Streams;
+use crate::store::survey::{self, Streams, Survey};
 use crate::{Error, Hash};
 
 /// The note about a journal without an index.
@@ -95,6 +94,22 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
         survey.streams.find(None, None, what);
     }
     notes.append(&mut survey.notes);
+    notes.extend(look_at_end(
+        directory,
+        &mut survey,
+        index.map(|(_, mark)| mark),
+    ));
+    let objects = survey.objects.len() as u64;
+    Ok(report(survey.streams, objects, notes))
+}
+
+/// Compares the end of the log with the notes beside it and with the index. Returns a note that is
+/// worth knowing and no damage.
+fn look_at_end(
+    directory: &Directory,
+    survey: &mut Survey,
+    mark: Option<Written>,
+) -> Option<String> {
     let backup = Manifest::read(&directory.path).unwrap_or_else(|error| {
         survey.streams.find(None, None, error.to_string());
         None
@@ -116,19 +131,18 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
                 "the journal was closed at frame {noted}, and not since it was written to again"
             ),
         };
-        notes.push(format!(
+        return Some(format!(
             "{left}; nothing vouches that the log ends where it ended"
         ));
-    } else if survey.is_behind(index.map(|(_, mark)| mark)) {
+    } else if survey.is_behind(mark) {
         if closed::is_noted(&directory.path) {
             survey.streams.find(None, None, survey::BEHIND.to_owned());
         } else {
             // A repair or an opening was killed before it had made the index level.
-            notes.push("the index is behind the log; the next opening catches it up".to_owned());
+            return Some("the index is behind the log; the next opening catches it up".to_owned());
         }
     }
-    let objects = survey.objects.len() as u64;
-    Ok(report(survey.streams, objects, notes))
+    None
 }
 
 /// The note about an index that the disk did not let sled open or read.

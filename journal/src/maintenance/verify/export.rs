@@ -7,12 +7,12 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use uuid::Uuid;
 
-use super::{Finding, Report};
-use crate::maintenance::export::{ObjectLine, Trailer, TrailerLine};
-use crate::records::admission::RECORD_LIMIT;
+use super::report::Report;
+use crate::records::export_lines::{ObjectLine, Trailer, TrailerLine};
+use crate::records::limits::RECORD_LIMIT;
 use crate::records::line::Place;
 use crate::records::merkle::Tree;
-use crate::store::survey::streams::Streams;
+use crate::store::survey::{Finding, Streams};
 use crate::{Error, Hash, Object, Record};
 
 const OBJECT: &[u8] = b"{\"object\":";

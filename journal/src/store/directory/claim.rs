@@ -14,6 +14,7 @@ use crate::files::disk::sync_directory;
 use crate::files::guard::guard;
 use crate::files::private;
 use crate::files::private::{anew, private};
+use crate::files::swap::SLED;
 
 const FORMAT: &str = "recount-journal";
 const VERSION: u64 = 1;
@@ -186,6 +187,11 @@ pub(crate) fn journal_at(path: &Path) -> Result<Uuid, Error> {
             }),
         },
     }
+}
+
+/// Where a journal keeps its index.
+pub(crate) fn index_place(directory: &Path) -> PathBuf {
+    directory.join(SLED)
 }
 
 /// Makes a directory the journal with this id.

@@ -12,11 +12,12 @@ use uuid::Uuid;
 
 use super::company::Crowd;
 use super::end::LogEnd;
-use super::queue::{Queued, Shared};
+use super::queue::Shared;
+use super::queued::Queued;
 use crate::index::{Index, kept, refused_by_disk};
+use crate::store::directory::claim::index_place;
 use crate::store::directory::manifest::Manifest;
 use crate::store::directory::{closed, snapshots};
-use crate::store::opening::recovery;
 use crate::store::system;
 use crate::view::Added;
 
@@ -153,7 +154,7 @@ impl Committer {
         }
         let waiting = self.vouches.then(|| self.waiting()).flatten();
         // After the last that the index is asked, which may make it write.
-        match self.index.flush(&recovery::index_place(&self.directory)) {
+        match self.index.flush(&index_place(&self.directory)) {
             // The log has everything. Without the note of the close, the next opening reads it.
             Err(why) if refused_by_disk(&why).is_some() => return Ok(()),
             flushed => flushed?,

@@ -3,10 +3,9 @@
 //! Each commit costs the processors as much as some steps of a session do: the system's work for the write and its sync, and the threads that are
 //! put to sleep and woken for it.
 
-use std::sync::{MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::queue::{COMMIT_LIMIT, Shared, State};
+use super::limits::COMMIT_LIMIT;
 
 /// How long appends that nobody waits for are kept for the next one that somebody does: a commit of their own would only
 /// be in its way.
@@ -19,7 +18,7 @@ const CROWD: usize = 16;
 const SHARE: usize = 8;
 
 /// How long that may take at most: so many looks at the queue, each as long as the last commit took and never longer than this.
-const LOOKS: (u32, Duration) = (4, Duration::from_micros(500));
+pub(super) const LOOKS: (u32, Duration) = (4, Duration::from_micros(500));
 
 /// How many commits of a crowd are not waited for where nobody more came for some in a row, at most.
 const REST: u32 = 15;
@@ -69,6 +68,11 @@ impl Crowd {
         self.rest = self.rested + 1;
     }
 
+    /// A look found more appends: every commit of a crowd is waited for again.
+    pub(super) fn more_came(&mut self) {
+        self.rested = 0;
+    }
+
     /// How long one look takes, where the crowd is waited for.
     pub(in crate::store) fn look(&self) -> Option<Duration> {
         self.look.filter(|_| self.rest == 0)
@@ -78,57 +82,4 @@ impl Crowd {
 /// How many appends are waited for where so many streams are at work: no more than one commit takes.
 pub(in crate::store) fn share(streams: usize) -> usize {
     (streams / SHARE).min(COMMIT_LIMIT.0)
-}
-
-impl Shared {
-    /// Waits until there is something to commit, or the journal is closing.
-    pub(super) fn wait(&self, crowd: &mut Crowd) {
-        let begun = Instant::now();
-        let mut state = self.wait_for(crowd);
-        // What came while a crowd was waited for has waited some of it already.
-        let waited = if state.queue.is_empty() {
-            Duration::ZERO
-        } else {
-            begun.elapsed()
-        };
-        while state.queue.is_empty() && !state.closing {
-            let arrived = self.arrived.wait(state);
-            state = arrived.unwrap_or_else(PoisonError::into_inner);
-        }
-        state.company = Company::Pressing;
-        let company = COMPANY.saturating_sub(waited);
-        let nobody_presses = |state: &mut State| !state.pressing && !state.closing;
-        let pressed = self
-            .arrived
-            .wait_timeout_while(state, company, nobody_presses);
-        (state, _) = pressed.unwrap_or_else(PoisonError::into_inner);
-        state.company = Company::Nobody;
-    }
-
-    /// Waits for a share of the crowd, if there is one. It ends early where nobody more comes: those who came may be all there are, however
-    /// many streams were lately added to.
-    fn wait_for(&self, crowd: &mut Crowd) -> MutexGuard<'_, State> {
-        let mut state = self.state();
-        let Some(look) = crowd.look() else {
-            return state;
-        };
-        state.company = Company::Crowd(share(state.view.streams_at_work()));
-        for _ in 0..LOOKS.0 {
-            let before = state.queue.len();
-            let is_missing = |state: &mut State| !state.has_crowd() && !state.closing;
-            let waited = self.arrived.wait_timeout_while(state, look, is_missing);
-            let (seen, looked) = waited.unwrap_or_else(PoisonError::into_inner);
-            state = seen;
-            if !looked.timed_out() {
-                crowd.rested = 0;
-                break;
-            }
-            if state.queue.len() == before {
-                crowd.nobody_came();
-                break;
-            }
-        }
-        state.company = Company::Nobody;
-        state
-    }
 }

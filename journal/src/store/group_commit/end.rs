@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::company::{COMPANY, Crowd};
-use super::indexer::{GATHER_BYTES, HURRY_BYTES};
-use super::queue::{Queued, Shared, State};
+use super::limits::{GATHER_BYTES, HURRY_BYTES};
+use super::queue::Shared;
+use super::queued::Queued;
+use super::state::State;
 use crate::index::Index;
 use crate::log::{Block, LogWriter, Unwritten, Written};
 

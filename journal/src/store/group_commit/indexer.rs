@@ -7,17 +7,13 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use super::limits::{GATHER_BYTES, HURRY_BYTES};
 use super::queue::Shared;
 use crate::index::{Index, Room};
 use crate::log::Block;
 
 /// How long heads, positions and open work are gathered before they go in together.
 const GATHER: Duration = Duration::from_millis(250);
-/// How many bytes of frames go in before that.
-pub(super) const GATHER_BYTES: usize = 1 << 20;
-
-/// How many bytes of frames may wait before their thread no longer gives way to the others, and no append commits in place.
-pub(super) const HURRY_BYTES: usize = 8 << 20;
 
 /// Fills the index.
 pub(crate) struct Indexer {

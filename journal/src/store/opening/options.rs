@@ -3,11 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+
+use super::settings::{Progress, Settings};
 
 use crate::files::disk::{Disk, RealDisk};
 use crate::store::directory::claim::Others;
-use crate::{DiskJournal, Error};
 
 /// Settings for opening, each with a sensible value until set.
 ///
@@ -24,14 +25,10 @@ pub struct Options {
     pub(in crate::store) create: bool,
     pub(in crate::store) wait: Duration,
     pub(in crate::store) read_only: bool,
-    pub(in crate::store) program: String,
-    pub(in crate::store) cache_bytes: u64,
-    pub(in crate::store) progress: Box<dyn Fn(Progress) + Send>,
-    pub(in crate::store) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
+    pub(in crate::store) settings: Settings,
     pub(in crate::store) disk: Arc<dyn Disk>,
     pub(super) segment_bytes: u64,
     pub(in crate::store) floor_bytes: Option<u64>,
-    pub(in crate::store) others: Others,
     /// Whether the log is in the directory, so that a clean close can vouch for it.
     pub(in crate::store) vouches: bool,
 }
@@ -41,15 +38,6 @@ const FLOOR_MAX: u64 = 64 << 20;
 /// The share of the disk that stays free where nothing is set: on one of 64 MiB it is 3 MiB.
 const FLOOR_SHARE: u64 = 20;
 
-/// How far an opening or a copy has come.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Progress {
-    /// Bytes of the log read or copied.
-    pub done: u64,
-    /// Bytes of the log.
-    pub total: u64,
-}
-
 impl Options {
     pub(crate) fn new(path: &Path) -> Self {
         Self {
@@ -57,10 +45,7 @@ impl Options {
             create: true,
             wait: Duration::ZERO,
             read_only: false,
-            program: concat!("recount-journal ", env!("CARGO_PKG_VERSION")).to_owned(),
-            cache_bytes: 8 << 20,
-            progress: Box::new(|_| {}),
-            clock: Arc::new(wall_clock),
+            settings: Settings::default(),
             // The log stays where it is when the process changes its directory.
             disk: Arc::new(RealDisk::new(
                 std::path::absolute(path)
@@ -69,7 +54,6 @@ impl Options {
             )),
             segment_bytes: 64 << 20,
             floor_bytes: None,
-            others: Others::Refused,
             vouches: true,
         }
     }
@@ -80,8 +64,9 @@ impl Options {
         Self { create, ..self }
     }
 
-    /// How long to wait for a process that has the journal open to let go of it; without this, opening fails at once with
-    /// [`Error::InUse`]. For a deploy in which the new process starts while the old one still ends.
+    /// How long to wait for a process that has the journal open to let go of it; without this, opening
+    /// fails at once with [`Error::InUse`](crate::Error::InUse). For a deploy in which the new process
+    /// starts while the old one still ends.
     ///
     /// ```
     /// use std::time::Duration;
@@ -122,48 +107,38 @@ impl Options {
     /// # Ok::<(), recount_journal::Error>(())
     /// ```
     #[must_use]
-    pub fn insecure_directory(self) -> Self {
-        Self {
-            others: Others::Trusted,
-            ..self
-        }
+    pub fn insecure_directory(mut self) -> Self {
+        self.settings.others = Others::Trusted;
+        self
     }
 
     /// What the system stream names as the program that opened the journal.
     #[must_use]
-    pub fn program(self, program: impl Into<String>) -> Self {
-        Self {
-            program: program.into(),
-            ..self
-        }
+    pub fn program(mut self, program: impl Into<String>) -> Self {
+        self.settings.program = program.into();
+        self
     }
 
     /// How much memory the index caches, 8 MiB unless said; it takes three to four times that in all, since sled looks at its cache
     /// seldom. It has little use for more: records and objects are read from the log.
     #[must_use]
-    pub fn cache_bytes(self, cache_bytes: u64) -> Self {
-        Self {
-            cache_bytes,
-            ..self
-        }
+    pub fn cache_bytes(mut self, cache_bytes: u64) -> Self {
+        self.settings.cache_bytes = cache_bytes;
+        self
     }
 
     /// Is told how far opening has come, about once a mebibyte.
     #[must_use]
-    pub fn progress(self, progress: impl Fn(Progress) + Send + 'static) -> Self {
-        Self {
-            progress: Box::new(progress),
-            ..self
-        }
+    pub fn progress(mut self, progress: impl Fn(Progress) + Send + 'static) -> Self {
+        self.settings.progress = Box::new(progress);
+        self
     }
 
     /// Where the times of system records come from, in microseconds since 1970.
     #[must_use]
-    pub fn clock(self, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
-        Self {
-            clock: Arc::new(clock),
-            ..self
-        }
+    pub fn clock(mut self, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        self.settings.clock = Arc::new(clock);
+        self
     }
 
     /// Keeps the log elsewhere than in the directory's `log/`, for tests of crashes.
@@ -187,8 +162,8 @@ impl Options {
     }
 
     /// The space of the disk that stays free: unless set, a twentieth of the disk, 64 MiB at most.
-    /// With less, appends are refused with [`Error::NoSpace`] before anything is written, and taken
-    /// again as soon as there is room. 0 turns this off.
+    /// With less, appends are refused with [`Error::NoSpace`](crate::Error::NoSpace) before anything
+    /// is written, and taken again as soon as there is room. 0 turns this off.
     #[must_use]
     pub fn floor_bytes(self, floor_bytes: u64) -> Self {
         Self {
@@ -204,16 +179,6 @@ impl Options {
             FLOOR_MAX.min(total / FLOOR_SHARE)
         })
     }
-
-    /// Opens the journal. This blocks: it reads the log, and catches up or rebuilds the index.
-    ///
-    /// # Errors
-    /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`],
-    /// [`Error::Insecure`], [`Error::NotYours`], and [`Error::Damaged`] when
-    /// something that was acknowledged is gone or altered.
-    pub fn open(self) -> Result<DiskJournal, Error> {
-        DiskJournal::from_options(self)
-    }
 }
 
 impl fmt::Debug for Options {
@@ -223,11 +188,4 @@ impl fmt::Debug for Options {
             .field("read_only", &self.read_only)
             .finish_non_exhaustive()
     }
-}
-
-pub(crate) fn wall_clock() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -10,7 +10,8 @@ use std::thread;
 
 use uuid::Uuid;
 
-use super::options::{Options, Progress};
+use super::options::Options;
+use super::settings::Progress;
 use crate::index::{Index, Room, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
 use crate::log::{Block, Entry, FramePlace, Place, Written, read_log, segment_name};
@@ -145,7 +146,7 @@ impl Reading {
             let done = self.seen.bytes;
             if done - told > 1 << 20 {
                 told = done;
-                (options.progress)(Progress { done, total });
+                (options.settings.progress)(Progress { done, total });
             }
             Ok(())
         })?;
@@ -153,7 +154,7 @@ impl Reading {
         if self.unflushed > 0 {
             self.hand_over_rows();
         }
-        (options.progress)(Progress { done: total, total });
+        (options.settings.progress)(Progress { done: total, total });
         Ok(log)
     }
 

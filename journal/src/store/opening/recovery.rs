@@ -21,12 +21,12 @@ use crate::index::kept;
 use crate::index::read::nowhere;
 use crate::log::segments::{LogEnd, Stopped};
 use crate::log::{Block, LogWriter, Written, segment_name};
-use crate::store::directory::claim::Directory;
+use crate::store::directory::claim::{Directory, index_place};
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest;
 use crate::store::directory::manifest::Manifest;
 use crate::store::directory::{closed, snapshots};
-use crate::store::{After, IndexState, Opened};
+use crate::store::system::{After, IndexState, Opened};
 use crate::view::View;
 
 /// Everything the store starts with.
@@ -36,11 +36,6 @@ pub(in crate::store) struct Recovered {
     /// `None` when the journal is opened for looking only.
     pub(in crate::store) writer: Option<LogWriter>,
     pub(in crate::store) opened: Opened,
-}
-
-/// Where a journal keeps its index.
-pub(crate) fn index_place(directory: &Path) -> PathBuf {
-    directory.join("sled")
 }
 
 /// Finds the end of the log and brings the index level with it.
@@ -186,21 +181,8 @@ fn level(
         );
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
-    let backup = Manifest::read(&directory.path)?;
-    let found = Manifest::of(directory.journal, log.last, seen.view.records);
-    if let Some(what) = backup.and_then(|backup| backup.differs(&found)) {
-        return Err(stop(Stopped::Damaged(what), index, mark));
-    }
-    let shortened = options
-        .vouches
-        .then(|| closed::shortened(&directory.path))
-        .flatten();
-    if let Some(what) = shortened.or_else(|| noted.lost(log.last)) {
-        return Err(stop(Stopped::Damaged(what), index, mark));
-    }
-    let never_begun = log.file.is_none();
-    if never_begun && !options.create {
-        let what = "the log is gone".to_owned();
+    let records = seen.view.records;
+    if let Some(what) = lost(directory, options, &log, records, &noted)? {
         return Err(stop(Stopped::Damaged(what), index, mark));
     }
     let state = match (wrong, rebuilt) {
@@ -222,11 +204,7 @@ fn level(
         }
     };
     let opened = Opened {
-        after: match seen.closed {
-            _ if log.last.number == 0 => After::New,
-            true if log.torn == 0 => After::Clean,
-            true | false => After::Crash,
-        },
+        after: after(&log, seen.closed),
         index: state,
         records: seen.view.records,
         cut_bytes: log.torn,
@@ -245,6 +223,39 @@ fn level(
         writer,
         opened,
     })
+}
+
+/// The evidence that a log that was read whole is not all that was acknowledged.
+fn lost(
+    directory: &Directory,
+    options: &Options,
+    log: &LogEnd,
+    records: u64,
+    noted: &NotedEnd,
+) -> Result<Option<String>, Error> {
+    let backup = Manifest::read(&directory.path)?;
+    let found = Manifest::of(directory.journal, log.last, records);
+    if let Some(what) = backup.and_then(|backup| backup.differs(&found)) {
+        return Ok(Some(what));
+    }
+    let shortened = options
+        .vouches
+        .then(|| closed::shortened(&directory.path))
+        .flatten();
+    if let Some(what) = shortened.or_else(|| noted.lost(log.last)) {
+        return Ok(Some(what));
+    }
+    let is_gone = log.file.is_none() && !options.create;
+    Ok(is_gone.then(|| "the log is gone".to_owned()))
+}
+
+/// What went before an opening that read the whole log.
+fn after(log: &LogEnd, was_closed: bool) -> After {
+    match was_closed {
+        _ if log.last.number == 0 => After::New,
+        true if log.torn == 0 => After::Clean,
+        true | false => After::Crash,
+    }
 }
 
 /// Before the log is written; until then the note shows what the log has lost.
@@ -286,7 +297,7 @@ fn open_index(
     options: &Options,
     journal: Uuid,
 ) -> Result<(Index, Option<(Written, u64)>), String> {
-    let index = Index::open(place, options.cache_bytes)?;
+    let index = Index::open(place, options.settings.cache_bytes)?;
     let mark = index.mark(journal)?;
     Ok((index, mark))
 }
@@ -303,7 +314,7 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
         }
         fs::rename(place, &aside).map_err(moving())?;
     }
-    Index::open(place, options.cache_bytes)
+    Index::open(place, options.settings.cache_bytes)
         .inspect_err(|_| put_back(place, was_there))
         .map_err(nowhere)
 }

@@ -11,11 +11,11 @@ use crate::Error;
 use crate::index::{Index, read::nowhere};
 use crate::log::Written;
 use crate::log::segments::Stopped;
-use crate::store::directory::claim::Directory;
+use crate::store::directory::claim::{Directory, index_place};
 use crate::store::directory::closed;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest::Manifest;
-use crate::store::{After, Opened};
+use crate::store::system::{After, Opened};
 
 /// A log that was read whole and is sound.
 pub(crate) struct Filled {
@@ -80,7 +80,7 @@ pub(crate) fn fill(
     place: &Path,
     old: Option<&Witness>,
 ) -> Result<Filled, Error> {
-    let index = Index::open(place, options.cache_bytes).map_err(nowhere)?;
+    let index = Index::open(place, options.settings.cache_bytes).map_err(nowhere)?;
     let (mark, mut met) = (old.and_then(|old| old.mark), false);
     let mut noted = NotedEnd::of(&directory.path)?;
     let read = pass(&index, directory.journal, None, options, |last| {
@@ -120,7 +120,7 @@ pub(crate) fn fill(
 /// the next opening need not read them.
 pub(crate) fn settle(directory: &Directory, options: &Options) -> Result<Opened, Error> {
     let recovered = recovery::recover(directory, options)?;
-    let place = recovery::index_place(&directory.path);
+    let place = index_place(&directory.path);
     recovered.index.flush(&place).map_err(nowhere)?;
     let (last, records) = (recovered.view.last, recovered.view.records);
     drop(recovered.index);

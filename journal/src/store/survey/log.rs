@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 use uuid::Uuid;
 
+use super::finding::Finding;
 use super::streams::Streams;
 use crate::files::disk::Disk;
 use crate::index::{Index, Walk, refused_by_disk};
@@ -14,7 +15,6 @@ use crate::log::{
     Bad, Block, Entry, FramePlace, Header, LogReader, Place, SegmentHeader, Step, Written,
     segment_name,
 };
-use crate::maintenance::verify::Finding;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::system;
 use crate::view::{Added, View};

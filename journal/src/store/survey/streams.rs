@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use crate::maintenance::verify::Finding;
+use super::finding::Finding;
 use crate::{Hash, Head, Record};
 
 /// The streams as far as they were read.

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{Queued, Shared, State};
+use super::queue::Shared;
+use super::queued::Queued;
+use super::state::State;
 use crate::Error;
 
 impl State {

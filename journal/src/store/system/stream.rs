@@ -3,7 +3,7 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{After, Opened};
+use super::opened::{After, Opened};
 use crate::{Actor, Append, Draft, Hash, Head};
 
 /// The kind of the record that closes a journal.
