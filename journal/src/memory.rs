@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_channel::oneshot;
 use uuid::Uuid;
 
-use crate::admission::Admission;
-use crate::open_work::OpenWork;
+use crate::records::admission::Admission;
+use crate::records::open_work::OpenWork;
 use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, WorkChange};
 
 /// Keeps everything in memory. It runs on the caller's thread, so a simulation stays on one; it writes no system records.

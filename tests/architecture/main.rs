@@ -88,6 +88,33 @@ const EVERYTHING: &[&str] = &[
     "recount_journal",
 ];
 
+/// The rooms of the journal, lowest first: each may import itself and those before it. A room is a
+/// folder, or a file that stands alone; the longest entry that a path begins with is its room.
+const JOURNAL_ROOMS: &[&str] = &[
+    "hash",
+    "error",
+    "strict_json",
+    "records",
+    "journal",
+    "memory",
+    "files",
+    "seal",
+    "log",
+    "index",
+    "view",
+    "store/system",
+    "store/directory",
+    "store/survey",
+    "store/opening",
+    "store/group_commit",
+    "store",
+    "maintenance/verify",
+    "maintenance/backup",
+    "maintenance/repair",
+    "maintenance",
+    "testing",
+];
+
 /// What stands against the rules today. An entry that is cured must go, so that it cannot come back.
 const OWED: &[&str] = &[];
 
@@ -119,6 +146,9 @@ const NAMELESS: [&str; 5] = ["utils", "util", "common", "helpers", "misc"];
 
 const LINES_MAX: usize = 500;
 
+/// The maximum length of a `mod.rs` of the journal, the front door of its folder.
+const DOOR_LINES_MAX: usize = 60;
+
 #[test]
 fn the_tree_keeps_to_the_design() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -134,6 +164,8 @@ fn the_tree_keeps_to_the_design() {
         ("tool", root.join("crates/tool/src")),
         ("wire", root.join("crates/wire/src")),
     ];
+    let library = fs::read_to_string(root.join("journal/src/lib.rs"));
+    let exported = exports(&library.expect("the journal's lib.rs can be read"));
     let mut read = 0;
     let mut broken = Vec::new();
     for (part, folder) in sources {
@@ -142,6 +174,9 @@ fn the_tree_keeps_to_the_design() {
             let inside = file.strip_prefix(&folder).expect("it was found there");
             let name = inside.to_string_lossy().replace('\\', "/");
             broken.extend(objections(part, &name, &text));
+            if part == "journal" {
+                broken.extend(against_rooms(&name, &text, &exported));
+            }
             read += 1;
         }
     }
@@ -228,6 +263,63 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
     broken
 }
 
+/// The imports of a file of the journal that come from a room above its own.
+fn against_rooms(name: &str, text: &str, exported: &[(String, Vec<String>)]) -> Vec<String> {
+    let module = module_of(name);
+    if name == "lib.rs" || name.ends_with("_tests.rs") {
+        return Vec::new();
+    }
+    let mut broken = Vec::new();
+    if name.ends_with("/mod.rs") && text.lines().count() > DOOR_LINES_MAX {
+        broken.push(format!(
+            "journal/{name}: a front door of more than {DOOR_LINES_MAX} lines"
+        ));
+    }
+    let Some(own) = room_of(&module) else {
+        broken.push(format!(
+            "journal/{name}: in no room; add it to JOURNAL_ROOMS"
+        ));
+        return broken;
+    };
+    for path in named(&module, &Source::of(text).product) {
+        let item = exported.iter().find(|(item, _)| path.first() == Some(item));
+        let path = item.map_or(&path, |(_, path)| path);
+        match room_of(path) {
+            Some(room) if room > own => broken.push(format!(
+                "journal/{name}: {} imports {}, which is above it",
+                JOURNAL_ROOMS[own], JOURNAL_ROOMS[room]
+            )),
+            Some(_) | None => {}
+        }
+    }
+    broken
+}
+
+/// The index of the room in `JOURNAL_ROOMS` that a path belongs to.
+fn room_of(path: &[String]) -> Option<usize> {
+    (1..=path.len()).rev().find_map(|length| {
+        let path = path[..length].join("/");
+        JOURNAL_ROOMS.iter().position(|room| *room == path)
+    })
+}
+
+/// The items that a `lib.rs` exports from its modules, each with the path to it.
+fn exports(library: &str) -> Vec<(String, Vec<String>)> {
+    let code = blanked(library);
+    let statements = code.split("pub use ").skip(1);
+    let statements = statements.filter_map(|it| it.split_once(';'));
+    let exported = statements.flat_map(|(path, _)| {
+        let group = path.split_once("::{").or(path.rsplit_once("::"));
+        let (module, items) = group.unwrap_or((path, ""));
+        let items = items.trim_end_matches('}').split(',').map(str::trim);
+        items.map(move |item| {
+            let path = module.split("::").chain([item]).map(str::to_owned);
+            (item.to_owned(), path.collect())
+        })
+    });
+    exported.filter(|(item, _)| !item.is_empty()).collect()
+}
+
 /// What speaks against `layer` naming `import`.
 fn forbidden(layer: &str, import: &str) -> Option<String> {
     // The crate's front door and the program's entry only name the parts.
@@ -262,29 +354,8 @@ fn layer_of(path: &[String]) -> String {
 
 /// Every part of the tree that the code names: by `crate::`, `recount::`, `super::` beyond its own part, or as the journal's crate.
 fn imports(module: &[String], code: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (at, word) in words_at(code) {
-        let rest = &code[at + word.len()..];
-        match word {
-            "recount_journal" => found.push("recount_journal".to_owned()),
-            "crate" | "recount" if rest.starts_with("::") => {
-                found.extend(tails(&rest[2..]).iter().map(|tail| layer_of(tail)));
-            }
-            "super" if rest.starts_with("::") && !code[..at].ends_with("super::") => {
-                let chain = &code[at..];
-                let ups = chain.split("::").take_while(|it| *it == "super").count();
-                let tail = &chain[ups * "super::".len()..];
-                if let Some(kept) = module.len().checked_sub(ups) {
-                    for tail in tails(tail) {
-                        let path: Vec<String> =
-                            module[..kept].iter().cloned().chain(tail).collect();
-                        found.push(layer_of(&path));
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
+    let paths = named(module, code);
+    let mut found: Vec<String> = paths.iter().map(|path| layer_of(path)).collect();
     found.sort();
     found.dedup();
     // Only names of modules are parts; items re-exported at the root are not.
@@ -292,6 +363,32 @@ fn imports(module: &[String], code: &str) -> Vec<String> {
         it == "recount_journal"
             || it.chars().all(|c| c.is_lowercase() || "_:".contains(c)) && !it.is_empty()
     });
+    found
+}
+
+/// The paths from the crate's root that the code names: their first two names, or more behind `super`.
+fn named(module: &[String], code: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for (at, word) in words_at(code) {
+        let rest = &code[at + word.len()..];
+        match word {
+            "recount_journal" => found.push(vec!["recount_journal".to_owned()]),
+            // A visibility imports nothing.
+            "crate" if code[..at].ends_with("pub(in ") => {}
+            "crate" | "recount" if rest.starts_with("::") => found.extend(tails(&rest[2..])),
+            "super" if rest.starts_with("::") && !code[..at].ends_with("super::") => {
+                let chain = &code[at..];
+                let ups = chain.split("::").take_while(|it| *it == "super").count();
+                let tail = &chain[ups * "super::".len()..];
+                if let Some(kept) = module.len().checked_sub(ups) {
+                    let above = module[..kept].iter().cloned();
+                    let paths = tails(tail).into_iter();
+                    found.extend(paths.map(|tail| above.clone().chain(tail).collect()));
+                }
+            }
+            _ => {}
+        }
+    }
     found
 }
 
@@ -607,6 +704,33 @@ mod each_rule_sees_its_violation {
             )
             .is_empty()
         );
+    }
+
+    #[test]
+    fn journal_import_from_a_room_above() {
+        let exported = exports("pub use store::{DiskJournal, Options};\npub use hash::Hash;");
+        let against = |name: &str, code: &str| against_rooms(name, code, &exported).join("\n");
+        for code in [
+            "use crate::maintenance::verify::Report;",
+            "use crate::{Hash, DiskJournal};",
+            "use crate::store::group_commit::queue::Shared;",
+            "use super::super::disk_journal::DiskJournal;",
+            "fn f() { crate::store::opening::recover() }",
+        ] {
+            let found = against("store/directory/claim.rs", code);
+            assert!(found.contains("which is above it"), "{code}");
+        }
+        for code in [
+            "use crate::{Hash, files::disk};",
+            "use crate::store::system::Opened;",
+            "use super::lock::Lock;",
+            "#[cfg(test)]\nmod tests { use crate::DiskJournal; }",
+        ] {
+            assert_eq!(against("store/directory/claim.rs", code), "", "{code}");
+        }
+        assert!(against("attic/x.rs", "").contains("in no room"));
+        let long = "// A line.\n".repeat(DOOR_LINES_MAX + 1);
+        assert!(against("log/mod.rs", &long).contains("front door"));
     }
 
     #[test]

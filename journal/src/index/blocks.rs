@@ -4,8 +4,9 @@
 
 use std::sync::atomic::Ordering;
 
+use super::rows;
 use super::stored::{Room, is_all, restored};
-use super::{Index, contained, rows};
+use super::tree::{Index, contained};
 use crate::log::{Block, Place};
 
 /// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052 bytes would go to a file that is

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Index, Row, contained, rows};
+use super::rows::{self, Row};
+use super::tree::{Index, contained};
 
 impl Index {
     /// Compares the rows that are not blocks with all that the log says; tells the first thing that differs.

@@ -5,10 +5,10 @@
 
 use uuid::Uuid;
 
+use super::places::Stream;
 use super::rows::{self, Row};
-use crate::cursor::{Cursor, put_sized};
 use crate::log::Written;
-use crate::view::Stream;
+use crate::log::cursor::{Cursor, put_sized};
 
 /// How many bytes the checksum takes.
 const CHECKSUM: usize = 4;
@@ -54,8 +54,8 @@ pub(crate) fn read(
 #[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+    use crate::index::Position;
     use crate::log::{FramePlace, Place};
-    use crate::view::Position;
     use crate::{Hash, Head};
 
     const JOURNAL: Uuid = Uuid::from_u128(1);

@@ -5,9 +5,10 @@ use std::ops::Bound;
 
 use uuid::Uuid;
 
-use super::{Index, contained, rows};
-use crate::open_work::OpenWork;
-use crate::view::{ObjectPlace, Position, Stream};
+use super::places::{ObjectPlace, Position, Stream};
+use super::rows;
+use super::tree::{Index, contained};
+use crate::records::open_work::OpenWork;
 use crate::{Error, Hash, Head, WorkChange};
 
 impl Index {

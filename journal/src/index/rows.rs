@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::cursor::Cursor;
+use super::places::{ObjectPlace, Position, Stream};
+use crate::log::cursor::Cursor;
 use crate::log::{FramePlace, Place, Written, put_item, take_item};
-use crate::view::{ObjectPlace, Position, Stream};
 use crate::{Hash, Head, OpenItem};
 
 pub(super) const BLOCKS: u8 = b'b';

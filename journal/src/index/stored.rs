@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::cursor::Cursor;
+use crate::log::cursor::Cursor;
 use crate::log::{Block, FRAME_HEADER, Header};
 
 /// In front of a compressed frame; one that is stored as it is begins with the first byte of every frame, which is 0.
@@ -119,7 +119,7 @@ pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
 )]
 mod tests {
     use super::*;
-    use crate::cursor::put_sized;
+    use crate::log::cursor::put_sized;
 
     /// What is stored of a frame, and whether it is another one than the frame.
     fn stored(block: &Block, room: &mut Room) -> (Vec<u8>, bool) {

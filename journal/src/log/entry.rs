@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::cursor::{Cursor, put_sized};
+use super::cursor::{Cursor, put_sized};
 use crate::{Append, Hash, Object, OpenItem, WorkChange};
 
 /// What stands before the body of an append: its length and its checksum.

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::disk::{Disk, DiskFile};
 use super::entry::{ENTRY_HEADER, split};
 use super::frame::{FramePlace, Place, segment_name};
+use crate::files::disk::{Disk, DiskFile};
 
 /// How many files are kept open.
 const OPEN: usize = 32;
@@ -192,7 +192,7 @@ mod tests {
 
     use super::*;
     use crate::Append;
-    use crate::log::disk::RealDisk;
+    use crate::files::disk::RealDisk;
     use crate::log::encode_entry;
 
     /// A log of two segments in which three appends stand behind each other; gives the places of all six.

@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
+use super::cursor::Cursor;
 use super::entry::{ENTRY_HEADER, split};
-use crate::cursor::Cursor;
 
 /// The length of a segment's header.
 pub(crate) const SEGMENT_HEADER: u64 = 64;

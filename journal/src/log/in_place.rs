@@ -3,8 +3,8 @@
 
 use std::io;
 
-use super::disk::{Disk, DiskFile, Identity};
 use super::frame::segment_name;
+use crate::files::disk::{Disk, DiskFile, Identity};
 
 /// The log's directory and its open segment, as they were opened.
 pub(super) struct InPlace {

@@ -1,9 +1,12 @@
 //! The log: what is acknowledged is in it, and everything else can be made again from it.
 //!
-//! A segment begins with its header; then frame follows frame, each one commit; then zeros, preallocated.
-//! The log knows nothing of the index, and of records only that they are lines.
+//! A segment begins with its header; then frame follows frame, each one commit; then zeros,
+//! preallocated. The log knows nothing of the index, and of records only that they are lines.
+//!
+//! Read `frame` and `entry` first (the bytes), then `writer`, `reader` (one segment), `segments`
+//! (all of them), `files` (single appends and objects). Beside them: `cursor` and `in_place`.
 
-pub mod disk;
+pub(crate) mod cursor;
 mod entry;
 mod files;
 mod frame;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::disk::DiskFile;
 use super::frame::{Block, FRAME_HEADER, FRAME_MAGIC, Header, SEGMENT_HEADER, SegmentHeader};
+use crate::files::disk::DiskFile;
 
 const WINDOW: usize = 1 << 20;
 

@@ -4,9 +4,9 @@ use std::io;
 
 use uuid::Uuid;
 
-use super::disk::{Disk, DiskFile};
 use super::reader::{Bad, LogReader, Step};
 use super::{Block, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name};
+use crate::files::disk::{Disk, DiskFile};
 
 /// The log as far as it is sound, and what stands behind that.
 pub(crate) struct LogEnd {

@@ -6,11 +6,11 @@ use std::thread::{self, JoinHandle};
 
 use uuid::Uuid;
 
-use super::disk::{Disk, DiskFile};
 use super::frame::{
     Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
 };
 use super::in_place::InPlace;
+use crate::files::disk::{Disk, DiskFile};
 
 /// The least and the most that is preallocated at a time in a segment that was not prepared: within them, as much as this writer has written
 /// there. A commit waits for it, so it must not take long; who opens a journal for a few needs little, and whoever appends much must not wait often.

@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::guard::guard_keys;
 use super::{Error, KeyStore, MasterKey, SessionKey};
 use crate::BoxFuture;
-use crate::guard::guard_keys;
-use crate::private::{self, anew, private};
+use crate::files::private;
+use crate::files::private::{anew, private};
 
 const MARKER: &str = "KEYS";
 const LOCK: &str = "LOCK";

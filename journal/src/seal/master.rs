@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::cipher::Cipher;
 use super::keys::{SessionKey, sealed_bytes, sealed_text};
 use super::{Error, keys};
-use crate::private::read_given;
+use crate::files::private::read_given;
 
 /// The maximum length of a file with a master key, in bytes: white space around 64 digits.
 const FILE_BYTES_MAX: u64 = 4 << 10;

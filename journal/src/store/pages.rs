@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::queue::Shared;
+use super::group_commit::queue::Shared;
 use super::reading::of_block;
 use crate::index::Index;
+use crate::index::{Position, Stream};
 use crate::log::{Block, Entry};
-use crate::view::{Position, Stream};
 use crate::{Error, Line, Span};
 
 /// What is known of the stream of a span.

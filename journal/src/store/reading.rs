@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::queue::Shared;
+use super::group_commit::queue::Shared;
 use crate::index::Index;
+use crate::index::ObjectPlace;
 use crate::index::read::nowhere;
 use crate::log::{Block, Entry, FramePlace, Place};
-use crate::view::ObjectPlace;
 use crate::{Commit, Error, Hash, Head, Line};
 
 impl Shared {

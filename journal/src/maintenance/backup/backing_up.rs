@@ -1,0 +1,184 @@
+//! The copy of a journal to another directory.
+
+use std::path::Path;
+
+use uuid::Uuid;
+
+use super::copy::{Copied, copy};
+use crate::files::disk::{Disk, RealDisk};
+use crate::files::unfinished::Unfinished;
+use crate::log::segment_name;
+use crate::log::segments::Stopped;
+use crate::store::directory::claim::{journal_at, write_marker};
+use crate::store::directory::closed;
+use crate::store::directory::closed::NotedEnd;
+use crate::store::directory::manifest::Manifest;
+use crate::store::survey;
+use crate::{DiskJournal, Error, Progress};
+
+/// What a backup holds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct BackedUp {
+    /// The id of the journal.
+    pub journal: Uuid,
+    /// How many commits.
+    pub frames: u64,
+    /// How many records, those of the system stream too.
+    pub records: u64,
+    /// Bytes of the log.
+    pub bytes: u64,
+}
+
+/// Backs up the journal in a directory, beside whoever has it open: it takes no lock and changes nothing there.
+///
+/// The log only grows and its frames check themselves, so all commits that are whole are copied. Whoever has the journal
+/// open may rather call [`DiskJournal::backup`], which knows up to where commits were acknowledged.
+///
+/// ```
+/// use recount_journal::{DiskJournal, backup, verify};
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let (path, to) = (directory.path().join("journal"), directory.path().join("backup"));
+/// let journal = DiskJournal::open(&path)?;
+/// let copied = backup::directory(&path, &to, |_| {})?;
+/// assert_eq!((copied.frames, copied.records), (1, 1));
+/// assert!(verify::directory(&to)?.is_sound());
+/// # Ok::<(), recount_journal::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Damaged`] when the log is damaged anywhere but at its very end, with the first place of it;
+/// [`Error::Occupied`] when something is at the destination; [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`]
+/// and [`Error::Io`]. Nothing is left behind.
+pub fn directory(
+    path: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    mut progress: impl FnMut(Progress),
+) -> Result<BackedUp, Error> {
+    let path = path.as_ref();
+    let journal = journal_at(path)?;
+    let disk = RealDisk::reading(path.join("log"));
+    let (closed, backup) = (closed::log_end(path), Manifest::read(path)?);
+    let check = |copied: &Copied| {
+        // Unless somebody went on with it meanwhile, a log that was closed is whole.
+        let end = (segment_name(copied.last.segment), copied.last.end);
+        let closed = closed.filter(|closed| *closed != end);
+        if let Some((name, bytes)) = closed.filter(|it| closed::log_end(path).as_ref() == Some(it))
+        {
+            let what = format!(
+                "its log is whole up to frame {}, which ends at byte {} of {}; it was closed at byte {bytes} of {name}",
+                copied.last.number, end.1, end.0
+            );
+            return Err(damaged(&disk, journal, what));
+        }
+        backup.map_or(Ok(()), |backup| as_noted(&backup, journal, copied))
+    };
+    back_up(&disk, journal, None, check, to.as_ref(), &mut progress)
+}
+
+impl DiskJournal {
+    /// Copies everything that was acknowledged before the call into a directory that is a journal of its own, while appends
+    /// go on. `progress` is told about once a mebibyte.
+    ///
+    /// # Errors
+    /// See [`backup::directory`](crate::maintenance::backup::directory()), and [`Error::Poisoned`] once the store failed.
+    pub fn backup(
+        &self,
+        to: impl AsRef<Path>,
+        mut progress: impl FnMut(Progress),
+    ) -> Result<BackedUp, Error> {
+        let (disk, journal, until) = self.acknowledged()?;
+        back_up(
+            disk,
+            journal,
+            Some(until),
+            |_| Ok(()),
+            to.as_ref(),
+            &mut progress,
+        )
+    }
+}
+
+/// Copies the frames up to one, all that are whole without one.
+fn back_up(
+    disk: &dyn Disk,
+    journal: Uuid,
+    until: Option<u64>,
+    check: impl FnOnce(&Copied) -> Result<(), Error>,
+    to: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BackedUp, Error> {
+    let place = Unfinished::begin(to)?;
+    let copied = copied(disk, &place, journal, until, progress)?;
+    check(&copied)?;
+    let manifest = Manifest::of(journal, copied.last, copied.records);
+    let writing = Error::io(format!("write {}", place.path().display()));
+    manifest.write(place.path()).map_err(writing)?;
+    place.finish()?;
+    Ok(BackedUp::of(journal, &copied))
+}
+
+/// Checks a copy of a backup against what that says of itself.
+pub(super) fn as_noted(manifest: &Manifest, journal: Uuid, copied: &Copied) -> Result<(), Error> {
+    let found = Manifest::of(journal, copied.last, copied.records);
+    match manifest.differs(&found) {
+        Some(what) => Err(Error::Damaged {
+            session: None,
+            seq: None,
+            what,
+        }),
+        None => Ok(()),
+    }
+}
+
+impl BackedUp {
+    pub(super) fn of(journal: Uuid, copied: &Copied) -> Self {
+        Self {
+            journal,
+            frames: copied.last.number,
+            records: copied.records,
+            bytes: copied.bytes,
+        }
+    }
+}
+
+/// Copies a log into a directory in the making, and marks that as the same journal.
+pub(super) fn copied(
+    disk: &dyn Disk,
+    place: &Unfinished,
+    journal: Uuid,
+    until: Option<u64>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Copied, Error> {
+    let to = RealDisk::new(place.path().join("log"));
+    let copied = copy(disk, &to, journal, until, progress).map_err(|stopped| match stopped {
+        Stopped::Io(error) => Error::io("copy the log")(error),
+        Stopped::Damaged(what) => damaged(disk, journal, what),
+    })?;
+    let writing = Error::io(format!("write {}", place.path().display()));
+    write_marker(place.path(), journal).map_err(writing)?;
+    Ok(copied)
+}
+
+/// Says which record the damage is at, by reading everything that can be read.
+fn damaged(disk: &dyn Disk, journal: Uuid, what: String) -> Error {
+    let findings =
+        survey::of_log(disk, journal, None, NotedEnd::default()).map(survey::Survey::findings);
+    let placed = findings.ok().and_then(|findings| {
+        findings
+            .into_iter()
+            .find(|finding| finding.session.is_some())
+    });
+    match placed {
+        Some(finding) => Error::Damaged {
+            session: finding.session,
+            seq: finding.seq,
+            what: format!("{}; {what}", finding.what),
+        },
+        None => Error::Damaged {
+            session: None,
+            seq: None,
+            what,
+        },
+    }
+}

@@ -1,0 +1,152 @@
+//! A consistent prefix of a journal that another process has open, to look at.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::backing_up::{BackedUp, directory};
+use crate::files::private::{anew, private};
+use crate::maintenance::verify;
+use crate::maintenance::verify::{INDEX_MISSING, Report};
+use crate::{Error, Progress};
+
+/// The beginning of the names of the directories that hold copies.
+const PREFIX: &str = "recount-beside-";
+
+/// The file by whose lock a copy is known to be in use.
+const IN_USE: &str = "LOCK";
+
+/// A copy of all whole commits of a journal, in a directory of its own that goes with this value.
+///
+/// The copy takes no lock, so the process that has the journal open is not disturbed. It stands
+/// where the system keeps temporary files, for the user of this process alone. What a killed
+/// process left there is removed when the next copy is made.
+///
+/// ```
+/// use recount_journal::{DiskJournal, backup::Beside};
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("journal");
+/// let in_use = DiskJournal::open(&path)?;
+/// let beside = Beside::of(&path, |_| {})?;
+/// assert_eq!(beside.read_up_to().frames, 1);
+/// assert!(DiskJournal::options(beside.path()).read_only().open().is_ok());
+/// # drop(in_use);
+/// # Ok::<(), recount_journal::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Beside {
+    scratch: PathBuf,
+    copy: PathBuf,
+    _in_use: File,
+    read_up_to: BackedUp,
+}
+
+impl Beside {
+    /// Copies the journal in a directory as it is now.
+    ///
+    /// # Errors
+    /// As [`directory`], and [`Error::Io`] where there is no room for a copy.
+    pub fn of(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Self, Error> {
+        let scratch = std::env::temp_dir().join(format!("{PREFIX}{}", Uuid::new_v4()));
+        let making = Error::io(format!("make the directory {}", scratch.display()));
+        // A directory that is there already is another user's.
+        private()
+            .recursive(false)
+            .create(&scratch)
+            .map_err(making)?;
+        let locked = || -> io::Result<File> {
+            let file = anew(&scratch.join(IN_USE))?;
+            file.lock()?;
+            Ok(file)
+        };
+        let in_use = locked().map_err(|error| {
+            let _ = fs::remove_dir_all(&scratch);
+            Error::io(format!("lock {}", scratch.display()))(error)
+        })?;
+        // What cannot be looked at or removed is left to the system.
+        let _ = sweep(&scratch);
+        let copy = scratch.join("journal");
+        match directory(path, &copy, progress) {
+            Ok(read_up_to) => Ok(Self {
+                scratch,
+                copy,
+                _in_use: in_use,
+                read_up_to,
+            }),
+            Err(error) => {
+                // The first error is the one that says why.
+                let _ = fs::remove_dir_all(&scratch);
+                Err(error)
+            }
+        }
+    }
+
+    /// The directory of the copy, which is a journal.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.copy
+    }
+
+    /// The number of commits and records that were whole when the journal was read.
+    #[must_use]
+    pub fn read_up_to(&self) -> BackedUp {
+        self.read_up_to
+    }
+
+    /// Verifies what was read. The index belongs to the process that has the journal open, so it is
+    /// not looked at.
+    ///
+    /// # Errors
+    /// As [`verify::directory`].
+    pub fn verified(&self) -> Result<Report, Error> {
+        let mut report = verify::directory(&self.copy)?;
+        report.notes.retain(|note| note != INDEX_MISSING);
+        Ok(report)
+    }
+}
+
+/// Removes the copies beside this one that belong to the same user and that no process has locked.
+fn sweep(scratch: &Path) -> io::Result<()> {
+    let owner = owner(&fs::symlink_metadata(scratch)?);
+    let beside = scratch.parent().unwrap_or(Path::new("."));
+    for entry in fs::read_dir(beside)? {
+        let entry = entry?;
+        let is_copy = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if !is_copy || entry.path() == scratch {
+            continue;
+        }
+        let facts = fs::symlink_metadata(entry.path())?;
+        if !facts.is_dir() || self::owner(&facts) != owner {
+            continue;
+        }
+        // One that has no lock yet is just being made.
+        let Ok(lock) = File::open(entry.path().join(IN_USE)) else {
+            continue;
+        };
+        if lock.try_lock().is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn owner(facts: &fs::Metadata) -> u32 {
+    use std::os::unix::fs::MetadataExt;
+    facts.uid()
+}
+
+/// Elsewhere the directory of temporary files is the user's own.
+#[cfg(not(unix))]
+fn owner(_: &fs::Metadata) -> u32 {
+    0
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system, which clears its temporary files.
+        let _ = fs::remove_dir_all(&self.scratch);
+    }
+}

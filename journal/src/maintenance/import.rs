@@ -1,0 +1,270 @@
+//! Makes a journal of an export: the same bytes, in a log that is written straight through.
+//!
+//! One thread reads and verifies, the caller's says what is open, one writes.
+
+use std::io::{self, BufRead};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use uuid::Uuid;
+
+use super::verify::Finding;
+use super::verify::export::{Check, Seen, next_line};
+use crate::files::disk::RealDisk;
+use crate::files::unfinished::Unfinished;
+use crate::log::{LogWriter, encode_entry};
+use crate::records::admission::{Admission, read_back};
+use crate::store::directory::claim::write_marker;
+use crate::{Append, Error, Hash, Line, Object, WorkChange};
+
+/// The most records and bytes of one append.
+const APPEND: (usize, usize) = (64, 256 << 10);
+/// The least bytes of a frame.
+const FRAME: usize = 2 << 20;
+const SEGMENT: u64 = 64 << 20;
+/// How many frames wait for the writer, and how many appends for their open work.
+const WAITING: (usize, usize) = (2, 64);
+
+/// What an import made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Imported {
+    /// The id of the new journal.
+    pub journal: Uuid,
+    /// How many records, those of the system stream too.
+    pub records: u64,
+    /// Sessions, without the system stream.
+    pub sessions: u64,
+    /// Different objects.
+    pub objects: u64,
+    /// The tree hash over all records in the order of the file, as the trailer has it.
+    pub root: Hash,
+}
+
+/// Makes a new journal of an export, whole or of one session, while everything in it is verified: the records and objects
+/// have the same bytes and hashes, and no record is added. The index is built when the journal is first opened.
+///
+/// What is open is not in an export, since it follows from the records, and so are the requests that the outside
+/// knows. `open_work` is told of each append before it is written, in order, session after session, and says what it changes; first of the
+/// journal's own stream, all but its last record, of which nothing is open whatever it says;
+/// how a stream was divided into appends is not known any more, so they have up to 64 records here. An append's objects
+/// are those that stand before its first record.
+///
+/// ```
+/// use recount_journal::{Actor, Append, DiskJournal, Draft, Error, Hash, Journal, MemoryJournal, block_on, export, import};
+/// # use uuid::Uuid;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("journal");
+/// # let original = MemoryJournal::new();
+/// # let session = Uuid::from_u128(1);
+/// # let line = Draft {
+/// #     session, seq: 1, at_us: 0, kind: "greeted", cause: None,
+/// #     actor: Actor::new("engine"), body: "{}", prev: Hash::ZERO,
+/// # }.line();
+/// # block_on(original.append(Append::new(session, 0, vec![line.clone()])))?;
+/// let mut file = Vec::new();
+/// let trailer = block_on(export(&original, None, &mut file))?;
+/// let imported = import(&file[..], &path, |_| Ok::<_, Error>(Vec::new()))?;
+/// assert_eq!((imported.records, imported.root), (1, trailer.root));
+/// assert_eq!(block_on(DiskJournal::open(&path)?.read(session, 1, 10))?, [line]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::DamagedExport`] when the file is not what was written or not all of it; [`Error::Occupied`] when something is
+/// at the destination; [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for what no journal takes;
+/// [`Error::Io`]; and whatever `open_work` says. Nothing is left behind.
+pub fn import<E: From<Error>>(
+    mut reader: impl BufRead + Send,
+    to: impl AsRef<Path>,
+    open_work: impl FnMut(&Append) -> Result<Vec<WorkChange>, E>,
+) -> Result<Imported, E> {
+    let place = Unfinished::begin(to.as_ref())?;
+    let writing = || Error::io(format!("write {}", place.path().display()));
+    let journal = Uuid::new_v4();
+    let disk = Arc::new(RealDisk::new(place.path().join("log")));
+    let writer = LogWriter::create(disk, journal, SEGMENT).map_err(writing())?;
+    let (frames, taken) = sync_channel(WAITING.0);
+    let (appends, gathered) = sync_channel(WAITING.1);
+    let imported = thread::scope(|scope| {
+        let written = scope.spawn(|| write(writer, taken));
+        let read = scope.spawn(move || Gathering::new(appends).run(&mut reader, journal));
+        // Whoever stops drops its ends, and so stops the others, which then have nothing to say about it.
+        let opened = frame(gathered, frames, open_work);
+        let panicked = |who| io::Error::other(format!("the {who} panicked"));
+        let read = read
+            .join()
+            .unwrap_or_else(|_| Err(Error::io("import")(panicked("reader"))));
+        let written = written.join().unwrap_or_else(|_| Err(panicked("writer")));
+        written.map_err(writing())?;
+        // The reader is ahead, so what it found stands behind this.
+        opened?;
+        Ok::<_, E>(read?)
+    })?;
+    write_marker(place.path(), journal).map_err(writing())?;
+    place.finish()?;
+    Ok(imported)
+}
+
+/// Adds to each append what it changes of the open work, and puts the appends together to frames.
+fn frame<E: From<Error>>(
+    gathered: Receiver<Append>,
+    frames: SyncSender<Vec<Append>>,
+    mut open_work: impl FnMut(&Append) -> Result<Vec<WorkChange>, E>,
+) -> Result<(), E> {
+    let (mut frame, mut bytes) = (Vec::new(), 0);
+    for mut append in gathered {
+        let changes = open_work(&append)?;
+        if !append.session.is_nil() {
+            append.open_work = changes;
+        }
+        for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
+            read_back(line.bytes(), append.session, seq)?;
+        }
+        Admission::of(&append)?;
+        let lines = append.lines.iter().map(|line| line.bytes().len());
+        let objects = append.objects.iter().map(|object| object.bytes.len());
+        bytes += lines.chain(objects).sum::<usize>();
+        frame.push(append);
+        if bytes >= FRAME {
+            bytes = 0;
+            if frames.send(std::mem::take(&mut frame)).is_err() {
+                return Ok(());
+            }
+        }
+    }
+    // A writer that stopped tells why.
+    let _either = frames.send(frame);
+    Ok(())
+}
+
+/// Writes frame after frame. The log is closed in any case, since a segment that is being prepared must not come to be where
+/// nothing is to be left.
+fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()> {
+    let whole = frames.iter().filter(|appends| !appends.is_empty());
+    let written = whole.into_iter().try_for_each(|appends| {
+        let entries = appends
+            .iter()
+            .map(|append| encode_entry(append, |_| false).bytes);
+        let entries: Vec<Vec<u8>> = entries.collect();
+        writer.commit(entries.iter().map(Vec::as_slice)).map(drop)
+    });
+    // Whoever still sends is told.
+    drop(frames);
+    written.map_err(io::Error::from).and(writer.close())
+}
+
+/// Makes appends of the lines of a file.
+struct Gathering {
+    appends: SyncSender<Append>,
+    /// The append that is gathered.
+    append: Append,
+    bytes: usize,
+    /// The objects before the next record.
+    objects: Vec<Object>,
+    /// The last append of the system stream so far. It comes last in the log, since a closing record at the very end shows that
+    /// nothing is missing.
+    system: Option<Append>,
+}
+
+impl Gathering {
+    fn new(appends: SyncSender<Append>) -> Self {
+        Self {
+            appends,
+            append: Append::new(Uuid::nil(), 0, Vec::new()),
+            bytes: 0,
+            objects: Vec::new(),
+            system: None,
+        }
+    }
+
+    fn run(mut self, reader: &mut impl BufRead, journal: Uuid) -> Result<Imported, Error> {
+        let mut check = Check::default();
+        let mut line = Vec::new();
+        let mut goes_on = true;
+        while goes_on && let Some(ended) = next_line(reader, &mut line)? {
+            let seen = check.line(&line, ended, &mut |_| Vec::new());
+            if let Some(finding) = check.finding() {
+                return Err(damaged(finding));
+            }
+            match seen {
+                Seen::Record(place, leaf) => {
+                    // Objects stand before the first record of an append, as they do in the file.
+                    let is_full = self.append.lines.len() >= APPEND.0
+                        || self.bytes >= APPEND.1
+                        || !self.objects.is_empty();
+                    if is_full || place.session != self.append.session {
+                        goes_on = self.end_append();
+                        self.append = Append::new(place.session, place.seq - 1, Vec::new());
+                    }
+                    let objects = self.objects.iter().map(|object| object.bytes.len());
+                    self.bytes += line.len() + objects.sum::<usize>();
+                    self.append.objects.append(&mut self.objects);
+                    self.append.lines.push(Line::hashed(&line, place, leaf));
+                }
+                Seen::Object(object) => self.objects.push(object),
+                Seen::Other => {}
+            }
+        }
+        let report = check.report();
+        if let Some(finding) = report.findings.first() {
+            return Err(damaged(finding));
+        }
+        let nothing = |what: &str| Error::DamagedExport {
+            session: None,
+            seq: None,
+            what: what.to_owned(),
+        };
+        if report.records == 0 {
+            return Err(nothing("it has no records"));
+        }
+        if !self.objects.is_empty() {
+            return Err(nothing("an object stands behind the last record"));
+        }
+        self.end_append();
+        if let Some(last) = self.system.take() {
+            self.send(last);
+        }
+        Ok(Imported {
+            journal,
+            records: report.records,
+            sessions: report.sessions,
+            objects: report.objects,
+            root: report.root,
+        })
+    }
+
+    /// Takes the append that was gathered as complete; says whether anybody still wants more.
+    fn end_append(&mut self) -> bool {
+        self.bytes = 0;
+        let empty = Append::new(Uuid::nil(), 0, Vec::new());
+        let mut append = std::mem::replace(&mut self.append, empty);
+        if append.lines.is_empty() {
+            return true;
+        }
+        if append.session.is_nil() {
+            // Its last record stands last in a journal; whoever folds the sessions hears the others before.
+            let last = append.lines.split_off(append.lines.len() - 1);
+            let seq = append.expected + append.lines.len() as u64;
+            let held = Append::new(append.session, seq, last);
+            let before = self.system.replace(held);
+            return before.is_none_or(|before| self.send(before))
+                && (append.lines.is_empty() || self.send(append));
+        }
+        self.send(append)
+    }
+
+    fn send(&self, append: Append) -> bool {
+        self.appends.send(append).is_ok()
+    }
+}
+
+fn damaged(finding: &Finding) -> Error {
+    Error::DamagedExport {
+        session: finding.session,
+        seq: finding.seq,
+        what: finding.what.clone(),
+    }
+}

@@ -1,0 +1,59 @@
+//! Takes hold of a journal whose marker may be damaged: whose it is, the log and the index say as well.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use uuid::Uuid;
+
+use crate::Error;
+use crate::files::disk::{Disk, RealDisk};
+use crate::files::swap::LOG;
+use crate::index::Index;
+use crate::log::LogReader;
+use crate::store::directory::claim::{Directory, Others, index_place};
+
+/// The journal, and what is wrong with its marker.
+pub(super) fn claim(path: &Path, others: Others) -> Result<(Directory, Option<String>), Error> {
+    let mut directory = match Directory::claim(path, false, others) {
+        Ok(directory) => directory,
+        Err(Error::NotAJournal { path, found }) => {
+            return match agreed(&path) {
+                Some(journal) => {
+                    let what = format!("the marker is damaged: {found}");
+                    Ok((Directory::claim_unmarked(&path, journal)?, Some(what)))
+                }
+                None => Err(Error::NotAJournal { path, found }),
+            };
+        }
+        Err(error) => return Err(error),
+    };
+    let marked = directory.journal;
+    let agreed = agreed(path).filter(|log| *log != marked);
+    // An index that is of the journal the marker names makes it the log that is of another one.
+    let other = agreed.filter(|_| !index_is_of(path, marked));
+    let what =
+        other.map(|log| format!("the marker names journal {marked}, the log is of journal {log}"));
+    directory.journal = other.unwrap_or(marked);
+    Ok((directory, what))
+}
+
+/// The journal that all headers of segments name which hold their checksum.
+fn agreed(path: &Path) -> Option<Uuid> {
+    let disk = RealDisk::new(path.join(LOG));
+    let mut ids = BTreeSet::new();
+    for name in disk.list().ok()? {
+        let file = disk.open(&name, false).ok()?;
+        let header = LogReader::new(file).and_then(|mut reader| reader.header());
+        ids.extend(header.ok()?.map(|header| header.journal));
+    }
+    let only = ids.len() == 1;
+    ids.pop_first().filter(|_| only)
+}
+
+fn index_is_of(path: &Path, journal: Uuid) -> bool {
+    let place = index_place(path);
+    place.exists()
+        && Index::open(&place, 1 << 20)
+            .and_then(|index| index.mark(journal))
+            .is_ok_and(|mark| mark.is_some())
+}

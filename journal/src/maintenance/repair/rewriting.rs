@@ -1,0 +1,385 @@
+//! Goes through everything that can be had in the order of the log, writes what lives on, and notes what does not.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::ops::Bound;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::appends::readable;
+use super::new_log::NewLog;
+use super::report::{Damage, Remedy, Repaired};
+use super::sources::{Blocks, Piece, Place, Sources, Whole};
+use super::streams::{Streams, Verdict};
+use super::witness::Witness;
+use crate::files::disk::{Disk, RealDisk};
+use crate::files::private::anew;
+use crate::files::swap::{LOG_PART, Names, SALVAGE_PART};
+use crate::index::Index;
+use crate::log::{Block, FRAME_HEADER};
+use crate::store::directory::claim::Directory;
+use crate::store::system;
+use crate::{Append, Line, Object};
+
+/// How many bytes of objects one append of the repair's own takes.
+const OBJECTS_AT_ONCE: usize = 64 << 20;
+
+/// A repair under way.
+pub(super) struct Rewriting<'r> {
+    directory: &'r Directory,
+    names: &'r Names,
+    disk: &'r dyn Disk,
+    witness: &'r Witness,
+    /// The last frame that the index can name the records of.
+    named_up_to: u64,
+    streams: Streams,
+    new_log: NewLog<'r>,
+    salvage: Option<BufWriter<File>>,
+    salvaged: usize,
+    is_dry: bool,
+    report: Repaired,
+}
+
+impl<'r> Rewriting<'r> {
+    pub(super) fn new(
+        directory: &'r Directory,
+        names: &'r Names,
+        disk: &'r dyn Disk,
+        witness: &'r Witness,
+        report: Repaired,
+    ) -> Self {
+        Self {
+            directory,
+            names,
+            disk,
+            witness,
+            named_up_to: 0,
+            streams: Streams::default(),
+            new_log: NewLog::new(None, directory.journal),
+            salvage: None,
+            salvaged: 0,
+            is_dry: true,
+            report,
+        }
+    }
+
+    /// Whether nothing at all could be had.
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.records == 0 && self.salvaged == 0
+    }
+
+    /// Reads everything and, unless it is dry, writes the new log. It once reached at least up to the noted frame.
+    pub(super) fn read(&mut self, is_dry: bool, noted: u64) -> io::Result<()> {
+        self.is_dry = is_dry;
+        if !is_dry {
+            let disk = RealDisk::new(self.names.path(LOG_PART));
+            self.new_log = NewLog::new(Some((disk, self.names)), self.directory.journal);
+        }
+        let mut sources = Sources::of_log(self.disk, self.directory.journal)?;
+        let index = self.index(&mut sources);
+        self.report.damages.append(&mut sources.damages);
+        let (history, others) = sources.history();
+        let mut blocks = Blocks::new(self.disk, &sources.files, index);
+        let mark = self.witness.mark.map_or(0, |mark| mark.number);
+        let numbers: BTreeSet<u64> = history
+            .keys()
+            .chain(sources.pieces.keys())
+            .copied()
+            .chain([mark, noted].into_iter().filter(|known| *known > 0))
+            .collect();
+        self.report.identical = others.is_empty();
+        let mut before = 0;
+        for number in numbers {
+            if number > before + 1 {
+                self.missing(before + 1, number - 1);
+            }
+            before = number;
+            let pieces = sources.pieces.get(&number).map(Vec::as_slice);
+            let pieces = pieces.unwrap_or_default();
+            match history.get(&number) {
+                Some(whole) => self.whole(&mut blocks, number, *whole, pieces)?,
+                None if pieces.is_empty() => self.missing(number, number),
+                None => self.report.identical = false,
+            }
+            for piece in pieces {
+                let restored = history.contains_key(&number);
+                self.piece(&mut blocks, number, *piece, restored)?;
+            }
+        }
+        self.others(&mut blocks, &others)?;
+        let proven = self.streams.proven();
+        self.salvage(&proven)
+    }
+
+    /// Adds the index to the sources, and what it knows to what was there.
+    fn index(&mut self, sources: &mut Sources) -> Option<&'r Index> {
+        let index = self.witness.index.as_ref()?;
+        let is_ours = self.witness.mark.is_some();
+        let shared = sources.add_index(index, is_ours).unwrap_or(false);
+        if let Some(what) = &self.witness.trouble {
+            self.report.notes.push(what.clone());
+        }
+        if is_ours && let Ok(heads) = index.heads(Bound::Unbounded, usize::MAX) {
+            for (session, head) in heads {
+                self.streams.known_head(session, &head);
+            }
+            self.named_up_to = self.witness.mark.map_or(0, |mark| mark.number);
+        }
+        for hash in index.objects().into_iter().filter(|_| is_ours) {
+            self.streams.known_object(hash);
+        }
+        shared.then_some(index)
+    }
+
+    fn damage(&mut self, frames: (u64, u64), what: String, remedy: Remedy) {
+        self.report.damages.push(Damage {
+            frames: Some(frames),
+            what,
+            remedy,
+        });
+    }
+
+    fn missing(&mut self, from: u64, to: u64) {
+        self.report.identical = false;
+        self.damage((from, to), frames_are(from, to, "missing"), Remedy::Lost);
+        let named = self.named_up_to.min(to);
+        self.report.frames_unnamed += to.saturating_sub(named.max(from - 1));
+    }
+
+    /// Writes what lives of a whole frame.
+    fn whole(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        number: u64,
+        whole: Whole,
+        pieces: &[Piece],
+    ) -> io::Result<()> {
+        let block = blocks.read(number, whole.place)?;
+        let living = self.living(&block)?;
+        if !living.is_empty() {
+            let segment = blocks.segment(whole.place);
+            self.new_log.frame(&living, segment)?;
+        }
+        let written = self.new_log.last;
+        self.report.identical &= (written.number, written.checksum) == (number, whole.checksum);
+        match whole.place {
+            Place::Log { .. } => {}
+            Place::Index => {
+                self.report.frames_from_index += 1;
+                if pieces.is_empty() {
+                    self.restored(number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a frame that only the index had, together with those before it.
+    fn restored(&mut self, number: u64) {
+        if let Some(last) = self.report.damages.last_mut()
+            && last.remedy == Remedy::Index
+            && let Some((from, to)) = &mut last.frames
+            && *to + 1 == number
+        {
+            *to = number;
+            last.what = frames_are(*from, number, "missing");
+        } else {
+            let what = frames_are(number, number, "missing");
+            self.damage((number, number), what, Remedy::Index);
+        }
+    }
+
+    /// The appends of a sound frame that live on, with their headers.
+    fn living<'b>(&mut self, block: &'b Block) -> io::Result<Vec<&'b [u8]>> {
+        let (found, _) = readable(block.payload());
+        let mut living = Vec::with_capacity(found.len());
+        for append in found {
+            match self.streams.offer(&append.entry, true) {
+                Verdict::Lives => living.push(append.bytes),
+                Verdict::Twice => {}
+                Verdict::Salvaged(lines) => self.salvage(&lines)?,
+            }
+        }
+        Ok(living)
+    }
+
+    /// Takes the appends of an unsound frame that hold their checksums.
+    fn piece(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        number: u64,
+        piece: Piece,
+        is_restored: bool,
+    ) -> io::Result<()> {
+        let place = Place::Log {
+            file: piece.file,
+            at: piece.at,
+        };
+        let block = blocks.read(number, place)?;
+        // Nothing may be left of its header.
+        let (found, is_all) = readable(block.0.get(FRAME_HEADER..).unwrap_or(&block.0));
+        // What nothing knows of at the very end is what an opening would cut off.
+        let may_be_unfinished = piece.is_tail && number > self.named_up_to;
+        let (mut living, mut taken, mut all_named) = (Vec::new(), 0, is_all);
+        for append in &found {
+            if append.is_intact {
+                match self.streams.offer(&append.entry, true) {
+                    Verdict::Lives => {
+                        living.push(append.bytes);
+                        taken += 1;
+                    }
+                    Verdict::Twice => {}
+                    Verdict::Salvaged(lines) => {
+                        self.salvage(&lines)?;
+                        taken += 1;
+                    }
+                }
+            } else if !is_restored && !may_be_unfinished {
+                all_named &= self.streams.broken(&append.entry);
+            }
+        }
+        let segment = blocks.segment(place);
+        if !living.is_empty() {
+            self.new_log.frame(&living, segment)?;
+        }
+        if may_be_unfinished && taken == 0 && !is_restored {
+            self.report.cut_bytes += block.0.len() as u64;
+            return Ok(());
+        }
+        let segment = segment.unwrap_or_default();
+        let what = format!(
+            "frame {number} of the log, at byte {} of segment {segment}, does not hold its checksum",
+            piece.at
+        );
+        let remedy = match (taken, is_restored) {
+            (0, true) => Remedy::Index,
+            (0, false) => Remedy::Lost,
+            (count, _) => Remedy::Appends(count),
+        };
+        self.damage((number, number), what, remedy);
+        let is_named = all_named || number <= self.named_up_to || may_be_unfinished;
+        self.report.frames_unnamed += u64::from(!is_restored && !is_named);
+        Ok(())
+    }
+
+    /// Salvages what only frames of other histories have.
+    fn others(&mut self, blocks: &mut Blocks<'_>, others: &[(u64, Whole)]) -> io::Result<()> {
+        for (number, whole) in others {
+            let block = blocks.read(*number, whole.place)?;
+            for append in readable(block.payload()).0 {
+                if let Verdict::Salvaged(lines) = self.streams.offer(&append.entry, false) {
+                    self.salvage(&lines)?;
+                }
+            }
+            let whose = match whole.place {
+                Place::Log { .. } => "the log",
+                Place::Index => "the index",
+            };
+            let what = format!("frame {number} of {whose} is of another, shorter history");
+            self.damage((*number, *number), what, Remedy::SetAside);
+        }
+        Ok(())
+    }
+
+    fn salvage(&mut self, lines: &[Line]) -> io::Result<()> {
+        self.salvaged += lines.len();
+        if self.is_dry || lines.is_empty() {
+            return Ok(());
+        }
+        let out = match &mut self.salvage {
+            Some(out) => out,
+            None => {
+                let file = anew(&self.names.path(SALVAGE_PART))?;
+                self.salvage.insert(BufWriter::new(file))
+            }
+        };
+        for line in lines {
+            out.write_all(line.bytes())?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Ends the new log with the record of the repair, and makes everything durable.
+    pub(super) fn finish(mut self, program: &str, now_us: i64) -> io::Result<Repaired> {
+        self.report.records = self.streams.records;
+        self.report.sessions = self.streams.sessions();
+        self.report.was_closed = self.streams.closed;
+        self.report.hurt = self.streams.hurt();
+        self.report.objects_lost = self.streams.objects_lost();
+        if self.report.damages.is_empty() {
+            // Each part is sound by itself, and yet opening refuses the whole.
+            self.report.damages.push(Damage {
+                frames: None,
+                what: "the log does not hold together".to_owned(),
+                remedy: Remedy::Rewritten,
+            });
+        }
+        if self.is_dry {
+            return Ok(self.report);
+        }
+        self.tell(program, now_us)?;
+        if let Some(salvage) = self.salvage {
+            self.names.step("sync the salvage file");
+            salvage.into_inner()?.sync_all()?;
+        }
+        self.new_log.finish()?;
+        Ok(self.report)
+    }
+
+    fn tell(&mut self, program: &str, now_us: i64) -> io::Result<()> {
+        let report = &self.report;
+        let body = json!({
+            "program": program,
+            "damages": report.damages.len(),
+            "records": report.records,
+            "identical": report.identical,
+            "frames_from_index": report.frames_from_index,
+            "frames_unnamed": report.frames_unnamed,
+            "sessions_hurt": report.hurt.len(),
+            "records_salvaged": report.records_salvaged(),
+            "records_lost": report.records_lost(),
+            "objects_lost": report.objects_lost.len(),
+            "cut_bytes": report.cut_bytes,
+        });
+        let mut head = self.streams.head(Uuid::nil());
+        let mut objects = self.streams.orphans().into_iter().peekable();
+        loop {
+            let mut own = system::repaired(head.as_ref(), now_us, &body.to_string());
+            own.objects = some(&mut objects);
+            head = system::head_of(&own);
+            self.own(&own)?;
+            if objects.peek().is_none() {
+                break;
+            }
+        }
+        self.own(&system::closed(head.as_ref(), now_us))
+    }
+
+    fn own(&mut self, append: &Append) -> io::Result<()> {
+        let bytes = crate::log::encode_entry(append, |_| false).bytes;
+        self.new_log.frame(&[&bytes], None).map(drop)
+    }
+}
+
+/// As many objects as one append takes, at least one if there is any.
+fn some(objects: &mut std::iter::Peekable<std::vec::IntoIter<Object>>) -> Vec<Object> {
+    let (mut taken, mut bytes) = (Vec::new(), 0);
+    while let Some(next) =
+        objects.next_if(|it| bytes == 0 || bytes + it.bytes.len() <= OBJECTS_AT_ONCE)
+    {
+        bytes += next.bytes.len();
+        taken.push(next);
+    }
+    taken
+}
+
+fn frames_are(from: u64, to: u64, what: &str) -> String {
+    if from == to {
+        format!("frame {from} of the log is {what}")
+    } else {
+        format!("frames {from} to {to} of the log are {what}")
+    }
+}

@@ -1,0 +1,316 @@
+//! Verifies an exported file by itself.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{BufRead, Read};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use uuid::Uuid;
+
+use super::report::Report;
+use crate::records::export_lines::{ObjectLine, Trailer, TrailerLine};
+use crate::records::limits::RECORD_LIMIT;
+use crate::records::line::Place;
+use crate::records::merkle::Tree;
+use crate::store::survey::{Finding, Streams};
+use crate::{Error, Hash, Object, Record};
+
+const OBJECT: &[u8] = b"{\"object\":";
+const TRAILER: &[u8] = b"{\"trailer\":";
+/// No record is as long as this.
+const RECORD_LINE_LIMIT: usize = 2 * RECORD_LIMIT;
+/// An object may be long, and a trailer has a head for every session; neither is as long as this.
+const LINE_LIMIT: usize = 1 << 30;
+
+/// Verifies an exported file: chains, objects, and the trailer that says what a complete file holds.
+///
+/// Which hashes in a record name objects is not known here, so whoever takes an object out of the file, or puts it behind its first
+/// use, and makes the trailer fit is caught only by [`export_naming`].
+///
+/// # Errors
+/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer than any record; everything
+/// else is a finding of the report.
+pub fn export(reader: impl BufRead) -> Result<Report, Error> {
+    export_naming(reader, |_| Vec::new())
+}
+
+/// Verifies an exported file as [`export`] does, and that every object that a record names stands before it.
+/// `names` says which those are.
+///
+/// ```
+/// use recount_journal::{Actor, Append, Draft, Hash, Journal, MemoryJournal, Object, block_on, export, verify};
+/// # use uuid::Uuid;
+/// let journal = MemoryJournal::new();
+/// let catalog = Object::new(*b"{}");
+/// let line = Draft {
+///     session: Uuid::from_u128(1), seq: 1, at_us: 0, kind: "catalog", cause: None,
+///     actor: Actor::new("engine"), body: &format!("\"{}\"", catalog.hash), prev: Hash::ZERO,
+/// }.line();
+/// block_on(journal.append(Append { objects: vec![catalog], ..Append::new(Uuid::from_u128(1), 0, vec![line]) }))?;
+/// let mut file = Vec::new();
+/// block_on(export(&journal, None, &mut file))?;
+/// let without: String = str::from_utf8(&file).unwrap().lines()
+///     .filter(|line| !line.contains("\"object\":"))
+///     .map(|line| line.replace("\"objects\":1", "\"objects\":0") + "\n").collect();
+/// assert!(verify::export(without.as_bytes())?.is_sound());
+/// let report = verify::export_naming(without.as_bytes(), |record| {
+///     serde_json::from_str(record.body.get()).into_iter().collect()
+/// })?;
+/// assert_eq!(report.findings[0].seq, Some(1));
+/// # Ok::<(), recount_journal::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer than any record; everything
+/// else is a finding of the report.
+pub fn export_naming(
+    mut reader: impl BufRead,
+    mut names: impl FnMut(&Record<'_>) -> Vec<Hash>,
+) -> Result<Report, Error> {
+    let mut check = Check::default();
+    let mut line = Vec::new();
+    while let Some(ended) = next_line(&mut reader, &mut line)? {
+        check.line(&line, ended, &mut names);
+    }
+    Ok(check.report())
+}
+
+/// Reads a line without its end; says whether it had one, `None` behind the last line. One that is longer than any that
+/// an export has is refused before all of it is in memory.
+pub(crate) fn next_line(
+    reader: &mut impl BufRead,
+    line: &mut Vec<u8>,
+) -> Result<Option<bool>, Error> {
+    line.clear();
+    for limit in [RECORD_LINE_LIMIT, LINE_LIMIT] {
+        let room = limit.saturating_sub(line.len());
+        let mut bounded = reader.by_ref().take(room as u64);
+        let read = bounded.read_until(b'\n', line);
+        read.map_err(Error::io("read the export"))?;
+        if line.len() < limit || line.ends_with(b"\n") {
+            break;
+        }
+        let may_be_long = line.starts_with(OBJECT) || line.starts_with(TRAILER);
+        if limit == LINE_LIMIT || !may_be_long {
+            let what =
+                format!("it has a line of over {limit} bytes, which is longer than any may be");
+            return Err(Error::DamagedExport {
+                session: None,
+                seq: None,
+                what,
+            });
+        }
+    }
+    let is_there = !line.is_empty();
+    Ok(is_there.then(|| line.pop_if(|byte| *byte == b'\n').is_some()))
+}
+
+/// What a line was.
+pub(crate) enum Seen {
+    /// A record, where it stands, and its leaf hash.
+    Record(Place, Hash),
+    Object(Object),
+    /// The trailer, or something that is wrong.
+    Other,
+}
+
+/// Checks line after line, each read once.
+#[derive(Default)]
+pub(crate) struct Check {
+    streams: Streams,
+    tree: Tree,
+    objects: HashSet<Hash>,
+    object_lines: u64,
+    trailer: Option<Trailer>,
+    number: u64,
+    /// The stream and seq of the last record.
+    place: Option<(Uuid, u64)>,
+    /// What is wrong with objects, until the record comes that they belong to.
+    about_objects: Vec<String>,
+}
+
+impl Check {
+    /// The first thing that was found to be wrong so far.
+    pub(crate) fn finding(&self) -> Option<&Finding> {
+        self.streams.findings.first()
+    }
+
+    /// Takes the next line; `names` says which objects a record names.
+    pub(crate) fn line(
+        &mut self,
+        line: &[u8],
+        ended: bool,
+        names: &mut impl FnMut(&Record<'_>) -> Vec<Hash>,
+    ) -> Seen {
+        self.number += 1;
+        let number = self.number;
+        if self.trailer.is_some() {
+            self.streams.find(
+                None,
+                None,
+                format!("line {number} stands behind the trailer"),
+            );
+        }
+        if line.starts_with(OBJECT) {
+            self.object(line).map_or(Seen::Other, Seen::Object)
+        } else if line.starts_with(TRAILER) {
+            match serde_json::from_slice::<TrailerLine>(line) {
+                Ok(found) if ended => self.trailer = Some(found.trailer),
+                Ok(_) => self
+                    .streams
+                    .find(None, None, "the trailer has no line end".to_owned()),
+                Err(error) => {
+                    self.streams
+                        .find(None, None, format!("the trailer cannot be read: {error}"))
+                }
+            }
+            Seen::Other
+        } else {
+            self.record(line, names)
+        }
+    }
+
+    fn record(&mut self, line: &[u8], names: &mut impl FnMut(&Record<'_>) -> Vec<Hash>) -> Seen {
+        // What cannot be read counts as the record that should stand here.
+        let guess = self
+            .place
+            .map_or((Uuid::nil(), 1), |(session, seq)| (session, seq + 1));
+        let leaf = Hash::of_line(line);
+        self.tree.push(leaf);
+        let mut seen = Seen::Other;
+        let (session, seq) = match Record::parse(line) {
+            Ok(record) => {
+                seen = Seen::Record(Place::of(&record), leaf);
+                if let Some((last, _)) = self.place.filter(|(last, _)| record.session < *last) {
+                    let what =
+                        format!("the record stands behind session {last}, which comes later");
+                    self.streams
+                        .find(Some(record.session), Some(record.seq), what);
+                }
+                self.streams.record(&record, leaf);
+                let missing = names(&record)
+                    .into_iter()
+                    .filter(|hash| !self.objects.contains(hash));
+                self.about_objects.extend(missing.map(|hash| {
+                    format!("the record names object {hash}, which does not stand before it")
+                }));
+                (record.session, record.seq)
+            }
+            Err(malformed) => {
+                let what = format!("line {}: {malformed}", self.number);
+                match self.place {
+                    Some(_) => self.streams.unreadable(guess.0, guess.1, what),
+                    None => self.streams.find(None, None, what),
+                }
+                guess
+            }
+        };
+        for what in self.about_objects.drain(..) {
+            self.streams.find(Some(session), Some(seq), what);
+        }
+        self.place = Some((session, seq));
+        seen
+    }
+
+    fn object(&mut self, line: &[u8]) -> Option<Object> {
+        self.object_lines += 1;
+        let found = serde_json::from_slice::<ObjectLine>(line)
+            .map_err(|error| error.to_string())
+            .and_then(|found| {
+                let bytes = match (found.text, found.base64) {
+                    (Some(text), None) => text.into_bytes(),
+                    (None, Some(base64)) => BASE64_STANDARD
+                        .decode(base64)
+                        .map_err(|error| error.to_string())?,
+                    (None, None) | (Some(_), Some(_)) => {
+                        return Err("expected either text or base64".to_owned());
+                    }
+                };
+                let object = Object::new(bytes);
+                if object.hash == found.object {
+                    Ok(object)
+                } else {
+                    Err(format!("object {} hashes to {}", found.object, object.hash))
+                }
+            });
+        let what = match found {
+            Ok(object) if self.objects.insert(object.hash) => return Some(object),
+            Ok(object) => format!("line {}: object {} comes twice", self.number, object.hash),
+            Err(what) => format!(
+                "line {}: the object before this record is altered: {what}",
+                self.number
+            ),
+        };
+        self.about_objects.push(what);
+        None
+    }
+
+    /// Compares with the trailer, and tells everything.
+    pub(crate) fn report(mut self) -> Report {
+        for what in std::mem::take(&mut self.about_objects) {
+            self.streams.find(None, None, what);
+        }
+        let root = self.tree.root();
+        match self.trailer.take() {
+            Some(trailer) => self.compare(&trailer, root),
+            None => {
+                let (session, seq) = self.place.unzip();
+                let seq = seq.map(|seq| seq + 1);
+                self.streams.find(
+                    session,
+                    seq,
+                    "the file is cut off here: it has no trailer".to_owned(),
+                );
+            }
+        }
+        let heads = self.streams.heads();
+        let sessions = heads.keys().filter(|session| !session.is_nil()).count() as u64;
+        Report {
+            records: self.streams.records,
+            sessions,
+            objects: self.objects.len() as u64,
+            root,
+            span_us: self.streams.span_us,
+            anchor: None,
+            heads,
+            findings: self.streams.findings,
+            notes: Vec::new(),
+        }
+    }
+
+    fn compare(&mut self, trailer: &Trailer, root: Hash) {
+        let heads: BTreeMap<_, _> = trailer
+            .heads
+            .iter()
+            .map(|(session, head)| (*session, (head.seq, head.hash)))
+            .collect();
+        self.streams.compare(&heads, "the trailer");
+        for (session, head) in self.streams.heads() {
+            let known = trailer.heads.get(&session).map_or(0, |known| known.seq);
+            if head.seq > known {
+                let what = format!(
+                    "the session ends at record {}, the trailer knows its records up to {known}",
+                    head.seq
+                );
+                self.streams.find(Some(session), Some(known + 1), what);
+            }
+        }
+        let records = self.streams.records;
+        let mut differ = |what: &str, found: String, known: String| {
+            if found != known {
+                self.streams.find(
+                    None,
+                    None,
+                    format!("the file has {what} {found}, the trailer says {known}"),
+                );
+            }
+        };
+        differ("root", root.to_string(), trailer.root.to_string());
+        differ(
+            "objects",
+            self.object_lines.to_string(),
+            trailer.objects.to_string(),
+        );
+        differ("records", records.to_string(), trailer.records.to_string());
+    }
+}

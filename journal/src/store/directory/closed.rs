@@ -1,0 +1,245 @@
+//! The note that a clean close leaves behind: where the log ends, and the size and time of every
+//! file, so that an opening that finds them so need not read them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::manifest::Manifest;
+use super::snapshots;
+use crate::Error;
+use crate::files::disk::sync_directory;
+use crate::files::private;
+use crate::files::private::anew;
+use crate::log::Written;
+
+const NAME: &str = "CLOSED";
+const DRAFT: &str = "CLOSED.new";
+/// The maximum length of the note, in bytes: some hundred thousand files.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// Length and time of last change of a file, by its path in the journal.
+#[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
+struct Closed {
+    files: BTreeMap<String, Stamp>,
+    /// What the close kept of the streams that wait. Only of what is still the same file, anything is believed; without it nothing else is
+    /// believed less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    waiting: Option<Stamp>,
+    /// The last frame of the log; in a note from before it was kept there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<Manifest>,
+}
+
+/// The end that the last close noted, held against a reading of the log. A log that goes on behind
+/// it is sound: the removal of the note is not synced, so a power loss may bring it back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NotedEnd {
+    noted: Option<Manifest>,
+    met: bool,
+}
+
+impl NotedEnd {
+    /// The end that the note of a directory says, if there is a note and it says one.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if there is a note and it cannot be read: it was synced before it got its
+    /// name.
+    pub(crate) fn of(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join(NAME);
+        let bytes = match private::read(&path, BYTES_MAX) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(Error::io(format!("read {}", path.display()))(error)),
+        };
+        let closed: Closed = serde_json::from_slice(&bytes).map_err(|error| Error::Damaged {
+            session: None,
+            seq: None,
+            what: format!("its file {NAME} cannot be read: {error}"),
+        })?;
+        Ok(Self {
+            noted: closed.end,
+            met: false,
+        })
+    }
+
+    /// Takes the next frame that was read.
+    pub(crate) fn see(&mut self, frame: Written) {
+        self.met |= self.noted.is_some_and(|noted| noted.ends_with(frame));
+    }
+
+    /// The number of the last frame at the close, 0 where none was noted.
+    pub(crate) fn frame(&self) -> u64 {
+        self.noted.map_or(0, |noted| noted.frame)
+    }
+
+    /// True if a log whose last frame is this one is the one that the note speaks of.
+    pub(crate) fn is_last(&self, last: Written) -> bool {
+        self.noted.is_none_or(|noted| noted.ends_with(last))
+    }
+
+    /// The evidence that a log that was read up to `last` is not the one that was closed, or not
+    /// all of it.
+    pub(crate) fn lost(&self, last: Written) -> Option<String> {
+        let noted = self.noted.filter(|_| !self.met)?.frame;
+        Some(if last.number < noted {
+            format!(
+                "the log ends at frame {}, it was closed at frame {noted}",
+                last.number
+            )
+        } else {
+            format!("frame {noted} of the log is not the one that it was closed with")
+        })
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+struct Stamp {
+    bytes: u64,
+    changed_ns: i128,
+}
+
+impl Stamp {
+    fn of(facts: &fs::Metadata) -> io::Result<Stamp> {
+        Ok(Stamp {
+            bytes: facts.len(),
+            changed_ns: changed_ns(facts)?,
+        })
+    }
+}
+
+/// True if the directory has the note of a close.
+pub(crate) fn is_noted(directory: &Path) -> bool {
+    noted(directory).is_some()
+}
+
+/// Whether every file is as the last close left it.
+pub(crate) fn holds(directory: &Path) -> bool {
+    let noted = noted(directory).map(|it| it.files);
+    noted.is_some() && noted == stamps(directory).ok()
+}
+
+/// Whether what is kept of the streams that wait is what the last close kept.
+pub(crate) fn holds_waiting(directory: &Path) -> bool {
+    let noted = noted(directory).and_then(|it| it.waiting);
+    noted.is_some() && noted == stamp_of_waiting(directory)
+}
+
+fn noted(directory: &Path) -> Option<Closed> {
+    let bytes = private::read(&directory.join(NAME), BYTES_MAX).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// The last segment of the log at the last close, and where it ended, if nothing was written since. Segments before that may
+/// end with zeros.
+pub(crate) fn log_end(directory: &Path) -> Option<(String, u64)> {
+    let noted = noted(directory)?;
+    let mut files = noted.files.iter().rev();
+    files.find_map(|(path, stamp)| Some((path.strip_prefix("log/")?.to_owned(), stamp.bytes)))
+}
+
+/// What shows that the log has lost its end since the last close, if anything does: it only grows.
+pub(crate) fn shortened(directory: &Path) -> Option<String> {
+    let noted = noted(directory)?;
+    let of_log = |(path, _): &(&String, &Stamp)| path.starts_with("log/");
+    let noted = noted.files.iter().filter(of_log);
+    let noted: u64 = noted.map(|(_, stamp)| stamp.bytes).sum();
+    let mut files = BTreeMap::new();
+    // A log that is not there has lost everything, which is told otherwise.
+    gather(directory, Path::new("log"), &mut files).ok()?;
+    let bytes: u64 = files.values().map(|stamp| stamp.bytes).sum();
+    (bytes < noted)
+        .then(|| format!("the log has {bytes} of the {noted} bytes that it was closed with"))
+}
+
+/// Notes how all files are at a close, and where the log ended, with what that kept of the streams
+/// that wait, if it could.
+pub(crate) fn write_at_close(directory: &Path, end: Manifest, kept: bool) -> io::Result<()> {
+    let waiting = kept.then(|| stamp_of_waiting(directory));
+    write_with(directory, waiting.flatten(), Some(end))
+}
+
+/// Notes how all files are now, where the log is known to end. Of the streams that wait is believed
+/// what was before, since only a close knows what it kept.
+pub(crate) fn write_with_end(directory: &Path, end: Manifest) -> io::Result<()> {
+    write_with(
+        directory,
+        noted(directory).and_then(|it| it.waiting),
+        Some(end),
+    )
+}
+
+/// Notes how all files are now. All else that was noted stays.
+pub(crate) fn write(directory: &Path) -> io::Result<()> {
+    let (waiting, end) = noted(directory).map_or((None, None), |it| (it.waiting, it.end));
+    write_with(directory, waiting, end)
+}
+
+fn write_with(directory: &Path, waiting: Option<Stamp>, end: Option<Manifest>) -> io::Result<()> {
+    let files = stamps(directory)?;
+    let closed = Closed {
+        files,
+        waiting,
+        end,
+    };
+    let mut file = anew(&directory.join(DRAFT))?;
+    file.write_all(&serde_json::to_vec(&closed)?)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    fs::rename(directory.join(DRAFT), directory.join(NAME))?;
+    sync_directory(directory)
+}
+
+/// Forgets the note, since files are about to change.
+pub(crate) fn remove(directory: &Path) -> io::Result<()> {
+    match fs::remove_file(directory.join(NAME)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn stamps(directory: &Path) -> io::Result<BTreeMap<String, Stamp>> {
+    let mut files = BTreeMap::new();
+    for part in ["log", "sled"] {
+        gather(directory, Path::new(part), &mut files)?;
+    }
+    Ok(files)
+}
+
+fn stamp_of_waiting(directory: &Path) -> Option<Stamp> {
+    let facts = fs::metadata(snapshots::place_of_waiting(directory)).ok()?;
+    Stamp::of(&facts).ok()
+}
+
+fn gather(directory: &Path, part: &Path, files: &mut BTreeMap<String, Stamp>) -> io::Result<()> {
+    for entry in fs::read_dir(directory.join(part))? {
+        let entry = entry?;
+        let (name, facts) = (part.join(entry.file_name()), entry.metadata()?);
+        if facts.is_dir() {
+            gather(directory, &name, files)?;
+            continue;
+        }
+        files.insert(name.to_string_lossy().into_owned(), Stamp::of(&facts)?);
+    }
+    Ok(())
+}
+
+/// The time of the last change of content or name, which nobody can set back.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+fn changed_ns(facts: &fs::Metadata) -> io::Result<i128> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(i128::from(facts.ctime()) * 1_000_000_000 + i128::from(facts.ctime_nsec()))
+}
+
+/// The time of the last change of content.
+#[cfg(not(unix))]
+fn changed_ns(facts: &fs::Metadata) -> io::Result<i128> {
+    let modified = facts.modified()?.duration_since(std::time::UNIX_EPOCH);
+    Ok(modified.map_or(0, |since| {
+        i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
+    }))
+}

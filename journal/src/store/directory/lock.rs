@@ -1,0 +1,135 @@
+//! The locks of a journal: one on the file `LOCK`, and one on the first segment of the log.
+//!
+//! `LOCK` can be removed and made anew beside a process that holds it. The first segment cannot: a
+//! log without it is damaged, and whatever path leads to the journal, moved, mounted or linked,
+//! that file is
+//! the same.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::files::disk::identity;
+use crate::files::private;
+use crate::files::swap::LOG;
+use crate::log::segment_name;
+
+pub(in crate::store) const LOCK: &str = "LOCK";
+
+/// The pause between two tries to take a lock.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The locks on a directory, released when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: File,
+    /// The first segment, once there is one.
+    log: Option<File>,
+    /// True if files can be written beside it.
+    pub(crate) can_write: bool,
+}
+
+impl Drop for Lock {
+    /// Closing alone would leave the lock with a child process that is just being started and still
+    /// shares the file.
+    fn drop(&mut self) {
+        for file in self.log.iter().chain([&self.file]) {
+            // Closing follows, which unlocks as well as it can.
+            let _unlocked = file.unlock();
+        }
+    }
+}
+
+impl Lock {
+    /// Locks a directory, and waits up to `wait` for its holder.
+    pub(in crate::store) fn take(path: &Path, wait: Duration) -> Result<Self, Error> {
+        let begun = Instant::now();
+        let doing = Error::io(format!("lock the journal at {}", path.display()));
+        let (file, can_write) = opened(path).map_err(doing)?;
+        locked(&file, path, wait)?;
+        let mut lock = Self {
+            file,
+            log: None,
+            can_write,
+        };
+        lock.hold_log_within(path, wait.saturating_sub(begun.elapsed()))?;
+        Ok(lock)
+    }
+
+    /// Locks the first segment of the log where it is another file than before, or was not there
+    /// yet.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if another process or handle holds it.
+    pub(crate) fn hold_log(&mut self, path: &Path) -> Result<(), Error> {
+        self.hold_log_within(path, Duration::ZERO)
+    }
+
+    fn hold_log_within(&mut self, path: &Path, wait: Duration) -> Result<(), Error> {
+        // Elsewhere a locked file cannot be read through another handle, nor removed while it is
+        // open.
+        if !cfg!(unix) {
+            return Ok(());
+        }
+        let place = path.join(LOG).join(segment_name(1));
+        let written = private::options().write(true).open(&place);
+        // A log that cannot be opened is reported by the reader of the log.
+        let Ok(file) = written.or_else(|_| File::open(&place)) else {
+            return Ok(());
+        };
+        let of = |file: &File| file.metadata().ok().as_ref().and_then(identity);
+        if self.log.as_ref().is_some_and(|held| of(held) == of(&file)) {
+            return Ok(());
+        }
+        match locked(&file, path, wait) {
+            Ok(()) => self.log = Some(file),
+            Err(error @ Error::InUse { .. }) => return Err(error),
+            // A file system that locks no file that is open for reading only; LOCK is held.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// The file `LOCK`, and whether it can be written.
+fn opened(path: &Path) -> io::Result<(File, bool)> {
+    let mut options = private::options();
+    options.create(true).truncate(false).write(true);
+    match options.open(path.join(LOCK)) {
+        Ok(file) => Ok((file, true)),
+        Err(error) => match error.kind() {
+            // Where nobody may write, such as on a disk for backups, one may still look.
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                let looked = private::options().read(true).open(path.join(LOCK));
+                let looked = looked.or_else(|_| File::open(path));
+                looked.map(|file| (file, false)).map_err(|_| error)
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+fn locked(file: &File, path: &Path, wait: Duration) -> Result<(), Error> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            // The system wakes nobody after a given time, so we look again and again.
+            Err(TryLockError::WouldBlock) if begun.elapsed() < wait => {
+                thread::sleep(LOOK_AGAIN.min(wait));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::InUse {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(error)) => {
+                let doing = format!("lock the journal at {}", path.display());
+                return Err(Error::io(doing)(error));
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The state under the lock: the queue, the view of what is committed, the frames that the index
+//! does not have yet, and the waiting callers.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use futures_channel::oneshot;
+use uuid::Uuid;
+
+use super::company::Company;
+use super::limits::COMMIT_LIMIT;
+use super::metrics::{Meter, Metrics};
+use super::queued::Queued;
+use crate::index::Index;
+use crate::log::Block;
+use crate::store::directory::lock::Lock;
+use crate::view::View;
+use crate::{Error, Head};
+
+/// All that changes.
+pub(crate) struct State {
+    /// What is committed.
+    pub(crate) view: View,
+    /// The frames that the index does not have yet, oldest first.
+    pub(crate) unindexed: VecDeque<(u64, Arc<Block>)>,
+    pub(crate) unindexed_bytes: usize,
+    pub(crate) meter: Meter,
+    pub(crate) closing: bool,
+    /// The committer has written its last frame.
+    pub(crate) complete: bool,
+    /// Where streams with appends in the queue will be when it is empty.
+    pub(super) heads: HashMap<Uuid, Head>,
+    pub(in crate::store) queue: VecDeque<Queued>,
+    pub(super) queued_bytes: usize,
+    /// Somebody waits for what is in the queue.
+    pub(super) pressing: bool,
+    /// What the committer waits for before it commits what is in the queue.
+    pub(super) company: Company,
+    pub(super) admitted: u64,
+    pub(super) committed: u64,
+    pub(super) readers: Vec<(u64, oneshot::Sender<()>)>,
+    pub(super) followers: Vec<oneshot::Sender<()>>,
+    pub(super) waiting_for_room: Vec<oneshot::Sender<()>>,
+    index: Option<Arc<Index>>,
+    lock: Option<Lock>,
+    failure: Option<String>,
+    /// The free bytes and the floor of a disk that had no room for the last commit.
+    pub(super) full: Option<(u64, u64)>,
+    /// A read met something in log or index that is not as it should be: the next opening must look at all of it.
+    pub(crate) doubted: bool,
+}
+
+impl State {
+    /// The state of a journal that was just opened.
+    pub(super) fn new(view: View, index: Arc<Index>, lock: Lock) -> Self {
+        Self {
+            view,
+            unindexed: VecDeque::new(),
+            unindexed_bytes: 0,
+            meter: Meter::default(),
+            closing: false,
+            complete: false,
+            heads: HashMap::new(),
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            pressing: false,
+            company: Company::Nobody,
+            admitted: 0,
+            committed: 0,
+            readers: Vec::new(),
+            followers: Vec::new(),
+            waiting_for_room: Vec::new(),
+            index: Some(index),
+            lock: Some(lock),
+            failure: None,
+            full: None,
+            doubted: false,
+        }
+    }
+
+    /// Where a stream will be when the queue is empty.
+    pub(super) fn admitted_head(
+        &mut self,
+        session: Uuid,
+        index: &Index,
+    ) -> Result<Option<Head>, Error> {
+        if let Some(head) = self.heads.get(&session) {
+            return Ok(Some(*head));
+        }
+        let stream = self.view.stream(session, Some(index))?;
+        Ok(stream.map(|stream| stream.head))
+    }
+
+    pub(super) fn enqueue(&mut self, queued: Queued) {
+        self.heads.insert(queued.added.session, queued.added.head);
+        self.queued_bytes += queued.entry.len();
+        self.admitted += 1;
+        self.queue.push_back(queued);
+        self.meter.queued(self.queue.len());
+    }
+
+    /// What the next commit takes. Whoever asks holds the end of the log, so that commits keep the order of the queue.
+    pub(in crate::store) fn take(&mut self) -> Vec<Queued> {
+        let mut bytes = 0;
+        let mut taken = Vec::with_capacity(self.queue.len().min(COMMIT_LIMIT.0));
+        while taken.len() < COMMIT_LIMIT.0 && bytes < COMMIT_LIMIT.1 {
+            let Some(queued) = self.queue.pop_front() else {
+                break;
+            };
+            bytes += queued.entry.len();
+            taken.push(queued);
+        }
+        self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
+        self.pressing &= !self.queue.is_empty();
+        self.waiting_for_room.clear();
+        taken
+    }
+
+    /// Whether nothing can come into the queue any more, and nothing is in it.
+    pub(super) fn is_over(&self) -> bool {
+        self.closing && self.queue.is_empty()
+    }
+
+    /// The bytes of what is queued.
+    pub(super) fn queued_bytes(&self) -> usize {
+        self.queued_bytes
+    }
+
+    /// Says that somebody waits for what is in the queue, and whether that is news to the committer.
+    pub(super) fn press(&mut self) -> bool {
+        let pressed = std::mem::replace(&mut self.pressing, true);
+        match self.company {
+            Company::Nobody | Company::Pressing => !pressed,
+            Company::Crowd(_) => false,
+        }
+    }
+
+    /// Whether as much is in the queue as the committer waits for where a crowd appends.
+    pub(super) fn has_crowd(&self) -> bool {
+        match self.company {
+            Company::Nobody | Company::Pressing => false,
+            Company::Crowd(appends) => {
+                self.queue.len() >= appends || self.queued_bytes >= COMMIT_LIMIT.1
+            }
+        }
+    }
+
+    /// Takes committed appends into the view, and tells those who wait for that.
+    pub(crate) fn commit(
+        &mut self,
+        appends: &[Queued],
+        block: &Arc<Block>,
+        index: &Index,
+    ) -> Result<(), Error> {
+        let frame = self.view.last.frame(block);
+        for (queued, (place, _, _)) in appends.iter().zip(block.entries()) {
+            let added = &queued.added;
+            self.view.add(frame, place, added, Some(index))?;
+            if self.heads.get(&added.session) == Some(&added.head) {
+                self.heads.remove(&added.session);
+            }
+        }
+        self.unindexed.push_back((frame.number, Arc::clone(block)));
+        self.unindexed_bytes += block.0.len();
+        self.committed += appends.len() as u64;
+        self.full = None;
+        let committed = self.committed;
+        self.readers
+            .retain(|(ticket, tell)| *ticket > committed && !tell.is_canceled());
+        self.followers.clear();
+        Ok(())
+    }
+
+    /// A committed frame that the index may not have yet.
+    pub(crate) fn unindexed(&self, frame: u64) -> Option<Arc<Block>> {
+        let first = self.unindexed.front()?.0;
+        let at = usize::try_from(frame.checked_sub(first)?).ok()?;
+        self.unindexed.get(at).map(|(_, block)| Arc::clone(block))
+    }
+
+    /// Stops everything after a failure: nothing is acknowledged or answered from here on. Returns the cause, which is that of the
+    /// first failure.
+    pub(crate) fn fail(&mut self, cause: String) -> String {
+        let failure = self.failure.get_or_insert(cause).clone();
+        for queued in self.queue.drain(..) {
+            queued.refuse(&failure);
+        }
+        self.stop();
+        failure
+    }
+
+    /// Lets go of the index and says whether it was there; who still reads keeps it a little longer.
+    pub(in crate::store) fn let_index_go(&mut self) -> bool {
+        self.index.take().is_some()
+    }
+
+    /// Lets go of the index and the directory. A commit that is on its way must have come to its end: who takes the
+    /// directory next cuts off the log what is not finished.
+    pub(crate) fn release(&mut self) {
+        self.stop();
+        self.lock = None;
+    }
+
+    fn stop(&mut self) {
+        self.closing = true;
+        self.complete = true;
+        self.readers.clear();
+        self.followers.clear();
+        self.waiting_for_room.clear();
+        self.index = None;
+    }
+
+    pub(in crate::store) fn metrics(&self) -> Metrics {
+        self.meter.read(self.queue.len(), self.unindexed_bytes)
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// The index, or why there is none.
+    pub(crate) fn usable(&self) -> Result<Arc<Index>, Error> {
+        self.index
+            .clone()
+            .filter(|_| self.failure.is_none())
+            .ok_or_else(|| self.broken())
+    }
+
+    /// How the journal ended, if it failed.
+    pub(crate) fn outcome(&self) -> Result<(), Error> {
+        self.failure
+            .clone()
+            .map_or(Ok(()), |cause| Err(Error::Poisoned { cause }))
+    }
+
+    pub(super) fn broken(&self) -> Error {
+        self.outcome().err().unwrap_or(Error::Closed)
+    }
+}

@@ -1,0 +1,163 @@
+//! The answers of the journal on disk: [`Journal`] for [`DiskJournal`].
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::directory::snapshots;
+use super::disk_journal::{DiskJournal, Ending};
+use crate::index::Index;
+use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, Span};
+
+/// How many spans are read under one lock of the state.
+const SPANS_AT_ONCE: usize = 256;
+
+impl Journal for DiskJournal {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
+        Box::pin(async move {
+            if self.read_only {
+                Err(Error::ReadOnly)
+            } else {
+                self.shared.submit(append).await
+            }
+        })
+    }
+
+    fn read(
+        &self,
+        session: Uuid,
+        from: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
+        let span = Span {
+            session,
+            from,
+            limit,
+        };
+        self.looking(move |index| {
+            let mut pages = self.shared.read(index, &[span])?;
+            Ok(pages.pop().unwrap_or_default())
+        })
+    }
+
+    fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, Error>> {
+        self.looking(move |index| {
+            let mut pages = Vec::with_capacity(spans.len());
+            // Whoever appends meanwhile comes in between.
+            for spans in spans.chunks(SPANS_AT_ONCE) {
+                pages.append(&mut self.shared.read(index, spans)?);
+            }
+            Ok(pages)
+        })
+    }
+
+    fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {
+        self.looking(move |index| self.shared.head(index, session))
+    }
+
+    fn sessions(
+        &self,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>> {
+        let after = after.unwrap_or(Uuid::nil());
+        self.looking(move |index| self.shared.heads(index, after, limit))
+    }
+
+    fn open_work(
+        &self,
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+        self.looking(move |_| Ok(self.shared.state().view.work.page(after, limit)))
+    }
+
+    fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+        self.looking(move |_| Ok(self.shared.state().view.work.of(session)))
+    }
+
+    fn deadlines(
+        &self,
+        until_us: i64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
+        self.looking(move |_| Ok(self.shared.state().view.work.due(until_us, limit)))
+    }
+
+    fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>> {
+        self.looking(move |index| {
+            let fresh = self.shared.state().view.request(&request);
+            fresh.map_or_else(|| index.request(request), |name| Ok(Some(name)))
+        })
+    }
+
+    fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>> {
+        self.looking(move |index| self.shared.read_object(index, hash))
+    }
+
+    fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>> {
+        Box::pin(async move {
+            let index = self.shared.committed_behind(after).await?;
+            self.doubting(self.shared.read_commit(&index, after))
+        })
+    }
+
+    fn position(&self) -> BoxFuture<'_, Result<u64, Error>> {
+        self.looking(move |_| Ok(self.shared.state().view.last.number))
+    }
+
+    fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, Error>> {
+        Box::pin(async move { snapshots::read(&self.path, session) })
+    }
+
+    fn keep_snapshot(&self, session: Uuid, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            if self.read_only {
+                return Err(Error::ReadOnly);
+            }
+            // Once it is closed, the directory may be somebody else's.
+            self.shared.settled().await?;
+            snapshots::keep(&self.path, session, &bytes)
+        })
+    }
+
+    fn room(&self) -> Result<(), Error> {
+        self.shared.room()
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            if let Some(Ending { ended, thread }) = self.begin_close() {
+                // The other end is dropped, never sent: it falls when the committer has let go of everything.
+                let _fallen = ended.await;
+                drop(thread);
+            }
+            self.shared.state().outcome()
+        })
+    }
+}
+
+impl DiskJournal {
+    /// Looks something up once everything admitted so far is committed.
+    fn looking<'j, T: Send>(
+        &'j self,
+        look: impl FnOnce(&Index) -> Result<T, Error> + Send + 'j,
+    ) -> BoxFuture<'j, Result<T, Error>> {
+        Box::pin(async move {
+            let index = self.shared.settled().await?;
+            self.doubting(look(&index))
+        })
+    }
+
+    /// Remembers that something in the index was wrong, so that the next opening looks at all of it.
+    fn doubting<T>(&self, found: Result<T, Error>) -> Result<T, Error> {
+        if matches!(found, Err(Error::Index { .. })) {
+            self.shared.state().doubted = true;
+        }
+        found
+    }
+}

@@ -1,0 +1,301 @@
+//! The view of the committed log: the ends of streams, the open items, the known requests and
+//! objects. What changed since the last flush is kept here until the index has it; the rest is
+//! fetched from the index when it is needed.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use uuid::Uuid;
+
+use super::added::Added;
+use crate::index::{Index, ObjectPlace, Position, Row, Stream};
+use crate::log::{FramePlace, Place, Written};
+use crate::records::open_work::OpenWork;
+use crate::{Error, Hash, Head, WorkChange};
+
+/// How many streams that the index knows are kept at hand.
+const STREAMS_AT_HAND: usize = 16_384;
+
+/// How many of them are kept before others because they wait for an answer from outside, so that a list of what waits is quick.
+const WAITING_AT_HAND: usize = STREAMS_AT_HAND / 4 * 3;
+
+/// The sum of the log up to a frame.
+#[derive(Debug)]
+pub(crate) struct View {
+    /// The last frame that is in it.
+    pub(crate) last: Written,
+    /// How many records there are up to that.
+    pub(crate) records: u64,
+    pub(crate) work: OpenWork,
+    streams: BTreeMap<Uuid, Stream>,
+    changed_work: BTreeSet<(Uuid, u64)>,
+    requests: Fresh<Uuid, (Uuid, u64)>,
+    objects: Fresh<Hash, ObjectPlace>,
+    changed_streams: Vec<Uuid>,
+    flushing_streams: Vec<Uuid>,
+}
+
+/// What the index may not have yet.
+#[derive(Debug)]
+struct Fresh<K, V> {
+    fresh: HashMap<K, V>,
+    flushing: HashMap<K, V>,
+}
+
+impl<K: Eq + std::hash::Hash, V: Copy> Fresh<K, V> {
+    fn new() -> Self {
+        Self {
+            fresh: HashMap::new(),
+            flushing: HashMap::new(),
+        }
+    }
+
+    fn get(&self, key: &K) -> Option<V> {
+        self.fresh
+            .get(key)
+            .or_else(|| self.flushing.get(key))
+            .copied()
+    }
+}
+
+impl View {
+    /// The view of a log up to a frame, all of which the index has.
+    pub(crate) fn new(last: Written, records: u64, work: OpenWork) -> Self {
+        Self {
+            last,
+            records,
+            work,
+            streams: BTreeMap::new(),
+            changed_work: BTreeSet::new(),
+            requests: Fresh::new(),
+            objects: Fresh::new(),
+            changed_streams: Vec::new(),
+            flushing_streams: Vec::new(),
+        }
+    }
+
+    /// The view of no log at all.
+    pub(crate) fn empty() -> Self {
+        Self::new(Written::NOTHING, 0, OpenWork::default())
+    }
+
+    /// A stream, fetched from the index if need be.
+    pub(crate) fn stream(
+        &mut self,
+        session: Uuid,
+        index: Option<&Index>,
+    ) -> Result<Option<&mut Stream>, Error> {
+        match self.streams.entry(session) {
+            Entry::Occupied(at_hand) => Ok(Some(at_hand.into_mut())),
+            Entry::Vacant(place) => {
+                let fetched = index.map(|index| index.stream(session)).transpose()?;
+                Ok(fetched.flatten().map(|stream| place.insert(stream)))
+            }
+        }
+    }
+
+    /// A stream, unless it must be fetched from the index.
+    pub(crate) fn at_hand(&self, session: &Uuid) -> Option<&Stream> {
+        self.streams.get(session)
+    }
+
+    /// Starts with streams that the index is known to have.
+    pub(crate) fn start_with(&mut self, kept: Vec<(Uuid, Stream)>) {
+        self.streams.extend(kept);
+    }
+
+    /// The streams that wait for an answer from outside, as the index has them: the first of them, as many as are kept at hand before
+    /// others.
+    ///
+    /// # Errors
+    /// Where the index cannot tell of one.
+    pub(crate) fn waiting(&mut self, index: &Index) -> Result<Vec<Row>, Error> {
+        let sessions: Vec<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
+        let mut rows = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            let stream = self.stream(session, Some(index))?;
+            rows.extend(stream.map(|stream| stream.kept_row(session)));
+        }
+        Ok(rows)
+    }
+
+    /// The ends of the streams that are at hand, from the one behind a session on.
+    pub(crate) fn heads_after(&self, after: Uuid) -> impl Iterator<Item = (Uuid, Head)> + '_ {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.streams
+            .range((Excluded(after), Unbounded))
+            .map(|(session, stream)| (*session, stream.head))
+    }
+
+    /// The item that a request names, unless only the index knows it.
+    pub(crate) fn request(&self, request: &Uuid) -> Option<(Uuid, u64)> {
+        self.requests.get(request)
+    }
+
+    /// Where an object stands, unless only the index knows it.
+    pub(crate) fn object(&self, hash: &Hash) -> Option<ObjectPlace> {
+        self.objects.get(hash)
+    }
+
+    /// Takes in an append that stands at a place of a frame.
+    pub(crate) fn add(
+        &mut self,
+        frame: FramePlace,
+        place: Place,
+        added: &Added,
+        index: Option<&Index>,
+    ) -> Result<(), Error> {
+        let position = Position {
+            first: added.first,
+            frame,
+            place,
+        };
+        let changed = match self.stream(added.session, index)? {
+            Some(stream) => stream.extend(added.head, position),
+            None => {
+                let stream = Stream::new(added.head, position);
+                self.streams.insert(added.session, stream);
+                true
+            }
+        };
+        if changed {
+            self.changed_streams.push(added.session);
+        }
+        for (hash, first, length) in &added.objects {
+            let place = Place::of(place.offset as usize + first, *length);
+            self.objects
+                .fresh
+                .insert(*hash, ObjectPlace { frame, place });
+        }
+        for change in &added.work {
+            self.work.apply(change);
+            let name = match change {
+                WorkChange::Put(item) => {
+                    if let Some(request) = item.request {
+                        let name = (item.session, item.item);
+                        self.requests.fresh.insert(request, name);
+                    }
+                    (item.session, item.item)
+                }
+                WorkChange::Remove { session, item } => (*session, *item),
+            };
+            self.changed_work.insert(name);
+        }
+        self.records += (added.head.seq + 1).saturating_sub(added.first);
+        Ok(())
+    }
+
+    /// How many streams were added to since the last flush began, or before it, as long as it is under way.
+    pub(crate) fn streams_at_work(&self) -> usize {
+        self.changed_streams.len().max(self.flushing_streams.len())
+    }
+
+    /// Whether the index would have something to learn.
+    pub(crate) fn has_changed(&self) -> bool {
+        !self.changed_streams.is_empty()
+    }
+
+    /// The rows that changed since the last flush, each made when it is asked for: together they may be as long as the index.
+    pub(crate) fn changed_rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let streams = self.changed_streams.iter().filter_map(|session| {
+            let stream = self.streams.get(session)?;
+            Some(stream.rows(*session))
+        });
+        let work = self.changed_work.iter();
+        let work = work.map(|name| Row::item(*name, self.work.item(*name).as_ref()));
+        let requests = self.requests.fresh.iter();
+        let requests = requests.map(|(id, name)| Row::request(*id, *name));
+        let objects = self.objects.fresh.iter();
+        let objects = objects.map(|(hash, place)| Row::object(hash, *place));
+        streams.flatten().chain(work).chain(requests).chain(objects)
+    }
+
+    /// [`View::changed_rows`], on their way to the index; what they hold stays at hand until [`View::end_flush`].
+    pub(crate) fn begin_flush(&mut self) -> Vec<Row> {
+        let rows = self.changed_rows().collect();
+        self.take_changes();
+        rows
+    }
+
+    /// The index is known to have [`View::changed_rows`].
+    pub(crate) fn flushed(&mut self) {
+        self.take_changes();
+        self.end_flush();
+    }
+
+    fn take_changes(&mut self) {
+        self.flushing_streams = std::mem::take(&mut self.changed_streams);
+        for session in &self.flushing_streams {
+            if let Some(stream) = self.streams.get_mut(session) {
+                stream.begin_flush();
+            }
+        }
+        self.changed_work.clear();
+        self.requests.flushing = std::mem::take(&mut self.requests.fresh);
+        self.objects.flushing = std::mem::take(&mut self.objects.fresh);
+    }
+
+    /// The index has what [`View::begin_flush`] gave.
+    pub(crate) fn end_flush(&mut self) {
+        for session in std::mem::take(&mut self.flushing_streams) {
+            if let Some(stream) = self.streams.get_mut(&session) {
+                stream.end_flush();
+            }
+        }
+        // Their room goes, too: after an opening that is a place for every session.
+        self.requests.flushing = HashMap::new();
+        self.objects.flushing = HashMap::new();
+    }
+
+    /// Lets go of streams that the index has, where they are many. From here on they are fetched from there, so whoever adds to
+    /// the view without an index must not call this before the end.
+    pub(crate) fn let_go(&mut self) {
+        if self.streams.len() > STREAMS_AT_HAND {
+            let waiting: HashSet<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
+            self.streams
+                .retain(|session, stream| stream.is_changed() || waiting.contains(session));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OpenItem;
+
+    fn kept(session: u128) -> (Uuid, Stream) {
+        let head = Head {
+            seq: 1,
+            hash: Hash::ZERO,
+            at_us: 0,
+        };
+        (Uuid::from_u128(session), Stream::kept(head, Vec::new()))
+    }
+
+    fn item(session: u128, request: Option<u128>) -> WorkChange {
+        WorkChange::Put(OpenItem {
+            session: Uuid::from_u128(session),
+            item: 1,
+            kind: "call".to_owned(),
+            since_us: 0,
+            deadline_us: None,
+            request: request.map(Uuid::from_u128),
+            flags: 0,
+        })
+    }
+
+    #[test]
+    fn of_many_streams_those_that_wait_for_an_answer_stay_at_hand() {
+        let mut view = View::empty();
+        for session in 1..=20_000 {
+            // Every other one is merely open.
+            let request = (session % 2 == 0).then_some(session);
+            view.work.apply(&item(session, request));
+        }
+        view.start_with((1..=20_000).map(kept).collect());
+        view.let_go();
+        assert_eq!(view.streams.len(), 10_000);
+        assert!(view.at_hand(&Uuid::from_u128(2)).is_some());
+        assert!(view.at_hand(&Uuid::from_u128(3)).is_none());
+    }
+}
