@@ -67,7 +67,7 @@ pub struct PolicyMistake {
     pub what: String,
 }
 
-/// Reads a file of policies: JSON where it begins with `{`, otherwise TOML. Without the feature `cli` only JSON is read.
+/// Reads a file of policies: JSON where it begins with `{`, otherwise TOML. Without the feature `toml` only JSON is read.
 ///
 /// An agent (`Agent::policies`) takes what comes of it.
 ///

@@ -6,7 +6,7 @@ use super::places::Place;
 use super::{PolicyMistake, whole};
 
 pub(super) fn document(_: &str) -> Result<Map<String, Value>, PolicyMistake> {
-    let what = "expected JSON that begins with {; TOML is read where the feature `cli` is on";
+    let what = "expected JSON that begins with {; TOML is read where the feature `toml` is on";
     Err(whole(Some(1), what.to_owned()))
 }
 
