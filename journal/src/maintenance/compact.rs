@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
+#[cfg(feature = "testing")]
 use std::sync::Arc;
 
 use crate::files::swap::{Names, SLED, SLED_NEW};
