@@ -1,4 +1,4 @@
-//! What was taken of a client's message.
+//! The parts of a client's message that were taken.
 
 use crate::session::{CallId, RequestId, Seq};
 

@@ -1,5 +1,5 @@
-//! The order of rooms: which folder of a part may import which, how much a folder holds, and how long
-//! its front door is.
+//! The order of rooms: which folder of a part may import which, how many entries a folder has, and
+//! the length of its front door.
 
 use std::fs;
 use std::path::Path;
@@ -128,7 +128,7 @@ fn an_import_against_the_order_is_found() {
     assert!(above.contains("task imports facade"), "{above}");
 }
 
-/// What in one file of a part speaks against the order of its rooms.
+/// The imports of one file of a part that are against the order of its rooms.
 fn against_the_order(part: &Part, name: &str, text: &str) -> Vec<String> {
     let code = Source::of(text).product;
     // The front door of the part names all of its rooms.

@@ -1,7 +1,8 @@
-//! What an agent is made of, and how its sessions are served by it.
+//! Agents: the parts that one is given, checked as a whole and made ready to serve.
 //!
-//! It describes: nothing here runs, reads a journal or opens a connection. Read `agent`, then
-//! `prepared`; every other file is one thing that an agent can be given.
+//! Nothing here runs a session or opens a connection. Read `agent`, then `preparing`, which makes a
+//! `prepared` one of it. The other files are parts of an agent, such as `phases` and `hooks`, or
+//! checks of them (`agents_named`, `waived_gates`); `recorded` and `played` are about fixtures.
 
 pub(in crate::engine) mod agent;
 mod agent_tools;

@@ -1,4 +1,4 @@
-//! What comes from a connection, on its way to the session.
+//! Events of a connection, on their way to the session.
 
 use super::writer::Carried;
 use crate::live::ConnectionLost;

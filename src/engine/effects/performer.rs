@@ -154,7 +154,7 @@ impl Performer {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Whether a task of ours is under way that cannot be left to the engine's [`Alarm`](crate::engine::task::alarm::Alarm).
+    /// True if a task of ours is under way that cannot be left to the engine's alarm.
     pub(in crate::engine) fn is_busy(&self) -> bool {
         let own = self.in_flight.iter();
         let own = own.filter(|(effect, _)| due_of(effect).is_none());

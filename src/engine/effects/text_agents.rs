@@ -154,10 +154,11 @@ fn failed(error: ToolError) -> Came {
 }
 
 fn unreached(error: LlmError, opened: &Opened) -> ToolError {
-    match error {
-        LlmError::Unavailable(told) => ToolError::LlmUnavailable(opened.out_of(told)),
-        LlmError::Refused(told) => ToolError::ExecutionFailed(opened.out_of(told)),
-        other => ToolError::ExecutionFailed(opened.out_of(other.to_string())),
+    let told = opened.out_of(error.to_string());
+    if error.is_asked_again() {
+        ToolError::LlmUnavailable(told)
+    } else {
+        ToolError::ExecutionFailed(told)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a conversation in one expression passes on to its agent: text agents and the recording.
+//! Settings of a conversation in one expression that its agent keeps: text agents, the recording.
 
 use super::live::LiveBuilder;
 use crate::fixture::Recording;

@@ -18,5 +18,6 @@ mod live_agent;
 pub(super) mod live_session_builder;
 #[cfg(feature = "live")]
 mod operator;
+mod registering;
 pub(super) mod sessions;
 mod shutdown;

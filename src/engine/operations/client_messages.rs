@@ -15,7 +15,6 @@ use crate::session::{
     Actor, Command, REFUSALS_RECORDED_MAX, Rejection, Request, RequestId, RequestState, Seq,
     Session, SessionId, UnfitAnswer,
 };
-use crate::tool::ToolConfirmation;
 
 impl Engine {
     /// Takes a message that a client sends as one of ADK would, in one of the shapes of [`ClientMessage`]: words, answers to
@@ -267,31 +266,6 @@ impl Engine {
         } else {
             Err(Error::PartlyTaken { taken, refused })
         }
-    }
-
-    /// Answers with what a door was given, or found wrong with it.
-    pub(in crate::engine) async fn answer_as(
-        &self,
-        request: RequestId,
-        given: Result<ToolConfirmation, UnfitAnswer>,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        let named = self.inner.ledger.journal().request(request.0).await?;
-        let (session, _) = named.ok_or(Error::UnknownRequest { request })?;
-        let session = SessionId(session);
-        if let Some(turn) = self.turn_at_desk(session).await {
-            let desk = turn.desk();
-            return turn
-                .write(async move { desk.answer_as(request, given, by).await })
-                .await;
-        }
-        self.ask(session, |reply| Input::Answer {
-            request,
-            confirmation: given,
-            by,
-            reply,
-        })
-        .await
     }
 
     async fn session_as_it_is(&self, session: SessionId) -> Result<Session, Error> {

@@ -1,8 +1,11 @@
-//! Answers and results from outside, for sessions with a task and for those without one.
+//! Answers, results and commands from outside, for sessions with a task and for those without one.
 //!
-//! It starts no tool. Read `operation`, `desk`, then `desk_turn`; every other file is one thing that a person or a
-//! client may say.
+//! It starts no run of a tool. Read `operation`, then `desk` for a session without a task, and
+//! `desk_turn`, where an engine chooses between task and desk. `client_*` read what clients of ADK
+//! send; `following` asks tools for the results of their paused calls; `pending` lists open
+//! requests.
 
+mod answering;
 mod cancelling;
 mod client_messages;
 mod client_responses;

@@ -1,4 +1,4 @@
-//! The operations of people and programs on a session, each once: at a running engine and at a desk.
+//! The operations of people and programs on a session, at a running engine and at a desk.
 
 use super::desk::Desk;
 use super::reconciling::reconciles;
@@ -10,12 +10,15 @@ use crate::ledger::Ledger;
 use crate::session::{Actor, Command, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{Ticket, ToolConfirmation};
 
-/// An operation on a session, as every door takes it: the control door, the command line, a program.
+/// An operation on a session, as the control door, the command line and programs ask for it.
 ///
-/// Who asks, and how that was established, stands beside it as the [`Actor`].
+/// The [`Actor`] beside it says who asks, and how that was established.
 ///
 /// ```
-/// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+/// # async fn example(
+/// #     engine: recount::engine::Engine,
+/// #     ticket: recount::prelude::Ticket,
+/// # ) -> Result<(), recount::engine::Error> {
 /// use recount::engine::{Operated, Operation};
 /// use recount::prelude::*;
 ///
@@ -37,12 +40,13 @@ use crate::tool::{Ticket, ToolConfirmation};
 )]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// Answers a confirmation request, or says what became of the call in doubt that it asks about.
+    /// Answers a confirmation request, or says what became of the call in doubt that the request is
+    /// about.
     Answer {
         /// The request.
         request: RequestId,
-        /// What the person said, or why it cannot be an answer; that goes on record, and the request
-        /// stays open.
+        /// The answer, or the reason why the words given are none; the reason goes on record, and
+        /// the request stays open.
         given: Result<ToolConfirmation, UnfitAnswer>,
     },
     /// Gives the result of a paused call, or news of it.
@@ -54,13 +58,13 @@ pub enum Operation {
         /// It is news, after which the call stays paused.
         interim: bool,
     },
-    /// Says what became of a call that ended as `unknown` or `timed_out`.
+    /// Records the outcome that was found of a call that ended as `unknown` or `timed_out`.
     Reconcile {
         /// The session.
         session: SessionId,
         /// The record of the call.
         call: Seq,
-        /// What was found out.
+        /// The outcome that was found.
         found: Finding,
     },
     /// Takes back an open call.
@@ -79,19 +83,22 @@ pub enum Operation {
 pub enum Operated {
     /// It is on record.
     OnRecord(OnRecord),
-    /// A rule said no, with what was decided before; nothing is changed.
+    /// A rule said no, with the decision that was on record before. The refusal may be on record,
+    /// and so may an expiry that was due.
     Refused(Refusal),
-    /// It is on record, and what the record says besides could not be read.
+    /// It is on record, and the number of starts could not be read.
     OnRecordBut(OnRecord, Error),
 }
 
 impl Engine {
-    /// Does an operation, through the session's task or, where its agent is not here, on record alone.
+    /// Does an operation, through the session's task or, where its agent is not registered, on
+    /// record alone.
     ///
     /// # Errors
-    /// [`Error::UnknownRequest`], and whatever the journal says; nothing is on record then.
+    /// [`Error::UnknownRequest`] and [`Error::HookMissing`], which record nothing. After any other
+    /// error, such as [`Error::Stopped`], the operation may be on record.
     pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        Place::Engine(self).operate(operation, by).await
+        Door::Engine(self).operate(operation, by).await
     }
 }
 
@@ -99,19 +106,19 @@ impl Desk {
     /// Does an operation on record; it starts nothing.
     ///
     /// # Errors
-    /// As of [`Engine::operate`], and [`Error::HookMissing`].
+    /// As of [`Engine::operate`].
     pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        Place::Desk(self).operate(operation, by).await
+        Door::Desk(self).operate(operation, by).await
     }
 }
 
-/// The place where an operation is done.
-enum Place<'a> {
+/// The place where an operation is recorded.
+enum Door<'a> {
     Engine(&'a Engine),
     Desk(&'a Desk),
 }
 
-impl Place<'_> {
+impl Door<'_> {
     async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
         let (session, call) = self.about(&operation).await?;
         let tool = self.ledger().tool_of(session, call).await?;
@@ -162,8 +169,8 @@ impl Place<'_> {
     async fn put(&self, operation: Operation, tool: String, by: Actor) -> Result<Seq, Error> {
         match operation {
             Operation::Answer { request, given } => match self {
-                Place::Engine(engine) => engine.answer_as(request, given, by).await,
-                Place::Desk(desk) => desk.answer_as(request, given, by).await,
+                Door::Engine(engine) => engine.answer_as(request, given, by).await,
+                Door::Desk(desk) => desk.answer_as(request, given, by).await,
             },
             Operation::Respond {
                 ticket,
@@ -200,15 +207,15 @@ impl Place<'_> {
 
     async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         match self {
-            Place::Engine(engine) => engine.command(session, command).await,
-            Place::Desk(desk) => desk.take(session, command).await,
+            Door::Engine(engine) => engine.command(session, command).await,
+            Door::Desk(desk) => desk.take(session, command).await,
         }
     }
 
     fn ledger(&self) -> &Ledger {
         match self {
-            Place::Engine(engine) => engine.ledger(),
-            Place::Desk(desk) => &desk.ledger,
+            Door::Engine(engine) => engine.ledger(),
+            Door::Desk(desk) => &desk.ledger,
         }
     }
 }

@@ -28,8 +28,8 @@ use crate::engine::task::parts::{Connections, Running, Shared, Stream};
 use crate::engine::task::session_task::{Begin, SessionTask};
 use crate::engine::task::stint::Stint;
 use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
-use crate::session::{Actor, Command, RequestId, Seq, Session, SessionId};
-use crate::tool::{Temporary, ToolConfirmation};
+use crate::session::{Actor, Command, Seq, Session, SessionId};
+use crate::tool::Temporary;
 
 /// How many messages of a connection wait for their session before its reader waits, too.
 const INCOMING: usize = 256;
@@ -109,29 +109,6 @@ impl Engine {
         }
     }
 
-    /// Registers an agent; sessions that name it can run from here on.
-    ///
-    /// What is owed in sessions of before is begun, as it is by [`open`](crate::engine::EngineBuilder::open) for the agents that it knows: calls
-    /// that were approved meanwhile run, what was cut off is looked after, silence that has lasted too long becomes a no.
-    ///
-    /// ```
-    /// # async fn example() -> Result<(), recount::engine::Error> {
-    /// use recount::prelude::*;
-    /// let engine = Engine::builder("./journal").open().await?;
-    /// engine.register("support", Agent::new().model("gemini-3.8-live"))?;
-    /// # engine.shutdown(std::time::Duration::ZERO).await }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Configuration`] with every mistake, also where the name is taken.
-    pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
-        let name = name.into();
-        self.add(name.clone(), agent)?;
-        self.follow_paused(&name);
-        self.inner.alarm.look_after(name);
-        Ok(())
-    }
-
     /// Registers an agent before anything is owed.
     pub(in crate::engine) fn add(&self, name: String, agent: Agent) -> Result<(), Error> {
         let prepared = Arc::new(self.prepared(&name, agent)?);
@@ -183,23 +160,6 @@ impl Engine {
     /// Where the journal cannot be read.
     pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
         Ok(self.inner.ledger.sessions().await?)
-    }
-
-    /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
-    ///
-    /// An approved call runs at once, whether its session is connected or not. Where its agent is not registered here,
-    /// the answer goes on record all the same, and the call runs once the agent is [registered](Engine::register), here or in the
-    /// next process.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].
-    pub async fn answer(
-        &self,
-        request: RequestId,
-        confirmation: ToolConfirmation,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        self.answer_as(request, Ok(confirmation), by).await
     }
 
     /// Ends a session: what is open in it is cancelled. Returns the record of the close.

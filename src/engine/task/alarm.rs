@@ -1,5 +1,5 @@
-//! The times at which sessions without a task are due, and the agents that came later. A session that
-//! merely waits costs a line in a list here, no task and no timer.
+//! The times at which sessions without a task are due, and the agents that came later. A session
+//! that merely waits costs a line in a list here, no task and no timer.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,8 @@ use crate::session::{SessionId, Timestamp};
 #[derive(Default)]
 pub(in crate::engine) struct Alarm {
     due: Mutex<BTreeSet<(Timestamp, SessionId)>>,
-    /// The agents that came while the engine was open, and of whose sessions nobody has looked after what is owed.
+    /// The agents that came while the engine was open, and of whose sessions nobody has looked
+    /// after what is owed.
     newcomers: Mutex<Vec<String>>,
     pub(in crate::engine) changed: Notify,
 }

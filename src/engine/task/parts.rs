@@ -1,5 +1,5 @@
-//! The parts of a session's task. Each has methods of its own for what concerns it alone; what concerns
-//! several of them is the task's.
+//! The parts of a session's task. A step that concerns one part alone is a method of it, in the
+//! file of the step's subject; steps that concern several are the task's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use recount::engine::{ConfirmationVerdict, Desk, EngineBuilder, Error};
+use recount::engine::{ConfirmationVerdict, Desk, EngineBuilder, Error, Operated, Operation};
 use recount::journal::DiskJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::policy::ToolPolicy;
-use recount::session::{Event, Rejection, Seq};
+use recount::session::{Event, Rejection, Seq, UnfitAnswer};
 use recount::testing::{ManualClock, ScriptedModel, StuckJournal};
 
 const ONE_CALL: &str = r#"
@@ -321,4 +321,71 @@ async fn a_session_taken_up_while_it_is_answered_at_the_desk_begins_behind_the_a
     answered.unwrap();
     let live = resumed.unwrap();
     assert!(live.pending().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_operation_at_the_desk_says_what_is_on_record_or_refused() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let request = parked(&place, &clock).await;
+    let (desk, ledger) = desk(&place, &clock);
+    let pending = ledger.pending().await.unwrap();
+    let (waiting, ada) = (pending.first().unwrap(), Actor::os_user("ada"));
+    let cancel = || Operation::Cancel {
+        session: waiting.session,
+        call: waiting.call,
+        reason: None,
+    };
+    let answer = |given| Operation::Answer { request, given };
+    let unfit = UnfitAnswer::Malformed {
+        problem: "neither yes nor no".to_owned(),
+    };
+    let refused = desk.operate(answer(Err(unfit)), ada.clone()).await;
+    assert!(matches!(refused, Ok(Operated::Refused(it)) if it.code == "malformed_answer"));
+    let Ok(Operated::OnRecord(cancelled)) = desk.operate(cancel(), ada.clone()).await else {
+        panic!("it is open");
+    };
+    assert_eq!(
+        (cancelled.tool.as_str(), cancelled.by, cancelled.attempts),
+        ("refund", ada.clone(), 0)
+    );
+    let Ok(Operated::Refused(late)) = desk.operate(cancel(), ada.clone()).await else {
+        panic!("it has ended");
+    };
+    assert_eq!(late.code, "call_settled");
+    // The record that ended the call follows from that of the cancellation.
+    assert!(late.at > Some(cancelled.seq), "{:?}", late.at);
+    let unknown = Operation::Answer {
+        request: RequestId(uuid::Uuid::nil()),
+        given: Ok(ToolConfirmation::confirmed()),
+    };
+    let unknown = desk.operate(unknown, ada).await;
+    assert!(matches!(unknown, Err(Error::UnknownRequest { .. })));
+}
+
+#[tokio::test]
+async fn an_operation_at_an_engine_goes_through_the_sessions_task() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let engine = Engine::builder(place.path())
+        .agent("support", support())
+        .clock(clock.clone())
+        .open()
+        .await
+        .unwrap();
+    let (request, live) = ask(&engine).await;
+    let mut updates = live.subscribe();
+    let operation = Operation::Answer {
+        request,
+        given: Ok(ToolConfirmation::confirmed()),
+    };
+    let answered = engine.operate(operation, Actor::embedder("ada")).await;
+    let Ok(Operated::OnRecord(answered)) = answered else {
+        panic!("it is open: {answered:?}");
+    };
+    assert_eq!(
+        (answered.session, answered.tool.as_str()),
+        (live.session_id(), "refund")
+    );
+    let ran = |event: &Event| event.kind() == "tool_returned";
+    updates.wait_for(ran).await.unwrap();
+    engine.shutdown(Duration::ZERO).await.unwrap();
 }

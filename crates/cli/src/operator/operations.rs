@@ -76,7 +76,8 @@ impl Source {
         }
     }
 
-    /// Gives the result of a paused call, as the user of this process or under the name that is claimed.
+    /// Gives the result of a paused call, as the user of this process or under the name that is
+    /// claimed.
     pub(super) async fn respond(
         &mut self,
         ticket: Ticket,
@@ -105,8 +106,8 @@ impl Source {
         }
     }
 
-    /// Says what became of a call whose outcome was unknown, as the user of this process or under the
-    /// name that is claimed.
+    /// Says what became of a call whose outcome was unknown, as the user of this process or under
+    /// the name that is claimed.
     pub(super) async fn reconcile(
         &mut self,
         session: SessionId,

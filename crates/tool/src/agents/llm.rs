@@ -222,3 +222,15 @@ pub enum LlmError {
     #[error("{0}")]
     Refused(String),
 }
+
+impl LlmError {
+    /// True if the model is asked again.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_asked_again(&self) -> bool {
+        match self {
+            LlmError::Unavailable(_) => true,
+            LlmError::Refused(_) => false,
+        }
+    }
+}

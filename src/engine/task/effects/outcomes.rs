@@ -1,4 +1,4 @@
-//! The end of a run on record, or why its result does not fit there.
+//! The reports of a run, and the words for the model, fitted to the record.
 
 use crate::engine::error::Error;
 use crate::engine::task::session_task::SessionTask;

@@ -1,4 +1,4 @@
-//! What is on record of a text agent's run, read for its next step.
+//! The record of a text agent's run, read for its next step.
 
 use std::collections::BTreeMap;
 

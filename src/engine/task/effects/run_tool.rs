@@ -1,4 +1,4 @@
-//! The run of a tool, from its place among those that run to its outcome on record.
+//! The run of a tool, from its place among those that run to the report to its session.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -159,7 +159,7 @@ impl SessionTask {
 }
 
 impl Run {
-    /// Waits for a place, runs, and puts on record what came of it.
+    /// Waits for a place, runs, and reports to the session.
     async fn go(mut self) {
         if let Some(response) = self.acknowledgement.take() {
             let seen = self.state.over();

@@ -1,4 +1,4 @@
-//! A person's answer: held against its question, then on record.
+//! A person's answer: held against its question, then on record; and what it gives to the run.
 
 use crate::engine::admission::answering::{Given, examine};
 use crate::engine::error::Error;
@@ -26,8 +26,8 @@ impl SessionTask {
         }
     }
 
-    /// Answers as the provider did. Another door may have been quicker, or the answer does not fit: that
-    /// is on record, and no caller waits for it.
+    /// Answers as the provider did. Another door may have been quicker, or the answer does not fit:
+    /// that is on record, and no caller waits for it.
     pub(in crate::engine) async fn provider_answered(
         &mut self,
         request: Seq,
@@ -69,8 +69,9 @@ impl SessionTask {
         .await
     }
 
-    /// Attaches where the tool of now is not the one that was asked about, or is gone: whoever says yes is told so, instead of
-    /// agreeing to what cannot run. Where this process is attached it goes on with the tool of now.
+    /// Attaches where the tool of now is not the one that was asked about, or is gone: whoever says
+    /// yes is told so, instead of agreeing to what cannot run. Where this process is attached it
+    /// goes on with the tool of now.
     async fn attach_where_tool_changed(&mut self, request: Seq) -> Result<(), Error> {
         let asked = self.stream.session.requests.get(&request);
         let asked = asked.filter(|it| it.state == RequestState::Open);
@@ -95,7 +96,8 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// What the person said by whose leave a call starts, and what its tool has asked, as they are on record.
+    /// What the person said by whose leave a call starts, and what its tool has asked, as they are
+    /// on record.
     pub(in crate::engine) fn leave_given(&self, call: &Call) -> Option<Given> {
         let Phase::Running {
             leave: Leave::Approved(leave),
@@ -122,10 +124,9 @@ impl Stream {
             | RequestState::Superseded { .. } => None,
         }
     }
-}
 
-impl Stream {
-    /// The arguments of a call, open or settled: those that a person wrote with a yes, or else the model's.
+    /// The arguments of a call, open or settled: those that a person wrote with a yes, or else the
+    /// model's.
     pub(in crate::engine) async fn args_that_ran(&self, call: Seq) -> Result<Json, Error> {
         if let Some(open) = self.session.calls.get(&call) {
             return Ok(open.args.clone());

@@ -1,4 +1,4 @@
-//! What a session gives to the fixture that is recorded of it.
+//! The session's part of the fixture that is recorded of it.
 
 use crate::engine::agents::recorded::{OfSession, received};
 use crate::engine::task::session_task::SessionTask;

@@ -130,9 +130,7 @@ impl Stream {
         });
         restless.chain(due).filter(waits).collect()
     }
-}
 
-impl Stream {
     /// The implementation that a person agreed to have run, of a call that starts by that leave.
     pub(in crate::engine) fn approved_implementation(&self, call: &Call) -> Option<Value> {
         let Phase::Running {

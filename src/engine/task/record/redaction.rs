@@ -1,4 +1,4 @@
-//! What the agent redacts, taken out before a batch is appended.
+//! Redaction by the agent's closure, before a batch is appended.
 
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{Command, Observation, Rejection};
@@ -13,9 +13,7 @@ impl SessionTask {
             redactor.json(response);
         }
     }
-}
 
-impl SessionTask {
     /// The observation of a command, unless the redactor makes it unfit for the record.
     pub(in crate::engine) fn fits_redacted(
         &self,
