@@ -98,7 +98,8 @@ pub enum Error {
         /// The session.
         session: SessionId,
     },
-    /// The session's task stopped because something failed; nothing runs any more, and opening it again recovers.
+    /// The session's task stopped because something failed; nothing runs any more, and opening it
+    /// again recovers.
     #[error("session {session} stopped: {cause}")]
     Stopped {
         /// The session.
@@ -133,7 +134,8 @@ impl From<Rejection> for Error {
     }
 }
 
-/// What is told of a task that did not come to its end: one that did not panic ended with its runtime. A panic goes on in whoever waits.
+/// What is told of a task that did not come to its end: one that did not panic ended with its
+/// runtime. A panic goes on in whoever waits.
 pub(super) fn ended(task: JoinError) -> Error {
     match task.try_into_panic() {
         Ok(panic) => resume_unwind(panic),

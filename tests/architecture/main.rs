@@ -1,6 +1,8 @@
-//! The shape of the tree, as rules: who may import whom, what the pure core may not touch, how long a file may be.
+//! The shape of the tree, as rules: who may import whom, what the pure core may not touch, how long
+//! a file may be.
 //!
-//! Rules read the text of the sources with comments and strings blanked, so that a word in a sentence is no import.
+//! Rules read the text of the sources with comments and strings blanked, so that a word in a
+//! sentence is no import.
 
 #![expect(
     clippy::expect_used,
@@ -17,7 +19,8 @@ use std::path::{Path, PathBuf};
 /// Between crates the compiler keeps the arrows; `session`, `story`, `tool`, `live::wire`, `mcp`
 /// and `simulator` are crates that the library re-exports.
 ///
-/// `ledger` is how the engine and the replay speak to the journal; `recount_journal` is the journal's crate.
+/// `ledger` is how the engine and the replay speak to the journal; `recount_journal` is the
+/// journal's crate.
 const ARROWS: &[(&str, &[&str])] = &[
     ("live", &["live::wire", "session"]),
     ("adk", &["tool", "session"]),
@@ -115,7 +118,8 @@ const JOURNAL_ROOMS: &[&str] = &[
     "testing",
 ];
 
-/// What stands against the rules today. An entry that is cured must go, so that it cannot come back.
+/// What stands against the rules today. An entry that is cured must go, so that it cannot come
+/// back.
 const OWED: &[&str] = &[];
 
 /// The enums whose `match` names every arm, so that a new variant stops the build.
@@ -352,7 +356,8 @@ fn layer_of(path: &[String]) -> String {
     }
 }
 
-/// Every part of the tree that the code names: by `crate::`, `recount::`, `super::` beyond its own part, or as the journal's crate.
+/// Every part of the tree that the code names: by `crate::`, `recount::`, `super::` beyond its own
+/// part, or as the journal's crate.
 fn imports(module: &[String], code: &str) -> Vec<String> {
     let paths = named(module, code);
     let mut found: Vec<String> = paths.iter().map(|path| layer_of(path)).collect();
@@ -366,7 +371,8 @@ fn imports(module: &[String], code: &str) -> Vec<String> {
     found
 }
 
-/// The paths from the crate's root that the code names: their first two names, or more behind `super`.
+/// The paths from the crate's root that the code names: their first two names, or more behind
+/// `super`.
 fn named(module: &[String], code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (at, word) in words_at(code) {
@@ -392,7 +398,8 @@ fn named(module: &[String], code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The first two names of each path behind a `::`, with one level of braces opened: `{a::b, c}` → `a::b`, `c`.
+/// The first two names of each path behind a `::`, with one level of braces opened: `{a::b, c}` →
+/// `a::b`, `c`.
 fn tails(text: &str) -> Vec<Vec<String>> {
     let path = |text: &str| -> Vec<String> {
         let names = text.trim().split("::").take(2).map(|name| {
@@ -569,7 +576,7 @@ fn raw_string(text: &str) -> Option<usize> {
     rest[hashes..].starts_with('"').then_some(hashes)
 }
 
-/// Whether a quote begins a character and not a lifetime.
+/// True if a quote begins a character and not a lifetime.
 fn is_character(text: &str) -> bool {
     let mut chars = text.chars().skip(1);
     match (chars.next(), chars.next()) {
@@ -623,7 +630,8 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A rule that objects to nothing is no rule: each sees its violation, and leaves the same thing alone where it is allowed.
+/// A rule that objects to nothing is no rule: each sees its violation, and leaves the same thing
+/// alone where it is allowed.
 mod each_rule_sees_its_violation {
     use super::*;
 

@@ -20,8 +20,9 @@ use recount_tool::{Ask, ToolContext, ToolError};
 
 /// Answers a server: its questions by asking a person through the call for which it asks.
 ///
-/// A question does not say for which call it is. So it is asked through the call that waits, if that is the only one for which it can be:
-/// if no other waits, none was given up on this connection whose server may still be at it, and no task runs there. Else it is declined.
+/// A question does not say for which call it is. So it is asked through the call that waits, if
+/// that is the only one for which it can be: if no other waits, none was given up on this
+/// connection whose server may still be at it, and no task runs there. Else it is declined.
 #[derive(Clone, Default)]
 pub(super) struct Asker {
     server: String,
@@ -55,7 +56,8 @@ impl Drop for Reporting {
     }
 }
 
-/// A call waits for the server as long as this is there. One that goes without an answer was given up.
+/// A call waits for the server as long as this is there. One that goes without an answer was given
+/// up.
 pub(super) struct Waiting {
     asker: Asker,
     number: u64,
@@ -80,7 +82,8 @@ impl Drop for Waiting {
     }
 }
 
-/// A task that somebody follows, on the connection on which it was last asked after: as long as this is there, it runs there.
+/// A task that somebody follows, on the connection on which it was last asked after: as long as
+/// this is there, it runs there.
 pub(super) struct Followed {
     id: String,
     asker: Option<Asker>,
@@ -113,7 +116,8 @@ impl Drop for Followed {
     }
 }
 
-/// That the server has said that its tools are others: it counts as said until somebody has heeded it.
+/// That the server has said that its tools are others: it counts as said until somebody has heeded
+/// it.
 pub(super) struct Change(Option<Arc<AtomicBool>>);
 
 impl Change {
@@ -222,7 +226,8 @@ impl Asker {
         }
     }
 
-    /// Answers the questions with which a server has answered a call; what is no question gets no answer.
+    /// Answers the questions with which a server has answered a call; what is no question gets no
+    /// answer.
     pub(super) async fn answers(
         &self,
         context: Option<&ToolContext>,

@@ -24,8 +24,8 @@ use recount_session::ObjectHash;
 pub(super) struct Connection {
     service: RunningService<RoleClient, Asker>,
     child: Mutex<Option<ChildProcess>>,
-    /// What the server has last said of its tools, by its own names. Whoever asks anew holds it, so that nobody calls meanwhile by what
-    /// may be no more.
+    /// What the server has last said of its tools, by its own names. Whoever asks anew holds it, so
+    /// that nobody calls meanwhile by what may be no more.
     listed: tokio::sync::Mutex<BTreeMap<String, ObjectHash>>,
     /// How long it may take to list the tools.
     lists_within: Duration,
@@ -137,7 +137,8 @@ impl Connection {
         }
     }
 
-    /// Whether the server still says of a tool what it said; it is asked again where it has said that its tools are others.
+    /// Whether the server still says of a tool what it said; it is asked again where it has said
+    /// that its tools are others.
     pub(super) async fn still_defines(&self, tool: &Definition) -> Result<bool, Unlisted> {
         let mut listed = self.listed.lock().await;
         if let Some(change) = self.asker().take_change() {

@@ -29,7 +29,8 @@ pub(super) struct Definition {
     pub(super) takes_confirmation: bool,
     /// The places of the schema that are not checked as they stand, with the reason.
     pub(super) loosened: Vec<String>,
-    /// All that the server said of it, but decoration: icons, and what is for programs that know of it.
+    /// All that the server said of it, but decoration: icons, and what is for programs that know of
+    /// it.
     pub(super) whole: Value,
 }
 

@@ -1,6 +1,7 @@
 //! Why the tools of a server are not to be had.
 
-/// Why the tools of an MCP server are not to be had. What a server is sent in secret is in none of them.
+/// Why the tools of an MCP server are not to be had. What a server is sent in secret is in none of
+/// them.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {

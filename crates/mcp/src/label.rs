@@ -1,4 +1,5 @@
-//! What a server is called where nobody named it: enough to know it again, and nothing that may be secret.
+//! What a server is called where nobody named it: enough to know it again, and nothing that may be
+//! secret.
 
 use std::path::Path;
 

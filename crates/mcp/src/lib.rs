@@ -1,8 +1,9 @@
 //! Servers of the Model Context Protocol as sources of tools.
 //!
-//! A [`McpServer`] says how a server is reached: as a child process that speaks on its standard input and output, or over
-//! streamable HTTP. [`T::mcp`](McpTools::mcp) connects, lists the tools and gives them as a [`Toolset`], like any other:
-//! policies, gates and files of policies hold for them by name.
+//! A [`McpServer`] says how a server is reached: as a child process that speaks on its standard
+//! input and output, or over streamable HTTP. [`T::mcp`](McpTools::mcp) connects, lists the tools
+//! and gives them as a [`Toolset`], like any other: policies, gates and files of policies hold for
+//! them by name.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,9 +21,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What a foreign server says is taken as foreign: its whole definition of a tool is part of what a person approves, a
-//! definition that changes is not called, its hints change no rule unless the embedding program trusts them, and its
-//! process gets nothing of the environment but what it needs and what it is given.
+//! What a foreign server says is taken as foreign: its whole definition of a tool is part of what a
+//! person approves, a definition that changes is not called, its hints change no rule unless the
+//! embedding program trusts them, and its process gets nothing of the environment but what it needs
+//! and what it is given.
 //!
 //! An embedder names it `recount::mcp`.
 
@@ -64,9 +66,10 @@ use recount_tool::{T, Toolset};
 pub trait McpTools {
     /// The tools of an MCP server: a command line, a URL, or a [`McpServer`] that says more.
     ///
-    /// It connects, lists the tools and checks them. The connection stays, for as long as any of the tools is there or until
-    /// an engine that has them shuts down; where it is lost, the next call makes it again. Tools that the server adds or
-    /// changes meanwhile count from the next `T::mcp` on; see the [crate].
+    /// It connects, lists the tools and checks them. The connection stays, for as long as any of
+    /// the tools is there or until an engine that has them shuts down; where it is lost, the next
+    /// call makes it again. Tools that the server adds or changes meanwhile count from the next
+    /// `T::mcp` on; see the [crate].
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), recount_mcp::McpError> {

@@ -1,6 +1,7 @@
 //! Names of tools by pattern.
 
-/// Whether `name` is what the pattern says: `*` stands for any letters, also none, everything else for itself.
+/// True if `name` is what the pattern says: `*` stands for any letters, also none, everything else
+/// for itself.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -211,7 +211,8 @@ impl Remote {
         }
     }
 
-    /// Lets go of a connection that is of no use after this, so that the next call makes another; whoever still waits on it keeps it.
+    /// Lets go of a connection that is of no use after this, so that the next call makes another;
+    /// whoever still waits on it keeps it.
     pub(super) async fn let_go_after(&self, connection: &Arc<Connection>, error: &ServiceError) {
         if !unanswered::ends_the_connection(error) {
             return;

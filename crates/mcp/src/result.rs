@@ -11,10 +11,10 @@ use recount_tool::{ToolError, is_inexact};
 
 /// The result of a call: `{"content": [blocks], "structuredContent": value}`.
 ///
-/// Blocks stand as in the protocol, without its metadata: `{"type": "text", "text": …}`, `{"type": "image", "mimeType": …,
-/// "data": base64}`, `{"type": "resource_link", "uri": …, "name": …}`. Where there is structured content, texts that only
-/// repeat it are left out; what there is none of is left out, too, except that a result always has `content` or
-/// `structuredContent`.
+/// Blocks stand as in the protocol, without its metadata: `{"type": "text", "text": …}`, `{"type":
+/// "image", "mimeType": …, "data": base64}`, `{"type": "resource_link", "uri": …, "name": …}`.
+/// Where there is structured content, texts that only repeat it are left out; what there is none of
+/// is left out, too, except that a result always has `content` or `structuredContent`.
 ///
 /// The structured content is as the server wrote it, number for number.
 pub(super) fn told(result: CallToolResult) -> Result<Json, ToolError> {
@@ -101,8 +101,8 @@ pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
     }
 }
 
-/// Why there is no result of a call that has got to the server before, and of which it wanted to know more: whatever became of its
-/// repetition, the first may have taken effect.
+/// Why there is no result of a call that has got to the server before, and of which it wanted to
+/// know more: whatever became of its repetition, the first may have taken effect.
 pub(super) fn failed_again(error: ServiceError, server: &str) -> ToolError {
     if unanswered::was_turned_away(&error) {
         return unknown(&error, server);

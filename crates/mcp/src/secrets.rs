@@ -5,8 +5,9 @@ use reqwest::Url;
 
 use recount_session::secret::is_like_a_token;
 
-/// The parts of a URL that may be secret, the longer ones first: user and password, together and alone, the query and its values, and
-/// what looks like a token in the path; each as it stands in the URL, and as it is meant.
+/// The parts of a URL that may be secret, the longer ones first: user and password, together and
+/// alone, the query and its values, and what looks like a token in the path; each as it stands in
+/// the URL, and as it is meant.
 pub(super) fn in_url(url: &Url) -> Vec<String> {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     let query = url.query().unwrap_or_default();

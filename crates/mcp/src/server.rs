@@ -12,9 +12,11 @@ use recount_session::ToolPolicy;
 use recount_session::secret::{Secret, Unsaid};
 use recount_tool::implementation::Pinned;
 
-/// How an MCP server is reached, and what holds for its tools; [`T::mcp`](crate::McpTools::mcp) connects to it.
+/// How an MCP server is reached, and what holds for its tools; [`T::mcp`](crate::McpTools::mcp)
+/// connects to it.
 ///
-/// A text is a server, too: a URL if it begins with `http://` or `https://`, else a command line, with quotes as in a shell.
+/// A text is a server, too: a URL if it begins with `http://` or `https://`, else a command line,
+/// with quotes as in a shell.
 ///
 /// ```
 /// use recount_mcp::McpServer;
@@ -66,11 +68,12 @@ pub(super) enum Way {
 }
 
 impl McpServer {
-    /// A program that speaks on its standard input and output. It is started when the tools are wanted, looked for in `PATH`
-    /// unless it is a path, and ended with the engine that has its tools. What it says on its standard error is logged.
+    /// A program that speaks on its standard input and output. It is started when the tools are
+    /// wanted, looked for in `PATH` unless it is a path, and ended with the engine that has its
+    /// tools. What it says on its standard error is logged.
     ///
-    /// Of the environment it gets `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ` and `TMPDIR`; see
-    /// [`env`](Self::env) and [`inherit_env`](Self::inherit_env).
+    /// Of the environment it gets `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ`
+    /// and `TMPDIR`; see [`env`](Self::env) and [`inherit_env`](Self::inherit_env).
     #[must_use]
     pub fn stdio<A: Into<String>>(
         program: impl Into<String>,
@@ -114,23 +117,24 @@ impl McpServer {
         self
     }
 
-    /// Puts this before the name of each of its tools, so that they do not meet those of another server.
+    /// Puts this before the name of each of its tools, so that they do not meet those of another
+    /// server.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// How long a call may take, as [`T::timeout`](recount_tool::T::timeout) for each of its tools. A call that takes longer
-    /// is cancelled at the server, too.
+    /// How long a call may take, as [`T::timeout`](recount_tool::T::timeout) for each of its tools.
+    /// A call that takes longer is cancelled at the server, too.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// How long it may take to connect and to list the tools: a minute unless set, because a program may have to be
-    /// fetched first.
+    /// How long it may take to connect and to list the tools: a minute unless set, because a
+    /// program may have to be fetched first.
     #[must_use]
     pub fn connects_within(mut self, limit: Duration) -> Self {
         self.connects_within = limit;
@@ -164,16 +168,17 @@ impl McpServer {
         self.header("authorization", format!("Bearer {}", token.as_ref()))
     }
 
-    /// Adds a policy to the tools of this name, prefix included; `*` stands for any letters. One that fits no tool is an
-    /// error when the tools are listed.
+    /// Adds a policy to the tools of this name, prefix included; `*` stands for any letters. One
+    /// that fits no tool is an error when the tools are listed.
     #[must_use]
     pub fn policy(mut self, pattern: impl Into<String>, policy: ToolPolicy) -> Self {
         self.policies.push((pattern.into(), policy));
         self
     }
 
-    /// Believes what the server says of its tools: one that only reads, or is idempotent, is run again where a call was cut
-    /// off. Without it these hints change nothing, because a server can say of its tools what it likes.
+    /// Believes what the server says of its tools: one that only reads, or is idempotent, is run
+    /// again where a call was cut off. Without it these hints change nothing, because a server can
+    /// say of its tools what it likes.
     #[must_use]
     pub fn trusting_hints(mut self) -> Self {
         self.trusts_hints = true;

@@ -1,4 +1,5 @@
-//! Tasks: calls that a server has taken on and answers later, by an id that outlives the connection and this process.
+//! Tasks: calls that a server has taken on and answers later, by an id that outlives the connection
+//! and this process.
 
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use super::{raw, result};
 use recount_session::Json;
 use recount_tool::ToolError;
 
-/// What the model is told of a task: `{"status": "working", "task": id}`, with the server's `message`
-/// if there is one.
+/// What the model is told of a task: `{"status": "working", "task": id}`, with the server's
+/// `message` if there is one.
 pub(super) fn interim(task: &Task) -> Value {
     let mut told = json!({ "status": "working", "task": task.task_id });
     if let (Some(message), Some(fields)) = (&task.status_message, told.as_object_mut()) {
@@ -115,7 +116,8 @@ impl Remote {
         })
     }
 
-    /// Tells the server that nobody wants the result of a task. Whether it stops is up to the server.
+    /// Tells the server that nobody wants the result of a task. Whether it stops is up to the
+    /// server.
     pub(super) async fn cancel(&self, id: &str) {
         let told = async {
             let connection = self.connected().await?;
@@ -144,7 +146,8 @@ impl Remote {
         answered.unwrap_or(Err(ServiceError::Timeout { timeout }))
     }
 
-    /// Says no to what a task wants to know: its call is paused, and nobody stands there whom it could ask.
+    /// Says no to what a task wants to know: its call is paused, and nobody stands there whom it
+    /// could ask.
     async fn decline(&self, id: &str, asked: InputRequests) -> Result<(), ToolError> {
         let connection = self.connected().await?;
         let answers = connection.asker().answers(None, Some(asked)).await;

@@ -1,4 +1,5 @@
-//! Requests without an answer: whether they can have taken effect, and whether the connection is of use any more.
+//! Requests without an answer: whether they can have taken effect, and whether the connection is of
+//! use any more.
 
 use rmcp::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -13,7 +14,8 @@ fn over_http(error: &ServiceError) -> Option<&HttpError> {
     }
 }
 
-/// Whether the request was carried out by nobody: it did not get to the server, or was turned away at its door.
+/// True if the request was carried out by nobody: it did not get to the server, or was turned away
+/// at its door.
 pub(super) fn was_turned_away(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(error)) => error.is_connect() || error.is_builder(),
@@ -31,12 +33,13 @@ pub(super) fn was_turned_away(error: &ServiceError) -> bool {
     }
 }
 
-/// Whether the server does not know our session any more.
+/// True if the server does not know our session any more.
 pub(super) fn is_of_an_expired_session(error: &ServiceError) -> bool {
     matches!(over_http(error), Some(HttpError::SessionExpired))
 }
 
-/// Whether the next request needs another connection: nobody is at the end of this one, or nobody who knows us.
+/// True if the next request needs another connection: nobody is at the end of this one, or nobody
+/// who knows us.
 pub(super) fn ends_the_connection(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(_)) => true,
@@ -57,6 +60,7 @@ fn status_in(words: &str) -> Option<u16> {
     words.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
 }
 
-/// What is answered at the door: not known, not allowed, nothing there, not like this, too much, or elsewhere. With any other, 503 as
-/// well as 408, a server, or a proxy before it, may answer after the request was carried out.
+/// What is answered at the door: not known, not allowed, nothing there, not like this, too much, or
+/// elsewhere. With any other, 503 as well as 408, a server, or a proxy before it, may answer after
+/// the request was carried out.
 const TURNS_AWAY: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];

@@ -21,7 +21,8 @@ pub trait Disk: Send + Sync + 'static {
     /// Whatever the system says.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Gives a file another name, taking the place of whatever had it. Open files stay what they are.
+    /// Gives a file another name, taking the place of whatever had it. Open files stay what they
+    /// are.
     ///
     /// # Errors
     /// Whatever the system says, `NotFound` for a file that is not there.
@@ -130,7 +131,7 @@ pub trait DiskFile: Send {
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     directory: PathBuf,
-    /// Whether files are opened to be written, too.
+    /// True if files are opened to be written, too.
     writes: bool,
 }
 

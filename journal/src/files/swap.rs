@@ -1,4 +1,5 @@
-//! How a repair and a compaction take effect: by a few changes of names, each durable before the next one.
+//! How a repair and a compaction take effect: by a few changes of names, each durable before the
+//! next one.
 //!
 //! ```text
 //! repair      log.part → log.new                 from here on it is decided, and whoever comes next finishes it
@@ -7,7 +8,8 @@
 //!             sled.new → sled, sled.old removed
 //! ```
 //!
-//! A number is always the next free one. What was not decided is removed. Names only: what the files hold is not known here.
+//! A number is always the next free one. What was not decided is removed. Names only: what the
+//! files hold is not known here.
 
 use std::fs;
 use std::io;
@@ -92,7 +94,8 @@ impl Names {
         self.sync()
     }
 
-    /// Finishes what was decided before the process that decided it ended, and removes what was not.
+    /// Finishes what was decided before the process that decided it ended, and removes what was
+    /// not.
     pub(crate) fn finish(&self) -> io::Result<()> {
         if self.has(LOG_NEW) {
             self.finish_repair()?;
@@ -128,7 +131,8 @@ impl Names {
         self.finish_repair()
     }
 
-    /// Puts the new log in the place of the old one. The index, which speaks of the old one, goes before that.
+    /// Puts the new log in the place of the old one. The index, which speaks of the old one, goes
+    /// before that.
     fn finish_repair(&self) -> io::Result<SetAside> {
         let mut aside = SetAside::default();
         if self.has(SALVAGE_PART) {
@@ -152,7 +156,8 @@ impl Names {
         Ok(aside)
     }
 
-    /// Puts the new index in the place of the old one, and removes that and all that were set aside before.
+    /// Puts the new index in the place of the old one, and removes that and all that were set aside
+    /// before.
     pub(crate) fn swap_index(&self) -> io::Result<()> {
         if self.has(SLED) {
             self.rename(SLED, SLED_OLD)?;

@@ -1,4 +1,5 @@
-//! A directory that gets its name when it is complete; until then it stands beside that under another.
+//! A directory that gets its name when it is complete; until then it stands beside that under
+//! another.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File};

@@ -1,6 +1,7 @@
 //! The frames of the log in the index, compressed and in pieces.
 //!
-//! They stand in the order of the log, which is what sled likes best; where a stream's appends are is told by other rows.
+//! They stand in the order of the log, which is what sled likes best; where a stream's appends are
+//! is told by other rows.
 
 use std::sync::atomic::Ordering;
 
@@ -9,20 +10,22 @@ use super::stored::{Room, is_all, restored};
 use super::tree::{Index, contained};
 use crate::log::{Block, Place};
 
-/// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052 bytes would go to a file that is
-/// never synced; moreover sled notices only after thousands of accesses that its cache is full, so large pages cost memory.
+/// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052
+/// bytes would go to a file that is never synced; moreover sled notices only after thousands of
+/// accesses that its cache is full, so large pages cost memory.
 const PIECE: usize = 7_000;
 
-/// How often a walk looks at each value. sled takes note of accesses 64 at a time, and of each of its 256 shards by itself; a leaf has from 8 to 17
-/// values. Looked at once, a walk over 100 MiB would have all of it in memory.
+/// How often a walk looks at each value. sled takes note of accesses 64 at a time, and of each of
+/// its 256 shards by itself; a leaf has from 8 to 17 values. Looked at once, a walk over 100 MiB
+/// would have all of it in memory.
 const TOUCHES: usize = 16;
 
 /// For how many frames keys are made ahead.
 const AHEAD: u64 = 64;
 
 impl Index {
-    /// Puts frames in, which are compressed in `room`. `give_way` is called after every frame that is compressed and every value that is
-    /// put in.
+    /// Puts frames in, which are compressed in `room`. `give_way` is called after every frame that
+    /// is compressed and every value that is put in.
     pub(crate) fn put_blocks<'b>(
         &self,
         blocks: impl Iterator<Item = (u64, &'b Block)>,
@@ -52,9 +55,9 @@ impl Index {
         })
     }
 
-    /// Makes the keys of a frame's pieces, without their values. sled writes a leaf anew, with all that is in it, when it
-    /// splits and after ten changes; so the keys come first, and leaves split while there is nothing in them. It
-    /// halves what is written, and more.
+    /// Makes the keys of a frame's pieces, without their values. sled writes a leaf anew, with all
+    /// that is in it, when it splits and after ten changes; so the keys come first, and leaves
+    /// split while there is nothing in them. It halves what is written, and more.
     fn make_keys(&self, frame: u64, parts: usize) -> Result<(), String> {
         if frame >= self.keys_end.load(Ordering::Relaxed) {
             for frame in frame..frame + AHEAD {
@@ -117,7 +120,8 @@ impl Index {
         frames
     }
 
-    /// The last frame of which anything is here, 0 for none. Only what is synced in the log comes here, so the log has it, or had it.
+    /// The last frame of which anything is here, 0 for none. Only what is synced in the log comes
+    /// here, so the log has it, or had it.
     pub(crate) fn last_frame(&self) -> Result<u64, String> {
         let mut behind = sled::IVec::from(&[rows::BLOCKS + 1]);
         contained(|| {
@@ -190,7 +194,8 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Whether a frame comes next, exactly as it is in the log. Frames must be asked for in order; what is passed over makes it a no.
+    /// True if a frame comes next, exactly as it is in the log. Frames must be asked for in order;
+    /// what is passed over makes it a no.
     pub(crate) fn holds(&mut self, frame: u64, block: &Block) -> bool {
         let first = rows::block_key(frame, 0);
         let compared = contained(|| {
@@ -206,7 +211,8 @@ impl Walk {
         compared.unwrap_or(false)
     }
 
-    /// What is stored of a frame that is so long, if its parts follow each other and each holds its checksum. All its parts are passed.
+    /// What is stored of a frame that is so long, if its parts follow each other and each holds its
+    /// checksum. All its parts are passed.
     fn stored(&mut self, frame: u64, length: usize) -> Result<Option<Vec<u8>>, String> {
         // No version stored more, so an index cannot choose how much memory this takes.
         let most = u32::try_from(length.div_ceil(PIECE)).unwrap_or(u32::MAX);
@@ -232,7 +238,7 @@ impl Walk {
         Ok(stored)
     }
 
-    /// Whether nothing more stands up to a frame.
+    /// True if nothing more stands up to a frame.
     pub(crate) fn is_behind(&mut self, frame: u64) -> bool {
         let last = rows::block_key(frame, u32::MAX);
         contained(|| Ok(self.peek()?.is_none_or(|next| *next > last[..]))).unwrap_or(false)

@@ -6,7 +6,8 @@ use super::rows::{self, Row};
 use super::tree::{Index, contained};
 
 impl Index {
-    /// Compares the rows that are not blocks with all that the log says; tells the first thing that differs.
+    /// Compares the rows that are not blocks with all that the log says; tells the first thing that
+    /// differs.
     pub(crate) fn check(&self, expected: impl Iterator<Item = Row>) -> Result<(), String> {
         let mut wanted: BTreeMap<u8, usize> = BTreeMap::new();
         contained(|| {

@@ -1,7 +1,8 @@
-//! Heads in a file beside the index, which is read at once where asking the index for each of them would take far longer.
+//! Heads in a file beside the index, which is read at once where asking the index for each of them
+//! would take far longer.
 //!
-//! `crc(4)` of all that follows, then `length(4) key length(4) value` of the mark of the index that has these heads, and of each of them, as the
-//! [rows](super::rows) have it.
+//! `crc(4)` of all that follows, then `length(4) key length(4) value` of the mark of the index that
+//! has these heads, and of each of them, as the [rows](super::rows) have it.
 
 use uuid::Uuid;
 

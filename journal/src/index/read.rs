@@ -1,4 +1,5 @@
-//! Looks things up in the index; a value that is missing or does not hold its checksum is an error, never wrong data.
+//! Looks things up in the index; a value that is missing or does not hold its checksum is an error,
+//! never wrong data.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

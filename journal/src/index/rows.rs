@@ -1,4 +1,5 @@
-//! The keys and values of the index: one tree, one letter in front, numbers big-endian, every value under a checksum.
+//! The keys and values of the index: one tree, one letter in front, numbers big-endian, every value
+//! under a checksum.
 
 use uuid::Uuid;
 
@@ -14,8 +15,9 @@ pub(super) const ITEMS: u8 = b'w';
 pub(super) const REQUESTS: u8 = b'r';
 pub(super) const OBJECTS: u8 = b'o';
 pub(super) const MARK: [u8; 2] = *b"m2";
-/// Where the mark stood before frames were compressed. A program of that time finds none in an index of today and makes itself a new one;
-/// until rows come in with the first new mark it goes on with the index, and writes its frames over those.
+/// Where the mark stood before frames were compressed. A program of that time finds none in an
+/// index of today and makes itself a new one; until rows come in with the first new mark it goes on
+/// with the index, and writes its frames over those.
 pub(super) const MARK_OF_WHOLE_FRAMES: [u8; 1] = *b"m";
 
 /// A row that comes, or goes when it has no value.

@@ -1,11 +1,13 @@
-//! What a frame of the log is in the index: compressed where that makes it shorter, as it is where not.
+//! What a frame of the log is in the index: compressed where that makes it shorter, as it is where
+//! not.
 
 use std::ops::Range;
 
 use crate::log::cursor::Cursor;
 use crate::log::{Block, FRAME_HEADER, Header};
 
-/// In front of a compressed frame; one that is stored as it is begins with the first byte of every frame, which is 0.
+/// In front of a compressed frame; one that is stored as it is begins with the first byte of every
+/// frame, which is 0.
 const COMPRESSED: u8 = 1;
 
 /// [`COMPRESSED`], the length of the frame and the length of what follows, in four bytes each.
@@ -20,7 +22,8 @@ const LONGEST: usize = 8 << 20;
 /// The largest room that is kept for the next frames, in bytes.
 const KEPT: usize = 4 << 20;
 
-/// Where frames are compressed, one behind the other. It is used again and again: fresh memory costs as much as compressing.
+/// Where frames are compressed, one behind the other. It is used again and again: fresh memory
+/// costs as much as compressing.
 #[derive(Default)]
 pub(crate) struct Room {
     bytes: Vec<u8>,
@@ -79,8 +82,9 @@ impl Room {
     }
 }
 
-/// Whether no more is stored of a frame than these bytes. What stands behind is not looked at: a frame that was put in before a crash may
-/// have taken more parts in another version. Of what is no frame, nothing more is wanted.
+/// True if no more is stored of a frame than these bytes. What stands behind is not looked at: a
+/// frame that was put in before a crash may have taken more parts in another version. Of what is no
+/// frame, nothing more is wanted.
 pub(super) fn is_all(stored: &[u8]) -> bool {
     !stored.is_empty() && length(stored).is_none_or(|length| length <= stored.len())
 }

@@ -25,7 +25,8 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Opens or makes the store. sled panics on some damage, so that happens on a thread of its own.
+    /// Opens or makes the store. sled panics on some damage, so that happens on a thread of its
+    /// own.
     pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, String> {
         expect_room(path).map_err(|error| error.to_string())?;
         for_its_user(path).map_err(|error| error.to_string())?;
@@ -75,7 +76,8 @@ impl Index {
         })
     }
 
-    /// Puts rows in together with the mark that says up to where they speak. All frames up to there must be in.
+    /// Puts rows in together with the mark that says up to where they speak. All frames up to there
+    /// must be in.
     pub(crate) fn commit(
         &self,
         changed: Vec<Row>,
@@ -101,8 +103,8 @@ impl Index {
         })
     }
 
-    /// Frees the pages that sled has replaced. By itself it does so a few at a time, and seldom: at every 128th operation, and a batch of
-    /// hundreds of rows is one.
+    /// Frees the pages that sled has replaced. By itself it does so a few at a time, and seldom: at
+    /// every 128th operation, and a batch of hundreds of rows is one.
     pub(crate) fn free_garbage() -> Result<(), String> {
         contained(|| {
             for _ in 0..EPOCHS {
@@ -112,9 +114,11 @@ impl Index {
         })
     }
 
-    /// Makes everything durable, so that an index that is behind a closed log is known to be damaged.
+    /// Makes everything durable, so that an index that is behind a closed log is known to be
+    /// damaged.
     ///
-    /// sled's own flush leaves the disk's cache and new files alone; hence the files are synced here.
+    /// sled's own flush leaves the disk's cache and new files alone; hence the files are synced
+    /// here.
     pub(crate) fn flush(&self, place: &Path) -> Result<(), String> {
         contained(|| self.store.flush().map_err(|error| error.to_string()))?;
         let sync = || {
@@ -161,8 +165,9 @@ fn no_room() -> io::Error {
 /// The number that Linux has for a disk without room.
 const NO_SPACE: i32 = 28;
 
-/// Opens sled, waiting a little for its lock. The journal's own lock is held, so whoever has sled's is on the way out:
-/// a read that still runs after a close, or a child process just being started, which shares the file until it runs.
+/// Opens sled, waiting a little for its lock. The journal's own lock is held, so whoever has sled's
+/// is on the way out: a read that still runs after a close, or a child process just being started,
+/// which shares the file until it runs.
 fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
     let locked = |error: &sled::Error| is_in_use(&error.to_string());
     for _ in 0..LOCK_TRIES {

@@ -56,7 +56,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Writes a length of four bytes and the bytes. Limits checked at the door keep every length within four bytes.
+/// Writes a length of four bytes and the bytes. Limits checked at the door keep every length within
+/// four bytes.
 pub(crate) fn put_sized(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
     out.extend_from_slice(bytes);

@@ -89,7 +89,8 @@ fn checksum_of(entry: &[u8]) -> u32 {
     crc32fast::hash(entry.get(ENTRY_HEADER..).unwrap_or_default())
 }
 
-/// The bodies of the appends of a frame, each with whether its checksum holds. Ends early where the lengths do not.
+/// The bodies of the appends of a frame, each with whether its checksum holds. Ends early where the
+/// lengths do not.
 pub(crate) fn split(payload: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
     let mut cursor = Cursor(payload);
     std::iter::from_fn(move || {
@@ -126,7 +127,8 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// The session of an append, the seq of its first record, and its records alone, of a body whose checksum holds.
+    /// The session of an append, the seq of its first record, and its records alone, of a body
+    /// whose checksum holds.
     pub(crate) fn records(
         body: &'a [u8],
     ) -> Option<(Uuid, u64, impl Iterator<Item = &'a [u8]> + Clone)> {

@@ -9,7 +9,8 @@ use crate::files::disk::{Disk, DiskFile};
 /// How many files are kept open.
 const OPEN: usize = 32;
 
-/// How many bytes between two appends are rather read than passed over: about what another call of the system costs.
+/// How many bytes between two appends are rather read than passed over: about what another call of
+/// the system costs.
 const NEAR: u64 = 4 << 10;
 
 /// How much is read at once, unless one append is longer.
@@ -36,8 +37,8 @@ impl LogFiles {
         }
     }
 
-    /// Gives the bodies of appends as they stand in the log, each with which of the places it is, if it can be read and holds its checksum.
-    /// Neighbours are read together.
+    /// Gives the bodies of appends as they stand in the log, each with which of the places it is,
+    /// if it can be read and holds its checksum. Neighbours are read together.
     pub(crate) fn appends(
         &self,
         places: impl Iterator<Item = (usize, FramePlace, Place)>,
@@ -69,7 +70,8 @@ impl LogFiles {
         }
     }
 
-    /// Reads appends, of which the last one ends so, with all that is between them; whether that could be read.
+    /// Reads appends, of which the last one ends so, with all that is between them; whether that
+    /// could be read.
     fn read_together(
         &self,
         wanted: &[Wanted],
@@ -166,7 +168,7 @@ impl Wanted {
         })
     }
 
-    /// Whether it is read with what begins with `first` and ends so far.
+    /// True if it is read with what begins with `first` and ends so far.
     fn goes_with(&self, first: &Wanted, end: u64) -> bool {
         self.segment == first.segment
             && self.start <= end + NEAR
@@ -195,7 +197,8 @@ mod tests {
     use crate::files::disk::RealDisk;
     use crate::log::encode_entry;
 
-    /// A log of two segments in which three appends stand behind each other; gives the places of all six.
+    /// A log of two segments in which three appends stand behind each other; gives the places of
+    /// all six.
     fn log(at: &std::path::Path) -> (LogFiles, Vec<(FramePlace, Place)>) {
         let mut places = Vec::new();
         for segment in 1..=2_u32 {

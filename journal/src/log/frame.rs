@@ -50,7 +50,8 @@ impl Written {
         end: 0,
     };
 
-    /// Where the last frame stands. No segment is longer than four bytes can say; were one, its frames would be read from the index.
+    /// Where the last frame stands. No segment is longer than four bytes can say; were one, its
+    /// frames would be read from the index.
     pub(crate) fn frame(&self, block: &Block) -> FramePlace {
         let at = self.end.saturating_sub(block.0.len() as u64);
         FramePlace {
@@ -128,7 +129,8 @@ impl Block {
         self.0.get(FRAME_HEADER..).unwrap_or_default()
     }
 
-    /// What the frame says of itself and the checksum that stands for it; nothing unless both checksums hold.
+    /// What the frame says of itself and the checksum that stands for it; nothing unless both
+    /// checksums hold.
     pub(crate) fn header(&self) -> Option<(Header, u32)> {
         let (header, checksum) = Header::decode(self.0.get(..FRAME_HEADER)?)?;
         let is_whole = self.payload().len() as u64 == u64::from(header.length)
@@ -136,7 +138,8 @@ impl Block {
         is_whole.then_some((header, checksum))
     }
 
-    /// The bodies of the appends, each with its place in the block and with whether its checksum holds. Ends early where the lengths do not.
+    /// The bodies of the appends, each with its place in the block and with whether its checksum
+    /// holds. Ends early where the lengths do not.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (Place, &[u8], bool)> {
         let mut offset = FRAME_HEADER;
         split(self.payload()).map(move |(body, intact)| {
@@ -181,7 +184,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The bytes and, as their last four, the checksum that stands for the whole frame and all before it.
+    /// The bytes and, as their last four, the checksum that stands for the whole frame and all
+    /// before it.
     pub(crate) fn encode(&self) -> (Vec<u8>, u32) {
         let mut out = Vec::with_capacity(FRAME_HEADER);
         out.extend_from_slice(&FRAME_MAGIC);

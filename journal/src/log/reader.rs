@@ -1,4 +1,5 @@
-//! Reads a segment from front to back, and tells the preallocated end, a torn write and damage apart as far as bytes can.
+//! Reads a segment from front to back, and tells the preallocated end, a torn write and damage
+//! apart as far as bytes can.
 
 use std::io;
 
@@ -42,7 +43,8 @@ pub(crate) struct Bad {
     pub(crate) header: Option<(Header, u32)>,
     /// The header, and what follows it up to its length or to the next sound header or the end.
     pub(crate) block: Block,
-    /// Where the next sound header is. There is none after a write that was torn, since the next commit waits for the sync.
+    /// Where the next sound header is. There is none after a write that was torn, since the next
+    /// commit waits for the sync.
     pub(crate) next: Option<u64>,
 }
 

@@ -98,7 +98,8 @@ pub(crate) fn read(
     Ok(log)
 }
 
-/// Reads one segment to its end; gives the length of what stands behind its last frame and is no zeros.
+/// Reads one segment to its end; gives the length of what stands behind its last frame and is no
+/// zeros.
 fn segment(
     reader: &mut LogReader,
     last: &mut Written,

@@ -1,4 +1,5 @@
-//! Writes frames, each one commit, into preallocated space, and syncs them; rolls from segment to segment.
+//! Writes frames, each one commit, into preallocated space, and syncs them; rolls from segment to
+//! segment.
 
 use std::io;
 use std::sync::Arc;
@@ -12,10 +13,12 @@ use super::frame::{
 use super::in_place::InPlace;
 use crate::files::disk::{Disk, DiskFile};
 
-/// The least and the most that is preallocated at a time in a segment that was not prepared: within them, as much as this writer has written
-/// there. A commit waits for it, so it must not take long; who opens a journal for a few needs little, and whoever appends much must not wait often.
+/// The least and the most that is preallocated at a time in a segment that was not prepared: within
+/// them, as much as this writer has written there. A commit waits for it, so it must not take long;
+/// who opens a journal for a few needs little, and whoever appends much must not wait often.
 const GROWTH: (u64, u64) = (256 << 10, 4 << 20);
-/// How much of the next segment is synced at a time. A sync of the log waits for what is under way, so that must not be much.
+/// How much of the next segment is synced at a time. A sync of the log waits for what is under way,
+/// so that must not be much.
 const STEP: u64 = 256 << 10;
 
 /// The open end of the log.
@@ -27,7 +30,8 @@ pub(crate) struct LogWriter {
     last: Written,
     /// Where this writer began to write in the open segment.
     begun: u64,
-    /// The header of a segment that has no frame yet: it goes with the first, so that a roll costs no sync of its own.
+    /// The header of a segment that has no frame yet: it goes with the first, so that a roll costs
+    /// no sync of its own.
     header: Option<SegmentHeader>,
     limit: u64,
     next: Option<Prepared>,
@@ -101,8 +105,9 @@ impl LogWriter {
         }
     }
 
-    /// Writes and syncs the last frame, and the header before it if it is the first, once more. A segment that has no
-    /// frame yet has its header only: the last frame stands in the segment before, and was synced before this one was begun.
+    /// Writes and syncs the last frame, and the header before it if it is the first, once more. A
+    /// segment that has no frame yet has its header only: the last frame stands in the segment
+    /// before, and was synced before this one was begun.
     pub(crate) fn write_again(&mut self, last: &Block) -> io::Result<()> {
         let start = self.last.end.saturating_sub(last.0.len() as u64);
         if self.last.end > SEGMENT_HEADER && start > SEGMENT_HEADER {
@@ -210,14 +215,15 @@ impl LogWriter {
         }
     }
 
-    /// Whether a commit of so many bytes only overwrites what was prepared.
+    /// True if a commit of so many bytes only overwrites what was prepared.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         let end = self.last.end + (FRAME_HEADER + bytes) as u64;
         end <= self.limit.min(self.length)
     }
 
-    /// Whether the next segment will be wanted: preparing one is hundreds of syncs, which whoever opens a journal for a few commits, or to
-    /// list what waits, would have to share the machine with, and throw away.
+    /// True if the next segment will be wanted: preparing one is hundreds of syncs, which whoever
+    /// opens a journal for a few commits, or to list what waits, would have to share the machine
+    /// with, and throw away.
     fn is_filling(&self) -> bool {
         let share = self.limit / 16;
         let is_at_work = self.last.end - self.begun > share;
@@ -274,8 +280,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Zeros are written ahead, so that a commit only overwrites and its sync has no new extents to make durable. Where the disk has no room for
-    /// more, the commit itself may still find its own.
+    /// Zeros are written ahead, so that a commit only overwrites and its sync has no new extents to
+    /// make durable. Where the disk has no room for more, the commit itself may still find its own.
     fn reserve(&mut self, needed: u64) -> io::Result<()> {
         let required = self.last.end + needed;
         if required <= self.length {
@@ -376,7 +382,7 @@ mod tests {
         LogWriter::resume(Arc::new(disk.clone()), JOURNAL, LIMIT, file, last).unwrap()
     }
 
-    /// Whether the writer has prepared the next segment, when it is done.
+    /// True if the writer has prepared the next segment, when it is done.
     fn has_prepared(disk: &MemoryDisk, writer: LogWriter) -> bool {
         drop(writer);
         disk.list().unwrap().contains(&SECOND.to_owned())

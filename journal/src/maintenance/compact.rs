@@ -54,7 +54,8 @@ impl CompactOptions {
         self
     }
 
-    /// Is told of every change of the directory before it is made, so that a test can end the process there.
+    /// Is told of every change of the directory before it is made, so that a test can end the
+    /// process there.
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn steps(mut self, steps: impl Fn(&str) + Send + Sync + 'static) -> Self {
@@ -85,11 +86,12 @@ pub struct Compacted {
     pub removed: Vec<String>,
 }
 
-/// Builds a new index from the log and puts it in the place of the old one, which is removed together with all
-/// that were set aside. Needs room for the new index beside the old one until then.
+/// Builds a new index from the log and puts it in the place of the old one, which is removed
+/// together with all that were set aside. Needs room for the new index beside the old one until
+/// then.
 ///
-/// The log is read whole and must be sound before anything is removed. A compaction that is cut short, whenever that is, does no
-/// harm: the next opening takes up or cleans away what it left.
+/// The log is read whole and must be sound before anything is removed. A compaction that is cut
+/// short, whenever that is, does no harm: the next opening takes up or cleans away what it left.
 ///
 /// ```
 /// use recount_journal::{CompactOptions, DiskJournal, Journal, block_on, compact};

@@ -1,4 +1,5 @@
-//! Writes a journal, or one session, as JSON lines that can be verified with SHA-256 and nothing else.
+//! Writes a journal, or one session, as JSON lines that can be verified with SHA-256 and nothing
+//! else.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -15,8 +16,8 @@ use crate::{Error, Hash, Journal};
 /// How many records and sessions are read at a time.
 const PAGE: usize = 1_000;
 
-/// Writes all streams in the order of their ids, the system stream first, or one; each record as its exact bytes, each object before the first
-/// record that names its hash, the trailer last.
+/// Writes all streams in the order of their ids, the system stream first, or one; each record as
+/// its exact bytes, each object before the first record that names its hash, the trailer last.
 ///
 /// ```
 /// use recount_journal::{MemoryJournal, block_on, export, verify};

@@ -43,14 +43,16 @@ pub struct Imported {
     pub root: Hash,
 }
 
-/// Makes a new journal of an export, whole or of one session, while everything in it is verified: the records and objects
-/// have the same bytes and hashes, and no record is added. The index is built when the journal is first opened.
+/// Makes a new journal of an export, whole or of one session, while everything in it is verified:
+/// the records and objects have the same bytes and hashes, and no record is added. The index is
+/// built when the journal is first opened.
 ///
-/// What is open is not in an export, since it follows from the records, and so are the requests that the outside
-/// knows. `open_work` is told of each append before it is written, in order, session after session, and says what it changes; first of the
-/// journal's own stream, all but its last record, of which nothing is open whatever it says;
-/// how a stream was divided into appends is not known any more, so they have up to 64 records here. An append's objects
-/// are those that stand before its first record.
+/// What is open is not in an export, since it follows from the records, and so are the requests
+/// that the outside knows. `open_work` is told of each append before it is written, in order,
+/// session after session, and says what it changes; first of the journal's own stream, all but its
+/// last record, of which nothing is open whatever it says; how a stream was divided into appends is
+/// not known any more, so they have up to 64 records here. An append's objects are those that stand
+/// before its first record.
 ///
 /// ```
 /// use recount_journal::{Actor, Append, DiskJournal, Draft, Error, Hash, Journal, MemoryJournal, block_on, export, import};
@@ -74,8 +76,9 @@ pub struct Imported {
 ///
 /// # Errors
 /// [`Error::DamagedExport`] when the file is not what was written or not all of it; [`Error::Occupied`] when something is
-/// at the destination; [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for what no journal takes;
-/// [`Error::Io`]; and whatever `open_work` says. Nothing is left behind.
+/// at the destination; [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and
+/// [`Error::Refused`] for what no journal takes; [`Error::Io`]; and whatever `open_work` says.
+/// Nothing is left behind.
 pub fn import<E: From<Error>>(
     mut reader: impl BufRead + Send,
     to: impl AsRef<Path>,
@@ -140,8 +143,8 @@ fn frame<E: From<Error>>(
     Ok(())
 }
 
-/// Writes frame after frame. The log is closed in any case, since a segment that is being prepared must not come to be where
-/// nothing is to be left.
+/// Writes frame after frame. The log is closed in any case, since a segment that is being prepared
+/// must not come to be where nothing is to be left.
 fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()> {
     let whole = frames.iter().filter(|appends| !appends.is_empty());
     let written = whole.into_iter().try_for_each(|appends| {
@@ -164,8 +167,8 @@ struct Gathering {
     bytes: usize,
     /// The objects before the next record.
     objects: Vec<Object>,
-    /// The last append of the system stream so far. It comes last in the log, since a closing record at the very end shows that
-    /// nothing is missing.
+    /// The last append of the system stream so far. It comes last in the log, since a closing
+    /// record at the very end shows that nothing is missing.
     system: Option<Append>,
 }
 

@@ -1,4 +1,5 @@
-//! Whether an append may enter: first by itself, on the caller's own core, then against the head of its stream.
+//! Whether an append may enter: first by itself, on the caller's own core, then against the head of
+//! its stream.
 
 use uuid::Uuid;
 

@@ -42,8 +42,8 @@ impl Append {
 pub enum Durability {
     /// Once it is on the disk.
     Durable,
-    /// Once it is checked and queued. It is on the disk with the next commit, which it awaits five milliseconds at most; a
-    /// crash may lose it, together with all that follows it.
+    /// Once it is checked and queued. It is on the disk with the next commit, which it awaits five
+    /// milliseconds at most; a crash may lose it, together with all that follows it.
     Buffered,
 }
 

@@ -27,7 +27,8 @@ pub struct Draft<'a> {
     pub session: Uuid,
     /// The place in the stream, from 1.
     pub seq: u64,
-    /// Microseconds since 1970; what the years 0 to 9999 cannot say is drawn to the nearest that they can.
+    /// Microseconds since 1970; what the years 0 to 9999 cannot say is drawn to the nearest that
+    /// they can.
     pub at_us: i64,
     /// What happened, as a short name.
     pub kind: &'a str,

@@ -1,7 +1,8 @@
 //! The limits of a record, an object and an append.
 
-/// How deep what a record says may nest: objects and arrays within each other, those of the line and of its body itself
-/// not counted. So a tool's arguments may use all of it: `{…,"body":{"args":[[…]]},…}`.
+/// How deep what a record says may nest: objects and arrays within each other, those of the line
+/// and of its body itself not counted. So a tool's arguments may use all of it:
+/// `{…,"body":{"args":[[…]]},…}`.
 pub const DEPTH_LIMIT: usize = 64;
 /// The brackets that may stand within each other in a body and in a line.
 pub(crate) const BODY_DEPTH: usize = DEPTH_LIMIT + 1;

@@ -9,8 +9,9 @@ use uuid::Uuid;
 
 use crate::{Hash, Malformed, Record};
 
-/// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal when their bytes are. A line that was read holds the memory
-/// of those that were read of the same append with it.
+/// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal when their
+/// bytes are. A line that was read holds the memory of those that were read of the same append with
+/// it.
 #[derive(Clone)]
 pub struct Line {
     whole: Arc<Whole>,
@@ -18,7 +19,8 @@ pub struct Line {
     leaf: OnceLock<Hash>,
 }
 
-/// What lines share. The bytes stay in the memory where they were written: moving them would cost about as much as writing them.
+/// What lines share. The bytes stay in the memory where they were written: moving them would cost
+/// about as much as writing them.
 struct Whole {
     /// One line, or all lines of its append.
     bytes: Vec<u8>,
@@ -51,7 +53,8 @@ impl Line {
         Self::known(bytes.into(), None)
     }
 
-    /// A line that, where a place is told, is known to be a record that can be read back, and to stand there.
+    /// A line that, where a place is told, is known to be a record that can be read back, and to
+    /// stand there.
     pub(crate) fn known(bytes: Vec<u8>, place: Option<Place>) -> Self {
         Self {
             within: 0..bytes.len(),
@@ -60,7 +63,8 @@ impl Line {
         }
     }
 
-    /// A line that is known to be a record that can be read back, where that stands, and what it hashes to.
+    /// A line that is known to be a record that can be read back, where that stands, and what it
+    /// hashes to.
     pub(crate) fn hashed(bytes: &[u8], place: Place, leaf: Hash) -> Self {
         Self {
             leaf: leaf.into(),
@@ -68,7 +72,8 @@ impl Line {
         }
     }
 
-    /// The lines of an append, or some of them, in one piece of memory, in which whoever reads all of them finds each where the one before ends.
+    /// The lines of an append, or some of them, in one piece of memory, in which whoever reads all
+    /// of them finds each where the one before ends.
     pub(crate) fn together<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<Self> {
         let mut bytes = Vec::with_capacity(lines.clone().map(<[u8]>::len).sum());
         lines.clone().for_each(|line| bytes.extend_from_slice(line));

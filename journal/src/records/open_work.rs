@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use crate::{OpenItem, WorkChange};
 
-/// All open items of a journal. It is all that a session costs which merely waits, so it is kept small.
+/// All open items of a journal. It is all that a session costs which merely waits, so it is kept
+/// small.
 #[derive(Debug, Default)]
 pub(crate) struct OpenWork {
     items: BTreeMap<(Uuid, u64), Waiting>,

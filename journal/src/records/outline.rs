@@ -1,4 +1,5 @@
-//! What a record tells of what happened, for whoever folds many: read in a quarter of the time of the whole.
+//! What a record tells of what happened, for whoever folds many: read in a quarter of the time of
+//! the whole.
 
 use super::plain_line;
 use crate::{Malformed, Record};
@@ -21,8 +22,9 @@ pub struct Outline<'a> {
 impl<'a> Outline<'a> {
     /// Reads a line that a journal has taken.
     ///
-    /// The journal has asked then whether it is a record, so this does not ask all of it again: whoever reads the body is told
-    /// whether that is JSON. For bytes from anywhere else there is [`Record::parse`].
+    /// The journal has asked then whether it is a record, so this does not ask all of it again:
+    /// whoever reads the body is told whether that is JSON. For bytes from anywhere else there is
+    /// [`Record::parse`].
     ///
     /// ```
     /// use recount_journal::{Actor, Draft, Hash, Outline};

@@ -1,5 +1,5 @@
-//! Reads a line written exactly as a draft writes it, without a parser for all but the body. Whatever is unusual is left
-//! to the parser, so this never says why something is wrong.
+//! Reads a line written exactly as a draft writes it, without a parser for all but the body.
+//! Whatever is unusual is left to the parser, so this never says why something is wrong.
 
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -46,8 +46,8 @@ pub(crate) fn read(text: &str) -> Option<Record<'_>> {
     })
 }
 
-/// What a line tells of what happened, `None` when it is not written as a draft writes it. What else is in it is not looked
-/// at, and whether the body is JSON is not asked.
+/// What a line tells of what happened, `None` when it is not written as a draft writes it. What
+/// else is in it is not looked at, and whether the body is JSON is not asked.
 pub(crate) fn outline(text: &str) -> Option<Outline<'_>> {
     let parts = parts(text)?;
     Some(Outline {
@@ -110,7 +110,8 @@ fn session(text: &str) -> Option<Uuid> {
     canonical.then_some(session)
 }
 
-/// Whether a control character is among the bytes, line ends and tabs included. Every byte is looked at, which is faster.
+/// True if a control character is among the bytes, line ends and tabs included. Every byte is
+/// looked at, which is faster.
 fn control(text: &str) -> bool {
     text.bytes().fold(false, |any, byte| any | (byte < b' '))
 }

@@ -66,8 +66,9 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// Reads a line. Unknown envelope keys are tolerated, everything else must be as
-    /// [`Draft::line`](crate::Draft::line) writes it. The body is JSON, and whether it can be read back is not asked
-    /// here: that is told when a record is appended, and what was ever taken is read for ever.
+    /// [`Draft::line`](crate::Draft::line) writes it. The body is JSON, and whether it can be read
+    /// back is not asked here: that is told when a record is appended, and what was ever taken is
+    /// read for ever.
     ///
     /// # Errors
     /// When the bytes are not a record; says what was expected and what came.

@@ -1,11 +1,13 @@
-//! The one text form of a time: `2026-11-20T14:03:07.112345Z`, always 27 bytes, always microseconds, always UTC.
+//! The one text form of a time: `2026-11-20T14:03:07.112345Z`, always 27 bytes, always
+//! microseconds, always UTC.
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 
 /// The first microsecond of the year 0 and the last of the year 9999: what four digits can say.
 const RANGE_US: (i64, i64) = (-62_167_219_200_000_000, 253_402_300_799_999_999);
 
-/// What is written for a time: what four digits of a year cannot say is drawn to the nearest that they can.
+/// What is written for a time: what four digits of a year cannot say is drawn to the nearest that
+/// they can.
 pub(crate) fn drawn(at_us: i64) -> i64 {
     at_us.clamp(RANGE_US.0, RANGE_US.1)
 }

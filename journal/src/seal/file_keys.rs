@@ -7,7 +7,8 @@
 //! <session>.<name>      v1.<Base64>      a text of the side store, sealed under the session's key
 //! ```
 //!
-//! Each file is written beside its place, synced, and renamed. The check is sealed by the master key.
+//! Each file is written beside its place, synced, and renamed. The check is sealed by the master
+//! key.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -35,7 +36,8 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// A key store in a directory of its own, outside every journal, readable by its owner alone.
 ///
-/// Several processes may have it open at the same time. Names of texts are of letters, digits, `-` and `_`, and not `key`.
+/// Several processes may have it open at the same time. Names of texts are of letters, digits, `-`
+/// and `_`, and not `key`.
 ///
 /// ```
 /// use recount_journal::block_on;
@@ -156,7 +158,8 @@ impl FileKeyStore {
         Ok(key)
     }
 
-    /// The file of a text. The name of the key's file would take the key away, and with it all that it seals.
+    /// The file of a text. The name of the key's file would take the key away, and with it all that
+    /// it seals.
     fn text_file(&self, session: Uuid, name: &str) -> Result<PathBuf, Error> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if name == KEY || name.is_empty() || !name.bytes().all(fits) {

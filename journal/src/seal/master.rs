@@ -39,7 +39,8 @@ impl MasterKey {
         Self(Cipher::new(secret))
     }
 
-    /// Reads 64 hex digits, such as `openssl rand -hex 32` prints; white space around them does not count.
+    /// Reads 64 hex digits, such as `openssl rand -hex 32` prints; white space around them does not
+    /// count.
     ///
     /// # Errors
     /// [`Error::NotAMasterKey`].
@@ -102,7 +103,7 @@ impl MasterKey {
         keys::sealed_text(&self.0.seal(&place, b"").unwrap_or_default())
     }
 
-    /// Whether this key made the check of a store.
+    /// True if this key made the check of a store.
     pub(super) fn made(&self, store: Uuid, check: &str) -> bool {
         let place = [CHECK_PLACE, store.as_bytes()].concat();
         sealed_bytes(check).is_some_and(|bytes| self.0.open(&place, &bytes).is_some())

@@ -44,9 +44,11 @@ use crate::{Error, block_on};
 /// # Ok::<(), recount_journal::Error>(())
 /// ```
 ///
-/// An append waits for its sync without holding its thread, with one exception: where a single stream appends and the disk took less than
-/// half a millisecond for each of the last commits, the sync is made within the poll of the append, since handing it to another thread would
-/// take longer. Such an append is ready when it is first polled; a task that does nothing else should yield now and then.
+/// An append waits for its sync without holding its thread, with one exception: where a single
+/// stream appends and the disk took less than half a millisecond for each of the last commits, the
+/// sync is made within the poll of the append, since handing it to another thread would take
+/// longer. Such an append is ready when it is first polled; a task that does nothing else should
+/// yield now and then.
 pub struct DiskJournal {
     pub(super) shared: Arc<Shared>,
     opened: Opened,
@@ -213,7 +215,8 @@ fn spawned<T: Send + 'static>(
 }
 
 impl Drop for DiskJournal {
-    /// Closes the journal; whether that went well is told only by [`Journal::close`](crate::Journal::close).
+    /// Closes the journal; whether that went well is told only by
+    /// [`Journal::close`](crate::Journal::close).
     fn drop(&mut self) {
         if let Some(Ending { thread, .. }) = self.begin_close() {
             // A panic of the committer was turned into a failure on its own thread.

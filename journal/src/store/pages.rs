@@ -1,5 +1,5 @@
-//! Reads records, of as many streams at once as are wanted: the state is locked for all of them together, and what stands near each other
-//! in the log is read together.
+//! Reads records, of as many streams at once as are wanted: the state is locked for all of them
+//! together, and what stands near each other in the log is read together.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -32,14 +32,16 @@ struct WantedAppend<'s> {
     block: Option<Arc<Block>>,
 }
 
-/// What is known of the stream of each span, and the recent appends that are wanted for all of them, in their order.
+/// What is known of the stream of each span, and the recent appends that are wanted for all of
+/// them, in their order.
 type Recent<'s> = (Vec<Known>, Vec<WantedAppend<'s>>);
 
 /// The records of an append that are in a span, or what is wrong with it.
 type Taken = Result<Vec<Line>, String>;
 
 impl Shared {
-    /// The records of spans, for each as many as there are. Nobody else has the state while these are looked up, so they should be few.
+    /// The records of spans, for each as many as there are. Nobody else has the state while these
+    /// are looked up, so they should be few.
     pub(super) fn read(&self, index: &Index, spans: &[Span]) -> Result<Vec<Vec<Line>>, Error> {
         let (known, appends) = self.recent(index, spans)?;
         let taken = self.records_of(index, &appends);
@@ -77,7 +79,8 @@ impl Shared {
         }
     }
 
-    /// What [`recent`](Shared::recent) gives, or else which streams are neither at hand nor fetched.
+    /// What [`recent`](Shared::recent) gives, or else which streams are neither at hand nor
+    /// fetched.
     fn recent_of<'s>(
         &self,
         spans: &'s [Span],

@@ -1,6 +1,7 @@
-//! Reads ends of streams, objects and commits; records are read by the [`pages`](super::pages). Where something stands is told by the view and
-//! the index. The bytes come from memory while the index is behind, then from the log, and from the index where the log does not
-//! have them as they were.
+//! Reads ends of streams, objects and commits; records are read by the [`pages`](super::pages).
+//! Where something stands is told by the view and the index. The bytes come from memory while the
+//! index is behind, then from the log, and from the index where the log does not have them as they
+//! were.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -69,7 +70,8 @@ impl Shared {
         }
     }
 
-    /// What the index has where the log does not have it as it was; then the next opening must look at all of both.
+    /// What the index has where the log does not have it as it was; then the next opening must look
+    /// at all of both.
     pub(super) fn of_index(
         &self,
         index: &Index,

@@ -153,7 +153,8 @@ impl DiskJournal {
         })
     }
 
-    /// Remembers that something in the index was wrong, so that the next opening looks at all of it.
+    /// Remembers that something in the index was wrong, so that the next opening looks at all of
+    /// it.
     fn doubting<T>(&self, found: Result<T, Error>) -> Result<T, Error> {
         if matches!(found, Err(Error::Index { .. })) {
             self.shared.state().doubted = true;

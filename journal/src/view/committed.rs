@@ -16,7 +16,8 @@ use crate::{Error, Hash, Head, WorkChange};
 /// How many streams that the index knows are kept at hand.
 const STREAMS_AT_HAND: usize = 16_384;
 
-/// How many of them are kept before others because they wait for an answer from outside, so that a list of what waits is quick.
+/// How many of them are kept before others because they wait for an answer from outside, so that a
+/// list of what waits is quick.
 const WAITING_AT_HAND: usize = STREAMS_AT_HAND / 4 * 3;
 
 /// The sum of the log up to a frame.
@@ -104,8 +105,8 @@ impl View {
         self.streams.extend(kept);
     }
 
-    /// The streams that wait for an answer from outside, as the index has them: the first of them, as many as are kept at hand before
-    /// others.
+    /// The streams that wait for an answer from outside, as the index has them: the first of them,
+    /// as many as are kept at hand before others.
     ///
     /// # Errors
     /// Where the index cannot tell of one.
@@ -185,17 +186,19 @@ impl View {
         Ok(())
     }
 
-    /// How many streams were added to since the last flush began, or before it, as long as it is under way.
+    /// How many streams were added to since the last flush began, or before it, as long as it is
+    /// under way.
     pub(crate) fn streams_at_work(&self) -> usize {
         self.changed_streams.len().max(self.flushing_streams.len())
     }
 
-    /// Whether the index would have something to learn.
+    /// True if the index would have something to learn.
     pub(crate) fn has_changed(&self) -> bool {
         !self.changed_streams.is_empty()
     }
 
-    /// The rows that changed since the last flush, each made when it is asked for: together they may be as long as the index.
+    /// The rows that changed since the last flush, each made when it is asked for: together they
+    /// may be as long as the index.
     pub(crate) fn changed_rows(&self) -> impl Iterator<Item = Row> + '_ {
         let streams = self.changed_streams.iter().filter_map(|session| {
             let stream = self.streams.get(session)?;
@@ -247,8 +250,8 @@ impl View {
         self.objects.flushing = HashMap::new();
     }
 
-    /// Lets go of streams that the index has, where they are many. From here on they are fetched from there, so whoever adds to
-    /// the view without an index must not call this before the end.
+    /// Lets go of streams that the index has, where they are many. From here on they are fetched
+    /// from there, so whoever adds to the view without an index must not call this before the end.
     pub(crate) fn let_go(&mut self) {
         if self.streams.len() > STREAMS_AT_HAND {
             let waiting: HashSet<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();

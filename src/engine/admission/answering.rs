@@ -1,4 +1,5 @@
-//! An answer at the engine's door: held against the question on record, so that what does not fit is refused on record, too.
+//! An answer at the engine's door: held against the question on record, so that what does not fit
+//! is refused on record, too.
 
 use serde_json::Value;
 
@@ -63,7 +64,8 @@ async fn confirmation_of(
     }))
 }
 
-/// The answer, or what is wrong with it. Of a request that is not open nothing is looked at: the session says what became of it.
+/// The answer, or what is wrong with it. Of a request that is not open nothing is looked at: the
+/// session says what became of it.
 pub(in crate::engine) async fn examine(
     ledger: &Ledger,
     session: &Session,

@@ -1,4 +1,5 @@
-//! Which request remembers that something was refused: the one to which an answer came, or about whose call a result did.
+//! Which request remembers that something was refused: the one to which an answer came, or about
+//! whose call a result did.
 
 use crate::session::{
     Actor, Command, Observation, Rejection, Seq, Session, UnfitAnswer, open_request,
@@ -14,7 +15,8 @@ pub(in crate::engine) struct AttemptedAnswer {
 }
 
 impl AttemptedAnswer {
-    /// What a command tries, where that is about a request. Of a call about which nobody is asked, no leave is at stake.
+    /// What a command tries, where that is about a request. Of a call about which nobody is asked,
+    /// no leave is at stake.
     pub(in crate::engine) fn of(session: &Session, command: &Command) -> Option<AttemptedAnswer> {
         match command {
             Command::AnswerConfirmation { request, by, .. } => Some(AttemptedAnswer {

@@ -1,8 +1,8 @@
 //! What a process left behind that is gone without a word.
 //!
-//! The journal is locked by one process, so whoever can read a session knows that the process that served it before
-//! is dead. Nothing may be recorded on top of what it left as if it still lived; a session that is only read gets no
-//! event.
+//! The journal is locked by one process, so whoever can read a session knows that the process that
+//! served it before is dead. Nothing may be recorded on top of what it left as if it still lived; a
+//! session that is only read gets no event.
 
 use crate::session::{Disconnected, Observation, RunnerDetached, Session};
 

@@ -1,6 +1,7 @@
 //! An agent: a named bundle of code that sessions are served by.
 //!
-//! Code is not in the journal, so a session names its agent, and whoever opens the journal registers it again.
+//! Code is not in the journal, so a session names its agent, and whoever opens the journal
+//! registers it again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,7 +80,8 @@ impl Agent {
         self
     }
 
-    /// What the model answers with; without it in writing, or aloud where a [`voice`](Agent::voice) is chosen.
+    /// What the model answers with; without it in writing, or aloud where a [`voice`](Agent::voice)
+    /// is chosen.
     pub fn modality(mut self, modality: Modality) -> Agent {
         self.manner.modality = Some(modality);
         self
@@ -103,8 +105,10 @@ impl Agent {
         self
     }
 
-    /// The program says when the user begins and stops to speak, by [`activity_start`](crate::engine::LiveHandle::activity_start) and
-    /// [`activity_end`](crate::engine::LiveHandle::activity_end); the service does not listen for it.
+    /// The program says when the user begins and stops to speak, by
+    /// [`activity_start`](crate::engine::LiveHandle::activity_start) and
+    /// [`activity_end`](crate::engine::LiveHandle::activity_end); the service does not listen for
+    /// it.
     pub fn manual_activity(mut self) -> Agent {
         self.manner.marks_activity = true;
         self
@@ -128,7 +132,8 @@ impl Agent {
         self
     }
 
-    /// Who answers confirmation requests in this process; without it, the provider of its dispatcher does.
+    /// Who answers confirmation requests in this process; without it, the provider of its
+    /// dispatcher does.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> Agent {
         self.provider = Some(provider);
         self
@@ -156,10 +161,11 @@ impl Agent {
         self
     }
 
-    /// A hook that reads what was said, at the end of every turn of the model, and writes to the state.
+    /// A hook that reads what was said, at the end of every turn of the model, and writes to the
+    /// state.
     ///
-    /// What it writes is one change on record, by the hook's name. It runs beside the conversation and has 30 seconds; one
-    /// that a crash cuts off is not run again.
+    /// What it writes is one change on record, by the hook's name. It runs beside the conversation
+    /// and has 30 seconds; one that a crash cuts off is not run again.
     ///
     /// ```
     /// use recount::prelude::*;
@@ -184,13 +190,16 @@ impl Agent {
         self
     }
 
-    /// A hook that sees the calls of a message before anything else does, and may answer them itself.
+    /// A hook that sees the calls of a message before anything else does, and may answer them
+    /// itself.
     ///
-    /// Its responses are sent as they are, on record as its own; calls that it leaves out take their course, and so do all
-    /// of them where it gives `None`. What it answers runs no tool and asks nobody. It has 30 seconds; one that panics or
-    /// takes longer has its calls refused. Calls that a phase rules out or whose arguments do not fit it does not see.
+    /// Its responses are sent as they are, on record as its own; calls that it leaves out take
+    /// their course, and so do all of them where it gives `None`. What it answers runs no tool and
+    /// asks nobody. It has 30 seconds; one that panics or takes longer has its calls refused. Calls
+    /// that a phase rules out or whose arguments do not fit it does not see.
     ///
-    /// A hook that a crash cuts off may have done the work, so its calls are in doubt, as [`T::in_doubt`] says.
+    /// A hook that a crash cuts off may have done the work, so its calls are in doubt, as
+    /// [`T::in_doubt`] says.
     ///
     /// [`T::in_doubt`]: crate::tool::T::in_doubt
     ///
@@ -217,12 +226,13 @@ impl Agent {
         self
     }
 
-    /// A hook that sees every response before it is on record and before the model gets it: results, acknowledgements,
-    /// news, supplied responses and errors.
+    /// A hook that sees every response before it is on record and before the model gets it:
+    /// results, acknowledgements, news, supplied responses and errors.
     ///
-    /// What it gives back is what goes on record and what is sent; what it took out stands nowhere. It may be shown one
-    /// response at a time. What is supplied for a call that has its result is shown to be compared with it, and what the hook writes
-    /// to the state then is dropped. One that it gives no answer for, or all where it panics or takes longer than 30 seconds, are
+    /// What it gives back is what goes on record and what is sent; what it took out stands nowhere.
+    /// It may be shown one response at a time. What is supplied for a call that has its result is
+    /// shown to be compared with it, and what the hook writes to the state then is dropped. One
+    /// that it gives no answer for, or all where it panics or takes longer than 30 seconds, are
     /// withheld, and the model is told so.
     ///
     /// ```
@@ -250,7 +260,8 @@ impl Agent {
 
     /// How calls of the tool `name` are executed; the name must be that of a tool.
     ///
-    /// The policy form is [`T::background`](crate::tool::T::background); here the words may be chosen, too.
+    /// The policy form is [`T::background`](crate::tool::T::background); here the words may be
+    /// chosen, too.
     pub fn tool_execution_mode(
         mut self,
         name: impl Into<String>,
@@ -260,8 +271,8 @@ impl Agent {
         self
     }
 
-    /// Hands something to the tools of this agent: a client, a pool, settings. They get it by its type, from their
-    /// [`ToolContext`](crate::tool::ToolContext).
+    /// Hands something to the tools of this agent: a client, a pool, settings. They get it by its
+    /// type, from their [`ToolContext`](crate::tool::ToolContext).
     pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Agent {
         self.services = self.services.with(service);
         self
@@ -290,8 +301,9 @@ impl Agent {
         self
     }
 
-    /// Seals the bodies of its sessions' records, and their objects, each session under a key of its own; the engine needs
-    /// a [key store](crate::engine::EngineBuilder::keys). A session that has begun stays as it began.
+    /// Seals the bodies of its sessions' records, and their objects, each session under a key of
+    /// its own; the engine needs a [key store](crate::engine::EngineBuilder::keys). A session that
+    /// has begun stays as it began.
     pub fn sealed(mut self) -> Agent {
         self.sealed = true;
         self
@@ -301,14 +313,17 @@ impl Agent {
         self.sealed
     }
 
-    /// What becomes of the outcome of a call that ends while its session has no connection; parked unless set.
+    /// What becomes of the outcome of a call that ends while its session has no connection; parked
+    /// unless set.
     pub fn on_settled(mut self, choice: OnSettled) -> Agent {
         self.on_settled = choice;
         self
     }
 
-    /// How long user and model may be silent on a connection that was [opened to tell an outcome](Agent::on_settled), before it ends
-    /// and the session is folded up; 60 s unless set. Whoever is heard in audio alone is not silent. A session that somebody holds by its handle is never folded up.
+    /// How long user and model may be silent on a connection that was [opened to tell an
+    /// outcome](Agent::on_settled), before it ends and the session is folded up; 60 s unless set.
+    /// Whoever is heard in audio alone is not silent. A session that somebody holds by its handle
+    /// is never folded up.
     pub fn idle_fold_after(mut self, silence: Duration) -> Agent {
         self.idle_fold_after = Some(silence);
         self
@@ -320,8 +335,8 @@ impl Agent {
         self
     }
 
-    /// How long the service may take to complete the setup of a connection, 15 s unless set. Some refuse an option by
-    /// saying nothing at all.
+    /// How long the service may take to complete the setup of a connection, 15 s unless set. Some
+    /// refuse an option by saying nothing at all.
     pub fn setup_timeout(mut self, limit: Duration) -> Agent {
         self.setup_timeout = Some(limit);
         self

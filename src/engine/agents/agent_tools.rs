@@ -4,7 +4,8 @@ use super::agent::Agent;
 use crate::tool::{T, TextAgent};
 
 impl Agent {
-    /// Adds a text agent that the model calls by name; see [`TextAgentTool`](crate::tool::TextAgentTool).
+    /// Adds a text agent that the model calls by name; see
+    /// [`TextAgentTool`](crate::tool::TextAgentTool).
     ///
     /// ```
     /// use recount::prelude::*;

@@ -1,7 +1,7 @@
 //! Extractors: hooks that read what was said in a turn and write to the state.
 //!
-//! An extractor is a courtesy, not a debt: one that a crash cuts off is not run again, and a turn is as much of it as this
-//! process has heard.
+//! An extractor is a courtesy, not a debt: one that a crash cuts off is not run again, and a turn
+//! is as much of it as this process has heard.
 
 use std::sync::Arc;
 

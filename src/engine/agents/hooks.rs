@@ -1,7 +1,8 @@
-//! Hooks: the embedding program's own code, asked about calls before they run and about responses before they leave.
+//! Hooks: the embedding program's own code, asked about calls before they run and about responses
+//! before they leave.
 //!
-//! They run beside the session's loop. What they say goes on record before anything follows from it, so a replay needs
-//! none of them; one that panics or takes too long has said no.
+//! They run beside the session's loop. What they say goes on record before anything follows from
+//! it, so a replay needs none of them; one that panics or takes too long has said no.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -93,8 +94,8 @@ impl BeforeToolResponse {
         }
     }
 
-    /// What it makes of several, in their order. One that it gives no answer for, or all if it fails, are withheld: what
-    /// it was to take out must not leave because of that.
+    /// What it makes of several, in their order. One that it gives no answer for, or all if it
+    /// fails, are withheld: what it was to take out must not leave because of that.
     async fn of_all(&self, all: Responses, state: &State, shape: ResponseShape) -> Vec<Json> {
         let asked: Vec<(Option<String>, String)> = all
             .iter()

@@ -9,8 +9,8 @@ use crate::tool::ToolDispatcher;
 
 /// A phase about to be described; [`done`](PhaseBuilder::done) goes back to what it is a part of.
 ///
-/// The first phase is where a conversation begins. Conditions are looked at after every change of the state and at the end of
-/// every turn; the first transition whose condition holds is taken.
+/// The first phase is where a conversation begins. Conditions are looked at after every change of
+/// the state and at the end of every turn; the first transition whose condition holds is taken.
 ///
 /// ```
 /// use recount::prelude::*;
@@ -88,7 +88,8 @@ impl<const N: usize> From<[&str; N]> for ToolNames {
     }
 }
 
-/// What is wrong with the phases, and with the policies and conditions that speak of phases or of the state.
+/// What is wrong with the phases, and with the policies and conditions that speak of phases or of
+/// the state.
 pub(in crate::engine) fn mistakes(policies: &PolicySet, tools: &ToolDispatcher) -> Vec<String> {
     let mut mistakes = Vec::new();
     let names: Vec<&str> = policies.phases.iter().map(|it| it.name.as_str()).collect();

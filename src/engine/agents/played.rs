@@ -1,4 +1,5 @@
-//! An agent as a fixture plays it: with the recorded model, and nobody in the process who answers for a person.
+//! An agent as a fixture plays it: with the recorded model, and nobody in the process who answers
+//! for a person.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -34,7 +35,8 @@ impl Agent {
         agent
     }
 
-    /// Connects to the recorded model, has `body` stand in for each tool, and leaves answers to the fixture.
+    /// Connects to the recorded model, has `body` stand in for each tool, and leaves answers to the
+    /// fixture.
     pub(crate) fn played(
         mut self,
         model: impl Connector,

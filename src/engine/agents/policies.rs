@@ -78,8 +78,9 @@ impl Agent {
         self
     }
 
-    /// Puts what a file of policies says in the place of what was said so far and will be said of tools, phases and limits; of
-    /// two files the later counts. What is not right is said when the agent is registered.
+    /// Puts what a file of policies says in the place of what was said so far and will be said of
+    /// tools, phases and limits; of two files the later counts. What is not right is said when the
+    /// agent is registered.
     ///
     /// ```
     /// use recount::prelude::*;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 /// How a session comes back after its connection was lost.
 ///
-/// The wait before a try doubles from the first to the longest, and half of each is random, so that many sessions which
-/// lost their connection at the same moment do not come back at the same moment. Tries and waits are on record.
+/// The wait before a try doubles from the first to the longest, and half of each is random, so that
+/// many sessions which lost their connection at the same moment do not come back at the same
+/// moment. Tries and waits are on record.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,7 +36,8 @@ impl Default for Reconnects {
 }
 
 impl Reconnects {
-    /// Not at all: the embedding program connects again when it wants to. Losing the connection cancels nothing then.
+    /// Not at all: the embedding program connects again when it wants to. Losing the connection
+    /// cancels nothing then.
     #[must_use]
     pub fn never() -> Reconnects {
         Reconnects::default().attempts_max(0)

@@ -1,7 +1,7 @@
 //! What of a session goes into a fixture, if it is recorded.
 //!
-//! All of it is told by the session's own task, in the order in which it deals with things: what a connection has received and
-//! nobody has looked at yet has not happened.
+//! All of it is told by the session's own task, in the order in which it deals with things: what a
+//! connection has received and nobody has looked at yet has not happened.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ impl OfSession {
     }
 }
 
-/// A frame as it leaves. It holds nothing that was not on record before, so it was redacted with that.
+/// A frame as it leaves. It holds nothing that was not on record before, so it was redacted with
+/// that.
 pub(in crate::engine) fn sent(frame: &str) -> Step {
     Step::FrameOut(Json::parse(frame).unwrap_or_else(|_| Json::empty_object()))
 }

@@ -8,11 +8,13 @@ use crate::engine::program::PROGRAM;
 use crate::fixture::{Recorder, Recording, Served};
 
 impl Agent {
-    /// Records every session that begins, each as a fixture in a directory of its own below this one, by the session's id.
+    /// Records every session that begins, each as a fixture in a directory of its own below this
+    /// one, by the session's id.
     ///
-    /// What is recorded is in clear, so an agent that is [`sealed`](Agent::sealed) is not. Arguments that a tool declares secret are
-    /// taken out, and so is what the agent [redacts](Agent::redact) and what the [`Recording`] names. What
-    /// cannot be written ends the recording, not the session; the log of the machinery says so.
+    /// What is recorded is in clear, so an agent that is [`sealed`](Agent::sealed) is not.
+    /// Arguments that a tool declares secret are taken out, and so is what the agent
+    /// [redacts](Agent::redact) and what the [`Recording`] names. What cannot be written ends the
+    /// recording, not the session; the log of the machinery says so.
     ///
     /// ```
     /// use recount::fixture::Recording;

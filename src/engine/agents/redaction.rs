@@ -1,4 +1,5 @@
-//! What is taken out of everything that people, models and tools say, before any of it is on record.
+//! What is taken out of everything that people, models and tools say, before any of it is on
+//! record.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,7 +33,8 @@ impl Redactor {
         Redactor(Words::By(Arc::new(redact)))
     }
 
-    /// Takes out of an observation what the redactor finds in its texts, and in the values of its JSON.
+    /// Takes out of an observation what the redactor finds in its texts, and in the values of its
+    /// JSON.
     pub(in crate::engine) fn redact(&self, observation: &mut Observation) {
         self.replace_in(observation);
         let Some(rejection) = unfit(observation) else {
@@ -188,8 +190,8 @@ impl Redactor {
         })
     }
 
-    /// The JSON text with the redactor's words for the strings and numbers in it; names stay as they are. None where it has
-    /// nothing to say.
+    /// The JSON text with the redactor's words for the strings and numbers in it; names stay as
+    /// they are. None where it has nothing to say.
     pub(in crate::engine) fn in_json(&self, text: &str) -> Option<String> {
         let (mut redacted, mut kept, mut rest) = (String::new(), text, text);
         let mut found = false;

@@ -8,7 +8,8 @@
 //! | 1011 to 1014 | a fault of the service: again | again; the second time without the handle |
 //! | others | again | again |
 //!
-//! A service that says nothing at all, or something else than `setupComplete`, is as good as faulty.
+//! A service that says nothing at all, or something else than `setupComplete`, is as good as
+//! faulty.
 
 use crate::live::ConnectError;
 
@@ -76,7 +77,7 @@ pub(in crate::engine) fn told(error: &ConnectError) -> (Option<u16>, String) {
     }
 }
 
-/// Whether a code speaks of what we sent, or may not do.
+/// True if a code speaks of what we sent, or may not do.
 fn speaks_of_us(code: u16) -> bool {
     matches!(code, 1002 | 1003 | 1007..=1010)
 }

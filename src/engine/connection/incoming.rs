@@ -14,7 +14,8 @@ pub(in crate::engine) enum Incoming {
 }
 
 impl Incoming {
-    /// How much memory this takes while it waits for the session: also what says nothing takes some.
+    /// How much memory this takes while it waits for the session: also what says nothing takes
+    /// some.
     pub(in crate::engine) fn bytes(&self) -> usize {
         let text = match self {
             Incoming::Frame { text, .. } => text.len(),

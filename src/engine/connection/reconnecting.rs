@@ -5,8 +5,8 @@
 //!     └─ to be left ─ idle, or time is up ─▲     └─ failed ──▶ waits … ──▶ given up
 //! ```
 //!
-//! A loss with a next try cancels nothing. The old socket is closed before the next one is opened: the service takes no
-//! handle while the connection that brought it still stands.
+//! A loss with a next try cancels nothing. The old socket is closed before the next one is opened:
+//! the service takes no handle while the connection that brought it still stands.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -41,9 +41,10 @@ pub(in crate::engine) struct Reconnecting {
     pub(in crate::engine) openings: u64,
     /// How often it was tried since the last good connection.
     pub(in crate::engine) attempts: u32,
-    /// How many connections were begun to tell an outcome since the model last took part, or somebody last asked for one.
+    /// How many connections were begun to tell an outcome since the model last took part, or
+    /// somebody last asked for one.
     pub(in crate::engine) dialled: u32,
-    /// Whether the live connection was opened for nobody, who has not come since.
+    /// True if the live connection was opened for nobody, who has not come since.
     pub(in crate::engine) is_nobodys: bool,
     /// How many connections in a row ended for something that we did.
     pub(in crate::engine) at_fault: u32,

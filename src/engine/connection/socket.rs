@@ -1,8 +1,9 @@
 //! The task of a connection: it reads and it writes, and decides nothing.
 //!
-//! It is one task and not two, and its session hears by one way what was written and what was received, in that order: no answer comes before
-//! the report that its message was written, and no report before what was received until then. Only the writing itself may be done by
-//! whoever [sends](super::writer).
+//! It is one task and not two, and its session hears by one way what was written and what was
+//! received, in that order: no answer comes before the report that its message was written, and no
+//! report before what was received until then. Only the writing itself may be done by whoever
+//! [sends](super::writer).
 
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
@@ -29,14 +30,16 @@ use crate::live::wire::ServerMessage;
 use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver};
 use crate::session::Seq;
 
-/// How long the peer is still heard once nothing can be written any more: what it said, and why it closed, may be on its way.
+/// How long the peer is still heard once nothing can be written any more: what it said, and why it
+/// closed, may be on its way.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A connection whose setup is complete.
 pub(in crate::engine) struct Socket {
     pub(in crate::engine) id: u64,
     pub(in crate::engine) epoch: Seq,
-    /// Nothing is read any more once it is gone. It goes before the writer does, with which the connection is closed.
+    /// Nothing is read any more once it is gone. It goes before the writer does, with which the
+    /// connection is closed.
     _listens: DropGuard,
     writer: Writer,
     /// Taken by whoever waits for its end.
@@ -88,7 +91,8 @@ impl Socket {
         self
     }
 
-    /// Writes a message, or leaves it to the task of the connection; where it cannot be written, the reader reports the loss.
+    /// Writes a message, or leaves it to the task of the connection; where it cannot be written,
+    /// the reader reports the loss.
     pub(in crate::engine) fn send(&self, text: String, carries: Option<Carried>) {
         let after = None;
         self.write(Outgoing {
@@ -114,7 +118,8 @@ impl Socket {
         self.writer.send(message);
     }
 
-    /// Ends the connection: what is queued is still written. Returns the end of that, to be waited for.
+    /// Ends the connection: what is queued is still written. Returns the end of that, to be waited
+    /// for.
     pub(in crate::engine) fn close(mut self) -> Option<JoinHandle<()>> {
         self.task.take()
     }
@@ -135,7 +140,8 @@ impl Drop for Socket {
     }
 }
 
-/// Connects and completes the setup. Some services refuse an option by saying nothing at all, so the time is limited.
+/// Connects and completes the setup. Some services refuse an option by saying nothing at all, so
+/// the time is limited.
 pub(in crate::engine) async fn open(
     connector: &dyn Connector,
     setup: String,
@@ -168,7 +174,8 @@ pub(in crate::engine) async fn open(
     timeout(limit, handshake).await.unwrap_or(Err(timed_out))
 }
 
-/// How much memory takes what waits for a session that is busy, beyond what its queue takes, before its reader waits, too.
+/// How much memory takes what waits for a session that is busy, beyond what its queue takes, before
+/// its reader waits, too.
 const BACKLOG_BYTES: usize = 4 << 20;
 
 /// Writes and reads, until the peer is gone or its session has hung up and all is written.
@@ -221,8 +228,8 @@ impl Backlog {
     }
 }
 
-/// Reads on while the session is busy, because what is audio does not concern it. It alone reports the end, behind
-/// everything that came before it.
+/// Reads on while the session is busy, because what is audio does not concern it. It alone reports
+/// the end, behind everything that came before it.
 async fn read(
     socket: u64,
     mut receiver: Box<dyn FrameReceiver>,
@@ -284,12 +291,14 @@ async fn read(
     }
 }
 
-/// The next report. It asks for no wake: the task that polls it has just polled the writer, and whoever else does wakes it.
+/// The next report. It asks for no wake: the task that polls it has just polled the writer, and
+/// whoever else does wakes it.
 fn reported(writing: &Writing) -> impl Future<Output = Carried> {
     poll_fn(|_| writing.report().map_or(Poll::Pending, Poll::Ready))
 }
 
-/// Why nothing can be written any more, once the peer had its time to say the last of what it has to say.
+/// Why nothing can be written any more, once the peer had its time to say the last of what it has
+/// to say.
 async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost {
     let Ok(lost) = failure.await else {
         // The writer ended in good order.

@@ -1,8 +1,10 @@
-//! The writer of a connection: one future, which whoever sends polls as well as the connection's task.
+//! The writer of a connection: one future, which whoever sends polls as well as the connection's
+//! task.
 //!
-//! So a message leaves where it is sent, if nothing is in its way, and no other task has to come to its turn first. Whoever polls, it is the
-//! connection's task that is woken to go on; it alone reports what was written, and it alone writes live input: what is read of the model is
-//! read by it, too, so no piece leaves between the call that withholds it and the bar.
+//! So a message leaves where it is sent, if nothing is in its way, and no other task has to come to
+//! its turn first. Whoever polls, it is the connection's task that is woken to go on; it alone
+//! reports what was written, and it alone writes live input: what is read of the model is read by
+//! it, too, so no piece leaves between the call that withholds it and the bar.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -48,7 +50,8 @@ pub(in crate::engine) enum Carried {
     Instruction(Seq),
 }
 
-/// The end of whoever sends. Once it is dropped, what waits is still written, and the connection is closed.
+/// The end of whoever sends. Once it is dropped, what waits is still written, and the connection is
+/// closed.
 pub(in crate::engine) struct Writer(Arc<Shared>);
 
 /// The end of the connection's task. Once it is dropped, nothing is written any more.
@@ -105,8 +108,8 @@ pub(in crate::engine) fn writer(
 }
 
 impl Writer {
-    /// Writes a message, or leaves it to the connection's task where something is in its way. Where nothing is written any more, it is
-    /// dropped: the loss has been told, or nobody wants to know.
+    /// Writes a message, or leaves it to the connection's task where something is in its way. Where
+    /// nothing is written any more, it is dropped: the loss has been told, or nobody wants to know.
     pub(in crate::engine) fn send(&self, message: Outgoing) {
         let mut work = lock(&self.0.work);
         if work.writing.is_some() {
@@ -157,8 +160,9 @@ impl Writing {
         .await;
     }
 
-    /// Tells what was written until now and is to be reported, and returns whether one more report is under way. Who is just polling the writer is
-    /// waited for: the peer may have the message already.
+    /// Tells what was written until now and is to be reported, and returns whether one more report
+    /// is under way. Who is just polling the writer is waited for: the peer may have the message
+    /// already.
     pub(super) fn take_stock(&self, tell: impl FnMut(Carried)) -> bool {
         let _work = lock(&self.0.work);
         let mut desk = lock(&self.0.desk);

@@ -1,7 +1,7 @@
 //! What is sealed on record of an agent's run, and stands in clear where its model is asked.
 //!
-//! The agent itself sees it as it stands on record, so that its next step, and the hash of what it asks, are the same wherever they are looked
-//! at, with a key and without.
+//! The agent itself sees it as it stands on record, so that its next step, and the hash of what it
+//! asks, are the same wherever they are looked at, with a key and without.
 
 use serde_json::Value;
 
@@ -30,7 +30,8 @@ impl Secrets {
         });
     }
 
-    /// The same request for the eyes of a model, with what that has written itself; and what must not be told on.
+    /// The same request for the eyes of a model, with what that has written itself; and what must
+    /// not be told on.
     pub(in crate::engine) fn in_clear(
         &self,
         mut request: LlmRequest,

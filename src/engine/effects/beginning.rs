@@ -1,7 +1,8 @@
 //! Whether a run whose start is on record has begun.
 //!
-//! Between the record and the tool's first step a run may wait: for a hook, for a place in the engine. Whoever is first
-//! decides, once and for all: the run begins, or its session takes the start back and it never does.
+//! Between the record and the tool's first step a run may wait: for a hook, for a place in the
+//! engine. Whoever is first decides, once and for all: the run begins, or its session takes the
+//! start back and it never does.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +21,7 @@ impl Beginning {
         !*self.0.get_or_init(|| false)
     }
 
-    /// Whether the run has begun.
+    /// True if the run has begun.
     pub(in crate::engine) fn has_begun(&self) -> bool {
         self.0.get() == Some(&true)
     }

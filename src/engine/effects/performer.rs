@@ -1,7 +1,7 @@
 //! Effects in flight: what was begun and is not yet on record.
 //!
-//! It is told what is owed after every batch. What is new is begun, what is no longer owed is stopped; so a
-//! cancelled call's tool is aborted because nobody owes its run any more.
+//! It is told what is owed after every batch. What is new is begun, what is no longer owed is
+//! stopped; so a cancelled call's tool is aborted because nobody owes its run any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl Performer {
         started.collect()
     }
 
-    /// Whether the tool that `effect` runs has begun.
+    /// True if the tool that `effect` runs has begun.
     pub(in crate::engine) fn has_begun(&self, effect: &Effect) -> bool {
         match self.in_flight.get(effect) {
             Some(InFlight::Run { beginning, .. }) => beginning.has_begun(),
@@ -196,7 +196,8 @@ impl Drop for Performer {
     }
 }
 
-/// When the effect that a session waits for by itself is due, if a session may be let go of meanwhile.
+/// When the effect that a session waits for by itself is due, if a session may be let go of
+/// meanwhile.
 pub(in crate::engine) fn due_of(effect: &Effect) -> Option<Timestamp> {
     match effect {
         Effect::ArmTimer {

@@ -1,6 +1,7 @@
 //! How many tools of all sessions run at the same time, and whose turn it is.
 //!
-//! Sessions take turns, not calls: one that starts a hundred calls waits behind itself and nobody else behind it.
+//! Sessions take turns, not calls: one that starts a hundred calls waits behind itself and nobody
+//! else behind it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,8 +26,8 @@ struct Queue {
 /// A place, free again once this is dropped.
 pub(in crate::engine) struct Slot(Option<Arc<Mutex<Queue>>>);
 
-/// The place of one run, shared between the run and its session: a tool that blocks its thread goes on after its end, and must
-/// keep nobody from the place.
+/// The place of one run, shared between the run and its session: a tool that blocks its thread goes
+/// on after its end, and must keep nobody from the place.
 #[derive(Clone, Default)]
 pub(in crate::engine) struct Held(Arc<Mutex<Hold>>);
 
@@ -84,12 +85,13 @@ impl Slots {
         Slots(Arc::new(Mutex::new(queue)))
     }
 
-    /// Gives no place any more: nothing begins from here on, and who waits goes on waiting until their session ends.
+    /// Gives no place any more: nothing begins from here on, and who waits goes on waiting until
+    /// their session ends.
     pub(in crate::engine) fn shut(&self) {
         lock(&self.0).shut = true;
     }
 
-    /// Whether nothing begins any more.
+    /// True if nothing begins any more.
     pub(in crate::engine) fn is_shut(&self) -> bool {
         lock(&self.0).shut
     }

@@ -1,8 +1,8 @@
 //! Runs of text agents: the next step, and what comes of it.
 //!
-//! A run in the engine is one stretch in which an agent's model is asked: from a start to a reply with calls, or to the end. It begins
-//! with what is on record and puts everything on record before it goes on, so nothing is lost with its process but a question that
-//! has no reply yet.
+//! A run in the engine is one stretch in which an agent's model is asked: from a start to a reply
+//! with calls, or to the end. It begins with what is on record and puts everything on record before
+//! it goes on, so nothing is lost with its process but a question that has no reply yet.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -36,7 +36,8 @@ pub(in crate::engine) struct Came {
 }
 
 impl Stretch {
-    /// Goes on with a run: up to a reply with calls, of which nothing comes back here, or to its end.
+    /// Goes on with a run: up to a reply with calls, of which nothing comes back here, or to its
+    /// end.
     pub(in crate::engine) async fn go(self, state: &State) -> Option<Came> {
         let mut turns = self.on_record.turns.clone();
         let (mut replied, mut asked) = (None, self.on_record.asked.clone());

@@ -15,7 +15,8 @@ use crate::session::{Fact, Seq, SessionId};
 /// How many facts are read at a time.
 const PAGE: usize = 256;
 
-/// The facts of one session as the events that ADK would write: first those on record, then those to come.
+/// The facts of one session as the events that ADK would write: first those on record, then those
+/// to come.
 ///
 /// | fact | event |
 /// |---|---|
@@ -29,10 +30,11 @@ const PAGE: usize = 256;
 /// | `response_supplied` | the FunctionResponse, by `user` |
 /// | `state_changed` | `stateDelta` |
 ///
-/// A call has the id that the model gave it. Where it gave none, or one that an earlier call of the session had, it has its
-/// [`CallId`](crate::session::CallId). Each call and each request has an event of its own, also where a model made several
-/// calls at once: the session decides one by one, and a request is shown as soon as it is asked. What ADK tells a model
-/// while a person decides is no event unless the model was told something.
+/// A call has the id that the model gave it. Where it gave none, or one that an earlier call of the
+/// session had, it has its [`CallId`](crate::session::CallId). Each call and each request has an
+/// event of its own, also where a model made several calls at once: the session decides one by one,
+/// and a request is shown as soon as it is asked. What ADK tells a model while a person decides is
+/// no event unless the model was told something.
 pub struct AdkEvents {
     session: SessionId,
     ledger: Ledger,
@@ -61,8 +63,8 @@ pub struct AdkPage {
 }
 
 impl LiveHandle {
-    /// This session's facts as the events that a client of ADK reads: first those on record, then those to come, until
-    /// nobody serves the session any more.
+    /// This session's facts as the events that a client of ADK reads: first those on record, then
+    /// those to come, until nobody serves the session any more.
     ///
     /// ```no_run
     /// # async fn example(live: recount::LiveHandle, mut send: impl AsyncFnMut(String)) -> Result<(), recount::engine::Error> {
@@ -103,7 +105,8 @@ impl LiveHandle {
 }
 
 impl Engine {
-    /// A session's facts so far as the events that a client of ADK reads, as one that reloads its page asks for them.
+    /// A session's facts so far as the events that a client of ADK reads, as one that reloads its
+    /// page asks for them.
     ///
     /// ```no_run
     /// # async fn example(engine: recount::Engine, session: recount::session::SessionId) -> Result<(), recount::engine::Error> {

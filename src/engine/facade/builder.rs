@@ -95,8 +95,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Takes the key store: sessions of [`sealed`](Agent::sealed) agents are written and read with it, secret arguments
-    /// are sealed with it, and resumption handles are kept in it.
+    /// Takes the key store: sessions of [`sealed`](Agent::sealed) agents are written and read with
+    /// it, secret arguments are sealed with it, and resumption handles are kept in it.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -117,8 +117,8 @@ impl EngineBuilder {
         self
     }
 
-    /// What becomes of records whose kinds a newer program brought, as after a deploy that was taken back. Without this, a session with
-    /// one is not served.
+    /// What becomes of records whose kinds a newer program brought, as after a deploy that was
+    /// taken back. Without this, a session with one is not served.
     ///
     /// ```
     /// use recount::engine::Engine;
@@ -131,7 +131,8 @@ impl EngineBuilder {
         self
     }
 
-    /// How long to wait for the process that serves the journal now to let go of it; without this, opening fails at once.
+    /// How long to wait for the process that serves the journal now to let go of it; without this,
+    /// opening fails at once.
     ///
     /// ```
     /// # async fn example() -> Result<(), recount::engine::Error> {
@@ -173,8 +174,9 @@ impl EngineBuilder {
 
     /// How many tools of all sessions run at the same time; without it, any number.
     ///
-    /// What is started beyond that waits, and sessions take turns, so one with many calls keeps no other from its first.
-    /// The wait counts towards the time limit of the run. [`Agent::running_max`] limits each session by itself.
+    /// What is started beyond that waits, and sessions take turns, so one with many calls keeps no
+    /// other from its first. The wait counts towards the time limit of the run.
+    /// [`Agent::running_max`] limits each session by itself.
     ///
     /// ```
     /// # async fn example() -> Result<(), recount::engine::Error> {
@@ -186,11 +188,13 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears no operators: `recount pending`, `approve`, `deny`, `respond-call` and `log` say that the journal is in use.
+    /// Hears no operators: `recount pending`, `approve`, `deny`, `respond-call` and `log` say that
+    /// the journal is in use.
     ///
-    /// An engine that opens a journal on disk hears them otherwise, on the loopback interface of this machine, and lets in whoever
-    /// can read the file `CONTROL` beside the journal: its own user. Where the system does not let it listen, it says so in
-    /// the log of the machinery, and goes on without. The runtime needs I/O for it (`enable_all`).
+    /// An engine that opens a journal on disk hears them otherwise, on the loopback interface of
+    /// this machine, and lets in whoever can read the file `CONTROL` beside the journal: its own
+    /// user. Where the system does not let it listen, it says so in the log of the machinery, and
+    /// goes on without. The runtime needs I/O for it (`enable_all`).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -212,7 +216,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears operators in `directory`, which is that of a [`journal`](EngineBuilder::journal) that was open already.
+    /// Hears operators in `directory`, which is that of a [`journal`](EngineBuilder::journal) that
+    /// was open already.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -6,12 +6,13 @@ use crate::ledger::PendingConfirmation;
 use crate::tool::Ticket;
 
 impl EngineBuilder {
-    /// Hears of every request that waits for an answer, once it is on record. One that was answered before the closure comes to
-    /// it is left out.
+    /// Hears of every request that waits for an answer, once it is on record. One that was answered
+    /// before the closure comes to it is left out.
     ///
-    /// The engine's closures are called one after another, by a task of their own: one that takes long delays the others and
-    /// nothing else, and one that panics is called again the next time. A [shutdown](crate::engine::Engine::shutdown) lets them hear first
-    /// what is on record by then. What a process that ended otherwise had not heard is in
+    /// The engine's closures are called one after another, by a task of their own: one that takes
+    /// long delays the others and nothing else, and one that panics is called again the next time.
+    /// A [shutdown](crate::engine::Engine::shutdown) lets them hear first what is on record by
+    /// then. What a process that ended otherwise had not heard is in
     /// [`Engine::pending`](crate::engine::Engine::pending) of the next.
     ///
     /// ```
@@ -35,8 +36,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears what became of every request: who said what, that nobody did, or that another request has taken its place. What
-    /// [asks](Self::on_confirmation_requested) in its place is heard right after it.
+    /// Hears what became of every request: who said what, that nobody did, or that another request
+    /// has taken its place. What [asks](Self::on_confirmation_requested) in its place is heard
+    /// right after it.
     pub fn on_confirmation_decided(
         mut self,
         hear: impl Fn(&ConfirmationDecided) + Send + Sync + 'static,
@@ -57,8 +59,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears of every call that ended while its session had no connection; what the model hears of it, the agent
-    /// [chooses](crate::engine::Agent::on_settled). So it does of every call that a program made itself and does not wait for any more.
+    /// Hears of every call that ended while its session had no connection; what the model hears of
+    /// it, the agent [chooses](crate::engine::Agent::on_settled). So it does of every call that a
+    /// program made itself and does not wait for any more.
     pub fn on_settled(
         mut self,
         hear: impl Fn(&SettledApart) + Send + Sync + 'static,

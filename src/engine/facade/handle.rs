@@ -32,12 +32,13 @@ pub struct LiveHandle {
     task: TaskRef,
     /// Calls the callbacks, if there are any, as long as somebody has the handle.
     hearing: Vec<Arc<AbortOnDropHandle<()>>>,
-    /// Whether somebody has it, or is about to.
+    /// True if somebody has it, or is about to.
     is_taken: bool,
 }
 
 impl Engine {
-    /// Takes up a session of before: connects, tells the model what it has not heard, runs what was left to run.
+    /// Takes up a session of before: connects, tells the model what it has not heard, runs what was
+    /// left to run.
     ///
     /// # Errors
     /// Where the session or its agent is unknown, or the connection cannot be opened.
@@ -69,8 +70,8 @@ impl LiveHandle {
         }
     }
 
-    /// Connects, for whoever gets the handle then. Where that comes to nothing nobody has had it, so what runs in the session
-    /// goes on.
+    /// Connects, for whoever gets the handle then. Where that comes to nothing nobody has had it,
+    /// so what runs in the session goes on.
     pub(in crate::engine) async fn connected(mut self) -> Result<LiveHandle, Error> {
         self.is_taken = false;
         self.connect().await?;
@@ -87,9 +88,11 @@ impl LiveHandle {
         }
     }
 
-    /// The conversation as it happens, past the journal: audio, and what is said and written, before it is on record.
+    /// The conversation as it happens, past the journal: audio, and what is said and written,
+    /// before it is on record.
     ///
-    /// Nothing that a tool does delays it. [`subscribe`](LiveHandle::subscribe) has what is on record.
+    /// Nothing that a tool does delays it. [`subscribe`](LiveHandle::subscribe) has what is on
+    /// record.
     pub fn listen(&self) -> Listener {
         Listener {
             receiver: self.task.media.listen(),
@@ -97,13 +100,13 @@ impl LiveHandle {
         }
     }
 
-    /// Sends a piece of what the user says: PCM of 16 bits, one channel, 16,000 a second, some ten to a hundred
-    /// milliseconds of it.
+    /// Sends a piece of what the user says: PCM of 16 bits, one channel, 16,000 a second, some ten
+    /// to a hundred milliseconds of it.
     ///
-    /// It goes past the journal, which has only how much it was. Where the network takes less than comes, this waits.
-    /// While the session connects again, input waits for the next connection: 32 pieces, and then
-    /// this waits, too. Input and [words](LiveHandle::send_text) leave in the order in which they
-    /// were sent.
+    /// It goes past the journal, which has only how much it was. Where the network takes less than
+    /// comes, this waits. While the session connects again, input waits for the next connection: 32
+    /// pieces, and then this waits, too. Input and [words](LiveHandle::send_text) leave in the
+    /// order in which they were sent.
     ///
     /// ```no_run
     /// # async fn example(live: recount::LiveHandle, microphone: Vec<u8>) -> Result<(), recount::engine::Error> {
@@ -118,7 +121,8 @@ impl LiveHandle {
         self.send_piece(Piece::Audio(format, pcm.into())).await
     }
 
-    /// Sends a picture of what the user shows, in a format such as `image/jpeg`; one a second is much.
+    /// Sends a picture of what the user shows, in a format such as `image/jpeg`; one a second is
+    /// much.
     ///
     /// # Errors
     /// [`Error::NotConnected`].
@@ -131,7 +135,8 @@ impl LiveHandle {
         self.send_piece(piece).await
     }
 
-    /// Says that the user begins to speak, where the client detects it; see [`Agent::manual_activity`](crate::engine::Agent::manual_activity).
+    /// Says that the user begins to speak, where the client detects it; see
+    /// [`Agent::manual_activity`](crate::engine::Agent::manual_activity).
     ///
     /// # Errors
     /// [`Error::NotConnected`].
@@ -155,8 +160,9 @@ impl LiveHandle {
         self.send_piece(Piece::AudioStreamEnd).await
     }
 
-    /// Whether the model waits for a response, so that live input is kept from it; only where the agent
-    /// [withholds](crate::engine::Agent::withhold_input_during_calls) it. Who listens is told when that begins and ends.
+    /// True if the model waits for a response, so that live input is kept from it; only where the
+    /// agent [withholds](crate::engine::Agent::withhold_input_during_calls) it. Who listens is told
+    /// when that begins and ends.
     ///
     /// ```no_run
     /// # async fn example(live: recount::LiveHandle, piece: Vec<u8>) -> Result<(), recount::engine::Error> {
@@ -198,8 +204,8 @@ impl LiveHandle {
         self.ask(|reply| Input::SendText(words, reply)).await
     }
 
-    /// Every fact of this session from now on, once it is on record, until the session is closed or nobody serves it any more;
-    /// [`state`](LiveHandle::state) then says why.
+    /// Every fact of this session from now on, once it is on record, until the session is closed or
+    /// nobody serves it any more; [`state`](LiveHandle::state) then says why.
     pub fn subscribe(&self) -> Updates {
         let updates = self.engine.inner.publisher.subscribe();
         Updates::of_one(updates, self.session, self.task.clone())
@@ -242,8 +248,8 @@ impl LiveHandle {
         Ok(self.session().await?.should_pause())
     }
 
-    /// Answers a confirmation request of this session, as [`Engine::answer`] does. One of another session is unknown here, and
-    /// stays open; that it was tried goes on record with it.
+    /// Answers a confirmation request of this session, as [`Engine::answer`] does. One of another
+    /// session is unknown here, and stays open; that it was tried goes on record with it.
     ///
     /// # Errors
     /// As [`Engine::answer`].
@@ -294,12 +300,15 @@ impl LiveHandle {
             .await
     }
 
-    /// Calls a function as a model would, and waits for what comes of it: a text pipeline's way to the same tools,
-    /// policies and journal. No model hears of it.
+    /// Calls a function as a model would, and waits for what comes of it: a text pipeline's way to
+    /// the same tools, policies and journal. No model hears of it.
     ///
-    /// The result is the response as it stands on record: a result that is no object is under `output`. Of a streaming tool
-    /// it is the array of all that it gave, as a dispatcher has it, each as it stands on record. Arguments may be a string that holds an object. Dropping the future leaves the call as it is;
-    /// of its end the engine's [`on_settled`](crate::engine::EngineBuilder::on_settled) hears then, as it does where this process is gone.
+    /// The result is the response as it stands on record: a result that is no object is under
+    /// `output`. Of a streaming tool it is the array of all that it gave, as a dispatcher has it,
+    /// each as it stands on record. Arguments may be a string that holds an object. Dropping the
+    /// future leaves the call as it is; of its end the engine's
+    /// [`on_settled`](crate::engine::EngineBuilder::on_settled) hears then, as it does where this
+    /// process is gone.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -351,7 +360,8 @@ impl LiveHandle {
         session.await.map_err(|_| self.task.stopped(self.session))
     }
 
-    /// The state that the session's tools, hooks and phases share, as it is now: to read and to watch.
+    /// The state that the session's tools, hooks and phases share, as it is now: to read and to
+    /// watch.
     ///
     /// What is written to it goes nowhere; [`change_state`](LiveHandle::change_state) is for that.
     ///
@@ -363,7 +373,8 @@ impl LiveHandle {
         state.await.map_err(|_| self.task.stopped(self.session))
     }
 
-    /// Writes to the state: everything that `write` writes is one change on record. Returns its record.
+    /// Writes to the state: everything that `write` writes is one change on record. Returns its
+    /// record.
     ///
     /// ```no_run
     /// # async fn example(live: recount::LiveHandle) -> Result<(), recount::engine::Error> {

@@ -7,12 +7,14 @@ use crate::engine::serving::engine::Engine;
 use crate::tool::{Emitted, Subscription, ToolEvent};
 
 impl Engine {
-    /// Has a closure hear the events of a type that tools emit, in all sessions, as long as the subscription is there.
+    /// Has a closure hear the events of a type that tools emit, in all sessions, as long as the
+    /// subscription is there.
     ///
-    /// It hears each event once that is on the disk, in order, from a task of its own: one that takes long delays nothing
-    /// else. Where it panics, that is logged, and neither the tool, nor the call, nor another closure hears
-    /// of it. A [shutdown](Engine::shutdown) lets it hear first what is on record by then; what a process that ended otherwise had
-    /// not heard stays in the journal.
+    /// It hears each event once that is on the disk, in order, from a task of its own: one that
+    /// takes long delays nothing else. Where it panics, that is logged, and neither the tool, nor
+    /// the call, nor another closure hears of it. A [shutdown](Engine::shutdown) lets it hear first
+    /// what is on record by then; what a process that ended otherwise had not heard stays in the
+    /// journal.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

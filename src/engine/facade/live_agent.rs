@@ -5,7 +5,8 @@ use crate::fixture::Recording;
 use crate::tool::TextAgent;
 
 impl LiveBuilder {
-    /// Records the session as a fixture in this directory, which holds none yet; see [`Agent::record_to`](crate::engine::Agent::record_to).
+    /// Records the session as a fixture in this directory, which holds none yet; see
+    /// [`Agent::record_to`](crate::engine::Agent::record_to).
     ///
     /// ```
     /// # async fn example(model: recount::testing::ScriptedModel) -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +21,8 @@ impl LiveBuilder {
         self
     }
 
-    /// Adds a text agent that the model calls by name; see [`Agent::agent_tool`](crate::engine::Agent::agent_tool).
+    /// Adds a text agent that the model calls by name; see
+    /// [`Agent::agent_tool`](crate::engine::Agent::agent_tool).
     pub fn agent_tool(
         mut self,
         name: impl Into<String>,

@@ -41,7 +41,7 @@ impl SessionConfig {
         self
     }
 
-    /// Whether the model, as it is served there, goes on while a tool runs in the background; see
+    /// True if the model, as it is served there, goes on while a tool runs in the background; see
     /// [`Capabilities`](crate::live::Capabilities).
     #[must_use]
     pub fn supports_async_tools(&self) -> bool {
@@ -49,7 +49,8 @@ impl SessionConfig {
     }
 }
 
-/// A session of a configuration and a dispatcher, in an engine of its own that keeps its journal in memory.
+/// A session of a configuration and a dispatcher, in an engine of its own that keeps its journal in
+/// memory.
 ///
 /// [`Live::builder`] does all of it and more; this is the form for a program that has its configuration and its dispatcher
 /// already.
@@ -88,7 +89,8 @@ impl LiveSessionBuilder {
         self
     }
 
-    /// How calls of the tool `name` are executed; a name that no tool has is an error when connecting.
+    /// How calls of the tool `name` are executed; a name that no tool has is an error when
+    /// connecting.
     #[must_use]
     pub fn tool_execution_mode(
         mut self,

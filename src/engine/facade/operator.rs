@@ -1,7 +1,8 @@
 //! What an operator wants of a running engine, and how it is done.
 //!
-//! The door has let them in by the token, which only the user of this process can read; so they are that user, whatever a
-//! message says. A name that a message claims goes on record as one that nobody checked.
+//! The door has let them in by the token, which only the user of this process can read; so they are
+//! that user, whatever a message says. A name that a message claims goes on record as one that
+//! nobody checked.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};

@@ -7,8 +7,10 @@ use crate::engine::serving::engine::Engine;
 impl Engine {
     /// Registers an agent; sessions that name it can run from here on.
     ///
-    /// What is owed in sessions of before is begun, as it is by [`open`](crate::engine::EngineBuilder::open) for the agents that it knows: calls
-    /// that were approved meanwhile run, what was cut off is looked after, silence that has lasted too long becomes a no.
+    /// What is owed in sessions of before is begun, as it is by
+    /// [`open`](crate::engine::EngineBuilder::open) for the agents that it knows: calls that were
+    /// approved meanwhile run, what was cut off is looked after, silence that has lasted too long
+    /// becomes a no.
     ///
     /// ```
     /// # async fn example() -> Result<(), recount::engine::Error> {

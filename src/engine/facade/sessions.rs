@@ -66,7 +66,8 @@ impl NewSession {
     /// Begins it and connects.
     ///
     /// # Errors
-    /// Where the agent is unknown, the journal cannot be written, or the connection cannot be opened.
+    /// Where the agent is unknown, the journal cannot be written, or the connection cannot be
+    /// opened.
     pub async fn connect(self) -> Result<LiveHandle, Error> {
         let handle = self.begin()?;
         if let Err(error) = handle.connect().await {
@@ -78,7 +79,8 @@ impl NewSession {
         Ok(handle)
     }
 
-    /// Begins it without a connection: for calls that the program makes itself; see [`LiveHandle::call_function`].
+    /// Begins it without a connection: for calls that the program makes itself; see
+    /// [`LiveHandle::call_function`].
     ///
     /// # Errors
     /// Where the agent is unknown or the journal cannot be written.

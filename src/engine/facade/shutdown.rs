@@ -11,25 +11,31 @@ use crate::engine::inputs::inbox::Input;
 use crate::engine::serving::engine::Engine;
 use crate::tool::PolicyTool;
 
-/// How long a shutdown without any grace waits for the callbacks: one that takes a moment hears everything.
+/// How long a shutdown without any grace waits for the callbacks: one that takes a moment hears
+/// everything.
 const LAST_NEWS: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Ends every task in good order and closes the journal, so that the next process can open it.
     ///
-    /// What runs gets some time to end: within `grace`, nothing new starts, tools that end are told to their models, and a
-    /// session in which nothing runs is let go at once. After it, what still runs is cut off, and the next engine does what
-    /// its tool's rule for that says. Everything else stays open for it, also a call that waited for a
-    /// [place](crate::engine::EngineBuilder::running_max): it has not run, and will. With [`Duration::ZERO`] nothing that runs is waited for.
+    /// What runs gets some time to end: within `grace`, nothing new starts, tools that end are told
+    /// to their models, and a session in which nothing runs is let go at once. After it, what still
+    /// runs is cut off, and the next engine does what its tool's rule for that says. Everything
+    /// else stays open for it, also a call that waited for a
+    /// [place](crate::engine::EngineBuilder::running_max): it has not run, and will. With
+    /// [`Duration::ZERO`] nothing that runs is waited for.
     ///
-    /// The engine's closures, such as [`on_confirmation_requested`](crate::engine::EngineBuilder::on_confirmation_requested), hear what is
-    /// on record by then, as long as the grace lasts, and for a second at least. Answers at this time are refused or wait, so a
-    /// closure had better not wait for one.
+    /// The engine's closures, such as
+    /// [`on_confirmation_requested`](crate::engine::EngineBuilder::on_confirmation_requested), hear
+    /// what is on record by then, as long as the grace lasts, and for a second at least. Answers at
+    /// this time are refused or wait, so a closure had better not wait for one.
     ///
-    /// Operators are sent away first: what they want then, they ask the next process, or do by themselves.
+    /// Operators are sent away first: what they want then, they ask the next process, or do by
+    /// themselves.
     ///
-    /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one is started meanwhile and
-    /// [waits](crate::engine::EngineBuilder::wait) for the journal, somewhat longer than the grace.
+    /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one
+    /// is started meanwhile and [waits](crate::engine::EngineBuilder::wait) for the journal,
+    /// somewhat longer than the grace.
     ///
     /// ```
     /// # async fn example(engine: recount::engine::Engine) -> Result<(), recount::engine::Error> {

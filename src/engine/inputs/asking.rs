@@ -1,5 +1,5 @@
-//! Tools that wait for an answer where they stand: what they ask goes on record before anybody is asked, and the answer
-//! before they go on.
+//! Tools that wait for an answer where they stand: what they ask goes on record before anybody is
+//! asked, and the answer before they go on.
 
 use tokio::sync::oneshot;
 

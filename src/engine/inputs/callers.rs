@@ -1,4 +1,5 @@
-//! Calls that a program makes itself, without a model: a text pipeline's way to the same tools, policies and journal.
+//! Calls that a program makes itself, without a model: a text pipeline's way to the same tools,
+//! policies and journal.
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -17,7 +18,7 @@ pub(in crate::engine) struct Caller {
 }
 
 impl Caller {
-    /// Whether nobody waits any more.
+    /// True if nobody waits any more.
     pub(in crate::engine) fn is_closed(&self) -> bool {
         self.answer.is_closed()
     }

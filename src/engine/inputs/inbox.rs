@@ -20,7 +20,8 @@ pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
 /// Where a session's task is told what to do.
 ///
-/// Each input is in a box: a channel keeps room for 32 at once, which is most of what an idle session would hold.
+/// Each input is in a box: a channel keeps room for 32 at once, which is most of what an idle
+/// session would hold.
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct Inbox(mpsc::UnboundedSender<Box<Input>>);
 
@@ -94,7 +95,8 @@ pub(in crate::engine) enum Input {
     ToolYielded(ToolYielded, oneshot::Sender<()>),
     /// A tool asks a person, and waits where it stands.
     ToolAsks(ToolAsked, ToTool),
-    /// A tool tells the embedding program something; the place it takes among those that wait is free once it is on record.
+    /// A tool tells the embedding program something; the place it takes among those that wait is
+    /// free once it is on record.
     ToolEmitted(ToolEventEmitted, OwnedSemaphorePermit),
     /// A program calls a function itself.
     CallFunction {
@@ -103,7 +105,8 @@ pub(in crate::engine) enum Input {
         by: Actor,
         caller: Answer,
     },
-    /// A hook spoke about calls or responses, and wrote to the state; so did the hook that saw what it said.
+    /// A hook spoke about calls or responses, and wrote to the state; so did the hook that saw what
+    /// it said.
     HookAnswered {
         answers: Vec<HookAnswered>,
         state: State,

@@ -43,14 +43,17 @@ pub enum LiveEvent {
     Interrupted,
     /// The model's turn is over.
     TurnComplete,
-    /// The model waits for the response to a call: live input is kept from it from here on, where the agent
-    /// [wants that](crate::engine::Agent::withhold_input_during_calls).
+    /// The model waits for the response to a call: live input is kept from it from here on, where
+    /// the agent [wants that](crate::engine::Agent::withhold_input_during_calls).
     InputWithheld,
     /// The model takes live input again, or its connection has ended.
     InputResumed,
-    /// Everything that is open waits for somebody outside, and nothing goes on by itself. Told once each time it comes to that.
+    /// Everything that is open waits for somebody outside, and nothing goes on by itself. Told once
+    /// each time it comes to that.
     Paused {
-        /// The calls that wait, as [`Session::long_running_tool_ids`](crate::session::Session::long_running_tool_ids) names them.
+        /// The calls that wait, as
+        /// [`Session::long_running_tool_ids`](crate::session::Session::long_running_tool_ids) names
+        /// them.
         long_running_tool_ids: Arc<[CallId]>,
     },
     /// The connection is gone, and nobody here had ended it.

@@ -1,7 +1,8 @@
 //! Audio and video: from the socket to whoever listens and back, past the session and its journal.
 //!
-//! The reader of a connection hands media on before the session has seen the message, and the writer takes it from a queue
-//! of its own, so no tool and no disk can delay it. Only how much it was goes on record, at the end of each turn.
+//! The reader of a connection hands media on before the session has seen the message, and the
+//! writer takes it from a queue of its own, so no tool and no disk can delay it. Only how much it
+//! was goes on record, at the end of each turn.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -42,7 +43,8 @@ pub(in crate::engine) struct Media {
     input: OnceLock<broadcast::Sender<InputEvent>>,
     link: Mutex<Option<Link>>,
     lines: Arc<InputLines>,
-    /// Where input is withheld while the model waits for a response: the functions for which it does not.
+    /// Where input is withheld while the model waits for a response: the functions for which it
+    /// does not.
     non_blocking: Option<Arc<[String]>>,
 }
 
@@ -51,7 +53,7 @@ struct Link {
     epoch: Seq,
     /// How deep the protocol's own objects may nest in what it brings.
     depth_max: usize,
-    /// Whether the model speaks, or the user says that it is their turn.
+    /// True if the model speaks, or the user says that it is their turn.
     turn_open: bool,
     /// When media passed last, either way.
     passed_at: Option<Timestamp>,
@@ -82,7 +84,8 @@ impl Counts {
 }
 
 impl Media {
-    /// A fast path; where input is withheld while the model waits, with the functions for which it does not wait.
+    /// A fast path; where input is withheld while the model waits, with the functions for which it
+    /// does not wait.
     pub(in crate::engine) fn new(
         clock: Arc<dyn Clock>,
         non_blocking: Option<Arc<[String]>>,
@@ -226,7 +229,7 @@ impl Media {
         passage
     }
 
-    /// Whether live input is withheld now.
+    /// True if live input is withheld now.
     pub(in crate::engine) fn is_withholding(&self) -> bool {
         self.lock()
             .as_ref()
@@ -253,7 +256,8 @@ impl Media {
         self.change(epoch, |it| it.withholding.note(waits));
     }
 
-    /// Changes a connection that stands. Its reader may still be in the middle of a message when it has ended.
+    /// Changes a connection that stands. Its reader may still be in the middle of a message when it
+    /// has ended.
     fn change(&self, epoch: Seq, change: impl FnOnce(&mut Link)) {
         let mut link = self.lock();
         let stands = |link: &&mut Link| link.epoch == epoch && link.stands;
@@ -280,7 +284,8 @@ impl Media {
         }
     }
 
-    /// Hands on what a message of the connection `epoch` brings; whether the session needs to see it, too.
+    /// Hands on what a message of the connection `epoch` brings; whether the session needs to see
+    /// it, too.
     pub(in crate::engine) fn hear(&self, epoch: Seq, frame: &str) -> bool {
         let listeners = self.listeners.get().filter(|it| it.receiver_count() > 0);
         if let Some(pieces) = media_frame(frame) {
@@ -319,14 +324,15 @@ impl Media {
         !carried || says_more(message)
     }
 
-    /// How deep what the connection brings may nest; of one that has ended nothing is read any more.
+    /// How deep what the connection brings may nest; of one that has ended nothing is read any
+    /// more.
     fn depth_max(&self, epoch: Seq) -> usize {
         let link = self.lock();
         let link = link.as_ref().filter(|link| link.epoch == epoch);
         link.map_or(0, |link| link.depth_max)
     }
 
-    /// Whether a turn is under way of which the session sees nothing, because it is only audio.
+    /// True if a turn is under way of which the session sees nothing, because it is only audio.
     pub(in crate::engine) fn is_turn_open(&self, epoch: Seq) -> bool {
         let link = self.lock();
         link.as_ref()

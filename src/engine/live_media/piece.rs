@@ -13,7 +13,8 @@ pub(in crate::engine) enum Piece {
     ActivityEnd,
     /// The microphone is off.
     AudioStreamEnd,
-    /// None of the user's: live input is heard again, so that an end of the audio that waited is told.
+    /// None of the user's: live input is heard again, so that an end of the audio that waited is
+    /// told.
     HeardAgain,
 }
 

@@ -1,10 +1,12 @@
 //! Keeping live input from a model that waits for the response to a call.
 //!
-//! Some models end the connection, or fall silent, where input comes in while they wait. So an agent may have it withheld
-//! from the moment the call is read off the socket until its response is written to it, or nobody waits for one any more.
-//! Audio and pictures of that time are dropped and counted, because late they would be noise. Words are kept and said
-//! afterwards. What the model has begun to hear may end: the end of an activity is never withheld, and that of a stream of
-//! audio, which is input like the audio, is told as soon as input is heard again, before whatever comes next.
+//! Some models end the connection, or fall silent, where input comes in while they wait. So an
+//! agent may have it withheld from the moment the call is read off the socket until its response is
+//! written to it, or nobody waits for one any more. Audio and pictures of that time are dropped and
+//! counted, because late they would be noise. Words are kept and said afterwards. What the model
+//! has begun to hear may end: the end of an activity is never withheld, and that of a stream of
+//! audio, which is input like the audio, is told as soon as input is heard again, before whatever
+//! comes next.
 //!
 //! ```text
 //! heard ── a call is read ──▶ withheld ── response written, taken back, connection gone ──▶ heard
@@ -18,15 +20,17 @@ use crate::live::wire::ServerMessage;
 pub(super) struct Withholding {
     /// A call of the session keeps the model waiting.
     pub(in crate::engine) waits: bool,
-    /// How many messages of the connection were handed to the session, and how many of them it has come to.
+    /// How many messages of the connection were handed to the session, and how many of them it has
+    /// come to.
     handed: u64,
     reached: u64,
     /// The last of them that brought a call, which the session may not have come to.
     call_at: u64,
     pub(in crate::engine) activity: Activity,
-    /// Whether the model has heard audio that goes on.
+    /// True if the model has heard audio that goes on.
     streams: bool,
-    /// The audio that the model has heard ended while input was withheld; it is told once input is heard again.
+    /// The audio that the model has heard ended while input was withheld; it is told once input is
+    /// heard again.
     end_waits: bool,
 }
 
@@ -56,12 +60,12 @@ pub(in crate::engine) enum Passage {
 }
 
 impl Withholding {
-    /// Whether input is withheld now.
+    /// True if input is withheld now.
     pub(in crate::engine) fn is_on(&self) -> bool {
         self.waits || self.call_at > self.reached
     }
 
-    /// Whether the end of what the model has heard waits to be told.
+    /// True if the end of what the model has heard waits to be told.
     pub(super) fn has_end_waiting(&self) -> bool {
         self.end_waits
     }
@@ -136,7 +140,7 @@ impl Withholding {
     }
 }
 
-/// Whether a message brings a call of a function that is none of `non_blocking`.
+/// True if a message brings a call of a function that is none of `non_blocking`.
 pub(super) fn brings_call(frame: &str, depth_max: usize, non_blocking: &[String]) -> bool {
     let marked = ["\"toolCall\"", "\"tool_call\""];
     if !marked.iter().any(|it| frame.contains(it)) {

@@ -15,8 +15,9 @@ type HearsSpeaker = dyn Fn(Speaker, &str) + Send + Sync;
 
 /// Closures that hear a conversation as it happens.
 ///
-/// They are called one after another, in the order of the events, by a task of their own: one that takes long delays the
-/// others and nothing else, and one that panics is called again for the next event. What they hear is not on record yet.
+/// They are called one after another, in the order of the events, by a task of their own: one that
+/// takes long delays the others and nothing else, and one that panics is called again for the next
+/// event. What they hear is not on record yet.
 ///
 /// ```
 /// use recount::engine::Callbacks;
@@ -81,8 +82,8 @@ impl Callbacks {
         self
     }
 
-    /// Hears what went wrong: a message that could not be read, a connection that was lost, events that were missed because
-    /// the callbacks are too slow, a session that stopped.
+    /// Hears what went wrong: a message that could not be read, a connection that was lost, events
+    /// that were missed because the callbacks are too slow, a session that stopped.
     #[must_use]
     pub fn on_error(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Callbacks {
         self.error = Some(Arc::new(hear));

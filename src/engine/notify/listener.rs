@@ -15,7 +15,8 @@ pub struct Listener {
 impl Listener {
     /// The next event; `None` once the session is closed, or nobody serves it any more.
     ///
-    /// A listener that falls hundreds of events behind loses the oldest and is told how many: [`LiveEvent::Lagged`].
+    /// A listener that falls hundreds of events behind loses the oldest and is told how many:
+    /// [`LiveEvent::Lagged`].
     ///
     /// ```no_run
     /// # async fn example(live: recount::LiveHandle) {

@@ -1,5 +1,5 @@
-//! Callbacks of the engine: the embedding program hears what waits for somebody and what became of it, in every session, also
-//! in those that nobody holds.
+//! Callbacks of the engine: the embedding program hears what waits for somebody and what became of
+//! it, in every session, also in those that nobody holds.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -36,11 +36,13 @@ pub enum ConfirmationVerdict {
     Expired,
     /// The question has become pointless.
     Withdrawn(CancelReason),
-    /// The tool is not the one that was asked about any more, and this request asks anew; also where somebody had said yes before.
+    /// The tool is not the one that was asked about any more, and this request asks anew; also
+    /// where somebody had said yes before.
     Superseded(RequestId),
 }
 
-/// A call that ended while its session had no connection, or one that a program had made and of whose end nobody heard.
+/// A call that ended while its session had no connection, or one that a program had made and of
+/// whose end nobody heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledApart {
     /// The call.
@@ -49,9 +51,10 @@ pub struct SettledApart {
     pub outcome: Outcome,
     /// Its `response_issued`.
     pub response: Seq,
-    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than this. [`Route::Caller`] is that
-    /// of a call that a program [made itself](crate::engine::LiveHandle::call_function) and does not wait for any more, because it gave up
-    /// or its process is gone.
+    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than
+    /// this. [`Route::Caller`] is that of a call that a program [made
+    /// itself](crate::engine::LiveHandle::call_function) and does not wait for any more, because it
+    /// gave up or its process is gone.
     pub route: Route,
 }
 
@@ -215,7 +218,7 @@ enum News<'a> {
     },
 }
 
-/// Whether a fact is news to one of the closures.
+/// True if a fact is news to one of the closures.
 pub(super) fn is_news(fact: &Fact) -> bool {
     news_in(fact).is_some()
 }

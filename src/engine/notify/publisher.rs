@@ -25,7 +25,8 @@ pub(in crate::engine) struct Publisher {
     updates: broadcast::Sender<Arc<Recorded>>,
     news: Option<mpsc::UnboundedSender<ToHear>>,
     listeners: Arc<Listeners<Listening>>,
-    /// Where the closures' tasks run, whoever subscribes; none where the engine was opened outside a runtime.
+    /// Where the closures' tasks run, whoever subscribes; none where the engine was opened outside
+    /// a runtime.
     runtime: Option<Handle>,
 }
 

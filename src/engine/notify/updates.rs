@@ -36,9 +36,11 @@ impl Updates {
         }
     }
 
-    /// The next fact; `None` once there will be none: the engine is gone, the one session is closed, or nobody serves it any more.
+    /// The next fact; `None` once there will be none: the engine is gone, the one session is
+    /// closed, or nobody serves it any more.
     ///
-    /// A subscriber that falls thousands of facts behind loses the oldest; the journal has them all.
+    /// A subscriber that falls thousands of facts behind loses the oldest; the journal has them
+    /// all.
     pub async fn next(&mut self) -> Option<Arc<Recorded>> {
         loop {
             let received = match &self.only {
@@ -73,7 +75,8 @@ impl Updates {
 
     /// Waits for the next event of this type that a tool emits.
     ///
-    /// Of which call it is, says the fact: [`wait_for`](Updates::wait_for) and [`ToolEvent::read`] together give both.
+    /// Of which call it is, says the fact: [`wait_for`](Updates::wait_for) and [`ToolEvent::read`]
+    /// together give both.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

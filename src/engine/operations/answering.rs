@@ -7,11 +7,12 @@ use crate::session::{Actor, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::ToolConfirmation;
 
 impl Engine {
-    /// Answers a confirmation request; the first answer on record counts. Returns the record of the answer.
+    /// Answers a confirmation request; the first answer on record counts. Returns the record of the
+    /// answer.
     ///
-    /// An approved call runs at once, whether its session is connected or not. Where its agent is not registered here,
-    /// the answer goes on record all the same, and the call runs once the agent is [registered](Engine::register), here or in the
-    /// next process.
+    /// An approved call runs at once, whether its session is connected or not. Where its agent is
+    /// not registered here, the answer goes on record all the same, and the call runs once the
+    /// agent is [registered](Engine::register), here or in the next process.
     ///
     /// # Errors
     /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].

@@ -1,4 +1,5 @@
-//! The door through which a client's messages come: answers to requests, results of long-running calls, words.
+//! The door through which a client's messages come: answers to requests, results of long-running
+//! calls, words.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +18,20 @@ use crate::session::{
 };
 
 impl Engine {
-    /// Takes a message that a client sends as one of ADK would, in one of the shapes of [`ClientMessage`]: words, answers to
-    /// confirmation requests, results of long-running calls. Several answers may come in one message.
+    /// Takes a message that a client sends as one of ADK would, in one of the shapes of
+    /// [`ClientMessage`]: words, answers to confirmation requests, results of long-running calls.
+    /// Several answers may come in one message.
     ///
     /// A confirmation request is answered by its own id, a paused call by the id under which
-    /// [`adk_events`](crate::engine::LiveHandle::adk_events) shows it, by its [`CallId`](crate::session::CallId), or by its [`Ticket`](crate::engine::Ticket). Whoever may
-    /// reach this door for the session may answer for it: `by` is the name that the embedding program vouches for.
+    /// [`adk_events`](crate::engine::LiveHandle::adk_events) shows it, by its
+    /// [`CallId`](crate::session::CallId), or by its [`Ticket`](crate::engine::Ticket). Whoever may
+    /// reach this door for the session may answer for it: `by` is the name that the embedding
+    /// program vouches for.
     ///
-    /// A message of which one part cannot be an answer is refused whole: nothing of it is taken, and what it is about stays
-    /// open. Where that is a request, the refusal goes on record with it, also with a request of another session. A message that calls a function is refused on record with every request that is open.
+    /// A message of which one part cannot be an answer is refused whole: nothing of it is taken,
+    /// and what it is about stays open. Where that is a request, the refusal goes on record with
+    /// it, also with a request of another session. A message that calls a function is refused on
+    /// record with every request that is open.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -92,8 +98,9 @@ impl Engine {
         }
     }
 
-    /// Puts a call of the client's own making on record with every request of the session that is open and whose refusals are
-    /// still recorded: it may have been meant to pass for any of them. Whatever keeps it from that, it is refused.
+    /// Puts a call of the client's own making on record with every request of the session that is
+    /// open and whose refusals are still recorded: it may have been meant to pass for any of them.
+    /// Whatever keeps it from that, it is refused.
     async fn refuse_forged(&self, id: SessionId, forged: &RefusedMessage, by: &Actor) {
         let asked = match self.asked_in(id).await {
             Ok(asked) => asked,
@@ -111,7 +118,8 @@ impl Engine {
         }
     }
 
-    /// Puts on record with a request what was refused whatever the session says; what keeps it from that changes nothing.
+    /// Puts on record with a request what was refused whatever the session says; what keeps it from
+    /// that changes nothing.
     async fn note_refused(&self, request: RequestId, unfit: UnfitAnswer, by: &Actor) {
         if let Err(error) = self.refused_answer(request, unfit, by).await {
             tracing::warn!(%request, %error, "what was refused is not on record");
@@ -181,7 +189,8 @@ impl Engine {
         }
     }
 
-    /// Puts an answer that came under `session` on record with the request of another one that it names.
+    /// Puts an answer that came under `session` on record with the request of another one that it
+    /// names.
     pub(in crate::engine) async fn refuse_foreign(
         &self,
         session: SessionId,

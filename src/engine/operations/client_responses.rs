@@ -29,7 +29,8 @@ pub(in crate::engine) enum Refused {
     Unknown(RefusedMessage, Option<RequestId>),
     /// It is not to be answered so, and the request that it is about remembers that.
     Misdirected(RefusedMessage, RequestId),
-    /// Its id and its ticket do not name the same; a request that one of them is about remembers that.
+    /// Its id and its ticket do not name the same; a request that one of them is about remembers
+    /// that.
     Ambiguous(Box<Error>, Option<(RequestId, UnfitAnswer)>),
     /// It answers a request, and is no answer.
     Unfit(RequestId, UnfitAnswer),
@@ -147,8 +148,9 @@ impl Engine {
         }))
     }
 
-    /// The call that a client knows under `id`: by its own name, or else the first one of the session to which the model
-    /// gave that id. A later one is shown under its own name, so that an answer which comes late cannot be taken for its.
+    /// The call that a client knows under `id`: by its own name, or else the first one of the
+    /// session to which the model gave that id. A later one is shown under its own name, so that an
+    /// answer which comes late cannot be taken for its.
     async fn call_named(&self, session: &Session, id: &str) -> Result<Option<Seq>, Error> {
         let open = session.calls.keys().copied();
         let mut calls: Vec<Seq> = session.settled.keys().copied().chain(open).collect();
@@ -173,7 +175,8 @@ impl Engine {
         Ok(None)
     }
 
-    /// The request of another session that has this name: whoever tried to answer it here is to be seen there.
+    /// The request of another session that has this name: whoever tried to answer it here is to be
+    /// seen there.
     async fn request_elsewhere(&self, id: &str) -> Result<Option<RequestId>, Error> {
         let Ok(request) = id.parse::<RequestId>() else {
             return Ok(None);
@@ -194,7 +197,8 @@ fn wrong_name(session: &Session, id: &str, request: Seq, name: Option<&str>) -> 
     Some(Refused::Misdirected(why, session.id.request_id(request)))
 }
 
-/// The tool that a result for the call with this id names, if the call may have one from outside; the session says whether it waits for it.
+/// The tool that a result for the call with this id names, if the call may have one from outside;
+/// the session says whether it waits for it.
 fn result(
     session: &Session,
     id: String,

@@ -1,4 +1,5 @@
-//! The desk: where an approval, or a call that waits for its result, is answered without anybody who could run the call.
+//! The desk: where an approval, or a call that waits for its result, is answered without anybody
+//! who could run the call.
 
 use std::sync::Arc;
 
@@ -19,8 +20,9 @@ use crate::tool::{FunctionResponse, Ticket, ToolConfirmation};
 
 /// Answers confirmation requests and paused calls on record, and starts nothing.
 ///
-/// It attaches no runner, so an approved call is ready from here on and starts with the next process that has its
-/// tool. It is for a journal that nobody serves: an [`Engine`](crate::engine::Engine) answers for the sessions it serves.
+/// It attaches no runner, so an approved call is ready from here on and starts with the next
+/// process that has its tool. It is for a journal that nobody serves: an
+/// [`Engine`](crate::engine::Engine) answers for the sessions it serves.
 ///
 /// ```
 /// # async fn example(ledger: recount::ledger::Ledger, request: recount::session::RequestId) -> Result<(), recount::engine::Error> {
@@ -45,8 +47,9 @@ impl Desk {
 
     /// Answers a request; the first answer on record counts. Returns the record of the answer.
     ///
-    /// What a dead process left behind and what is overdue go on record before the answer, in the same batch, so that
-    /// an answer after the expiry does not count just because nobody looked at the clock before.
+    /// What a dead process left behind and what is overdue go on record before the answer, in the
+    /// same batch, so that an answer after the expiry does not count just because nobody looked at
+    /// the clock before.
     ///
     /// # Errors
     /// [`Error::Refused`] with what was decided before, which is put on record, too; [`Error::UnknownRequest`]; whatever
@@ -96,11 +99,11 @@ impl Desk {
         }
     }
 
-    /// Gives the result of a paused call. Returns the record of the response; the model is told when the session is next
-    /// served.
+    /// Gives the result of a paused call. Returns the record of the response; the model is told
+    /// when the session is next served.
     ///
-    /// An agent's redactor is code that a desk does not have; what it gives goes on record as it is, and as it is it is compared with
-    /// a result that is on record already.
+    /// An agent's redactor is code that a desk does not have; what it gives goes on record as it
+    /// is, and as it is it is compared with a result that is on record already.
     ///
     /// ```
     /// # async fn example(ledger: recount::ledger::Ledger) -> Result<(), recount::engine::Error> {
@@ -128,7 +131,8 @@ impl Desk {
         self.take(session, supply).await
     }
 
-    /// Gives news of a paused call, which stays paused, as [`Engine::update`](crate::engine::Engine::update) does.
+    /// Gives news of a paused call, which stays paused, as
+    /// [`Engine::update`](crate::engine::Engine::update) does.
     ///
     /// # Errors
     /// As of [`respond`](Desk::respond).

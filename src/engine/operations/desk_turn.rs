@@ -1,4 +1,5 @@
-//! A turn at the desk: a session that no task serves is written to, one writer at a time, and whoever listens is told.
+//! A turn at the desk: a session that no task serves is written to, one writer at a time, and
+//! whoever listens is told.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::session::{Command, Seq, SessionId};
 /// How many facts are read at a time.
 const FACTS: usize = 256;
 
-/// The turn to write to a session whose agent is not here. It keeps nothing of the engine alive but what it writes and tells by.
+/// The turn to write to a session whose agent is not here. It keeps nothing of the engine alive but
+/// what it writes and tells by.
 pub(super) struct DeskTurn {
     desk: Desk,
     publisher: Publisher,
@@ -71,8 +73,9 @@ impl DeskTurn {
 
     /// Waits until the desk has written, and tells whoever listens what is on record from it.
     ///
-    /// It is done in a task of its own: a caller that does not wait for it, as a web service whose client is gone, takes
-    /// neither the news from the others nor the turn from a writing that goes on.
+    /// It is done in a task of its own: a caller that does not wait for it, as a web service whose
+    /// client is gone, takes neither the news from the others nor the turn from a writing that goes
+    /// on.
     pub(in crate::engine) async fn write<F>(self, writing: F) -> Result<Seq, Error>
     where
         F: Future<Output = Result<Seq, Error>> + Send + 'static,
@@ -95,8 +98,8 @@ impl DeskTurn {
         Ok(head.map_or(Seq(0), |head| Seq(head.seq)))
     }
 
-    /// Tells whoever listens what is on record behind `before`: also what a dead process left, what was overdue, and what was
-    /// refused.
+    /// Tells whoever listens what is on record behind `before`: also what a dead process left, what
+    /// was overdue, and what was refused.
     async fn publish_after(&self, before: Seq) {
         let session = self.session;
         let mut from = before.next();

@@ -1,4 +1,5 @@
-//! Paused calls whose tools know themselves how they go on: looked after from the pause to the result, also by the next process.
+//! Paused calls whose tools know themselves how they go on: looked after from the pause to the
+//! result, also by the next process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -23,7 +24,8 @@ use crate::session::{
 use crate::tool::{PolicyTool, Ticket, ToolError};
 
 impl Engine {
-    /// Looks after the paused calls of an agent, those of before and those to come, if a tool of it follows its calls.
+    /// Looks after the paused calls of an agent, those of before and those to come, if a tool of it
+    /// follows its calls.
     pub(in crate::engine) fn follow_paused(&self, agent: &str) {
         let Some(agent) = self.agents().get(agent).cloned() else {
             return;
@@ -261,7 +263,7 @@ impl Followed {
     }
 }
 
-/// Whether it is the response that is refused, and not its being given.
+/// True if it is the response that is refused, and not its being given.
 fn is_of_the_response(why: &Rejection) -> bool {
     matches!(
         why,

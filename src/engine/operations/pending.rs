@@ -7,11 +7,13 @@ use crate::engine::error::{Error, ended};
 use crate::engine::serving::engine::Engine;
 use crate::ledger::PendingConfirmation;
 
-/// How many requests one task reads: about a millisecond, behind which whatever else its thread has to do gets its turn.
+/// How many requests one task reads: about a millisecond, behind which whatever else its thread has
+/// to do gets its turn.
 const READ_BY_ONE: usize = 128;
 
 impl Engine {
-    /// Every confirmation request that waits for an answer, oldest session first. It costs what is open, not what happened.
+    /// Every confirmation request that waits for an answer, oldest session first. It costs what is
+    /// open, not what happened.
     ///
     /// # Errors
     /// Where the journal cannot be read.

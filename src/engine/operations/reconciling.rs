@@ -1,4 +1,5 @@
-//! What became of a call whose outcome was unknown, found out later: through the session's task, or at the desk.
+//! What became of a call whose outcome was unknown, found out later: through the session's task, or
+//! at the desk.
 
 use super::desk::Desk;
 use crate::engine::error::Error;
@@ -10,8 +11,8 @@ use crate::tool::Ticket;
 impl Engine {
     /// Says what became of a call that ended as `unknown` or `timed_out`. Returns the record of it.
     ///
-    /// The call has ended and keeps its outcome; the model is told what was found as a word of the conversation, now or on the next
-    /// connection. The first word counts.
+    /// The call has ended and keeps its outcome; the model is told what was found as a word of the
+    /// conversation, now or on the next connection. The first word counts.
     ///
     /// ```
     /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
@@ -36,8 +37,8 @@ impl Engine {
 }
 
 impl Desk {
-    /// Says what became of a call that ended as `unknown` or `timed_out`, as [`Engine::reconcile`] does. The model is told when the
-    /// session is next served.
+    /// Says what became of a call that ended as `unknown` or `timed_out`, as [`Engine::reconcile`]
+    /// does. The model is told when the session is next served.
     ///
     /// # Errors
     /// As of [`Engine::reconcile`].
@@ -52,7 +53,8 @@ impl Desk {
     }
 }
 
-/// The command, if the ticket names the tool that was called: of an ended call only its record knows.
+/// The command, if the ticket names the tool that was called: of an ended call only its record
+/// knows.
 pub(super) async fn reconciles(
     ledger: &Ledger,
     ticket: &Ticket,

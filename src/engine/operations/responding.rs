@@ -1,4 +1,5 @@
-//! The result of a paused call, from outside: through the session's task, or at the desk where nobody here serves it.
+//! The result of a paused call, from outside: through the session's task, or at the desk where
+//! nobody here serves it.
 
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
@@ -9,13 +10,14 @@ use crate::tool::{FunctionResponse, Ticket};
 impl Engine {
     /// Gives the result of a paused call. Returns the record of the response.
     ///
-    /// Where the agent of the session is not registered here, the response goes on record all the same, and the model is
-    /// told once the agent is registered, here or in the next process.
+    /// Where the agent of the session is not registered here, the response goes on record all the
+    /// same, and the model is told once the agent is registered, here or in the next process.
     ///
     /// # Errors
     /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; where it has its result, with what is on
-    /// record ([`Rejection::AlreadySupplied`](crate::session::Rejection::AlreadySupplied)): one that came twice is told so, and one
-    /// that says something else changes nothing. [`Error::WrongId`]; [`Error::HookMissing`].
+    /// record ([`Rejection::AlreadySupplied`](crate::session::Rejection::AlreadySupplied)): one
+    /// that came twice is told so, and one that says something else changes nothing.
+    /// [`Error::WrongId`]; [`Error::HookMissing`].
     pub async fn respond(
         &self,
         ticket: &Ticket,
@@ -28,8 +30,9 @@ impl Engine {
 
     /// Gives news of a paused call, which stays paused. Returns the record of it.
     ///
-    /// News is told to the model in its order, as a response after which more follows; where the model takes one response to a call
-    /// and has had it, as a word of the conversation. [`respond`](Engine::respond) has the last word.
+    /// News is told to the model in its order, as a response after which more follows; where the
+    /// model takes one response to a call and has had it, as a word of the conversation.
+    /// [`respond`](Engine::respond) has the last word.
     ///
     /// ```
     /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
@@ -102,8 +105,8 @@ pub(in crate::engine) async fn supplies(
     Ok(supplies_json(ticket, name, result, will_continue, by))
 }
 
-/// The request that is open about the call of a ticket, or about the one that has the id beside it, if a person is being asked
-/// about either.
+/// The request that is open about the call of a ticket, or about the one that has the id beside it,
+/// if a person is being asked about either.
 pub(super) async fn request_about(
     ledger: &Ledger,
     ticket: &Ticket,
@@ -127,8 +130,8 @@ pub(super) async fn request_about(
     Ok(None)
 }
 
-/// As [`request_about`], of another session than the one in which the ticket was shown: what becomes of that is nothing that
-/// whoever tried it should hear of.
+/// As [`request_about`], of another session than the one in which the ticket was shown: what
+/// becomes of that is nothing that whoever tried it should hear of.
 pub(in crate::engine) async fn foreign_request_about(
     ledger: &Ledger,
     ticket: &Ticket,

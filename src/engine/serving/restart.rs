@@ -17,14 +17,16 @@ use crate::session::{OpenKind, SessionId, Timestamp};
 impl Engine {
     /// Begins a task for every session in which something is owed and whose agent is here.
     ///
-    /// A session of an agent that is not here is listed, can be answered, and never runs; one whose key is not here is listed
-    /// only. One that merely waits costs nothing, unless somebody here is to be asked again.
+    /// A session of an agent that is not here is listed, can be answered, and never runs; one whose
+    /// key is not here is listed only. One that merely waits costs nothing, unless somebody here is
+    /// to be asked again.
     pub(in crate::engine) async fn perform_what_is_owed(&self) -> Result<(), Error> {
         *self.ringing() = Some(ringing::ring(&self.inner));
         self.begin_what_is_owed(|_| true).await
     }
 
-    /// The same for the sessions of one agent, which was not here before. What had come due meanwhile comes due now.
+    /// The same for the sessions of one agent, which was not here before. What had come due
+    /// meanwhile comes due now.
     pub(super) async fn perform_what_is_owed_by(&self, agent: &str) -> Result<(), Error> {
         // What the desk is writing comes first; from here on it leaves the agent's sessions to their tasks.
         drop(self.inner.desk.lock().await);

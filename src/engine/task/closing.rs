@@ -7,7 +7,8 @@ use crate::session::Command;
 impl SessionTask {
     /// Ends the session, if a tool asked for it and it is not closed.
     ///
-    /// Whoever takes it up does so, too: the process that was to end it is gone, and with it the way of the tool's reply.
+    /// Whoever takes it up does so, too: the process that was to end it is gone, and with it the
+    /// way of the tool's reply.
     pub(super) async fn close_as_asked(&mut self) -> Result<(), Error> {
         if self.stream.session.closed {
             self.over.cancel();
@@ -24,8 +25,8 @@ impl SessionTask {
         }
     }
 
-    /// Hangs up where the session is closed: a model that still talks would call tools that nobody answers any more. Whoever
-    /// follows the session hears no more.
+    /// Hangs up where the session is closed: a model that still talks would call tools that nobody
+    /// answers any more. Whoever follows the session hears no more.
     pub(super) async fn end_what_is_closed(&mut self) -> Result<(), Error> {
         if self.stream.session.closed {
             self.disconnect("the session was closed").await?;

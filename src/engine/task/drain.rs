@@ -40,7 +40,8 @@ impl SessionTask {
         self.record(vec![RunnerDraining { reason }.into()]).await
     }
 
-    /// Whether there is nothing left to wait for: no tool or hook runs and no response is on its way, or the time is up.
+    /// True if there is nothing left to wait for: no tool or hook runs and no response is on its
+    /// way, or the time is up.
     pub(super) fn is_drained(&self) -> bool {
         let Some(draining) = &self.draining else {
             return false;
@@ -75,8 +76,9 @@ impl SessionTask {
         self.shared.clock.now() >= draining.until || !owed(&self.stream.session).iter().any(ends)
     }
 
-    /// Ends this process's part as the runner, if it has one. A start whose tool has not begun does not count, so the next
-    /// runner starts it; a program that waits for such a call goes with its process, so the call is taken back.
+    /// Ends this process's part as the runner, if it has one. A start whose tool has not begun does
+    /// not count, so the next runner starts it; a program that waits for such a call goes with its
+    /// process, so the call is taken back.
     pub(super) fn detachment(&self, reason: &str) -> Vec<Observation> {
         if self.running.attached.is_none() {
             return Vec::new();

@@ -1,6 +1,7 @@
 //! How a session that nobody holds is let go.
 //!
-//! A connection that nobody here holds, because it was opened to tell an outcome, ends once nothing is said on it any more.
+//! A connection that nobody here holds, because it was opened to tell an outcome, ends once nothing
+//! is said on it any more.
 
 use recount_journal::block_on;
 use tokio_util::task::AbortOnDropHandle;

@@ -7,7 +7,7 @@ use crate::engine::inputs::callers::Caller;
 use crate::session::owed;
 
 impl SessionTask {
-    /// Whether nothing runs, nothing is awaited and nobody listens.
+    /// True if nothing runs, nothing is awaited and nobody listens.
     pub(super) fn is_idle(&self) -> bool {
         self.handles == 0
             && self.connections.socket.is_none()

@@ -1,7 +1,8 @@
 //! The loop of one session: receive, admit, step, append, perform.
 //!
-//! It is the session's only writer. Whatever happens to the session comes in through its two queues and is on record
-//! before anything follows from it; when the journal fails, the task stops and nothing runs any more.
+//! It is the session's only writer. Whatever happens to the session comes in through its two queues
+//! and is on record before anything follows from it; when the journal fails, the task stops and
+//! nothing runs any more.
 
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
@@ -61,8 +62,9 @@ pub(in crate::engine) struct SessionTask {
 impl SessionTask {
     /// Serves the session until nobody needs it, it is shut down, or something fails.
     ///
-    /// What it does is boxed while it is done: a session that waits holds no room for the work it is not doing. It is in a box itself,
-    /// because a future keeps room for every place that an owned value is moved to.
+    /// What it does is boxed while it is done: a session that waits holds no room for the work it
+    /// is not doing. It is in a box itself, because a future keeps room for every place that an
+    /// owned value is moved to.
     pub(in crate::engine) async fn serve(mut self: Box<Self>, begin: Begin) {
         if let Err(error) = Box::pin(self.begin(begin)).await {
             return self.fail(&error);
@@ -227,8 +229,9 @@ impl SessionTask {
         }
     }
 
-    /// That a message was written is recorded together with a message that came at once behind it, unless something is about to end with
-    /// what was written: then nothing may begin before it has.
+    /// That a message was written is recorded together with a message that came at once behind it,
+    /// unless something is about to end with what was written: then nothing may begin before it
+    /// has.
     async fn receive(&mut self, incoming: Incoming) -> Result<(), Error> {
         let current = self
             .connections
@@ -272,13 +275,14 @@ impl SessionTask {
         self.record(written).await
     }
 
-    /// Whether the session, its connection or the engine ends as soon as nothing is under way.
+    /// True if the session, its connection or the engine ends as soon as nothing is under way.
     fn is_ending(&self) -> bool {
         let leaves = self.stream.session.closing.is_some() || self.stream.session.leaving.is_some();
         leaves || self.draining.is_some()
     }
 
-    /// Records what was written just `before` a message of the live connection came, and what that says.
+    /// Records what was written just `before` a message of the live connection came, and what that
+    /// says.
     async fn hear(
         &mut self,
         epoch: Seq,
@@ -315,7 +319,8 @@ impl SessionTask {
         limits.unwrap_or_default().json_depth_max
     }
 
-    /// Admits a command and records what it becomes; a refused answer is recorded as refused, and so is a result in its place.
+    /// Admits a command and records what it becomes; a refused answer is recorded as refused, and
+    /// so is a result in its place.
     pub(in crate::engine) async fn command(&mut self, mut command: Command) -> Result<Seq, Error> {
         self.redact_repeat(&mut command);
         // An answer that comes after the expiry must not count just because nobody looked at the clock before. One

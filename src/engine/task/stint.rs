@@ -1,8 +1,10 @@
 //! How long a session's task works before the others of its thread have their turn.
 //!
-//! tokio runs a task that was just woken at once on the thread that woke it, up to three in a row; the next one it queues, and wakes another thread
-//! to look for it. A step of a session takes four such turns (connection, session, tool, session), so every step would wake a thread that finds nothing to do,
-//! which takes about 10 µs on a virtual machine. What a task woke last, whose share of its thread is used up, follows from the queue, and no thread is woken for it.
+//! tokio runs a task that was just woken at once on the thread that woke it, up to three in a row;
+//! the next one it queues, and wakes another thread to look for it. A step of a session takes four
+//! such turns (connection, session, tool, session), so every step would wake a thread that finds
+//! nothing to do, which takes about 10 µs on a virtual machine. What a task woke last, whose share
+//! of its thread is used up, follows from the queue, and no thread is woken for it.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -19,8 +21,9 @@ pub(in crate::engine) struct Stint {
 }
 
 impl Stint {
-    /// Does the work of a task, whose turn is over behind every poll that has kept the thread waiting. It comes in a box, because a future keeps room for
-    /// every place that an owned value is moved to.
+    /// Does the work of a task, whose turn is over behind every poll that has kept the thread
+    /// waiting. It comes in a box, because a future keeps room for every place that an owned value
+    /// is moved to.
     pub(in crate::engine) async fn serve<T>(
         self,
         mut work: Pin<Box<impl Future<Output = T>>>,
@@ -35,8 +38,9 @@ impl Stint {
         .await
     }
 
-    /// Waits for an append that is durable. One that is there when it is first asked for was written and synced meanwhile, or went to a journal in memory,
-    /// where it does no harm to be followed from the queue.
+    /// Waits for an append that is durable. One that is there when it is first asked for was
+    /// written and synced meanwhile, or went to a journal in memory, where it does no harm to be
+    /// followed from the queue.
     pub(in crate::engine) async fn durable<T>(&self, append: impl Future<Output = T>) -> T {
         let (mut append, mut asked) = (pin!(append), false);
         poll_fn(|context| {

@@ -1,5 +1,5 @@
-//! The one timer of a session: it is set to the first time that something waits for, and stays where that is taken back, since
-//! calls come and go more often than their time limits.
+//! The one timer of a session: it is set to the first time that something waits for, and stays
+//! where that is taken back, since calls come and go more often than their time limits.
 
 use tokio_util::task::AbortOnDropHandle;
 

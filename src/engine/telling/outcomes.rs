@@ -21,7 +21,8 @@ pub(in crate::engine) struct Telling {
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) call: Seq,
     pub(in crate::engine) attempt: u32,
-    /// Whose run it is; two runners may have the same attempt, where that of the first had not begun.
+    /// Whose run it is; two runners may have the same attempt, where that of the first had not
+    /// begun.
     pub(in crate::engine) runner: Option<Seq>,
     pub(in crate::engine) name: String,
     pub(in crate::engine) wire_id: Option<String>,
@@ -39,7 +40,7 @@ pub(in crate::engine) struct Ended {
     pub(in crate::engine) attempt: u32,
     /// `tool_returned` or `tool_paused`.
     pub(in crate::engine) observation: Observation,
-    /// Whether nothing that the tool wrote is kept.
+    /// True if nothing that the tool wrote is kept.
     pub(in crate::engine) failed: bool,
     /// What the tool wrote.
     pub(in crate::engine) state: State,
@@ -88,7 +89,7 @@ impl Telling {
         (self.call, self.attempt)
     }
 
-    /// Whether the words go through a hook, which takes its time.
+    /// True if the words go through a hook, which takes its time.
     pub(in crate::engine) fn is_changed(&self) -> bool {
         self.before.is_some()
     }
@@ -237,7 +238,8 @@ impl Telling {
         (returned.into(), failed)
     }
 
-    /// What the chosen formatter says of the call, or the default one where it panics: its words are not worth a session.
+    /// What the chosen formatter says of the call, or the default one where it panics: its words
+    /// are not worth a session.
     pub(in crate::engine) fn words(&self, say: impl Fn(&dyn ResultFormatter) -> Value) -> Value {
         let Some(chosen) = &self.formatter else {
             return say(&DefaultResultFormatter);

@@ -1,13 +1,16 @@
-//! What a new connection has to be told of the conversation so far: everything that its model does not know.
+//! What a new connection has to be told of the conversation so far: everything that its model does
+//! not know.
 //!
-//! Of a fresh conversation that is all of it, of a resumed one what came after its handle; what the handle covers is not
-//! told again. Told are words and the outcomes of calls, each as a turn; what is still owed to the model follows by
-//! itself. A turn that was cut off is asked for anew: the user's words and the outcomes in it are said last, as words
-//! that want an answer, and what the model had said of its answer is left out. Where a call of that turn is still open,
-//! no answer is wanted yet: its outcome will bring one, and words alone would have the model call again.
+//! Of a fresh conversation that is all of it, of a resumed one what came after its handle; what the
+//! handle covers is not told again. Told are words and the outcomes of calls, each as a turn; what
+//! is still owed to the model follows by itself. A turn that was cut off is asked for anew: the
+//! user's words and the outcomes in it are said last, as words that want an answer, and what the
+//! model had said of its answer is left out. Where a call of that turn is still open, no answer is
+//! wanted yet: its outcome will bring one, and words alone would have the model call again.
 //!
-//! A model that takes no turns in the middle of a conversation takes them at the beginning of a fresh one, where the setup
-//! announces them. What came after the handle of a resumed one it is told as live input, all in one message.
+//! A model that takes no turns in the middle of a conversation takes them at the beginning of a
+//! fresh one, where the setup announces them. What came after the handle of a resumed one it is
+//! told as live input, all in one message.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -40,7 +43,7 @@ pub(in crate::engine) struct Story {
 }
 
 impl Story {
-    /// Whether the setup says that it follows.
+    /// True if the setup says that it follows.
     pub(in crate::engine) fn is_announced(&self) -> bool {
         self.form == HistoryForm::Announced
     }
@@ -77,7 +80,8 @@ pub(in crate::engine) struct Outline {
     interrupted: bool,
 }
 
-/// The last words of user and model, oldest first: so many turns at most, and no more than is told of a story.
+/// The last words of user and model, oldest first: so many turns at most, and no more than is told
+/// of a story.
 pub(in crate::engine) async fn last_said(
     ledger: &Ledger,
     session: &Session,

@@ -30,10 +30,12 @@ pub struct BackedUp {
     pub bytes: u64,
 }
 
-/// Backs up the journal in a directory, beside whoever has it open: it takes no lock and changes nothing there.
+/// Backs up the journal in a directory, beside whoever has it open: it takes no lock and changes
+/// nothing there.
 ///
-/// The log only grows and its frames check themselves, so all commits that are whole are copied. Whoever has the journal
-/// open may rather call [`DiskJournal::backup`], which knows up to where commits were acknowledged.
+/// The log only grows and its frames check themselves, so all commits that are whole are copied.
+/// Whoever has the journal open may rather call [`DiskJournal::backup`], which knows up to where
+/// commits were acknowledged.
 ///
 /// ```
 /// use recount_journal::{DiskJournal, backup, verify};
@@ -77,11 +79,12 @@ pub fn directory(
 }
 
 impl DiskJournal {
-    /// Copies everything that was acknowledged before the call into a directory that is a journal of its own, while appends
-    /// go on. `progress` is told about once a mebibyte.
+    /// Copies everything that was acknowledged before the call into a directory that is a journal
+    /// of its own, while appends go on. `progress` is told about once a mebibyte.
     ///
     /// # Errors
-    /// See [`backup::directory`](crate::maintenance::backup::directory()), and [`Error::Poisoned`] once the store failed.
+    /// See [`backup::directory`](crate::maintenance::backup::directory()), and [`Error::Poisoned`]
+    /// once the store failed.
     pub fn backup(
         &self,
         to: impl AsRef<Path>,

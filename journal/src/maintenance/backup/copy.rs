@@ -1,8 +1,9 @@
 //! Copies a log frame by frame into another directory, while somebody may be writing it.
 //!
-//! A log only grows, and frames check themselves. So a reader without a lock may only see too little: a frame half
-//! written, an end that has moved meanwhile. Whatever looks wrong is therefore looked at once more, from the last sound frame on;
-//! what still looks wrong then, with nothing gained in between, is.
+//! A log only grows, and frames check themselves. So a reader without a lock may only see too
+//! little: a frame half written, an end that has moved meanwhile. Whatever looks wrong is therefore
+//! looked at once more, from the last sound frame on; what still looks wrong then, with nothing
+//! gained in between, is.
 
 use std::io::{self, ErrorKind};
 

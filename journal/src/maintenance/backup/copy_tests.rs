@@ -161,7 +161,7 @@ impl Disk for Going {
 }
 
 #[test]
-fn a_log_that_goes_away_meanwhile_is_not_taken_for_its_beginning() {
+fn a_log_that_goes_away_is_not_taken_for_its_beginning() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let disk = RealDisk::new(&path);

@@ -21,10 +21,11 @@ pub struct Restored {
     pub report: Option<Report>,
 }
 
-/// Makes a journal of a backup: copies it, and builds the index. With `verified` everything is verified, each record and object.
+/// Makes a journal of a backup: copies it, and builds the index. With `verified` everything is
+/// verified, each record and object.
 ///
-/// No record is added, so restoring twice gives equal heads; the journal goes on when it is opened the next time.
-/// `progress` is told of the copy, then of the index.
+/// No record is added, so restoring twice gives equal heads; the journal goes on when it is opened
+/// the next time. `progress` is told of the copy, then of the index.
 ///
 /// ```
 /// use recount_journal::{DiskJournal, backup};

@@ -7,7 +7,7 @@ pub(super) struct Readable<'b> {
     /// With its length and checksum in front.
     pub(super) bytes: &'b [u8],
     pub(super) entry: Entry<'b>,
-    /// Whether its checksum holds.
+    /// True if its checksum holds.
     pub(super) is_intact: bool,
 }
 

@@ -73,8 +73,8 @@ pub(super) fn beside(what: String, remedy: Remedy) -> Damage {
     }
 }
 
-/// Reads the log strictly; gives its streams if all of it is sound, reaches as far as the index knows, and ends where it was
-/// noted to end.
+/// Reads the log strictly; gives its streams if all of it is sound, reaches as far as the index
+/// knows, and ends where it was noted to end.
 pub(super) fn checked(
     disk: &RealDisk,
     directory: &Directory,

@@ -1,4 +1,5 @@
-//! Takes hold of a journal whose marker may be damaged: whose it is, the log and the index say as well.
+//! Takes hold of a journal whose marker may be damaged: whose it is, the log and the index say as
+//! well.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Writes the log anew, frame by frame, beside the old one. Whatever is not altered comes out byte for byte as it was:
-//! a frame follows from its appends, its number and the frame before.
+//! Writes the log anew, frame by frame, beside the old one. Whatever is not altered comes out byte
+//! for byte as it was: a frame follows from its appends, its number and the frame before.
 
 use std::io;
 
@@ -33,7 +33,8 @@ impl<'n> NewLog<'n> {
         }
     }
 
-    /// Adds a frame of these appends, each with its header. It begins a segment where the old one did.
+    /// Adds a frame of these appends, each with its header. It begins a segment where the old one
+    /// did.
     pub(super) fn frame(
         &mut self,
         appends: &[&[u8]],

@@ -52,7 +52,8 @@ impl RepairOptions {
         self
     }
 
-    /// Is told of every change of the directory before it is made, so that a test can end the process there.
+    /// Is told of every change of the directory before it is made, so that a test can end the
+    /// process there.
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn steps(mut self, steps: impl Fn(&str) + Send + Sync + 'static) -> Self {

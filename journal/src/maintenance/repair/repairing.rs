@@ -19,14 +19,15 @@ use crate::store::directory::closed;
 use crate::store::opening::settling;
 use crate::{DiskJournal, Error, Progress};
 
-/// Repairs the log and the marker of a journal. One that is sound is not changed; an index that is damaged while the log is
-/// sound is made again from that, as an opening does it too; one that is missing is left to the
-/// opening.
+/// Repairs the log and the marker of a journal. One that is sound is not changed; an index that is
+/// damaged while the log is sound is made again from that, as an opening does it too; one that is
+/// missing is left to the opening.
 ///
-/// A backup is an ordinary journal afterwards, since it does not end any more where it says.
-/// The old log stays as `log.damaged-1`, or the next free number, and the old index as `sled.damaged-1`. The system stream gets
-/// a record `journal_repaired` that counts what happened. Objects of salvaged records stay in the journal. A repair that is
-/// cut short can be run again; once it is decided, opening finishes it.
+/// A backup is an ordinary journal afterwards, since it does not end any more where it says. The
+/// old log stays as `log.damaged-1`, or the next free number, and the old index as
+/// `sled.damaged-1`. The system stream gets a record `journal_repaired` that counts what happened.
+/// Objects of salvaged records stay in the journal. A repair that is cut short can be run again;
+/// once it is decided, opening finishes it.
 ///
 /// ```
 /// use recount_journal::{DiskJournal, Journal, RepairOptions, block_on, repair};

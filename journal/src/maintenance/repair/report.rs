@@ -10,26 +10,31 @@ use crate::Hash;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Repaired {
-    /// Everything that was wrong with the log and the marker. Empty when there was nothing to repair, and then nothing was changed.
+    /// Everything that was wrong with the log and the marker. Empty when there was nothing to
+    /// repair, and then nothing was changed.
     pub damages: Vec<Damage>,
-    /// The records that live on, those of the system stream too, without the one that tells of this repair.
+    /// The records that live on, those of the system stream too, without the one that tells of this
+    /// repair.
     pub records: u64,
     /// The sessions that live on, without the system stream.
     pub sessions: u64,
-    /// Whether every frame is, byte for byte, what was written once.
+    /// True if every frame is, byte for byte, what was written once.
     pub identical: bool,
     /// Frames that only the index still had whole.
     pub frames_from_index: u64,
-    /// The sessions that do not have all their records any more, and the system stream if it is one of them.
+    /// The sessions that do not have all their records any more, and the system stream if it is one
+    /// of them.
     pub hurt: Vec<Hurt>,
     /// Frames that are gone, wholly or partly, with records that nothing names any more.
     pub frames_unnamed: u64,
-    /// Objects that were there and are lost. Those of lost records are known only where the index is.
+    /// Objects that were there and are lost. Those of lost records are known only where the index
+    /// is.
     pub objects_lost: Vec<Hash>,
-    /// Bytes at the end of the log that are either of a write that was never acknowledged, or damaged beyond telling.
+    /// Bytes at the end of the log that are either of a write that was never acknowledged, or
+    /// damaged beyond telling.
     pub cut_bytes: u64,
-    /// Whether what lives on ends with the record of a close. If not, and the index is gone too, nothing vouches that the log
-    /// ends where it ended.
+    /// True if what lives on ends with the record of a close. If not, and the index is gone too,
+    /// nothing vouches that the log ends where it ended.
     pub was_closed: bool,
     /// The file in the journal's directory that has the records behind gaps, as their exact lines.
     pub salvage: Option<String>,
@@ -43,12 +48,12 @@ pub struct Repaired {
 }
 
 impl Repaired {
-    /// Whether there was anything to repair.
+    /// True if there was anything to repair.
     pub fn was_needed(&self) -> bool {
         self.unfinished || !self.damages.is_empty()
     }
 
-    /// Whether something does not live on: is lost, or only salvaged.
+    /// True if something does not live on: is lost, or only salvaged.
     pub fn lost_something(&self) -> bool {
         let gone = self.damages.iter().any(|it| it.remedy == Remedy::Lost);
         gone || !self.hurt.is_empty() || self.frames_unnamed > 0 || !self.objects_lost.is_empty()
@@ -72,7 +77,8 @@ pub struct Hurt {
     pub session: Uuid,
     /// It lives on with its records up to this one; 0 when none is left.
     pub recovered: u64,
-    /// Records that are whole but stand behind a gap, or are of another history, from and to. They are in the salvage file.
+    /// Records that are whole but stand behind a gap, or are of another history, from and to. They
+    /// are in the salvage file.
     pub salvaged: Vec<(u64, u64)>,
     /// Records that are gone, from and to, as far as anything still knows of them.
     pub lost: Vec<(u64, u64)>,

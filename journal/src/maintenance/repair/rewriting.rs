@@ -1,4 +1,5 @@
-//! Goes through everything that can be had in the order of the log, writes what lives on, and notes what does not.
+//! Goes through everything that can be had in the order of the log, writes what lives on, and notes
+//! what does not.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -65,12 +66,13 @@ impl<'r> Rewriting<'r> {
         }
     }
 
-    /// Whether nothing at all could be had.
+    /// True if nothing at all could be had.
     pub(super) fn is_empty(&self) -> bool {
         self.streams.records == 0 && self.salvaged == 0
     }
 
-    /// Reads everything and, unless it is dry, writes the new log. It once reached at least up to the noted frame.
+    /// Reads everything and, unless it is dry, writes the new log. It once reached at least up to
+    /// the noted frame.
     pub(super) fn read(&mut self, is_dry: bool, noted: u64) -> io::Result<()> {
         self.is_dry = is_dry;
         if !is_dry {

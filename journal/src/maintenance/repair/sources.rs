@@ -192,7 +192,8 @@ impl Sources {
         }
     }
 
-    /// Adds the whole frames of an index. One that does not know whose it is must have a frame in common with the log.
+    /// Adds the whole frames of an index. One that does not know whose it is must have a frame in
+    /// common with the log.
     pub(super) fn add_index(&mut self, index: &Index, is_ours: bool) -> Result<bool, String> {
         let mut theirs = Vec::new();
         let mut in_common = is_ours;

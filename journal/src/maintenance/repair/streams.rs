@@ -1,4 +1,5 @@
-//! Decides of every append whether it lives on: a stream goes on as long as it has no gap and its chain of hashes holds.
+//! Decides of every append whether it lives on: a stream goes on as long as it has no gap and its
+//! chain of hashes holds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::{Hash, Head, Line, Object, Record};
 pub(super) struct Streams {
     streams: BTreeMap<Uuid, Stream>,
     pub(super) records: u64,
-    /// Whether the last append taken is the record of a close.
+    /// True if the last append taken is the record of a close.
     pub(super) closed: bool,
     objects: HashSet<Hash>,
     /// Of appends that do not live on; others may name them, too.
@@ -48,7 +49,8 @@ pub(super) enum Verdict {
 }
 
 impl Streams {
-    /// Takes an append that holds its checksum. One of another history never lives on, whatever it follows.
+    /// Takes an append that holds its checksum. One of another history never lives on, whatever it
+    /// follows.
     pub(super) fn offer(&mut self, entry: &Entry<'_>, is_history: bool) -> Verdict {
         let lines: Vec<Line> = entry.lines.iter().map(|line| Line::new(*line)).collect();
         let stream = self.streams.entry(entry.session).or_default();
@@ -94,7 +96,8 @@ impl Streams {
         }
     }
 
-    /// Learns from an append that does not hold its checksum what was there. Says whether anything could be learnt.
+    /// Learns from an append that does not hold its checksum what was there. Says whether anything
+    /// could be learnt.
     pub(super) fn broken(&mut self, entry: &Entry<'_>) -> bool {
         let says_so = |(line, seq): &(&&[u8], u64)| {
             Record::parse(line)
@@ -113,7 +116,8 @@ impl Streams {
         named
     }
 
-    /// Records of appends that do not hold their checksum, but that the record behind each vouches for.
+    /// Records of appends that do not hold their checksum, but that the record behind each vouches
+    /// for.
     pub(super) fn proven(&mut self) -> Vec<Line> {
         let mut proven = Vec::new();
         self.doubtful
@@ -224,7 +228,8 @@ impl Stream {
     }
 }
 
-/// Whether the lines of an append are what they say and follow a record, each the one before; gives the time of the last.
+/// Whether the lines of an append are what they say and follow a record, each the one before; gives
+/// the time of the last.
 fn follows(entry: &Entry<'_>, lines: &[Line], last: Option<&Hash>) -> Option<i64> {
     let mut prev = last.copied().unwrap_or(Hash::ZERO);
     let mut at_us = None;

@@ -21,8 +21,8 @@ use crate::{Error, Hash};
 pub(crate) const INDEX_MISSING: &str =
     "the index is missing; the next opening rebuilds it from the log";
 
-/// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs nothing. Where nobody
-/// can write, it verifies the log alone.
+/// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs
+/// nothing. Where nobody can write, it verifies the log alone.
 ///
 /// # Errors
 /// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],

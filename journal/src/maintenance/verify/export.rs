@@ -22,10 +22,12 @@ const RECORD_LINE_LIMIT: usize = 2 * RECORD_LIMIT;
 /// An object may be long, and a trailer has a head for every session; neither is as long as this.
 const LINE_LIMIT: usize = 1 << 30;
 
-/// Verifies an exported file: chains, objects, and the trailer that says what a complete file holds.
+/// Verifies an exported file: chains, objects, and the trailer that says what a complete file
+/// holds.
 ///
-/// Which hashes in a record name objects is not known here, so whoever takes an object out of the file, or puts it behind its first
-/// use, and makes the trailer fit is caught only by [`export_naming`].
+/// Which hashes in a record name objects is not known here, so whoever takes an object out of the
+/// file, or puts it behind its first use, and makes the trailer fit is caught only by
+/// [`export_naming`].
 ///
 /// # Errors
 /// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer than any record; everything
@@ -34,8 +36,8 @@ pub fn export(reader: impl BufRead) -> Result<Report, Error> {
     export_naming(reader, |_| Vec::new())
 }
 
-/// Verifies an exported file as [`export`] does, and that every object that a record names stands before it.
-/// `names` says which those are.
+/// Verifies an exported file as [`export`] does, and that every object that a record names stands
+/// before it. `names` says which those are.
 ///
 /// ```
 /// use recount_journal::{Actor, Append, Draft, Hash, Journal, MemoryJournal, Object, block_on, export, verify};
@@ -75,8 +77,8 @@ pub fn export_naming(
     Ok(check.report())
 }
 
-/// Reads a line without its end; says whether it had one, `None` behind the last line. One that is longer than any that
-/// an export has is refused before all of it is in memory.
+/// Reads a line without its end; says whether it had one, `None` behind the last line. One that is
+/// longer than any that an export has is refused before all of it is in memory.
 pub(crate) fn next_line(
     reader: &mut impl BufRead,
     line: &mut Vec<u8>,

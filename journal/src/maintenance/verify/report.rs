@@ -31,8 +31,9 @@ pub struct Report {
     pub sessions: u64,
     /// Different objects.
     pub objects: u64,
-    /// The tree hash over all records, stream after stream in the order of their ids for a directory, in the order of the
-    /// file for an export. An export of a whole journal is in that order, so both are the same.
+    /// The tree hash over all records, stream after stream in the order of their ids for a
+    /// directory, in the order of the file for an export. An export of a whole journal is in that
+    /// order, so both are the same.
     pub root: Hash,
     /// The earliest and the latest time of a record, in microseconds since 1970 in UTC; `None`
     /// without any record.

@@ -25,8 +25,8 @@ const BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Closed {
     files: BTreeMap<String, Stamp>,
-    /// What the close kept of the streams that wait. Only of what is still the same file, anything is believed; without it nothing else is
-    /// believed less.
+    /// What the close kept of the streams that wait. Only of what is still the same file, anything
+    /// is believed; without it nothing else is believed less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     waiting: Option<Stamp>,
     /// The last frame of the log; in a note from before it was kept there is none.
@@ -116,13 +116,13 @@ pub(crate) fn is_noted(directory: &Path) -> bool {
     noted(directory).is_some()
 }
 
-/// Whether every file is as the last close left it.
+/// True if every file is as the last close left it.
 pub(crate) fn holds(directory: &Path) -> bool {
     let noted = noted(directory).map(|it| it.files);
     noted.is_some() && noted == stamps(directory).ok()
 }
 
-/// Whether what is kept of the streams that wait is what the last close kept.
+/// True if what is kept of the streams that wait is what the last close kept.
 pub(crate) fn holds_waiting(directory: &Path) -> bool {
     let noted = noted(directory).and_then(|it| it.waiting);
     noted.is_some() && noted == stamp_of_waiting(directory)
@@ -133,8 +133,8 @@ fn noted(directory: &Path) -> Option<Closed> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// The last segment of the log at the last close, and where it ended, if nothing was written since. Segments before that may
-/// end with zeros.
+/// The last segment of the log at the last close, and where it ended, if nothing was written since.
+/// Segments before that may end with zeros.
 pub(crate) fn log_end(directory: &Path) -> Option<(String, u64)> {
     let noted = noted(directory)?;
     let mut files = noted.files.iter().rev();

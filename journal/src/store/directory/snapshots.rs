@@ -1,6 +1,8 @@
-//! What readers keep of streams, a file each, and what the journal keeps of those that wait: in a directory beside log and index.
+//! What readers keep of streams, a file each, and what the journal keeps of those that wait: in a
+//! directory beside log and index.
 //!
-//! A cache: nothing of it is synced, and a crash may leave any of it torn, which is for the reader to find out.
+//! A cache: nothing of it is synced, and a crash may leave any of it torn, which is for the reader
+//! to find out.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,7 +22,8 @@ const DRAFT: &str = "new";
 /// The maximum length of a file, in bytes: a session of some million records, folded.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// The file of the journal's own: where the streams stand that wait for an answer, as a clean close left them.
+/// The file of the journal's own: where the streams stand that wait for an answer, as a clean close
+/// left them.
 const WAITING: &str = "waiting";
 
 pub(in crate::store) fn read(directory: &Path, session: Uuid) -> Result<Option<Vec<u8>>, Error> {
@@ -83,7 +86,8 @@ fn keep_file(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     kept
 }
 
-/// Removes the drafts that a process left that ended while it wrote. Nobody else has the journal open.
+/// Removes the drafts that a process left that ended while it wrote. Nobody else has the journal
+/// open.
 pub(in crate::store) fn remove_drafts(directory: &Path) {
     let kept = fs::read_dir(directory.join(SNAPSHOTS));
     for file in kept.into_iter().flatten().flatten() {

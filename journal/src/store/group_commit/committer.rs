@@ -1,5 +1,5 @@
-//! The thread at the end of the log: it commits what no append commits itself, and closes. The index follows on a thread of
-//! its own.
+//! The thread at the end of the log: it commits what no append commits itself, and closes. The
+//! index follows on a thread of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -33,13 +33,14 @@ pub(crate) struct Committer {
     pub(crate) index: Arc<Index>,
     pub(crate) directory: PathBuf,
     pub(crate) journal: Uuid,
-    /// Whether the log is in the directory, so that a clean close can vouch for it.
+    /// True if the log is in the directory, so that a clean close can vouch for it.
     pub(crate) vouches: bool,
     pub(crate) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
 
 impl Committer {
-    /// Works until the journal closes or fails, then lets go of everything; `_ended` falls when that is done.
+    /// Works until the journal closes or fails, then lets go of everything; `_ended` falls when
+    /// that is done.
     pub(crate) fn run(self, indexer: JoinHandle<Result<(), String>>, _ended: oneshot::Sender<()>) {
         let worked = catch_unwind(AssertUnwindSafe(|| self.work()))
             .unwrap_or_else(|_| Err("the committer panicked".to_owned()));
@@ -91,7 +92,8 @@ impl Committer {
         end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the journal is to be closed and everything admitted is committed; an error if it failed.
+    /// Whether the journal is to be closed and everything admitted is committed; an error if it
+    /// failed.
     fn is_over(&self) -> Result<bool, String> {
         let state = self.shared.state();
         state.outcome().map_err(|error| error.to_string())?;
@@ -179,8 +181,8 @@ impl Committer {
         state.unindexed.is_empty() && !state.view.has_changed()
     }
 
-    /// Where the streams stand that wait, so that the next opening need not ask the index for each; nothing where none does. An index that
-    /// cannot tell is doubted.
+    /// Where the streams stand that wait, so that the next opening need not ask the index for each;
+    /// nothing where none does. An index that cannot tell is doubted.
     fn waiting(&self) -> Option<Vec<u8>> {
         let mut state = self.shared.state();
         if state.doubted {

@@ -1,26 +1,29 @@
 //! How long the committer waits for more appends before it commits those that are in the queue.
 //!
-//! Each commit costs the processors as much as some steps of a session do: the system's work for the write and its sync, and the threads that are
-//! put to sleep and woken for it.
+//! Each commit costs the processors as much as some steps of a session do: the system's work for
+//! the write and its sync, and the threads that are put to sleep and woken for it.
 
 use std::time::Duration;
 
 use super::limits::COMMIT_LIMIT;
 
-/// How long appends that nobody waits for are kept for the next one that somebody does: a commit of their own would only
-/// be in its way.
+/// How long appends that nobody waits for are kept for the next one that somebody does: a commit of
+/// their own would only be in its way.
 pub(super) const COMPANY: Duration = Duration::from_millis(5);
 
 /// How many appends in one commit show a crowd: whoever is in it waits for a processor anyway.
 const CROWD: usize = 16;
 
-/// For each so many streams at work an append is waited for in a crowd: the other streams are what the processors have to do meanwhile.
+/// For each so many streams at work an append is waited for in a crowd: the other streams are what
+/// the processors have to do meanwhile.
 const SHARE: usize = 8;
 
-/// How long that may take at most: so many looks at the queue, each as long as the last commit took and never longer than this.
+/// How long that may take at most: so many looks at the queue, each as long as the last commit took
+/// and never longer than this.
 pub(super) const LOOKS: (u32, Duration) = (4, Duration::from_micros(500));
 
-/// How many commits of a crowd are not waited for where nobody more came for some in a row, at most.
+/// How many commits of a crowd are not waited for where nobody more came for some in a row, at
+/// most.
 const REST: u32 = 15;
 
 /// What the committer waits for.
@@ -62,7 +65,8 @@ impl Crowd {
         }
     }
 
-    /// A look found nobody more: the next commit is not waited for, and if that goes on, twice as many each time.
+    /// A look found nobody more: the next commit is not waited for, and if that goes on, twice as
+    /// many each time.
     pub(super) fn nobody_came(&mut self) {
         self.rested = (self.rested * 2 + 1).min(REST);
         self.rest = self.rested + 1;
@@ -79,7 +83,8 @@ impl Crowd {
     }
 }
 
-/// How many appends are waited for where so many streams are at work: no more than one commit takes.
+/// How many appends are waited for where so many streams are at work: no more than one commit
+/// takes.
 pub(in crate::store) fn share(streams: usize) -> usize {
     (streams / SHARE).min(COMMIT_LIMIT.0)
 }

@@ -1,4 +1,5 @@
-//! The end of the log: one commit at a time is written, synced, taken into the view and acknowledged.
+//! The end of the log: one commit at a time is written, synced, taken into the view and
+//! acknowledged.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use crate::log::{Block, LogWriter, Unwritten, Written};
 /// How many appends of one stream alone show that nobody else appends.
 const ALONE: u32 = 8;
 
-/// How long a commit may take that is made by the append itself, in the middle of a task of its caller's runtime. To hand
-/// it to the thread and to be woken again costs two times 35 to 50 µs on a virtual machine.
+/// How long a commit may take that is made by the append itself, in the middle of a task of its
+/// caller's runtime. To hand it to the thread and to be woken again costs two times 35 to 50 µs on
+/// a virtual machine.
 const SWIFT: Duration = Duration::from_micros(500);
 
 /// How many bytes such a commit takes at most, so that it is one short write and sync.
@@ -64,13 +66,15 @@ impl LogEnd {
         crowd.behind(if self.run >= ALONE { 1 } else { appends }, took);
     }
 
-    /// Whether nobody else seems to append. Several that append at the same time share a commit when its thread makes it, and on a runtime
-    /// of one thread they would else be committed one after another.
+    /// True if nobody else seems to append. Several that append at the same time share a commit
+    /// when its thread makes it, and on a runtime of one thread they would else be committed one
+    /// after another.
     pub(crate) fn is_alone(&self, stream: Uuid) -> bool {
         (self.stream == stream && self.run >= ALONE) || self.ended.elapsed() >= COMPANY
     }
 
-    /// Whether what is queued will most likely be committed at once, with no wait but for one short sync.
+    /// True if what is queued will most likely be committed at once, with no wait but for one short
+    /// sync.
     pub(crate) fn is_swift(&self, state: &State) -> bool {
         self.swift >= SWIFT_RUN
             && self.ended.elapsed() < BELIEVED

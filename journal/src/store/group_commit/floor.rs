@@ -1,4 +1,5 @@
-//! The free-space floor: appends are refused while the disk is nearly full, before anything is written.
+//! The free-space floor: appends are refused while the disk is nearly full, before anything is
+//! written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,5 @@
-//! The thread that brings the index level with the log, a few times a second or when a mebibyte waits: many frames at a time
-//! cost sled less than one at a time, and nobody waits for the index.
+//! The thread that brings the index level with the log, a few times a second or when a mebibyte
+//! waits: many frames at a time cost sled less than one at a time, and nobody waits for the index.
 
 use std::sync::{Arc, PoisonError};
 use std::thread;

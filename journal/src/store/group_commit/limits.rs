@@ -9,6 +9,6 @@ pub(super) const COMMIT_LIMIT: (usize, usize) = (1_024, 2 << 20);
 /// The bytes of frames that go into the index before their time.
 pub(super) const GATHER_BYTES: usize = 1 << 20;
 
-/// The bytes of frames that may wait for the index. With more, the indexer no longer yields to other
-/// threads, and no append commits in place.
+/// The bytes of frames that may wait for the index. With more, the indexer no longer yields to
+/// other threads, and no append commits in place.
 pub(super) const HURRY_BYTES: usize = 8 << 20;

@@ -1,10 +1,12 @@
-//! What the callers, the committer and the indexer share: the queue, the view of what is committed, the frames the index has not yet.
+//! What the callers, the committer and the indexer share: the queue, the view of what is committed,
+//! the frames the index has not yet.
 //!
-//! An append is admitted against the head that all queued appends lead to, so a conflict is told at once and what is
-//! in the queue cannot be refused any more. Reads wait until everything admitted before them is committed, never for the index.
+//! An append is admitted against the head that all queued appends lead to, so a conflict is told at
+//! once and what is in the queue cannot be refused any more. Reads wait until everything admitted
+//! before them is committed, never for the index.
 //!
-//! Whoever holds the end of the log commits what is queued: its thread, or an append that is alone while a sync takes no longer
-//! than waking two threads would.
+//! Whoever holds the end of the log commits what is queued: its thread, or an append that is alone
+//! while a sync takes no longer than waking two threads would.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -217,7 +219,8 @@ impl Shared {
         }
     }
 
-    /// Commits what is queued, if nobody is at it and it takes no longer than waking who would, and says whether nothing is left.
+    /// Commits what is queued, if nobody is at it and it takes no longer than waking who would, and
+    /// says whether nothing is left.
     pub(super) fn commit_here(&self, stream: Uuid) -> bool {
         let Ok(mut end) = self.end.try_lock() else {
             return false;

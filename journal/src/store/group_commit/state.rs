@@ -46,7 +46,8 @@ pub(crate) struct State {
     failure: Option<String>,
     /// The free bytes and the floor of a disk that had no room for the last commit.
     pub(super) full: Option<(u64, u64)>,
-    /// A read met something in log or index that is not as it should be: the next opening must look at all of it.
+    /// A read met something in log or index that is not as it should be: the next opening must look
+    /// at all of it.
     pub(crate) doubted: bool,
 }
 
@@ -99,7 +100,8 @@ impl State {
         self.meter.queued(self.queue.len());
     }
 
-    /// What the next commit takes. Whoever asks holds the end of the log, so that commits keep the order of the queue.
+    /// What the next commit takes. Whoever asks holds the end of the log, so that commits keep the
+    /// order of the queue.
     pub(in crate::store) fn take(&mut self) -> Vec<Queued> {
         let mut bytes = 0;
         let mut taken = Vec::with_capacity(self.queue.len().min(COMMIT_LIMIT.0));
@@ -116,7 +118,7 @@ impl State {
         taken
     }
 
-    /// Whether nothing can come into the queue any more, and nothing is in it.
+    /// True if nothing can come into the queue any more, and nothing is in it.
     pub(super) fn is_over(&self) -> bool {
         self.closing && self.queue.is_empty()
     }
@@ -126,7 +128,8 @@ impl State {
         self.queued_bytes
     }
 
-    /// Says that somebody waits for what is in the queue, and whether that is news to the committer.
+    /// Says that somebody waits for what is in the queue, and whether that is news to the
+    /// committer.
     pub(super) fn press(&mut self) -> bool {
         let pressed = std::mem::replace(&mut self.pressing, true);
         match self.company {
@@ -135,7 +138,7 @@ impl State {
         }
     }
 
-    /// Whether as much is in the queue as the committer waits for where a crowd appends.
+    /// True if as much is in the queue as the committer waits for where a crowd appends.
     pub(super) fn has_crowd(&self) -> bool {
         match self.company {
             Company::Nobody | Company::Pressing => false,
@@ -178,8 +181,8 @@ impl State {
         self.unindexed.get(at).map(|(_, block)| Arc::clone(block))
     }
 
-    /// Stops everything after a failure: nothing is acknowledged or answered from here on. Returns the cause, which is that of the
-    /// first failure.
+    /// Stops everything after a failure: nothing is acknowledged or answered from here on. Returns
+    /// the cause, which is that of the first failure.
     pub(crate) fn fail(&mut self, cause: String) -> String {
         let failure = self.failure.get_or_insert(cause).clone();
         for queued in self.queue.drain(..) {
@@ -189,13 +192,14 @@ impl State {
         failure
     }
 
-    /// Lets go of the index and says whether it was there; who still reads keeps it a little longer.
+    /// Lets go of the index and says whether it was there; who still reads keeps it a little
+    /// longer.
     pub(in crate::store) fn let_index_go(&mut self) -> bool {
         self.index.take().is_some()
     }
 
-    /// Lets go of the index and the directory. A commit that is on its way must have come to its end: who takes the
-    /// directory next cuts off the log what is not finished.
+    /// Lets go of the index and the directory. A commit that is on its way must have come to its
+    /// end: who takes the directory next cuts off the log what is not finished.
     pub(crate) fn release(&mut self) {
         self.stop();
         self.lock = None;

@@ -32,8 +32,8 @@ impl Shared {
         state.company = Company::Nobody;
     }
 
-    /// Waits for a share of the crowd, if there is one. It ends early where nobody more comes: those who came may be all there are, however
-    /// many streams were lately added to.
+    /// Waits for a share of the crowd, if there is one. It ends early where nobody more comes:
+    /// those who came may be all there are, however many streams were lately added to.
     fn wait_for(&self, crowd: &mut Crowd) -> MutexGuard<'_, State> {
         let mut state = self.state();
         let Some(look) = crowd.look() else {

@@ -29,7 +29,7 @@ pub struct Options {
     pub(in crate::store) disk: Arc<dyn Disk>,
     pub(super) segment_bytes: u64,
     pub(in crate::store) floor_bytes: Option<u64>,
-    /// Whether the log is in the directory, so that a clean close can vouch for it.
+    /// True if the log is in the directory, so that a clean close can vouch for it.
     pub(in crate::store) vouches: bool,
 }
 
@@ -58,15 +58,16 @@ impl Options {
         }
     }
 
-    /// Whether a missing journal is made, and one finished that was cut short while it was made. It is, unless this says no.
+    /// Whether a missing journal is made, and one finished that was cut short while it was made. It
+    /// is, unless this says no.
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }
     }
 
-    /// How long to wait for a process that has the journal open to let go of it; without this, opening
-    /// fails at once with [`Error::InUse`](crate::Error::InUse). For a deploy in which the new process
-    /// starts while the old one still ends.
+    /// How long to wait for a process that has the journal open to let go of it; without this,
+    /// opening fails at once with [`Error::InUse`](crate::Error::InUse). For a deploy in which the
+    /// new process starts while the old one still ends.
     ///
     /// ```
     /// use std::time::Duration;
@@ -82,8 +83,8 @@ impl Options {
         Self { wait, ..self }
     }
 
-    /// Opens for looking only: no record is added, no torn write is cut, appends are refused. The index may still be
-    /// caught up or rebuilt, since it is only a copy.
+    /// Opens for looking only: no record is added, no torn write is cut, appends are refused. The
+    /// index may still be caught up or rebuilt, since it is only a copy.
     #[must_use]
     pub fn read_only(self) -> Self {
         Self {
@@ -119,8 +120,9 @@ impl Options {
         self
     }
 
-    /// How much memory the index caches, 8 MiB unless said; it takes three to four times that in all, since sled looks at its cache
-    /// seldom. It has little use for more: records and objects are read from the log.
+    /// How much memory the index caches, 8 MiB unless said; it takes three to four times that in
+    /// all, since sled looks at its cache seldom. It has little use for more: records and objects
+    /// are read from the log.
     #[must_use]
     pub fn cache_bytes(mut self, cache_bytes: u64) -> Self {
         self.settings.cache_bytes = cache_bytes;
@@ -151,8 +153,9 @@ impl Options {
         }
     }
 
-    /// How long a segment of the log grows before the next one is begun, 64 MiB unless set. The next one is prepared
-    /// when this one is half full and goes on to fill. A commit is never split, so a segment may be as long as the longest commit.
+    /// How long a segment of the log grows before the next one is begun, 64 MiB unless set. The
+    /// next one is prepared when this one is half full and goes on to fill. A commit is never
+    /// split, so a segment may be as long as the longest commit.
     #[must_use]
     pub fn segment_bytes(self, segment_bytes: u64) -> Self {
         Self {
@@ -162,8 +165,8 @@ impl Options {
     }
 
     /// The space of the disk that stays free: unless set, a twentieth of the disk, 64 MiB at most.
-    /// With less, appends are refused with [`Error::NoSpace`](crate::Error::NoSpace) before anything
-    /// is written, and taken again as soon as there is room. 0 turns this off.
+    /// With less, appends are refused with [`Error::NoSpace`](crate::Error::NoSpace) before
+    /// anything is written, and taken again as soon as there is room. 0 turns this off.
     #[must_use]
     pub fn floor_bytes(self, floor_bytes: u64) -> Self {
         Self {

@@ -1,8 +1,10 @@
-//! One reading of the whole log against an index: frames up to its mark are compared, later ones are put in.
+//! One reading of the whole log against an index: frames up to its mark are compared, later ones
+//! are put in.
 //!
-//! What the log says is gathered by the thread that reads it; the index is compared and filled by another, which is quicker, and
-//! keeps what sled allocates for its cache apart from what stays: both would else lie in turns in the same pages of the heap, and
-//! nothing of those could be given back.
+//! What the log says is gathered by the thread that reads it; the index is compared and filled by
+//! another, which is quicker, and keeps what sled allocates for its cache apart from what stays:
+//! both would else lie in turns in the same pages of the heap, and nothing of those could be given
+//! back.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -19,8 +21,9 @@ use crate::store::system;
 use crate::view::{Added, View};
 use crate::{Head, Record};
 
-/// How many bytes of frames go into the index before what they come down to follows. While rows go in together, sled keeps a page for
-/// every one of them, as it was before; few at a time cost no more time.
+/// How many bytes of frames go into the index before what they come down to follows. While rows go
+/// in together, sled keeps a page for every one of them, as it was before; few at a time cost no
+/// more time.
 const FLUSH_BYTES: usize = 32 << 10;
 /// How many bytes of frames are handed over at a time, at least, where they are only compared.
 const HANDED_BYTES: usize = 64 << 10;
@@ -42,7 +45,7 @@ pub(super) struct Passed {
 /// What the log says.
 pub(in crate::store) struct Seen {
     pub(in crate::store) view: View,
-    /// Whether the last record is that of a close.
+    /// True if the last record is that of a close.
     pub(in crate::store) closed: bool,
     /// The length of all frames.
     pub(in crate::store) bytes: u64,
@@ -241,7 +244,8 @@ struct Leveling<'i> {
 }
 
 impl Leveling<'_> {
-    /// Works until nothing more comes; tells how many frames were put in, and what is wrong with the index.
+    /// Works until nothing more comes; tells how many frames were put in, and what is wrong with
+    /// the index.
     fn work(mut self, works: Receiver<Work>) -> (u64, Option<String>) {
         for work in works {
             if self.wrong.is_none() {

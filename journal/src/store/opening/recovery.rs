@@ -1,8 +1,9 @@
-//! What happens between the lock and the first append: the end of the log is found, the index is brought level.
+//! What happens between the lock and the first append: the end of the log is found, the index is
+//! brought level.
 //!
-//! After a clean close that every file still agrees with, nothing is read but the index's mark, what is open, and where the streams stand that
-//! wait for an answer. Else the whole log is
-//! read and the whole index is compared with it.
+//! After a clean close that every file still agrees with, nothing is read but the index's mark,
+//! what is open, and where the streams stand that wait for an answer. Else the whole log is read
+//! and the whole index is compared with it.
 
 use std::fs;
 use std::io;
@@ -270,7 +271,8 @@ fn going_on(directory: &Directory) -> impl FnOnce(io::Error) -> Error + use<> {
     ))
 }
 
-/// The writer behind the last frame. That frame is written again: if its sync failed once, only the cache of the system may have it.
+/// The writer behind the last frame. That frame is written again: if its sync failed once, only the
+/// cache of the system may have it.
 fn go_on(
     directory: &Directory,
     options: &Options,
@@ -319,7 +321,8 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
         .map_err(nowhere)
 }
 
-/// Undoes an opening that came to nothing, such as on a full disk: an index that was begun is of no use, one that was found may be to a repair.
+/// Undoes an opening that came to nothing, such as on a full disk: an index that was begun is of no
+/// use, one that was found may be to a repair.
 fn put_back(place: &Path, is_aside: bool) {
     let _left = fs::remove_dir_all(place);
     let _left = is_aside.then(|| fs::rename(aside(place), place));

@@ -1,4 +1,5 @@
-//! An opening that is refused because of its log: which session and seq is hurt, and that nothing is set aside for it.
+//! An opening that is refused because of its log: which session and seq is hurt, and that nothing
+//! is set aside for it.
 
 use std::io;
 
@@ -11,7 +12,8 @@ use crate::store::directory::claim::Directory;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::survey;
 
-/// Refuses a log that is damaged or gone before an index is set aside: a repair may find there what the log lost.
+/// Refuses a log that is damaged or gone before an index is set aside: a repair may find there what
+/// the log lost.
 pub(super) fn require_log(directory: &Directory, options: &Options) -> Result<(), Error> {
     let what = match read_log(&*options.disk, directory.journal, |_, _, _| Ok(())) {
         Ok(log) if log.file.is_none() && !options.create => "the log is gone".to_owned(),

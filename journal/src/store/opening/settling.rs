@@ -1,4 +1,5 @@
-//! Makes an index for a whole log while nobody has the journal open, and leaves everything as a clean close does.
+//! Makes an index for a whole log while nobody has the journal open, and leaves everything as a
+//! clean close does.
 
 use std::path::Path;
 
@@ -20,7 +21,7 @@ use crate::store::system::{After, Opened};
 /// A log that was read whole and is sound.
 pub(crate) struct Filled {
     pub(crate) end: Manifest,
-    /// Whether nothing stands behind the record of a close, no zeros either.
+    /// True if nothing stands behind the record of a close, no zeros either.
     pub(crate) closed: bool,
 }
 
@@ -35,8 +36,8 @@ impl Witness {
     /// Nothing, if nothing in it can be read.
     ///
     /// # Errors
-    /// Its frames can be read, and whose they are or up to where they reach it does not say: they may be all that is left of what
-    /// the log has lost.
+    /// Its frames can be read, and whose they are or up to where they reach it does not say: they
+    /// may be all that is left of what the log has lost.
     pub(crate) fn of(index: &Index, journal: Uuid) -> Result<Option<Self>, Error> {
         let last_frame = index.last_frame().unwrap_or(0);
         match index.mark(journal) {
@@ -51,7 +52,8 @@ impl Witness {
         }
     }
 
-    /// What shows that the log is not the one it saw, or not all of it; `met` says whether its mark was met there.
+    /// What shows that the log is not the one it saw, or not all of it; `met` says whether its mark
+    /// was met there.
     fn differs(&self, last: Written, met: bool) -> Option<String> {
         let known = self.last_frame.max(self.mark.map_or(0, |mark| mark.number));
         if known > last.number {
@@ -72,8 +74,8 @@ fn damaged(what: String) -> Error {
     }
 }
 
-/// Fills a new index at a place from the whole log, and makes it durable. The log must be sound and must be the one that
-/// the old index has seen.
+/// Fills a new index at a place from the whole log, and makes it durable. The log must be sound and
+/// must be the one that the old index has seen.
 pub(crate) fn fill(
     directory: &Directory,
     options: &Options,

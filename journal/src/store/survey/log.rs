@@ -1,4 +1,5 @@
-//! Reads a log that may be damaged: takes everything that can be read and notes everything that is wrong.
+//! Reads a log that may be damaged: takes everything that can be read and notes everything that is
+//! wrong.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -31,7 +32,7 @@ pub(crate) struct Survey<'i> {
     pub(crate) noted: NotedEnd,
     view: View,
     index: Option<Witness<'i>>,
-    /// Whether the checksum of the frame before is known.
+    /// True if the checksum of the frame before is known.
     chained: bool,
 }
 
@@ -375,7 +376,8 @@ impl Survey<'_> {
         self.chained = false;
     }
 
-    /// What stands at the end is damage if the index knows of it, else a write that was never acknowledged.
+    /// What stands at the end is damage if the index knows of it, else a write that was never
+    /// acknowledged.
     fn tail(&mut self, bad: &Bad, length: u64) {
         let known = self.index.as_ref().map(|witness| witness.known);
         if known.is_some_and(|known| known > self.last.number) {

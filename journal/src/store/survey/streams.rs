@@ -1,4 +1,5 @@
-//! Follows every stream's chain through records as they come, whatever their order, and notes where it breaks.
+//! Follows every stream's chain through records as they come, whatever their order, and notes where
+//! it breaks.
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,8 @@ pub struct Opened {
     pub records: u64,
     /// Bytes of a torn write that was never acknowledged, cut off the end of the log.
     pub cut_bytes: u64,
-    /// Whether the whole log was read. It is not after a clean close that every file still agrees with.
+    /// True if the whole log was read. It is not after a clean close that every file still agrees
+    /// with.
     pub read_whole: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The records of the system stream: when the journal was opened, after what, and when it was closed.
+//! The records of the system stream: when the journal was opened, after what, and when it was
+//! closed.
 
 use serde_json::json;
 use uuid::Uuid;

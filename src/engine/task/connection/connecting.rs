@@ -17,7 +17,8 @@ use crate::live::{ConnectError, Connection, continuation, setup};
 use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
 
 impl SessionTask {
-    /// Somebody asks for a connection. One that is there or being opened already is theirs, unless somebody else asked for it.
+    /// Somebody asks for a connection. One that is there or being opened already is theirs, unless
+    /// somebody else asked for it.
     pub(in crate::engine) async fn connect(&mut self, reply: Reply<()>) -> Result<(), Error> {
         if self.connections.socket.is_some()
             && std::mem::take(&mut self.connections.reconnecting.is_nobodys)
@@ -135,7 +136,8 @@ impl SessionTask {
         }
     }
 
-    /// As [`begin_to_connect`](SessionTask::begin_to_connect), for nobody or for whoever has asked already.
+    /// As [`begin_to_connect`](SessionTask::begin_to_connect), for nobody or for whoever has asked
+    /// already.
     pub(super) async fn connect_by_itself(&mut self) -> Result<(), Error> {
         match self.begin_to_connect().await {
             Ok(()) => Ok(()),

@@ -67,8 +67,8 @@ impl SessionTask {
         self.next_wait()
     }
 
-    /// Opens a connection for what ended while there was none: at once, and with waits where connections are lost before the
-    /// model has shown that it is there.
+    /// Opens a connection for what ended while there was none: at once, and with waits where
+    /// connections are lost before the model has shown that it is there.
     pub(in crate::engine) async fn connect_to_tell(&mut self) -> Result<(), Error> {
         let comes =
             self.connections.opening.is_some() || self.connections.reconnecting.wait.is_some();
@@ -90,7 +90,8 @@ impl SessionTask {
         }
     }
 
-    /// Where nobody has answered what was told, it is not told again before the session is next taken up.
+    /// Where nobody has answered what was told, it is not told again before the session is next
+    /// taken up.
     pub(in crate::engine) fn note_silence(&mut self) {
         let mut untold = self.stream.session.deliveries.values();
         if untold.any(|it| it.connects.is_some()) {
@@ -155,7 +156,8 @@ impl SessionTask {
         self.connect_by_itself().await
     }
 
-    /// A connection could not be opened; `offered` is the fingerprint of the handle that its setup showed.
+    /// A connection could not be opened; `offered` is the fingerprint of the handle that its setup
+    /// showed.
     pub(super) async fn not_opened(
         &mut self,
         error: ConnectError,
@@ -193,8 +195,8 @@ impl SessionTask {
         }
     }
 
-    /// There is no next try: what runs is cancelled, what waits stays open. What runs where nobody is connected did so before
-    /// there was anything to tell, and goes on.
+    /// There is no next try: what runs is cancelled, what waits stays open. What runs where nobody
+    /// is connected did so before there was anything to tell, and goes on.
     async fn give_up(&mut self, first: Vec<Observation>, reason: String) -> Result<(), Error> {
         let attempts = self
             .agent
@@ -233,7 +235,8 @@ impl SessionTask {
         self.connections.media.go_on();
     }
 
-    /// The service will end the connection: it is left as soon as nothing is under way on it, and in good time.
+    /// The service will end the connection: it is left as soon as nothing is under way on it, and
+    /// in good time.
     fn plan_switch(&mut self, epoch: Seq, time_left: Option<&str>) -> Option<Observation> {
         let planned = self.stream.session.leaving.is_some();
         if planned || self.agent.reconnects.is_never() || self.handles == 0 {
@@ -279,7 +282,7 @@ impl SessionTask {
         observations.extend(planned);
     }
 
-    /// Whether what is said now would not reach the model, and will on the next connection.
+    /// True if what is said now would not reach the model, and will on the next connection.
     pub(super) fn is_between_connections(&self) -> bool {
         let comes =
             self.connections.opening.is_some() || self.connections.reconnecting.wait.is_some();
@@ -331,8 +334,8 @@ impl SessionTask {
         }
     }
 
-    /// Whether the model speaks or is spoken to on the connection, a call of it runs, a response is on its way, or the
-    /// handle is older than what was said.
+    /// True if the model speaks or is spoken to on the connection, a call of it runs, a response is
+    /// on its way, or the handle is older than what was said.
     fn is_under_way(&self, epoch: Seq) -> bool {
         let session = &self.stream.session;
         let mut calls = session.calls.values();
@@ -352,8 +355,8 @@ impl SessionTask {
 }
 
 impl Connections {
-    /// Whether a refusal speaks of the handle: where the setup is refused, and where the service fails a second time, or
-    /// somebody waits.
+    /// True if a refusal speaks of the handle: where the setup is refused, and where the service
+    /// fails a second time, or somebody waits.
     fn gives_up_handle(&mut self, refusal: Refusal) -> bool {
         match refusal {
             Refusal::Lasting => true,

@@ -17,12 +17,13 @@ impl SessionTask {
         }
     }
 
-    /// Whether what the user writes has to wait.
+    /// True if what the user writes has to wait.
     pub(super) fn has_words_wait(&self) -> bool {
         !self.agent.capabilities.client_content && self.connections.media.is_withholding()
     }
 
-    /// Says something of ours in the conversation, as soon as the model does not wait for a response.
+    /// Says something of ours in the conversation, as soon as the model does not wait for a
+    /// response.
     pub(in crate::engine) fn put_in(&mut self, epoch: Seq, text: String, carries: Option<Carried>) {
         let after = None;
         self.connections.kept.push((
@@ -69,7 +70,8 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// Whether what the words carry is still to be told so; its call may have been taken back while they waited.
+    /// True if what the words carry is still to be told so; its call may have been taken back while
+    /// they waited.
     fn is_to_be_told(&self, carries: Option<Carried>) -> bool {
         match carries {
             Some(Carried::Response(response, by)) => {

@@ -89,7 +89,7 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// Whether the call's tool waits for an answer where it stands.
+    /// True if the call's tool waits for an answer where it stands.
     pub(in crate::engine) fn waits_in_place(&self, call: Seq) -> bool {
         let open = self.session.calls.get(&call);
         open.is_some_and(|open| open.in_place.is_some())

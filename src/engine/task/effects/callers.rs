@@ -73,7 +73,8 @@ impl SessionTask {
         }
     }
 
-    /// Hands what was decided about the calls of programs to whoever made them, and returns the records of what was taken.
+    /// Hands what was decided about the calls of programs to whoever made them, and returns the
+    /// records of what was taken.
     pub(in crate::engine) async fn answer_callers(
         &mut self,
         facts: &[Fact],

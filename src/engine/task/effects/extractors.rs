@@ -39,7 +39,8 @@ impl SessionTask {
         }
     }
 
-    /// Puts on record what a hook wrote; what cannot stand there is dropped, with a word in the log.
+    /// Puts on record what a hook wrote; what cannot stand there is dropped, with a word in the
+    /// log.
     pub(in crate::engine) async fn hook_ended(
         &mut self,
         name: &str,

@@ -162,8 +162,8 @@ impl SessionTask {
         fits(answer.clone().into()).unwrap_or_else(too_large)
     }
 
-    /// Lets `before_tool_response` see a supplied response that would be taken, or that may be the one on record, which it has
-    /// seen, too; gives back what it does not concern.
+    /// Lets `before_tool_response` see a supplied response that would be taken, or that may be the
+    /// one on record, which it has seen, too; gives back what it does not concern.
     pub(in crate::engine) fn show_supplied(
         &mut self,
         command: Command,
@@ -225,8 +225,8 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// What a hook wrote to the state, to go on record by its name; what cannot stand there is dropped, with a word in the
-    /// log.
+    /// What a hook wrote to the state, to go on record by its name; what cannot stand there is
+    /// dropped, with a word in the log.
     pub(in crate::engine) fn written_by(&self, hook: &str, state: &State) -> Option<Observation> {
         let written = state.take_changes().and_then(|changes| {
             let author = Author::Hook(hook.to_owned());

@@ -43,8 +43,9 @@ impl SessionTask {
         }
     }
 
-    /// What a tool's end puts on record: what it wrote to the state, and its outcome. What cannot be on record makes it a
-    /// failure, of which the model is told; of a failed run nothing that it wrote is kept.
+    /// What a tool's end puts on record: what it wrote to the state, and its outcome. What cannot
+    /// be on record makes it a failure, of which the model is told; of a failed run nothing that it
+    /// wrote is kept.
     pub(in crate::engine) fn tool_ended(&self, ended: Ended) -> Vec<Observation> {
         let Ended {
             call,
@@ -73,7 +74,8 @@ impl SessionTask {
         by_hook.into_iter().chain(ended).collect()
     }
 
-    /// What one result of several puts on record. It must fit like any other; one that does not ends the call.
+    /// What one result of several puts on record. It must fit like any other; one that does not
+    /// ends the call.
     pub(in crate::engine) fn tool_yielded(&self, yielded: ToolYielded) -> Vec<Observation> {
         let (call, attempt) = (yielded.call, yielded.attempt);
         let fitting = fits(yielded.into()).map(|it| vec![it]);
@@ -124,7 +126,7 @@ impl SessionTask {
         told.into_iter().collect()
     }
 
-    /// Whether the tool's results come one by one, so that its end carries none.
+    /// True if the tool's results come one by one, so that its end carries none.
     pub(in crate::engine) fn is_stream(&self, name: &str) -> bool {
         let tool = self.agent.dispatcher.get(name);
         tool.is_some_and(|tool| match tool.kind() {

@@ -188,7 +188,7 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// Whether a response that is still to be told goes another way by now.
+    /// True if a response that is still to be told goes another way by now.
     pub(in crate::engine) fn goes_otherwise(&self, response: Seq, by: Route) -> bool {
         let delivery = self.session.deliveries.get(&response);
         delivery.is_some_and(|it| it.route != by)
@@ -224,7 +224,8 @@ impl Stream {
     }
 }
 
-/// A request as a provider is shown it; none of a sealed session without its key, which nobody serves.
+/// A request as a provider is shown it; none of a sealed session without its key, which nobody
+/// serves.
 fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest> {
     let PendingConfirmation {
         id,

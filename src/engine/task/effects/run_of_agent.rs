@@ -17,7 +17,8 @@ use crate::session::{
 use crate::tool::{AgentTurnSoFar, LlmAnswer, LlmSaid, LlmTool, TextAgentTool};
 
 impl SessionTask {
-    /// Reads what is on record of the run of an agent; there is nothing to read of a call whose tool is none.
+    /// Reads what is on record of the run of an agent; there is nothing to read of a call whose
+    /// tool is none.
     pub(super) fn on_record_of_agent(
         &self,
         seq: Seq,
@@ -133,7 +134,8 @@ impl Stream {
         Ok(Default::default())
     }
 
-    /// What the model said there in clear; where that cannot be opened any more, it reads what is on record.
+    /// What the model said there in clear; where that cannot be opened any more, it reads what is
+    /// on record.
     fn note_secrets(&self, model: &str, received: &FunctionCallReceived, secrets: &mut Secrets) {
         let (Some(name), Some(args)) = (&received.name, &received.args) else {
             return;
@@ -159,7 +161,7 @@ impl Stream {
     }
 }
 
-/// Whether all that a streaming tool was to give is what it gave.
+/// True if all that a streaming tool was to give is what it gave.
 fn went_well(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Returned | Outcome::Supplied => true,

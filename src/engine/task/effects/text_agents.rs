@@ -55,7 +55,8 @@ impl SessionTask {
         Ok(observations)
     }
 
-    /// Puts a reply on record with the calls that it makes: one batch, as a frame of the conversation is.
+    /// Puts a reply on record with the calls that it makes: one batch, as a frame of the
+    /// conversation is.
     pub(in crate::engine) async fn agent_calls(&mut self, it: Calls) -> Result<(), Error> {
         let (call, attempt) = (it.replied.call, it.replied.attempt);
         let mut observations = vec![it.replied.into()];

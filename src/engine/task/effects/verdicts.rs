@@ -1,4 +1,5 @@
-//! Gates that the program decides: it is asked beside the session's loop, and what it says goes on record.
+//! Gates that the program decides: it is asked beside the session's loop, and what it says goes on
+//! record.
 
 use crate::engine::effects::performer::InFlight;
 use crate::engine::inputs::inbox::Input;

@@ -24,9 +24,11 @@ impl SessionTask {
         self.perform().await
     }
 
-    /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the batch and publishes it.
+    /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the
+    /// batch and publishes it.
     ///
-    /// Returns the record of the last observation; what went before it and what followed have theirs around it.
+    /// Returns the record of the last observation; what went before it and what followed have
+    /// theirs around it.
     pub(in crate::engine) async fn put(
         &mut self,
         observations: Vec<Observation>,
@@ -197,7 +199,8 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// A record of the session: one of the last batch, as long as that is performed, or what the journal has there.
+    /// A record of the session: one of the last batch, as long as that is performed, or what the
+    /// journal has there.
     pub(in crate::engine) async fn recorded(
         &self,
         seq: Seq,
@@ -216,7 +219,8 @@ impl Stream {
     }
 }
 
-/// Whether an observation may be acknowledged before it is on the disk: only what nothing follows from.
+/// True if an observation may be acknowledged before it is on the disk: only what nothing follows
+/// from.
 fn may_be_buffered(observation: &Observation) -> bool {
     match observation {
         Observation::ModelOutputReceived(_)

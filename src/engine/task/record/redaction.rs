@@ -4,7 +4,8 @@ use crate::engine::task::session_task::SessionTask;
 use crate::session::{Command, Observation, Rejection};
 
 impl SessionTask {
-    /// Takes out of a second result of a call what is not in the first one, which is on record: the same result again is no other.
+    /// Takes out of a second result of a call what is not in the first one, which is on record: the
+    /// same result again is no other.
     pub(in crate::engine) fn redact_repeat(&self, command: &mut Command) {
         if let Command::SupplyResponse { call, response, .. } = command
             && self.stream.session.supplied.contains_key(call)

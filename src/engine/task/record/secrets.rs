@@ -22,7 +22,8 @@ impl SessionTask {
         Ok(Seal { key, bodies })
     }
 
-    /// Seals the secret arguments of the calls among `observations`, so that nothing that follows ever sees them.
+    /// Seals the secret arguments of the calls among `observations`, so that nothing that follows
+    /// ever sees them.
     pub(in crate::engine) async fn seal_secrets(
         &mut self,
         observations: &mut [Observation],
@@ -48,7 +49,8 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Keeps a handle: in memory, and in the side store if there is one. Its record is durable by now.
+    /// Keeps a handle: in memory, and in the side store if there is one. Its record is durable by
+    /// now.
     pub(in crate::engine) async fn keep_handle(&mut self, handle: &ResumptionHandle) {
         let newest = self.stream.session.resumption.as_ref();
         if newest.is_none_or(|it| it.fingerprint != handle.fingerprint()) {
