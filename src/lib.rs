@@ -1,6 +1,6 @@
 //! An event-sourced session engine for live LLM agents, with a replayable journal.
 //!
-#![cfg_attr(feature = "live", doc = include_str!("../README.md"))]
+#![doc = include_str!("../README.md")]
 
 #[cfg(feature = "mcp")]
 pub use recount_mcp as mcp;
@@ -13,11 +13,10 @@ pub use recount_tool as tool;
 pub mod adk;
 pub mod audit;
 pub mod compare;
-#[cfg(feature = "live")]
 pub mod control;
 pub mod engine;
 pub mod fixture;
-#[cfg(all(doc, feature = "live"))]
+#[cfg(doc)]
 pub mod guide;
 pub mod ledger;
 pub mod live;
@@ -28,7 +27,6 @@ pub mod replay;
 #[cfg(any(test, feature = "given"))]
 pub mod testing;
 
-#[cfg(feature = "live")]
 pub use engine::Live;
 pub use engine::{
     Agent, ConfirmationProvider, ConfirmationRequest, Engine, FunctionResponse, LiveHandle,

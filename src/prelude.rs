@@ -3,13 +3,11 @@
 pub use recount_macros::tool;
 pub use serde_json::{Value, json};
 
-#[cfg(feature = "live")]
 pub use crate::engine::Live;
 pub use crate::engine::{
     Agent, ConfirmationProvider, ConfirmationRequest, Engine, FunctionResponse, LiveHandle,
     StaticConfirmation, Ticket, ToolConfirmation, Updates,
 };
-#[cfg(feature = "live")]
 pub use crate::live::Endpoint;
 #[cfg(feature = "mcp")]
 pub use crate::mcp::{McpServer, McpTools};

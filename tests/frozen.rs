@@ -26,7 +26,6 @@ mod scenes;
 #[cfg(feature = "schema")]
 #[path = "frozen/schemas.rs"]
 mod schemas;
-#[cfg(feature = "live")]
 #[path = "frozen/seed_names.rs"]
 mod seed_names;
 #[path = "frozen/state.rs"]

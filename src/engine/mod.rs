@@ -34,9 +34,7 @@ pub use facade::adk_events::{AdkEvents, AdkPage};
 pub use facade::adk_position::{AdkPosition, AdkPositionError};
 pub use facade::builder::EngineBuilder;
 pub use facade::handle::LiveHandle;
-#[cfg(feature = "live")]
 pub use facade::live::{Live, LiveBuilder};
-#[cfg(feature = "live")]
 pub use facade::live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use facade::sessions::NewSession;
 pub use live_media::live_event::LiveEvent;
@@ -45,7 +43,6 @@ pub use notify::listener::Listener;
 pub use notify::notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use notify::updates::Updates;
 pub use operations::desk::Desk;
-#[cfg(feature = "live")]
 pub use operations::operation::{Operated, Operation};
 #[doc(hidden)]
 pub use program::PROGRAM;

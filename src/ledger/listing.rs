@@ -179,7 +179,6 @@ impl Ledger {
     }
 
     /// How often the tool of a call that has ended was started.
-    #[cfg(feature = "live")]
     #[doc(hidden)]
     pub async fn attempts_of(&self, session: SessionId, call: Seq) -> Result<u32, Error> {
         let loaded = self.load(session).await?;

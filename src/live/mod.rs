@@ -15,7 +15,6 @@ pub(crate) mod streamed;
 mod token_error;
 pub(crate) mod translate;
 
-#[cfg(feature = "live")]
 mod websocket;
 
 pub use crate::session::{Capabilities, Platform};
@@ -25,5 +24,4 @@ pub use connector::{
 pub use limits::Limits;
 pub use manner::Modality;
 pub use token_error::TokenError;
-#[cfg(feature = "live")]
 pub use websocket::*;

@@ -17,7 +17,8 @@ use super::processes::Cast;
 use super::serving::Serving;
 use super::tools::Prompter;
 use crate::engine::{self, Desk, LiveHandle};
-use crate::fixture::{Extent, Fixture, Numbers, ProcessTerms, Step, run_of};
+use crate::fixture::playback::{Extent, Numbers, run_of};
+use crate::fixture::{Fixture, ProcessTerms, Step};
 use crate::ledger::Ledger;
 use crate::session::{Fact, Observation, Seq, SessionId};
 

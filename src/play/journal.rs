@@ -8,7 +8,8 @@ use recount_journal::{
 };
 use uuid::Uuid;
 
-use crate::fixture::{Extent, ProcessGone};
+use crate::fixture::ProcessGone;
+use crate::fixture::playback::Extent;
 
 /// A journal in memory that closing leaves open; it goes with the play.
 ///

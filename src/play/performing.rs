@@ -7,7 +7,8 @@ use tokio::time::sleep_until;
 use super::driver::{Driver, PATIENCE_MS};
 use super::error::Error;
 use super::tools::Prompt;
-use crate::fixture::{Step, Timed, run_of, since};
+use crate::fixture::playback::{run_of, since};
+use crate::fixture::{Step, Timed};
 use crate::session::{Decision, Event, Fact, Observation, Seq};
 
 impl Driver<'_> {

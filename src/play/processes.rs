@@ -19,7 +19,8 @@ use super::serving::Serving;
 use super::told::Told;
 use super::tools::{self, Prompter};
 use crate::engine::{Agent, Desk, Engine};
-use crate::fixture::{Extent, ProcessBegan, ProcessGone, Step, Timed};
+use crate::fixture::playback::Extent;
+use crate::fixture::{ProcessBegan, ProcessGone, Step, Timed};
 use crate::session::Fact;
 
 /// The agents of the processes.

@@ -13,7 +13,6 @@
 mod child_process;
 #[path = "../support/demo_session/mod.rs"]
 mod demo_session;
-#[cfg(feature = "live")]
 #[path = "../support/door.rs"]
 mod door;
 #[path = "../support/lawful_journal.rs"]

@@ -27,12 +27,10 @@ pub struct EngineBuilder {
     trusts_others: bool,
     slots: Slots,
     pub(in crate::engine) notices: Notices,
-    #[cfg(feature = "live")]
     control: Control,
 }
 
 /// Where operators find the engine.
-#[cfg(feature = "live")]
 enum Control {
     /// In the directory of the journal that the engine opens; nowhere where it opens none.
     BesideJournal,
@@ -78,7 +76,6 @@ impl EngineBuilder {
             trusts_others: false,
             slots: Slots::default(),
             notices: Notices::default(),
-            #[cfg(feature = "live")]
             control: Control::BesideJournal,
         }
     }
@@ -210,7 +207,6 @@ impl EngineBuilder {
     /// # engine.shutdown(std::time::Duration::ZERO).await
     /// # }).unwrap();
     /// ```
-    #[cfg(feature = "live")]
     pub fn without_control(mut self) -> EngineBuilder {
         self.control = Control::Nowhere;
         self
@@ -231,7 +227,6 @@ impl EngineBuilder {
     /// # engine.shutdown(std::time::Duration::ZERO).await
     /// # }).unwrap();
     /// ```
-    #[cfg(feature = "live")]
     pub fn control(mut self, directory: impl Into<PathBuf>) -> EngineBuilder {
         self.control = Control::At(directory.into());
         self
@@ -248,12 +243,10 @@ impl EngineBuilder {
     /// # Errors
     /// [`Error::Configuration`] with every mistake of every agent; whatever keeps the journal from being opened.
     pub async fn open(self) -> Result<Engine, Error> {
-        #[cfg(feature = "live")]
         let beside = match &self.place {
             Place::Disk(path) => Some(path.clone()),
             Place::Given(_) => None,
         };
-        #[cfg(feature = "live")]
         let control = match self.control {
             Control::BesideJournal => beside.clone(),
             Control::At(path) => Some(path),
@@ -273,7 +266,6 @@ impl EngineBuilder {
         };
         // What a killed service left is wrong from now on, also where this one hears nobody, and what is owed from before may take
         // a while.
-        #[cfg(feature = "live")]
         for directory in beside.iter().chain(&control) {
             if let Err(error) = crate::control::withdraw(directory) {
                 let directory = directory.display();
@@ -303,7 +295,6 @@ impl EngineBuilder {
         for name in &names {
             engine.follow_paused(name);
         }
-        #[cfg(feature = "live")]
         if let Some(directory) = control {
             engine.hear_operators(&directory);
         }

@@ -10,13 +10,9 @@ mod client_frames;
 mod engine_callbacks;
 pub(super) mod handle;
 mod listening;
-#[cfg(feature = "live")]
 pub(super) mod live;
-#[cfg(feature = "live")]
 mod live_agent;
-#[cfg(feature = "live")]
 pub(super) mod live_session_builder;
-#[cfg(feature = "live")]
 mod operator;
 mod registering;
 pub(super) mod sessions;

@@ -49,7 +49,6 @@ impl Engine {
     /// Where the journal cannot be written.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
         // What an operator answers from here on could begin a task that nobody ends.
-        #[cfg(feature = "live")]
         self.dismiss_operators().await;
         // Before any session is told: a place that gets free must not go to a session that has not been told yet.
         self.inner.slots.shut();

@@ -12,7 +12,6 @@ mod client_responses;
 pub(in crate::engine) mod desk;
 mod desk_turn;
 mod following;
-#[cfg(feature = "live")]
 pub(super) mod operation;
 mod pending;
 mod reconciling;

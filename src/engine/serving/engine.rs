@@ -58,7 +58,6 @@ pub struct Engine {
 
 pub(in crate::engine) struct Inner {
     /// Where operators are heard. It stands first, so that it goes before the journal does.
-    #[cfg(feature = "live")]
     pub(in crate::engine) control: Mutex<Option<crate::control::Server>>,
     pub(in crate::engine) ledger: Ledger,
     /// The same journal for the sessions' tasks, which wait where a disk is full.
@@ -89,7 +88,6 @@ impl Engine {
         let publisher = Publisher::start(notices, &ledger);
         let room = RoomWait::default();
         let inner = Inner {
-            #[cfg(feature = "live")]
             control: Mutex::default(),
             patient_ledger: full_disk::ledger_of_tasks(&ledger, &room),
             ledger,
@@ -123,7 +121,6 @@ impl Engine {
     }
 
     /// Whether the agent could be registered.
-    #[cfg(feature = "live")]
     pub(in crate::engine) fn check(&self, name: &str, agent: Agent) -> Result<(), Error> {
         self.prepared(name, agent).map(drop)
     }

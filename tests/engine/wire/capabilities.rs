@@ -1,6 +1,6 @@
 //! What a model does not understand is left off the wire, and what was left off is on record.
 
-#![cfg(all(feature = "testing", feature = "live"))]
+#![cfg(feature = "testing")]
 
 use std::sync::Arc;
 

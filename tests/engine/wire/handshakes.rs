@@ -1,7 +1,5 @@
 //! Each platform and kind of authentication is reached as the vendor's own libraries reach it, and no secret is told.
 
-#![cfg(feature = "live")]
-
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
