@@ -8,23 +8,23 @@
 
 use std::collections::VecDeque;
 
-use crate::call::{Call, Flaw, Leave, Phase};
-use crate::catalog::ToolKind;
-use crate::decision::{
+use super::asking::confirmation::{self, Gate};
+use super::asking::hooks;
+use super::asking::verdict_inputs::Inputs;
+use super::earlier::{cache, limits, repeats};
+use super::running::agents;
+use super::telling::scheduling::scheduling;
+use super::telling::{conversation, phases, redelivery};
+use crate::calls::call::{Call, Flaw, Leave, Phase};
+use crate::declared::catalog::ToolKind;
+use crate::json::Json;
+use crate::record::decision::{
     CallCancelled, CallReady, CancelReason, ConfirmationWithdrawn, Decision, Outcome,
     PolicyDecided, ResponseIssued, Route, Rule, Verdict,
 };
-use crate::id::Seq;
-use crate::json::Json;
-use crate::observation::FunctionCallReceived;
-use crate::state::{Delivery, Session, Settled, Wording};
-
-use super::confirmation::Gate;
-use super::scheduling::scheduling;
-use super::verdict_inputs::Inputs;
-use super::{
-    agents, cache, confirmation, conversation, hooks, limits, phases, redelivery, repeats,
-};
+use crate::record::observation::FunctionCallReceived;
+use crate::state::session::{Delivery, Session, Settled, Wording};
+use crate::values::id::Seq;
 
 pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallReceived) {
     // The ids of an agent's model are its own.

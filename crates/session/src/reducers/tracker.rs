@@ -11,27 +11,27 @@
 
 use std::time::Duration;
 
-use crate::call::{Call, Leave, Phase};
-use crate::decision::{
+use super::asking::{confirmation, hooks};
+use super::dispatcher::{error, made_here};
+use super::earlier::cache::{self, Instead};
+use super::ending::closing;
+use super::running::{agents, in_place, progress};
+use super::telling::{conversation, phases};
+use crate::calls::call::{Call, Leave, Phase};
+use crate::policies::policy::InDoubt;
+use crate::policies::progress::PROGRESS_EVENT;
+use crate::policies::response;
+use crate::record::decision::{
     About, BackgroundSpawned, CallStarted, Decision, Outcome, ResultReused, RetryScheduled,
 };
-use crate::effect::Effect;
-use crate::id::Seq;
-use crate::object::ObjectHash;
-use crate::observation::{
+use crate::record::observation::{
     Deadline, ResponseSupplied, RunnerAttached, RunnerDetached, Start, ToolEventEmitted,
     ToolPaused, ToolReturned, ToolYielded,
 };
-use crate::policy::InDoubt;
-use crate::progress::PROGRESS_EVENT;
-use crate::response;
-use crate::state::{Runner, Session, Supplied};
-
-use super::cache::{self, Instead};
-use super::confirmation;
-use super::conversation;
-use super::dispatcher::{error, made_here};
-use super::{agents, closing, hooks, in_place, phases, progress};
+use crate::state::effect::Effect;
+use crate::state::session::{Runner, Session, Supplied};
+use crate::values::id::Seq;
+use crate::values::object::ObjectHash;
 
 pub(crate) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);

@@ -14,7 +14,7 @@ pub use difference::{Change, Difference};
 pub use line::{Field, Line, Said};
 pub use telling::Teller;
 
-use crate::Fact;
+use crate::record::event::Fact;
 
 /// What happened in a session, line by line.
 ///

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
-use crate::{Event, Fact, Observation};
+use crate::record::event::{Event, Fact};
+use crate::record::observation::Observation;
 
 /// Tells a session event by event; [`Story`](super::Story) has it as a whole.
 ///

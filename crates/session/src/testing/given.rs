@@ -1,10 +1,14 @@
 //! Given a history, when something happens, then these decisions follow.
 
-use crate::{
-    Command, Decision, Effect, Event, Fact, Observation, Session, Step, admit, owed, step,
-};
-
 use super::history::History;
+use crate::admission::admit::admit;
+use crate::admission::command::Command;
+use crate::deciding::step::{Step, owed, step};
+use crate::record::decision::Decision;
+use crate::record::event::{Event, Fact};
+use crate::record::observation::Observation;
+use crate::state::effect::Effect;
+use crate::state::session::Session;
 
 /// Starts from a history.
 ///

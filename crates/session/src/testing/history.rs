@@ -2,16 +2,27 @@
 
 use serde_json::Value;
 
-use crate::{
-    Actor, Answer, Call, CallCancellationReceived, Capabilities, Command, Connected, Deadline,
-    DeadlinePassed, Disconnected, Effect, Event, Fact, FunctionCallReceived, Json, Observation,
-    Phase, RULES, Rejection, ResponsesSent, RunnerDetached, Seq, Session, SessionId, SessionOpened,
-    Start, Timestamp, ToolAsked, ToolPaused, ToolReturned, admit, owed, step,
-};
-
 use super::toolbox::{PROGRAM, Toolbox};
-use super::world_words;
+use super::world_words::{self, answer_to};
+use crate::admission::admit::admit;
+use crate::admission::command::{Command, Rejection};
+use crate::calls::call::{Call, Phase};
+use crate::deciding::rules::RULES;
+use crate::deciding::step::{owed, step};
+use crate::declared::capabilities::Capabilities;
+use crate::json::Json;
+use crate::record::event::{Event, Fact};
+use crate::record::observation::{
+    CallCancellationReceived, Connected, Deadline, DeadlinePassed, Disconnected,
+    FunctionCallReceived, Observation, ResponsesSent, RunnerDetached, SessionOpened, Start,
+    ToolAsked, ToolPaused, ToolReturned,
+};
+use crate::state::effect::Effect;
+use crate::state::session::Session;
 use crate::story::Story;
+use crate::values::actor::Actor;
+use crate::values::id::{Seq, SessionId};
+use crate::values::time::Timestamp;
 
 /// An empty history.
 ///
@@ -476,19 +487,5 @@ impl History {
             self.call,
             told.join("\n")
         );
-    }
-}
-
-/// An answer to a request, as a command.
-#[must_use]
-pub fn answer_to(request: Seq, confirmed: bool, reason: Option<&str>, by: &str) -> Command {
-    Command::AnswerConfirmation {
-        request,
-        answer: Ok(Answer {
-            confirmed,
-            reason: reason.map(str::to_owned),
-            ..Answer::default()
-        }),
-        by: Actor::embedder(by),
     }
 }

@@ -12,8 +12,8 @@ mod world_words;
 
 pub use crate::story::Story;
 pub use given::{Given, When, given};
-pub use history::{History, answer_to, history};
+pub use history::{History, history};
 #[cfg(feature = "proptest")]
 pub use strategies::histories;
 pub use toolbox::{Toolbox, toolbox};
-pub use world_words::{called_by, written};
+pub use world_words::{answer_to, called_by, written};

@@ -4,9 +4,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::history::{History, answer_to, history};
+use super::history::{History, history};
 use super::toolbox::Toolbox;
-use crate::{DeadlinePassed, Effect, Hook, HookAnswered, Json, ResponsesSent, ToolReturned, owed};
+use super::world_words::answer_to;
+use crate::deciding::step::owed;
+use crate::json::Json;
+use crate::record::hook::Hook;
+use crate::record::observation::{DeadlinePassed, HookAnswered, ResponsesSent, ToolReturned};
+use crate::state::effect::Effect;
 
 /// How many things happen in a history at most.
 const MOVES_MAX: usize = 60;

@@ -5,13 +5,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::catalog::ToolKind;
-use crate::policy::{Background, InDoubt, Retry};
-use crate::{
-    AgentDeclaration, Catalog, Condition, FunctionResponseScheduling, Gates, Hooks, Library,
-    OnSettled, PhaseDeclaration, PolicySet, RULES, ResponseShape, RunnerAttached, Session,
-    ToolDeclaration, ToolPolicy,
-};
+use crate::deciding::rules::RULES;
+use crate::declared::catalog::{AgentDeclaration, Catalog, ToolDeclaration, ToolKind};
+use crate::policies::condition::Condition;
+use crate::policies::on_settled::OnSettled;
+use crate::policies::phase::PhaseDeclaration;
+use crate::policies::policy::{Background, InDoubt, PolicySet, Retry, ToolPolicy};
+use crate::policies::response::ResponseShape;
+use crate::record::hook::Hooks;
+use crate::record::observation::{Gates, RunnerAttached};
+use crate::state::session::{Library, Session};
+use crate::values::scheduling::FunctionResponseScheduling;
 
 /// No tools yet.
 ///

@@ -2,14 +2,21 @@
 
 use serde_json::Value;
 
-use crate::{
-    Actor, Author, Closing, Connected, Delivery, Effect, FunctionCallReceived, InstructionSent,
-    Json, LlmAsked, LlmPart, LlmReplied, ObjectHash, ResumptionHandleReceived, RunnerDraining, Seq,
-    SessionClosed, StateChange, StateChanged, SwitchPlanned, ToolReturned, ToolYielded,
-    TurnCompleted, UserTextSent, owed,
-};
-
 use super::history::History;
+use crate::admission::command::{Answer, Command};
+use crate::deciding::step::owed;
+use crate::json::Json;
+use crate::record::observation::{
+    Author, Connected, FunctionCallReceived, InstructionSent, LlmAsked, LlmPart, LlmReplied,
+    ResumptionHandleReceived, RunnerDraining, SessionClosed, StateChange, StateChanged,
+    SwitchPlanned, ToolReturned, ToolYielded, TurnCompleted, UserTextSent,
+};
+use crate::reducers::ending::closing::Closing;
+use crate::state::effect::Effect;
+use crate::state::session::Delivery;
+use crate::values::actor::Actor;
+use crate::values::id::Seq;
+use crate::values::object::ObjectHash;
 
 impl History {
     /// The model ends its turn.
@@ -362,5 +369,19 @@ pub(super) fn response_of(effect: Effect) -> Option<Seq> {
         | Effect::CloseSession { .. }
         | Effect::Connect
         | Effect::ArmTimer { .. } => None,
+    }
+}
+
+/// An answer to a request, as a command.
+#[must_use]
+pub fn answer_to(request: Seq, confirmed: bool, reason: Option<&str>, by: &str) -> Command {
+    Command::AnswerConfirmation {
+        request,
+        answer: Ok(Answer {
+            confirmed,
+            reason: reason.map(str::to_owned),
+            ..Answer::default()
+        }),
+        by: Actor::embedder(by),
     }
 }

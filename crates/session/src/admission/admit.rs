@@ -1,0 +1,407 @@
+//! Whether a command is taken: the one place that says no to somebody outside.
+
+use serde::Serialize;
+
+use super::command::{Answer, BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
+use crate::calls::call::Phase;
+use crate::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
+use crate::policies::condition::Condition;
+use crate::record::decision::About;
+use crate::record::finding::Finding;
+use crate::record::observation::{
+    AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
+    ResponseSupplied, SessionClosed, StateChange, StateChanged,
+};
+use crate::reducers::ending::reconciliation;
+use crate::state::session::{Request, RequestState, Session};
+use crate::values::actor::Actor;
+use crate::values::id::Seq;
+use crate::values::object::ObjectHash;
+use crate::values::scope::recorded_key;
+
+/// How many refused answers to one request are recorded; one more says that the rest are not.
+pub const REFUSALS_RECORDED_MAX: u32 = 16;
+
+/// The statuses by which a client of ADK says that a long-running call goes on.
+const INTERIM_STATUSES: [&str; 2] = ["pending", "in_progress"];
+
+/// Turns a command into the observation it becomes, or says why not.
+///
+/// # Errors
+/// A [`Rejection`] that says what stands against the command, and where that is on record.
+pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejection> {
+    fits(observation_of(session, command)?)
+}
+
+/// The observation, unless the journal would not take its record.
+///
+/// It is the one gate for what comes from outside: the journal refuses the whole append for one
+/// such record, and a session whose append is refused stops.
+///
+/// # Errors
+/// [`Rejection::TooLarge`], [`Rejection::TooDeep`] or [`Rejection::UnfitJson`].
+pub fn fits(observation: Observation) -> Result<Observation, Rejection> {
+    match unfit(&observation) {
+        None => Ok(observation),
+        Some(rejection) => Err(rejection),
+    }
+}
+
+/// The reason for which the journal would not take the record of an observation, if there is one.
+pub fn unfit(observation: &Observation) -> Option<Rejection> {
+    // A body that cannot be written at all is for the journal to refuse.
+    let body = observation.body().ok()?;
+    let bytes = body.len();
+    if bytes > BODY_BYTES_MAX {
+        return Some(Rejection::TooLarge { bytes });
+    }
+    // The schema is written again in the question, which stands one level deeper where it is asked
+    // anew.
+    if let Observation::ToolAsked(it) = observation
+        && let Some(schema) = &it.payload_schema
+        && levels(schema.as_str()) >= DEPTH_MAX
+    {
+        return Some(Rejection::TooDeep);
+    }
+    match check(&body, BODY_DEPTH_MAX) {
+        Ok(()) => None,
+        Err(JsonProblem::TooDeep) => Some(Rejection::TooDeep),
+        Err(problem) => Some(Rejection::UnfitJson { problem }),
+    }
+}
+
+/// The observation of a write to the state, unless the journal would not take its record, or that
+/// of a verdict: a verdict repeats all values that the conditions of its tool read.
+///
+/// # Errors
+/// As of [`fits`].
+pub fn fits_state(session: &Session, changed: StateChanged) -> Result<Observation, Rejection> {
+    let bytes_of = |key: &str| {
+        let written = changed.changes.iter().rev().find(|it| it.key == key);
+        let value = written.map(|it| &it.value).or_else(|| session.value(key));
+        value.map_or(0, |it| key.len() + it.as_str().len())
+    };
+    for policy in session.terms.policies.tools.values() {
+        let conditions = [policy.when.as_ref(), policy.confirm_when.as_ref()];
+        let mut keys: Vec<&str> = conditions
+            .into_iter()
+            .flatten()
+            .flat_map(Condition::keys)
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let bytes = keys.into_iter().map(bytes_of).sum();
+        if bytes > BODY_BYTES_MAX {
+            return Err(Rejection::TooLarge { bytes });
+        }
+    }
+    fits(changed.into())
+}
+
+/// The reason for which a part of the policies would not stand in a record, `levels` deep at most:
+/// a decision that repeats it could not be recorded, and its session would stop.
+#[doc(hidden)]
+pub fn unfit_policy<T: Serialize + ?Sized>(part: &T, levels: usize) -> Option<Rejection> {
+    let text = serde_json::to_string(part).unwrap_or_default();
+    let bytes = text.len();
+    // Beside it stands what else the decision says.
+    if bytes > BODY_BYTES_MAX / 2 {
+        return Some(Rejection::TooLarge { bytes });
+    }
+    match check(&text, levels) {
+        Ok(()) => None,
+        Err(JsonProblem::TooDeep) => Some(Rejection::TooDeep),
+        Err(problem) => Some(Rejection::UnfitJson { problem }),
+    }
+}
+
+fn observation_of(session: &Session, command: Command) -> Result<Observation, Rejection> {
+    match command {
+        Command::AnswerConfirmation {
+            request,
+            answer,
+            by,
+        } => answered(session, request, answer, by),
+        Command::SupplyResponse {
+            call,
+            name,
+            response,
+            will_continue,
+            by,
+        } => supplied(session, call, name, response, will_continue, by),
+        Command::ReconcileOutcome {
+            call,
+            name: tool,
+            found,
+            by,
+        } => {
+            reconciliation::admit(session, call)?;
+            if !found.is_response() {
+                return Err(Rejection::ResponseNotAnObject);
+            }
+            Ok(OutcomeFound {
+                call,
+                tool,
+                found,
+                by,
+            }
+            .into())
+        }
+        Command::CancelCall { call, reason, by } => {
+            open_call(session, call)?;
+            let response = None;
+            let cancelled = OperatorCancelled {
+                call,
+                reason,
+                by,
+                response,
+            };
+            Ok(cancelled.into())
+        }
+        Command::ChangeState { changes, by } => {
+            if session.closed {
+                return Err(Rejection::SessionClosed);
+            }
+            changed(session, changes, by)
+        }
+        Command::CloseSession { reason, by } => {
+            if session.closed {
+                return Err(Rejection::SessionClosed);
+            }
+            Ok(SessionClosed { reason, by }.into())
+        }
+    }
+}
+
+fn answered(
+    session: &Session,
+    request: Seq,
+    answer: Result<Answer, UnfitAnswer>,
+    by: Actor,
+) -> Result<Observation, Rejection> {
+    let call = admit_answer(session, request)?;
+    let answer = answer.map_err(Rejection::UnfitAnswer)?;
+    if let Some(found) = &answer.found {
+        admit_finding(session, call, found, answer.confirmed)?;
+    }
+    if answer.confirmed
+        && let Some(tool) = gone(session, call)
+    {
+        return Err(Rejection::ToolGone { tool });
+    }
+    if answer.edited_args.is_some() && !may_be_edited(session, call) {
+        return Err(Rejection::EditsNotAllowed);
+    }
+    Ok(ConfirmationAnswered {
+        request,
+        confirmed: answer.confirmed,
+        reason: answer.reason,
+        payload: answer.payload,
+        edited_args: answer.edited_args,
+        extra: answer.extra,
+        found: answer.found,
+        by,
+    }
+    .into())
+}
+
+fn supplied(
+    session: &Session,
+    call: Seq,
+    name: String,
+    response: Json,
+    will_continue: bool,
+    by: Actor,
+) -> Result<Observation, Rejection> {
+    if let Some(supplied) = session.supplied.get(&call) {
+        let is_it = supplied.response == ObjectHash::of(response.as_str().as_bytes());
+        return Err(Rejection::AlreadySupplied {
+            supplied: supplied.clone(),
+            same: is_it && !will_continue,
+        });
+    }
+    let open = open_call(session, call)?;
+    if !matches!(open.phase, Phase::Paused { .. }) {
+        return Err(Rejection::CallNotPaused {
+            call,
+            phase: open.phase.name(),
+        });
+    }
+    if open.name != name {
+        return Err(Rejection::WrongName {
+            expected: open.name.clone(),
+            found: name,
+        });
+    }
+    if !response.is_object() {
+        return Err(Rejection::ResponseNotAnObject);
+    }
+    let will_continue = will_continue || is_interim(session, open, &response);
+    Ok(ResponseSupplied {
+        call,
+        response,
+        will_continue,
+        by,
+    }
+    .into())
+}
+
+fn changed(
+    session: &Session,
+    mut changes: Vec<StateChange>,
+    by: Actor,
+) -> Result<Observation, Rejection> {
+    let unfit = |problem| Rejection::UnfitState { problem };
+    if changes.is_empty() {
+        return Err(unfit("there is nothing to write to the state".to_owned()));
+    }
+    for change in &mut changes {
+        let key = recorded_key(&change.key).map_err(|problem| unfit(problem.to_string()))?;
+        change.key = key.to_owned();
+    }
+    let author = Author::Program(by);
+    fits_state(session, StateChanged { changes, author })
+}
+
+/// What is put on record of a refused answer, if anything.
+pub fn refusal_on_record(
+    session: &Session,
+    request: Seq,
+    by: &Actor,
+    rejection: &Rejection,
+) -> Option<Observation> {
+    let refused = session.requests.get(&request)?.refused;
+    if refused > REFUSALS_RECORDED_MAX {
+        return None;
+    }
+    let refused = AnswerRefused {
+        request,
+        refusal: rejection.code().to_owned(),
+        by: by.clone(),
+        last_recorded: refused == REFUSALS_RECORDED_MAX,
+    };
+    // A name may be too large, too; then the refusal is only returned.
+    fits(refused.into()).ok()
+}
+
+/// The request that is open about a call, if a person is being asked about it.
+pub fn open_request(session: &Session, call: Seq) -> Option<Seq> {
+    let mut requests = session.requests.iter().rev();
+    let is_it = |known: &Request| known.call == call && known.state == RequestState::Open;
+    let (request, _) = requests.find(|(_, known)| is_it(known))?;
+    Some(*request)
+}
+
+/// The call that an open request is about.
+fn admit_answer(session: &Session, request: Seq) -> Result<Seq, Rejection> {
+    let Some(known) = session.requests.get(&request) else {
+        return Err(Rejection::UnknownRequest { request });
+    };
+    match &known.state {
+        RequestState::Open => Ok(known.call),
+        RequestState::Answered(answered) => Err(Rejection::AlreadyAnswered(answered.clone())),
+        RequestState::Expired { at } => Err(Rejection::RequestExpired { at: *at }),
+        RequestState::Withdrawn { at, reason } => Err(Rejection::RequestWithdrawn {
+            at: *at,
+            reason: *reason,
+        }),
+        RequestState::Superseded { by } => Err(Rejection::RequestSuperseded { by: *by }),
+    }
+}
+
+/// Only of a run that was cut off there is something to be found out, and what has an outcome does not run again.
+fn admit_finding(
+    session: &Session,
+    call: Seq,
+    found: &Finding,
+    confirmed: bool,
+) -> Result<(), Rejection> {
+    let phase = session.calls.get(&call).map(|call| &call.phase);
+    let in_doubt = matches!(
+        phase,
+        Some(Phase::AwaitingConfirmation {
+            about: About::InDoubt,
+            ..
+        })
+    );
+    if !in_doubt {
+        return Err(Rejection::NothingToSettle);
+    }
+    if confirmed {
+        let problem = "expected a yes, a no or an outcome, found a yes and an outcome".to_owned();
+        return Err(Rejection::UnfitAnswer(UnfitAnswer::Malformed { problem }));
+    }
+    if !found.is_response() {
+        return Err(Rejection::ResponseNotAnObject);
+    }
+    Ok(())
+}
+
+/// The tool of the call, if the process that could run it does not have it.
+fn gone(session: &Session, call: Seq) -> Option<String> {
+    let name = &session.calls.get(&call)?.name;
+    let is_gone = session.runner.is_some() && !session.terms.catalog.tools.contains_key(name);
+    is_gone.then(|| name.clone())
+}
+
+/// What may have run already runs again as it was or not at all.
+fn may_be_edited(session: &Session, call: Seq) -> bool {
+    session.calls.get(&call).is_some_and(|call| {
+        let gate = matches!(
+            call.phase,
+            Phase::AwaitingConfirmation {
+                about: About::Gate,
+                ..
+            }
+        );
+        gate && session
+            .terms
+            .policies
+            .of(&call.name)
+            .confirm_edits
+            .is_some()
+    })
+}
+
+/// True if the tool of the call declares that a result with this status is no end.
+fn is_interim(session: &Session, call: &crate::calls::call::Call, response: &Json) -> bool {
+    let status = response.text_at("/status");
+    let status = status.and_then(|it| serde_json::from_str::<String>(it).ok());
+    session.terms.policies.of(&call.name).interim_status
+        && status.is_some_and(|it| INTERIM_STATUSES.contains(&it.as_str()))
+}
+
+fn open_call(session: &Session, call: Seq) -> Result<&crate::calls::call::Call, Rejection> {
+    if let Some(open) = session.calls.get(&call) {
+        return Ok(open);
+    }
+    match session.settled.get(&call) {
+        Some(settled) => Err(Rejection::CallSettled {
+            call,
+            outcome: settled.outcome,
+            at: settled.at,
+        }),
+        None => Err(Rejection::UnknownCall { call }),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::UserTextSent;
+
+    #[test]
+    fn what_is_as_large_as_a_record_may_be_still_fits() {
+        let of = |bytes: usize| {
+            let epoch = Seq(1);
+            let sent = |text: String| Observation::from(UserTextSent { epoch, text });
+            let around = sent(String::new()).body().unwrap().len();
+            fits(sent("a".repeat(bytes - around)))
+        };
+        // 4 KiB less than 3 MiB.
+        assert!(of(3_141_632).is_ok());
+        let bytes = 3_141_633;
+        assert_eq!(of(bytes), Err(Rejection::TooLarge { bytes }));
+    }
+}

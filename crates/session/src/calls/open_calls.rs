@@ -1,0 +1,193 @@
+//! The open calls of a session, in the order in which they came.
+
+use std::collections::{VecDeque, vec_deque};
+use std::iter::Map;
+
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use crate::values::id::Seq;
+
+/// The calls that have not ended, by the seq that received them.
+///
+/// A step looks one call up a dozen times, mostly the newest, and calls end about in the order in which they came. So they
+/// stand in a queue: its ends are found at once, any other by halving, and the one that ends is near the front.
+///
+/// ```
+/// use recount_session::{Seq, Session, SessionId};
+/// let session = Session::new(SessionId(uuid::Uuid::nil()));
+/// assert!(session.calls.get(&Seq(1)).is_none());
+/// assert_eq!(session.calls.iter().count(), 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCalls(VecDeque<(Seq, Box<Call>)>);
+
+impl OpenCalls {
+    /// The call of this seq, if it is open.
+    #[must_use]
+    pub fn get(&self, seq: &Seq) -> Option<&Call> {
+        let (_, call) = self.0.get(self.place(*seq)?)?;
+        Some(call)
+    }
+
+    pub(crate) fn get_mut(&mut self, seq: &Seq) -> Option<&mut Call> {
+        let place = self.place(*seq)?;
+        self.0.get_mut(place).map(|(_, call)| &mut **call)
+    }
+
+    /// Whether the call of this seq is open.
+    #[must_use]
+    pub fn contains_key(&self, seq: &Seq) -> bool {
+        self.place(*seq).is_some()
+    }
+
+    /// Adds a call. Seqs grow, so it is the newest; of facts that somebody folds in another order it need not be.
+    pub(crate) fn insert(&mut self, seq: Seq, call: Call) {
+        let older = |(it, _): &(Seq, Box<Call>)| *it < seq;
+        let place = match self.0.back() {
+            Some(newest) if !older(newest) => self.0.partition_point(older),
+            Some(_) | None => self.0.len(),
+        };
+        if self.contains_key(&seq) {
+            self.0.remove(place);
+        }
+        self.0.insert(place, (seq, Box::new(call)));
+    }
+
+    pub(crate) fn remove(&mut self, seq: &Seq) -> Option<Call> {
+        let (_, call) = self.0.remove(self.place(*seq)?)?;
+        // Room for the most that were ever open at once would be kept as long as the session.
+        if self.0.capacity() > ROOM_KEPT && self.0.len() < self.0.capacity() / 4 {
+            self.0.shrink_to(self.0.capacity() / 2);
+        }
+        Some(*call)
+    }
+
+    /// How many are open.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number of open calls that are older than this seq.
+    pub(crate) fn older_than(&self, seq: Seq) -> usize {
+        self.0.partition_point(|(it, _)| *it < seq)
+    }
+
+    /// All of them, oldest first.
+    pub fn iter(&self) -> Iter<'_> {
+        self.0.iter().map(|(seq, call)| (seq, call))
+    }
+
+    /// Their seqs, oldest first.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Seq> {
+        self.0.iter().map(|(seq, _)| seq)
+    }
+
+    /// The calls themselves, oldest first.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Call> {
+        self.0.iter().map(|(_, call)| &**call)
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+        self.0.iter_mut().map(|(_, call)| &mut **call)
+    }
+
+    fn place(&self, seq: Seq) -> Option<usize> {
+        let ((oldest, _), (newest, _)) = (self.0.front()?, self.0.back()?);
+        if *newest == seq {
+            return Some(self.0.len() - 1);
+        }
+        if *oldest == seq {
+            return Some(0);
+        }
+        let within = *oldest < seq && seq < *newest;
+        within.then(|| self.0.binary_search_by_key(&seq, |(seq, _)| *seq).ok())?
+    }
+}
+
+/// How many calls there is always room for.
+const ROOM_KEPT: usize = 64;
+
+/// The open calls, oldest first.
+type Iter<'a> = Map<vec_deque::Iter<'a, (Seq, Box<Call>)>, Borrowed<'a>>;
+
+/// A call as it is handed out.
+type Borrowed<'a> = fn(&'a (Seq, Box<Call>)) -> (&'a Seq, &'a Call);
+
+impl<'a> IntoIterator for &'a OpenCalls {
+    type Item = (&'a Seq, &'a Call);
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::record::observation::FunctionCallReceived;
+    use crate::reducers::dispatcher;
+    use crate::{Session, SessionId};
+
+    fn with(seqs: &[u64]) -> OpenCalls {
+        let mut session = Session::new(SessionId(uuid::Uuid::nil()));
+        for seq in seqs {
+            let received = FunctionCallReceived {
+                epoch: Seq(0),
+                id: None,
+                name: Some(seq.to_string()),
+                args: None,
+                malformed_args: None,
+                invalid_args: None,
+                sealed_args: Vec::new(),
+                original_args: None,
+                by: None,
+                parent: None,
+                beyond_max: None,
+            };
+            dispatcher::call_received(&mut session, Seq(*seq), &received);
+        }
+        session.calls
+    }
+
+    #[test]
+    fn each_is_found_by_its_seq_in_whatever_order_they_came_and_went() {
+        for order in [[3, 5, 9, 12], [12, 3, 9, 5], [9, 12, 5, 3], [5, 5, 3, 12]] {
+            let mut calls = with(&order);
+            calls.insert(Seq(9), with(&[9]).remove(&Seq(9)).unwrap());
+            let all: Vec<u64> = calls.keys().map(|seq| seq.0).collect();
+            assert_eq!(all, [3, 5, 9, 12]);
+            for seq in 0..14 {
+                let name = calls.get(&Seq(seq)).map(|call| call.name.clone());
+                assert_eq!(name, all.contains(&seq).then(|| seq.to_string()));
+            }
+            assert_eq!(
+                calls.remove(&Seq(5)).map(|call| call.name),
+                Some("5".to_owned())
+            );
+            assert!(!calls.contains_key(&Seq(5)) && calls.contains_key(&Seq(12)));
+            assert_eq!((calls.len(), calls.is_empty()), (3, false));
+        }
+    }
+
+    #[test]
+    fn the_room_of_a_peak_is_given_back() {
+        let many: Vec<u64> = (1..=5_000).collect();
+        let mut calls = with(&many);
+        assert!(calls.0.capacity() >= 5_000);
+        for seq in 1..5_000 {
+            calls.remove(&Seq(seq));
+        }
+        assert_eq!((&calls).into_iter().count(), 1);
+        assert!(calls.0.capacity() <= ROOM_KEPT, "{}", calls.0.capacity());
+    }
+}

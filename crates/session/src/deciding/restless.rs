@@ -1,0 +1,170 @@
+//! Which open calls something may be due about and which run, so that a decision costs what moves and not what waits.
+//!
+//! A call is at rest while only an observation can move it. It is looked at when an event concerns it; an event that may
+//! concern all of them looks at all.
+
+use crate::calls::call::{Call, Phase};
+use crate::record::event::{Event, Fact};
+use crate::record::observation::{Deadline, FunctionCallReceived, Observation};
+use crate::reducers::earlier::cache;
+use crate::reducers::telling::acknowledgement;
+use crate::state::session::Session;
+use crate::values::id::Seq;
+
+/// Looks again at what the fact concerns.
+pub(super) fn note(session: &mut Session, fact: &Fact) {
+    match concerned(session, fact) {
+        Concerned::Nobody => {}
+        Concerned::One(seq) => {
+            look_at(session, seq);
+        }
+        Concerned::Everybody => {
+            session.restless.clear();
+            session.slots_taken.clear();
+            cache::wake_all(session);
+            let open: Vec<Seq> = session.calls.keys().copied().collect();
+            open.into_iter().for_each(|seq| look_at(session, seq));
+        }
+    }
+}
+
+fn look_at(session: &mut Session, seq: Seq) {
+    let call = session.calls.get(&seq);
+    let key = call.and_then(|call| call.cache_key);
+    let may_move = call.is_some_and(|call| may_move(session, call));
+    let rests = call.is_some_and(|call| rests(session, seq, call));
+    if session.terms.policies.running_max.is_some() {
+        if call.is_some_and(Call::runs) {
+            session.slots_taken.insert(seq);
+        } else {
+            session.slots_taken.remove(&seq);
+        }
+    }
+    if let Some(key) = key {
+        cache::rests(session, seq, key, rests);
+    }
+    if may_move && !rests {
+        session.restless.insert(seq);
+    } else {
+        session.restless.remove(&seq);
+    }
+}
+
+/// Whether the call only waits for an equal one, which wakes it.
+fn rests(session: &Session, seq: Seq, call: &Call) -> bool {
+    let ready = matches!(call.phase, Phase::Ready { .. });
+    ready && call.cancel.is_none() && call.yields.is_empty() && cache::waits(session, seq, call)
+}
+
+/// The call that was received: the one that it is again, where it is no new one.
+fn call_of(session: &Session, seq: Seq, it: &FunctionCallReceived) -> Seq {
+    if session.calls.contains_key(&seq) {
+        return seq;
+    }
+    let id = it.id.clone().map(|id| (it.epoch, id));
+    id.and_then(|id| session.wire_ids.get(&id).copied())
+        .unwrap_or(seq)
+}
+
+enum Concerned {
+    Nobody,
+    One(Seq),
+    Everybody,
+}
+
+fn concerned(session: &Session, fact: &Fact) -> Concerned {
+    let observation = match &fact.event {
+        Event::Decided(decision) => {
+            return decision.call().map_or(Concerned::Nobody, Concerned::One);
+        }
+        Event::Observed(observation) => observation,
+    };
+    match observation {
+        Observation::FunctionCallReceived(it) => Concerned::One(call_of(session, fact.seq, it)),
+        Observation::HookAnswered(it) => Concerned::One(it.call),
+        Observation::ToolReturned(it) => Concerned::One(it.call),
+        Observation::LlmAsked(it) => Concerned::One(it.call),
+        Observation::LlmReplied(it) => Concerned::One(it.call),
+        Observation::ToolYielded(it) => Concerned::One(it.call),
+        Observation::ToolPaused(it) => Concerned::One(it.call),
+        Observation::ToolAsked(it) => Concerned::One(it.call),
+        Observation::ResponseSupplied(it) => Concerned::One(it.call),
+        Observation::OperatorCancelled(it) => Concerned::One(it.call),
+        Observation::DeadlinePassed(it) => Concerned::One(match it.deadline {
+            Deadline::Run { call, .. }
+            | Deadline::Confirmation { call, .. }
+            | Deadline::Retry { call, .. } => call,
+        }),
+        Observation::ConfirmationAnswered(it) => {
+            let request = session.requests.get(&it.request);
+            request.map_or(Concerned::Nobody, |request| Concerned::One(request.call))
+        }
+        // The end of a connection that was to be left lets its calls start.
+        Observation::RunnerAttached(_)
+        | Observation::RunnerDetached(_)
+        | Observation::Connected(_)
+        | Observation::Disconnected(_)
+        | Observation::CallCancellationReceived(_) => Concerned::Everybody,
+        Observation::SessionOpened(_)
+        | Observation::RunnerDraining(_)
+        | Observation::SwitchPlanned(_)
+        | Observation::ReconnectScheduled(_)
+        | Observation::ConnectFailed(_)
+        | Observation::ReconnectsExhausted(_)
+        | Observation::HistorySent(_)
+        | Observation::GoAwayReceived(_)
+        | Observation::ResumptionHandleReceived(_)
+        | Observation::AnswerRefused(_)
+        | Observation::OutcomeFound(_)
+        | Observation::ResponsesSent(_)
+        | Observation::ModelOutputReceived(_)
+        | Observation::TranscriptReceived(_)
+        | Observation::UserTextSent(_)
+        | Observation::TurnCompleted(_)
+        | Observation::TurnInterrupted(_)
+        | Observation::MediaCounted(_)
+        | Observation::UsageReported(_)
+        | Observation::FrameRejected(_)
+        | Observation::ToolEventEmitted(_)
+        | Observation::StateChanged(_)
+        | Observation::InstructionSent(_)
+        | Observation::SessionClosed(_) => Concerned::Nobody,
+    }
+}
+
+fn may_move(session: &Session, call: &Call) -> bool {
+    if call.cancel.is_some() || call.moot.is_some() || !call.yields.is_empty() {
+        return true;
+    }
+    match &call.phase {
+        Phase::AwaitingConfirmation { expired, .. } => {
+            let declared = session.terms.contract(&call.name);
+            let changed = declared.is_some_and(|it| call.contract != Some(it));
+            *expired || changed || acknowledgement::status(session, call).is_some()
+        }
+        Phase::Running { .. } => {
+            call.background.is_none() && session.terms.policies.of(&call.name).background.is_some()
+        }
+        Phase::AwaitingCalls { open, .. } => *open == 0,
+        Phase::Paused { interim } => {
+            interim.is_some() || acknowledgement::status(session, call).is_some()
+        }
+        Phase::AwaitingHook
+        | Phase::AwaitingVerdict
+        | Phase::Retrying { .. }
+        | Phase::Withdrawn => false,
+        Phase::Received
+        | Phase::Refused { .. }
+        | Phase::Gated
+        | Phase::Approved { .. }
+        | Phase::Denied { .. }
+        | Phase::Permitted { .. }
+        | Phase::Ready { .. }
+        | Phase::InDoubt { .. }
+        | Phase::Asking
+        | Phase::Returned { .. }
+        | Phase::Supplied { .. }
+        | Phase::Found { .. }
+        | Phase::TimedOut { .. } => true,
+    }
+}

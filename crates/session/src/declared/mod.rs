@@ -1,0 +1,11 @@
+//! Declarations: the tools and agents that a runner has, and what a model can do.
+//!
+//! They know no code of a tool. Read `catalog`; `schema` walks the schemas in it, `models` has the
+//! `capabilities` of the known models.
+
+pub(super) mod capabilities;
+pub mod catalog;
+mod models;
+pub(super) mod platform;
+#[doc(hidden)]
+pub mod schema;

@@ -1,0 +1,14 @@
+//! Policies: the rules of tools and of the conversation, as data that is stored and hashed.
+//!
+//! They know no session and decide nothing: the reducers do, by them. Read `tool_policy`, then
+//! `policy` (all of them together) and `condition`.
+
+pub(super) mod condition;
+pub(super) mod on_settled;
+pub(super) mod phase;
+pub mod policy;
+pub(super) mod policy_changes;
+pub(super) mod progress;
+pub mod response;
+mod stored_policy;
+mod tool_policy;

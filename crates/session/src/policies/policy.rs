@@ -1,0 +1,191 @@
+//! The policies of an agent as one object: those of its tools, and what holds for all of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::on_settled::OnSettled;
+use super::phase::PhaseDeclaration;
+use super::response::ResponseShape;
+use crate::record::hook::Hooks;
+use crate::values::milliseconds;
+use crate::values::object::{ObjectHash, object_bytes};
+
+pub use super::progress::Progress;
+pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
+
+/// The policies of an agent's tools; stored in the journal as one object.
+///
+/// ```
+/// use std::time::Duration;
+/// use recount_session::policy::{PolicySet, ToolPolicy};
+///
+/// let mut policies = PolicySet::default();
+/// let ten_seconds = ToolPolicy { timeout: Some(Duration::from_secs(10)), ..ToolPolicy::default() };
+/// policies.tools.insert("search".to_owned(), ten_seconds);
+/// assert_eq!(policies.to_bytes(), br#"{"tools":{"search":{"timeout_ms":10000}}}"#);
+/// ```
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PolicySet {
+    /// The policies by tool name; a tool without an entry has the default policy.
+    #[serde(default)]
+    pub tools: BTreeMap<String, ToolPolicy>,
+    /// How many calls of a session may run at the same time; without it, any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_max: Option<u32>,
+    /// The maximum number of calls that one message of the model may bring. The calls beyond it are
+    /// refused, each with a response. Without it, any number; sets that were stored before it
+    /// existed have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_per_message_max: Option<u32>,
+    /// The maximum number of calls of a session that may be open at the same time. A call that
+    /// comes while as many older ones are open is refused, with a response. Without it, any number;
+    /// sets that were stored before it existed have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_calls_max: Option<u32>,
+    /// The time limit of inline calls whose tool names none; without it, none.
+    #[serde(
+        default,
+        rename = "timeout_ms",
+        with = "milliseconds",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub timeout: Option<Duration>,
+    /// How what the model is answered is wrapped.
+    #[serde(default, skip_serializing_if = "ResponseShape::is_plain")]
+    pub response: ResponseShape,
+    /// A call that waits for a person is acknowledged at once, so that the model waits for nothing; in the words of the
+    /// tool's policy, or else as `{"status":"awaiting_confirmation","tool":"refund"}`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acknowledges: bool,
+    /// What becomes of an outcome while there is no connection.
+    #[serde(default, skip_serializing_if = "OnSettled::is_park")]
+    pub on_settled: OnSettled,
+    /// The hooks through which calls and responses go.
+    #[serde(default, skip_serializing_if = "Hooks::are_none")]
+    pub hooks: Hooks,
+    /// The phases of a conversation; the first is where it begins. Without any, every tool is there all the time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseDeclaration>,
+}
+
+impl PolicySet {
+    /// Reads a stored set; fields of later versions are passed over.
+    ///
+    /// # Errors
+    /// The bytes are not the JSON of a policy set.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// The policy of a tool: its entry, or the default one.
+    #[must_use]
+    pub fn of(&self, tool: &str) -> &ToolPolicy {
+        self.tools.get(tool).unwrap_or(&ToolPolicy::DEFAULT)
+    }
+
+    /// The phase of this name.
+    #[must_use]
+    pub fn phase(&self, name: &str) -> Option<&PhaseDeclaration> {
+        self.phases.iter().find(|phase| phase.name == name)
+    }
+
+    /// The set as it reads back from its stored form: times in whole milliseconds.
+    #[must_use]
+    pub fn as_stored(self) -> Self {
+        Self::from_bytes(&self.to_bytes()).unwrap_or(self)
+    }
+
+    /// The stored form: canonical JSON.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        object_bytes(self)
+    }
+
+    /// The address of the stored form.
+    #[must_use]
+    pub fn hash(&self) -> ObjectHash {
+        ObjectHash::of(&self.to_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies::condition::S;
+    use crate::policies::phase::Transition;
+
+    #[test]
+    fn a_full_set_reads_back() -> Result<(), serde_json::Error> {
+        let phase = PhaseDeclaration {
+            name: "verify".to_owned(),
+            instruction: Some("Verify.".to_owned()),
+            tools: Some(["a".to_owned()].into()),
+            transitions: vec![Transition {
+                to: "pay".to_owned(),
+                when: S::is_true("verified"),
+            }],
+        };
+        let set = PolicySet {
+            tools: [("a".to_owned(), ToolPolicy::default())].into(),
+            running_max: Some(4),
+            calls_per_message_max: Some(128),
+            open_calls_max: Some(1_000),
+            timeout: Some(Duration::from_secs(30)),
+            response: ResponseShape::Envelope,
+            acknowledges: true,
+            on_settled: OnSettled::Connect,
+            hooks: Hooks {
+                on_tool_call: true,
+                before_tool_response: false,
+            },
+            phases: vec![phase],
+        };
+        assert_eq!(
+            String::from_utf8_lossy(&set.to_bytes()),
+            r#"{"acknowledges":true,"calls_per_message_max":128,"hooks":{"on_tool_call":true},"on_settled":"connect","open_calls_max":1000,"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+        );
+        assert_eq!(PolicySet::from_bytes(&set.to_bytes())?, set);
+        Ok(())
+    }
+
+    #[test]
+    fn fields_of_a_later_version_are_passed_over() -> Result<(), serde_json::Error> {
+        let read = PolicySet::from_bytes(br#"{"tools":{"a":{"brew":true,"confirm":{}}},"x":1}"#)?;
+        assert!(read.of("a").confirm);
+        assert_eq!(read.of("absent"), &ToolPolicy::default());
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_as_ever_is_not_written_and_what_is_not_is() -> Result<(), serde_json::Error> {
+        let written = |set: &PolicySet| String::from_utf8_lossy(&set.to_bytes()).into_owned();
+        assert_eq!(written(&PolicySet::default()), r#"{"tools":{}}"#);
+        let hooked = PolicySet {
+            hooks: Hooks {
+                on_tool_call: false,
+                before_tool_response: true,
+            },
+            ..PolicySet::default()
+        };
+        let text = r#"{"hooks":{"before_tool_response":true},"tools":{}}"#;
+        assert_eq!(written(&hooked), text);
+        assert_eq!(PolicySet::from_bytes(text.as_bytes())?, hooked);
+        Ok(())
+    }
+
+    #[test]
+    fn a_set_in_force_is_the_one_that_reads_back() {
+        let set = PolicySet {
+            timeout: Some(Duration::from_micros(1_500)),
+            running_max: Some(4),
+            ..PolicySet::default()
+        };
+        let stored = PolicySet {
+            timeout: Some(Duration::from_millis(2)),
+            ..set.clone()
+        };
+        assert_eq!(set.as_stored(), stored);
+    }
+}

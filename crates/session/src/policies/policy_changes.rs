@@ -1,0 +1,335 @@
+//! What is to hold in place of what holds: changes to the policies of an agent, as data.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::condition::Condition;
+use super::phase::PhaseDeclaration;
+use super::policy::{Background, Edits, InDoubt, PolicySet, Progress, Repeats, Retry, ToolPolicy};
+
+/// What a file of policies says. What it does not speak of stays as it is; what it says replaces what was there, so a gate can
+/// be taken away as well as put up.
+///
+/// A field that is `None` says nothing. Within it, another `None` says that there is to be none.
+///
+/// ```
+/// use recount_session::policy::{PolicySet, ToolPolicy};
+/// use recount_session::{PolicyChanges, ToolPolicyChanges};
+/// use std::time::Duration;
+///
+/// let mut changes = PolicyChanges::default();
+/// let slower = ToolPolicyChanges { timeout: Some(Some(Duration::from_secs(60))), ..ToolPolicyChanges::default() };
+/// changes.tools.insert("search".to_owned(), slower);
+/// let set = PolicySet { tools: [("search".to_owned(), ToolPolicy::gate("Search?"))].into(), ..PolicySet::default() };
+/// let changed = changes.applied_to(set, ["search"]);
+/// assert_eq!(changed.of("search").timeout, Some(Duration::from_secs(60)));
+/// assert!(changed.of("search").confirm);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PolicyChanges {
+    /// How many calls of a session may run at the same time.
+    pub running_max: Option<Option<u32>>,
+    /// The maximum number of calls that one message of the model may bring.
+    pub calls_per_message_max: Option<Option<u32>>,
+    /// The maximum number of calls of a session that are open at the same time.
+    pub open_calls_max: Option<Option<u32>>,
+    /// The time limit of inline calls whose tool names none.
+    pub timeout: Option<Option<Duration>>,
+    /// All phases of the conversation.
+    pub phases: Option<Vec<PhaseDeclaration>>,
+    /// What is to hold for every tool.
+    pub defaults: ToolPolicyChanges,
+    /// What is to hold for the tools of these names, over the defaults.
+    pub tools: BTreeMap<String, ToolPolicyChanges>,
+}
+
+/// What is to hold in place of what holds for the calls of one tool.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolPolicyChanges {
+    /// The gate, for every call unless `confirm_when` is said, too.
+    pub confirm: Option<GateChange>,
+    /// When the gate holds; where there was none, it is one from here on. `Some(None)`: always.
+    pub confirm_when: Option<Option<Condition>>,
+    /// After how long without an answer a call counts as denied.
+    pub confirm_expires_after: Option<Option<Duration>>,
+    /// The JSON Schema that the payload of a yes must fit.
+    pub confirm_payload: Option<Option<Value>>,
+    /// The right of a person to change the arguments with a yes.
+    pub confirm_edits: Option<Option<Edits>>,
+    /// The words that the model is given at once while a person decides.
+    pub acknowledge: Option<Option<Value>>,
+    /// True if the reason of a no is not for the model.
+    pub keep_reason: Option<bool>,
+    /// True if a cancellation by the model withdraws the question.
+    pub withdraw_on_cancel: Option<bool>,
+    /// How long one run may take.
+    pub timeout: Option<Option<Duration>>,
+    /// What becomes of a call that was cut off.
+    pub in_doubt: Option<InDoubt>,
+    /// Whether results are used again.
+    pub cached: Option<CacheChange>,
+    /// Whether the model waits.
+    pub background: Option<Option<Background>>,
+    /// Whether a failed run is followed by another.
+    pub retry: Option<Option<Retry>>,
+    /// How often it may be called in the whole session.
+    pub limit_per_session: Option<Option<u32>>,
+    /// How often it may be called in any sixty seconds.
+    pub limit_per_minute: Option<Option<u32>>,
+    /// The phases in which it may be called.
+    pub phases: Option<Option<BTreeSet<String>>>,
+    /// What must hold of the state for it to be called.
+    pub when: Option<Option<Condition>>,
+    /// What becomes of an equal call while the first has not ended.
+    pub repeats: Option<Repeats>,
+    /// True if a result whose `status` is `pending` or `in_progress` is no end.
+    pub interim_status: Option<bool>,
+    /// The effect of the progress that a run reports.
+    pub progress: Option<Option<Progress>>,
+}
+
+/// What becomes of a gate.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum GateChange {
+    /// Nobody is asked.
+    Open,
+    /// A person is asked.
+    Closed {
+        /// What that person is told; absent: what they were told before.
+        hint: Option<String>,
+    },
+}
+
+/// Whether results are used again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CacheChange {
+    /// They are not.
+    Off,
+    /// They are.
+    On {
+        /// How old one may be; absent: as old as the session.
+        max_age: Option<Duration>,
+    },
+}
+
+impl PolicyChanges {
+    /// The policies that hold for these `tools` once the changes are made. Entries of tools that are not among them stay as they
+    /// are, and names in the file that no tool has say nothing here.
+    #[must_use]
+    pub fn applied_to<'t>(
+        &self,
+        mut set: PolicySet,
+        tools: impl IntoIterator<Item = &'t str>,
+    ) -> PolicySet {
+        for tool in tools {
+            let before = set.of(tool);
+            let after = self.changed(tool, before.clone());
+            if after != *before {
+                set.tools.insert(tool.to_owned(), after);
+            }
+        }
+        set.running_max = self.running_max.unwrap_or(set.running_max);
+        set.calls_per_message_max = self
+            .calls_per_message_max
+            .unwrap_or(set.calls_per_message_max);
+        set.open_calls_max = self.open_calls_max.unwrap_or(set.open_calls_max);
+        set.timeout = self.timeout.unwrap_or(set.timeout);
+        if let Some(phases) = &self.phases {
+            set.phases.clone_from(phases);
+        }
+        set
+    }
+
+    /// The policy of one tool once the changes are made.
+    #[must_use]
+    pub fn changed(&self, tool: &str, policy: ToolPolicy) -> ToolPolicy {
+        let policy = self.defaults.changed(policy);
+        match self.tools.get(tool) {
+            Some(changes) => changes.changed(policy),
+            None => policy,
+        }
+    }
+}
+
+impl ToolPolicyChanges {
+    /// The policy once the changes are made.
+    #[must_use]
+    pub fn changed(&self, mut policy: ToolPolicy) -> ToolPolicy {
+        match &self.confirm {
+            None => {}
+            Some(GateChange::Open) => open(&mut policy),
+            Some(GateChange::Closed { hint }) => {
+                close(&mut policy, None);
+                policy.confirm_message = hint.clone().or(policy.confirm_message);
+            }
+        }
+        if let Some(when) = &self.confirm_when {
+            close(&mut policy, when.clone());
+        }
+        set(
+            &mut policy.confirm_expires_after,
+            &self.confirm_expires_after,
+        );
+        set(&mut policy.confirm_payload, &self.confirm_payload);
+        set(&mut policy.confirm_edits, &self.confirm_edits);
+        set(&mut policy.acknowledgement, &self.acknowledge);
+        set(&mut policy.confirm_keeps_reason, &self.keep_reason);
+        set(&mut policy.withdraw_on_cancel, &self.withdraw_on_cancel);
+        set(&mut policy.timeout, &self.timeout);
+        set(&mut policy.in_doubt, &self.in_doubt);
+        match self.cached {
+            None => {}
+            Some(CacheChange::Off) => (policy.cache, policy.cache_max_age) = (false, None),
+            Some(CacheChange::On { max_age }) => {
+                (policy.cache, policy.cache_max_age) = (true, max_age);
+            }
+        }
+        set(&mut policy.background, &self.background);
+        set(&mut policy.retry, &self.retry);
+        set(&mut policy.limits.per_session, &self.limit_per_session);
+        set(&mut policy.limits.per_minute, &self.limit_per_minute);
+        set(&mut policy.phases, &self.phases);
+        set(&mut policy.when, &self.when);
+        set(&mut policy.repeats, &self.repeats);
+        set(&mut policy.interim_status, &self.interim_status);
+        set(&mut policy.progress, &self.progress);
+        policy
+    }
+
+    /// Whether it says whose leave a call takes, so that nobody else says it any more.
+    #[must_use]
+    pub fn decides_gate(&self) -> bool {
+        self.confirm.is_some() || self.confirm_when.is_some()
+    }
+}
+
+/// The gate and all that was said of it goes.
+fn open(policy: &mut ToolPolicy) {
+    policy.confirm = false;
+    policy.confirm_message = None;
+    policy.confirm_expires_after = None;
+    policy.confirm_when = None;
+    policy.confirm_asks_program = false;
+    policy.confirm_payload = None;
+    policy.confirm_edits = None;
+    policy.confirm_keeps_reason = false;
+}
+
+/// A gate by data alone: what the program would have said does not count beside it.
+fn close(policy: &mut ToolPolicy, when: Option<Condition>) {
+    policy.confirm = true;
+    policy.confirm_when = when;
+    policy.confirm_asks_program = false;
+}
+
+fn set<V: Clone>(field: &mut V, to: &Option<V>) {
+    if let Some(to) = to {
+        field.clone_from(to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies::condition::{Comparison, S};
+    use crate::policies::policy::Limits;
+
+    fn gated_by_program() -> ToolPolicy {
+        ToolPolicy {
+            confirm_asks_program: true,
+            confirm_expires_after: Some(Duration::from_secs(9)),
+            timeout: Some(Duration::from_secs(5)),
+            ..ToolPolicy::gate("Pay?")
+        }
+    }
+
+    #[test]
+    fn what_is_not_spoken_of_stays() {
+        let policy = gated_by_program();
+        assert_eq!(ToolPolicyChanges::default().changed(policy.clone()), policy);
+        let set = PolicySet {
+            tools: [("pay".to_owned(), policy)].into(),
+            running_max: Some(3),
+            timeout: Some(Duration::from_secs(1)),
+            phases: vec![PhaseDeclaration::default()],
+            ..PolicySet::default()
+        };
+        let same = PolicyChanges::default().applied_to(set.clone(), ["pay", "look"]);
+        assert_eq!(same, set);
+    }
+
+    #[test]
+    fn an_open_gate_leaves_nothing_of_itself_behind() {
+        let changes = ToolPolicyChanges {
+            confirm: Some(GateChange::Open),
+            ..ToolPolicyChanges::default()
+        };
+        let expected = ToolPolicy {
+            timeout: Some(Duration::from_secs(5)),
+            ..ToolPolicy::default()
+        };
+        assert_eq!(changes.changed(gated_by_program()), expected);
+        assert!(changes.decides_gate());
+    }
+
+    #[test]
+    fn a_gate_by_data_keeps_the_hint_unless_it_brings_one() {
+        let above = S::compares("args:cents", Comparison::Greater, 1000);
+        let changes = ToolPolicyChanges {
+            confirm_when: Some(Some(above.clone())),
+            ..ToolPolicyChanges::default()
+        };
+        let changed = changes.changed(gated_by_program());
+        assert!(changed.confirm && !changed.confirm_asks_program);
+        assert_eq!(changed.confirm_when, Some(above));
+        assert_eq!(changed.confirm_message.as_deref(), Some("Pay?"));
+        let changes = ToolPolicyChanges {
+            confirm: Some(GateChange::Closed {
+                hint: Some("Really?".to_owned()),
+            }),
+            ..ToolPolicyChanges::default()
+        };
+        let again = changes.changed(changed);
+        assert_eq!(again.confirm_when, None);
+        assert_eq!(again.confirm_message.as_deref(), Some("Really?"));
+    }
+
+    #[test]
+    fn a_tools_own_entry_comes_over_the_defaults_and_a_limit_can_be_lifted() {
+        let defaults = ToolPolicyChanges {
+            limit_per_session: Some(Some(2)),
+            timeout: Some(Some(Duration::from_secs(1))),
+            ..ToolPolicyChanges::default()
+        };
+        let own = ToolPolicyChanges {
+            limit_per_session: Some(None),
+            ..ToolPolicyChanges::default()
+        };
+        let changes = PolicyChanges {
+            defaults,
+            tools: [("pay".to_owned(), own)].into(),
+            ..PolicyChanges::default()
+        };
+        let set = changes.applied_to(PolicySet::default(), ["pay", "look"]);
+        assert_eq!(set.of("pay").limits, Limits::default());
+        assert_eq!(set.of("pay").timeout, Some(Duration::from_secs(1)));
+        assert_eq!(set.of("look").limits.per_session, Some(2));
+        assert_eq!(set.of("unknown"), &ToolPolicy::default());
+    }
+
+    #[test]
+    fn only_who_speaks_of_the_gate_decides_it() {
+        let other = ToolPolicyChanges {
+            timeout: Some(None),
+            ..ToolPolicyChanges::default()
+        };
+        assert!(!other.decides_gate());
+        let when = ToolPolicyChanges {
+            confirm_when: Some(None),
+            ..ToolPolicyChanges::default()
+        };
+        assert!(when.decides_gate());
+    }
+}

@@ -1,0 +1,147 @@
+//! The form in which a tool's policy is stored: what is not set is left out.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::condition::Condition;
+use super::progress::Progress;
+use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
+use crate::values::milliseconds;
+
+/// A policy as it is stored.
+#[derive(Deserialize, Serialize)]
+pub(super) struct Stored {
+    #[serde(
+        default,
+        with = "milliseconds",
+        rename = "timeout_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    timeout: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cache: Option<StoredCache>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirm: Option<StoredGate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    acknowledgement: Option<Value>,
+    #[serde(default, skip_serializing_if = "Repeats::is_run")]
+    repeats: Repeats,
+    #[serde(default, skip_serializing_if = "InDoubt::is_settle_unknown")]
+    in_doubt: InDoubt,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    withdraw_on_cancel: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    interim_status: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    progress: Option<Progress>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    background: Option<Background>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry: Option<Retry>,
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    limits: Limits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    phases: Option<BTreeSet<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    when: Option<Condition>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct StoredCache {
+    #[serde(
+        default,
+        with = "milliseconds",
+        rename = "max_age_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    max_age: Option<Duration>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct StoredGate {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(
+        default,
+        with = "milliseconds",
+        rename = "expires_after_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    expires_after: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    when: Option<Condition>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asks_program: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payload: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    edits: Option<Edits>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    keeps_reason: bool,
+}
+
+impl From<Stored> for ToolPolicy {
+    fn from(stored: Stored) -> Self {
+        let confirm = stored.confirm.is_some();
+        let gate = stored.confirm.unwrap_or_default();
+        Self {
+            timeout: stored.timeout,
+            cache: stored.cache.is_some(),
+            cache_max_age: stored.cache.and_then(|it| it.max_age),
+            confirm,
+            confirm_expires_after: gate.expires_after,
+            confirm_message: gate.hint,
+            confirm_when: gate.when,
+            confirm_asks_program: gate.asks_program,
+            confirm_payload: gate.payload,
+            confirm_edits: gate.edits,
+            confirm_keeps_reason: gate.keeps_reason,
+            acknowledgement: stored.acknowledgement,
+            repeats: stored.repeats,
+            in_doubt: stored.in_doubt,
+            withdraw_on_cancel: stored.withdraw_on_cancel,
+            interim_status: stored.interim_status,
+            progress: stored.progress,
+            background: stored.background,
+            retry: stored.retry,
+            limits: stored.limits,
+            phases: stored.phases,
+            when: stored.when,
+        }
+    }
+}
+
+impl From<ToolPolicy> for Stored {
+    /// A message or an age without what it is about says nothing, and is not stored.
+    fn from(policy: ToolPolicy) -> Self {
+        let max_age = policy.cache_max_age;
+        let gate = StoredGate {
+            hint: policy.confirm_message,
+            expires_after: policy.confirm_expires_after,
+            when: policy.confirm_when,
+            asks_program: policy.confirm_asks_program,
+            payload: policy.confirm_payload,
+            edits: policy.confirm_edits,
+            keeps_reason: policy.confirm_keeps_reason,
+        };
+        Self {
+            timeout: policy.timeout,
+            cache: policy.cache.then_some(StoredCache { max_age }),
+            confirm: policy.confirm.then_some(gate),
+            acknowledgement: policy.acknowledgement,
+            repeats: policy.repeats,
+            in_doubt: policy.in_doubt,
+            withdraw_on_cancel: policy.withdraw_on_cancel,
+            interim_status: policy.interim_status,
+            progress: policy.progress,
+            background: policy.background,
+            retry: policy.retry,
+            limits: policy.limits,
+            phases: policy.phases,
+            when: policy.when,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+use super::*;
+use crate::policies::condition::S;
+
+fn full() -> ToolPolicy {
+    ToolPolicy {
+        timeout: Some(Duration::from_millis(50)),
+        cache: true,
+        cache_max_age: Some(Duration::from_secs(60)),
+        confirm: true,
+        confirm_message: Some("sure?".to_owned()),
+        confirm_expires_after: Some(Duration::from_millis(9)),
+        confirm_when: Some(S::exists(S::arg("iban"))),
+        confirm_asks_program: true,
+        confirm_payload: Some(json!({"type": "object"})),
+        confirm_edits: Some(Edits::Allowed),
+        confirm_keeps_reason: true,
+        acknowledgement: Some(json!({"status": "wait"})),
+        repeats: Repeats::PendingTicket,
+        in_doubt: InDoubt::Retry,
+        withdraw_on_cancel: true,
+        interim_status: true,
+        progress: Some(Progress::Told),
+        background: Some(Background {
+            scheduling: FunctionResponseScheduling::Silent,
+        }),
+        retry: Some(Retry {
+            attempts_max: 3,
+            backoff_ms: 200,
+        }),
+        limits: Limits {
+            per_session: Some(10),
+            per_minute: Some(3),
+        },
+        phases: Some(["negotiate".to_owned()].into()),
+        when: Some(S::is_true("verified")),
+    }
+}
+
+#[test]
+fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), serde_json::Error> {
+    assert_eq!(serde_json::to_string(&ToolPolicy::default())?, "{}");
+    let text = r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","withdraw_on_cancel":true,"interim_status":true,"progress":"told","background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"when":{"is_true":"verified"}}"#;
+    assert_eq!(serde_json::to_string(&full())?, text);
+    assert_eq!(serde_json::from_str::<ToolPolicy>(text)?, full());
+    Ok(())
+}
+
+#[test]
+fn a_part_of_a_millisecond_is_a_whole_one() -> Result<(), serde_json::Error> {
+    let short = ToolPolicy {
+        timeout: Some(Duration::from_nanos(1)),
+        ..ToolPolicy::default()
+    };
+    assert_eq!(serde_json::to_string(&short)?, r#"{"timeout_ms":1}"#);
+    Ok(())
+}
+
+#[test]
+fn merging_takes_the_stricter_of_each_whichever_comes_first() {
+    let other = ToolPolicy {
+        timeout: Some(Duration::from_millis(70)),
+        cache_max_age: Some(Duration::from_secs(5)),
+        in_doubt: InDoubt::Ask,
+        background: Some(Background {
+            scheduling: FunctionResponseScheduling::Interrupt,
+        }),
+        retry: Some(Retry {
+            attempts_max: 5,
+            backoff_ms: 900,
+        }),
+        limits: Limits {
+            per_session: Some(4),
+            per_minute: None,
+        },
+        phases: Some(["negotiate".to_owned(), "verify".to_owned()].into()),
+        when: Some(S::exists("plan")),
+        ..ToolPolicy::gate("really?")
+    };
+    let merged = full().merged(other.clone());
+    let expected = ToolPolicy {
+        timeout: Some(Duration::from_millis(50)),
+        cache_max_age: Some(Duration::from_secs(5)),
+        confirm_message: Some("sure?; really?".to_owned()),
+        confirm_when: None,
+        confirm_asks_program: false,
+        confirm_edits: None,
+        in_doubt: InDoubt::Ask,
+        retry: Some(Retry {
+            attempts_max: 3,
+            backoff_ms: 900,
+        }),
+        limits: Limits {
+            per_session: Some(4),
+            per_minute: Some(3),
+        },
+        when: Some(S::and([S::is_true("verified"), S::exists("plan")])),
+        ..full()
+    };
+    assert_eq!(merged, expected);
+    let turned = ToolPolicy {
+        confirm_message: Some("really?; sure?".to_owned()),
+        when: Some(S::and([S::exists("plan"), S::is_true("verified")])),
+        ..expected
+    };
+    assert_eq!(other.merged(full()), turned);
+}
+
+#[test]
+fn merging_with_nothing_or_with_itself_changes_nothing() {
+    assert_eq!(full().merged(ToolPolicy::default()), full());
+    assert_eq!(ToolPolicy::default().merged(full()), full());
+    assert_eq!(full().merged(full()), full());
+}
+
+#[test]
+fn two_gates_hold_where_either_does_and_both_must_let_arguments_be_changed() {
+    let gate = |key: &str, edits| ToolPolicy {
+        confirm_when: Some(S::exists(key)),
+        confirm_payload: Some(json!({"required": [key]})),
+        confirm_edits: Some(edits),
+        ..ToolPolicy::gate("")
+    };
+    let both = gate("a", Edits::Allowed).merged(gate("b", Edits::ApprovedAnew));
+    let either = S::or([S::exists("a"), S::exists("b")]);
+    assert_eq!(both.confirm_when, Some(either));
+    assert_eq!(both.confirm_edits, Some(Edits::ApprovedAnew));
+    let payload = json!({"allOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    assert_eq!(both.confirm_payload, Some(payload));
+    let always = gate("a", Edits::Allowed).merged(ToolPolicy::gate("always"));
+    assert_eq!((always.confirm_when, always.confirm_edits), (None, None));
+    // What is no gate says it of the gate.
+    let edits = ToolPolicy {
+        confirm_edits: Some(Edits::ApprovedAnew),
+        ..ToolPolicy::default()
+    };
+    for (one, two) in [
+        (edits.clone(), ToolPolicy::gate("")),
+        (ToolPolicy::gate(""), edits),
+    ] {
+        assert_eq!(one.merged(two).confirm_edits, Some(Edits::ApprovedAnew));
+    }
+    let by_program = ToolPolicy {
+        confirm_asks_program: true,
+        ..ToolPolicy::gate("")
+    };
+    let either = gate("a", Edits::Allowed).merged(by_program.clone());
+    assert_eq!(either.confirm_when, Some(S::exists("a")));
+    assert!(either.confirm_asks_program);
+    let always = by_program.merged(ToolPolicy::gate("always"));
+    assert!(always.confirm && !always.confirm_asks_program);
+}
+
+#[test]
+fn the_wait_doubles_and_never_overflows() {
+    let retry = Retry {
+        attempts_max: u32::MAX,
+        backoff_ms: 3,
+    };
+    assert_eq!([1, 2, 5].map(|attempt| retry.wait_ms(attempt)), [3, 6, 48]);
+    assert_eq!(retry.wait_ms(u32::MAX), u64::MAX);
+}
+
+#[test]
+fn the_stored_name_of_a_rule_is_its_name_in_code() -> Result<(), serde_json::Error> {
+    for rule in [InDoubt::Retry, InDoubt::Ask, InDoubt::SettleUnknown] {
+        assert_eq!(serde_json::to_value(rule)?, rule.as_str());
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_said_of_a_gate_that_is_none_counts_nowhere() {
+    let no_gate = ToolPolicy {
+        confirm_asks_program: true,
+        ..ToolPolicy::default()
+    };
+    let by_data = ToolPolicy {
+        confirm_when: Some(S::exists("plan")),
+        ..ToolPolicy::gate("")
+    };
+    for merged in [
+        no_gate.clone().merged(by_data.clone()),
+        by_data.clone().merged(no_gate.clone()),
+    ] {
+        assert!(merged.confirm && !merged.confirm_asks_program);
+    }
+    let by_program = ToolPolicy {
+        confirm_asks_program: true,
+        ..by_data.clone()
+    };
+    for merged in [
+        by_program.clone().merged(by_data.clone()),
+        by_data.merged(by_program.clone()),
+        by_program.clone().merged(no_gate.clone()),
+        no_gate.merged(by_program),
+    ] {
+        assert!(merged.confirm && merged.confirm_asks_program);
+    }
+}

@@ -1,0 +1,468 @@
+//! A person is asked, and one answer counts.
+//!
+//! ```text
+//! Gated ─▶ confirmation_requested ─┬─ confirmation_answered yes ─▶ Approved
+//!    └─▶ gate_waived               ├─ confirmation_answered no ──▶ Denied ─▶ response_issued
+//!                                  ├─ of a doubt, with what was found ─▶ Found ─▶ response_issued
+//!                                  ├─ deadline_passed ─▶ confirmation_expired ─▶ Denied
+//!                                  ├─ contract changed ─▶ confirmation_reopened ─▶ asked anew
+//!                                  └─ taken back ─▶ confirmation_withdrawn
+//! ```
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::admission::command::Answered;
+use crate::calls::call::{Asked, Call, Phase};
+use crate::json::Json;
+use crate::policies::condition::{ARGUMENT, Condition};
+use crate::policies::policy::Edits;
+use crate::policies::response;
+use crate::record::decision::{
+    About, ConfirmationExpired, ConfirmationReopened, ConfirmationRequested, ConfirmationWithdrawn,
+    Decision, GateWaived, Outcome,
+};
+use crate::record::finding::Finding;
+use crate::record::observation::{ConfirmationAnswered, Deadline, ToolAsked};
+use crate::reducers::dispatcher::{error, made_here, refers, set_phase};
+use crate::reducers::earlier::cache;
+use crate::reducers::running::in_place;
+use crate::state::effect::Effect;
+use crate::state::session::{Request, RequestState, Session};
+use crate::values::id::Seq;
+use crate::values::object::ObjectHash;
+
+/// Whether a gate holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    Open,
+    Closed,
+    /// The program has not said yet.
+    Unknown,
+}
+
+/// Whether the gate holds for this call, as it and the state are now; one of which the program has not spoken counts as holding.
+pub(crate) fn gated(session: &Session, call: &Call) -> bool {
+    gate(session, call) != Gate::Open
+}
+
+pub(crate) fn gate(session: &Session, call: &Call) -> Gate {
+    let policy = session.terms.policies.of(&call.name);
+    let holds = match &policy.confirm_when {
+        Some(condition) => meets(session, call, condition),
+        None => !policy.confirm_asks_program,
+    };
+    match (policy.confirm, holds, policy.confirm_asks_program) {
+        (false, _, _) | (true, false, false) => Gate::Open,
+        (true, true, _) => Gate::Closed,
+        (true, false, true) => match call.gate_verdict {
+            Some(true) => Gate::Closed,
+            Some(false) => Gate::Open,
+            None => Gate::Unknown,
+        },
+    }
+}
+
+fn meets(session: &Session, call: &Call, condition: &Condition) -> bool {
+    let named = condition.keys().into_iter();
+    let args: BTreeMap<&str, Json> = named
+        .filter_map(|key| Some((key, argument(call, key)?)))
+        .collect();
+    condition.holds_or_unknown(&|key| match key.strip_prefix(ARGUMENT) {
+        Some(_) => args.get(key),
+        None => session.value(key),
+    })
+}
+
+/// The argument that a key of a gate's condition names.
+fn argument(call: &Call, key: &str) -> Option<Json> {
+    let path = key.strip_prefix(ARGUMENT)?;
+    let text = if path.is_empty() || path.starts_with('/') {
+        call.args.text_at(path)
+    } else {
+        let name = path.replace('~', "~0").replace('/', "~1");
+        call.args.text_at(&format!("/{name}"))
+    };
+    Json::parse(text?).ok()
+}
+
+/// Asks a person, or says why nobody is asked.
+pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let gates = &session.terms.gates;
+    if !gates.enforced {
+        let reason = gates.reason.clone().unwrap_or_default();
+        return Some(GateWaived { call: seq, reason }.into());
+    }
+    request(session, seq, call, question(call))
+}
+
+/// What there is to ask about a call: once it was started, nobody can say that it did not run.
+fn question(call: &Call) -> About {
+    if call.attempts > 0 {
+        About::InDoubt
+    } else {
+        About::Gate
+    }
+}
+
+/// Puts the question; nothing while no runner declares the tool.
+pub(crate) fn request(session: &Session, seq: Seq, call: &Call, about: About) -> Option<Decision> {
+    ask_about(session, seq, call, about).map(Decision::from)
+}
+
+/// The question, as the tool in force asks it.
+fn ask_about(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    about: About,
+) -> Option<ConfirmationRequested> {
+    let policy = session.terms.policies.of(&call.name);
+    // A doubt has no payload: nobody is to add anything to what may have run.
+    let gate = policy.confirm && about == About::Gate;
+    let waits = call.in_place.as_deref().map(|it| &it.question);
+    let own = waits.or(call.asked.as_deref());
+    let own = own.filter(|_| about == About::Tool);
+    let (hint, expires_after) = if let Some(own) = own {
+        let expires_after = own.expires_after_ms.map(Duration::from_millis);
+        (Some(own.hint.clone()), expires_after)
+    } else if policy.confirm {
+        (policy.confirm_message.clone(), policy.confirm_expires_after)
+    } else {
+        (None, None)
+    };
+    let expires_at_us = expires_after.map(|it| session.at.after(it));
+    let question = ConfirmationRequested {
+        call: seq,
+        about,
+        hint,
+        args_sha256: ObjectHash::of(call.args.as_str().as_bytes()),
+        contract: session.terms.contract(&call.name)?,
+        declaration: session.terms.declaration(&call.name)?,
+        expires_at_us,
+        payload_schema: match own {
+            Some(own) => own.payload_schema.clone(),
+            None => policy
+                .confirm_payload
+                .as_ref()
+                .filter(|_| gate)
+                .map(Json::of),
+        },
+        asked: own.map(|own| own.at),
+    };
+    Some(question)
+}
+
+/// The tool ends its run with a question, or waits for the answer. No gate is meant, so nobody waives it.
+pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
+    if it.in_place {
+        return in_place::asked(session, at, it);
+    }
+    if let Some(call) = in_place::reporting(session, it.call, it.attempt) {
+        call.asked = Some(Box::new(Asked::of(at, it)));
+        call.phase = Phase::Asking;
+    }
+}
+
+pub(crate) fn gate_waived(session: &mut Session, call: Seq) {
+    set_phase(session, call, Phase::Permitted { waived: true });
+}
+
+pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
+    let at = session.at;
+    let call = session.calls.get(&it.call);
+    // One that waits in its run still gives the result that equal calls wait for.
+    let stops = call.filter(|call| call.in_place.is_none());
+    let key = stops.and_then(|call| call.cache_key);
+    cache::stopped(session, it.call, key);
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        if call.contract != Some(it.contract) {
+            // What was given for another contract may not fit this one.
+            call.gate_passed = None;
+        }
+        call.contract = Some(it.contract);
+        call.since = at;
+        call.phase = Phase::AwaitingConfirmation {
+            request: seq,
+            about: it.about,
+            expires_at: it.expires_at_us,
+            expired: false,
+        };
+    }
+    let request = Request {
+        call: it.call,
+        state: RequestState::Open,
+        refused: 0,
+    };
+    session.requests.insert(seq, request);
+}
+
+/// What a waiting question leads to by itself: it expires, or is asked anew because the tool has changed.
+pub(crate) fn wait(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    request: Seq,
+    expired: bool,
+) -> Option<Decision> {
+    if expired {
+        return Some(ConfirmationExpired { call: seq, request }.into());
+    }
+    reopen(session, seq, call, request)
+}
+
+/// Asks anew where the contract in force is not the one that was asked about.
+///
+/// A tool that is gone has no contract; its question waits until somebody declares the tool again.
+pub(crate) fn reopen(session: &Session, seq: Seq, call: &Call, request: Seq) -> Option<Decision> {
+    let contract_before = call.contract?;
+    if session.terms.contract(&call.name)? == contract_before {
+        return None;
+    }
+    // A waiting question keeps its subject; a call that goes back to a person after a start asks about another.
+    let own = call.asked.as_ref().and_then(|own| own.answered);
+    let about = if let Phase::AwaitingConfirmation { about, .. } = call.phase {
+        about
+    } else if own == Some(request) && matches!(call.phase, Phase::Ready { .. }) {
+        About::Tool
+    } else {
+        question(call)
+    };
+    let question = ask_about(session, seq, call, about)?;
+    let reopened = ConfirmationReopened {
+        request,
+        contract_before,
+        question,
+    };
+    Some(reopened.into())
+}
+
+pub(crate) fn reopened(session: &mut Session, seq: Seq, it: &ConfirmationReopened) {
+    set_request(session, it.request, RequestState::Superseded { by: seq });
+    requested(session, seq, &it.question);
+}
+
+pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered) {
+    let Some(Request {
+        call,
+        state: RequestState::Open,
+        ..
+    }) = session.requests.get(&it.request)
+    else {
+        return;
+    };
+    let seq = *call;
+    let answer = Answered {
+        at,
+        confirmed: it.confirmed,
+        found: it.found.as_ref().map(Finding::found_as),
+        by: it.by.clone(),
+    };
+    set_request(session, it.request, RequestState::Answered(answer));
+    let (policies, now) = (session.terms.policies.clone(), session.at);
+    let Some(call) = session.calls.get_mut(&seq) else {
+        return;
+    };
+    // Yes or no, its tool goes on by itself.
+    if in_place::go_on(call, now) {
+        return;
+    }
+    if let Phase::AwaitingConfirmation { request, about, .. } = call.phase {
+        let policy = policies.of(&call.name);
+        let edited = it.edited_args.as_ref();
+        let edited = edited
+            .filter(|_| it.confirmed && about == About::Gate && policy.confirm_edits.is_some());
+        if let Some(args) = edited {
+            call.args = args.clone();
+            call.cache_key = cache::key_of(policy, call);
+        }
+        if let (About::Tool, true, Some(own)) = (about, it.confirmed, &mut call.asked) {
+            own.answered = Some(request);
+        }
+        let anew = edited.is_some() && policy.confirm_edits == Some(Edits::ApprovedAnew);
+        let found = it.found.as_ref().filter(|_| about == About::InDoubt);
+        call.phase = if anew {
+            Phase::Gated
+        } else if it.confirmed {
+            if about == About::Gate {
+                call.gate_passed = Some(request);
+            }
+            Phase::Approved { request }
+        } else if let Some(found) = found {
+            Phase::Found {
+                of: at,
+                failed: match found {
+                    Finding::Done(_) => None,
+                    Finding::Failed(reason) => Some(reason.clone()),
+                },
+            }
+        } else {
+            Phase::Denied {
+                about,
+                reason: it.reason.clone(),
+                expired: false,
+            }
+        };
+    }
+}
+
+pub(crate) fn answer_refused(session: &mut Session, request: Seq) {
+    if let Some(request) = session.requests.get_mut(&request) {
+        request.refused += 1;
+    }
+}
+
+pub(crate) fn deadline_passed(session: &mut Session, seq: Seq, due: Seq) {
+    if let Some(call) = session.calls.get_mut(&seq)
+        && let Phase::AwaitingConfirmation {
+            request, expired, ..
+        } = &mut call.phase
+        && *request == due
+    {
+        *expired = true;
+    }
+}
+
+pub(crate) fn expired(session: &mut Session, at: Seq, it: &ConfirmationExpired) {
+    set_request(session, it.request, RequestState::Expired { at });
+    let now = session.at;
+    if let Some(call) = session.calls.get_mut(&it.call)
+        && !in_place::go_on(call, now)
+        && let Phase::AwaitingConfirmation { about, .. } = call.phase
+    {
+        call.phase = Phase::Denied {
+            about,
+            reason: None,
+            expired: true,
+        };
+    }
+}
+
+pub(crate) fn withdrawn(session: &mut Session, at: Seq, it: &ConfirmationWithdrawn) {
+    set_request(
+        session,
+        it.request,
+        RequestState::Withdrawn {
+            at,
+            reason: it.reason,
+        },
+    );
+    if let Some(call) = session.calls.get_mut(&it.call)
+        && call.moot.take().is_none()
+    {
+        call.cancel = Some(it.reason);
+        call.in_place = None;
+        call.phase = Phase::Withdrawn;
+    }
+}
+
+/// The response to a call that a person denied, or about which nobody answered.
+pub(crate) fn deny(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    about: About,
+    reason: Option<&str>,
+    expired: bool,
+) -> Decision {
+    let shape = session.terms.policies.response;
+    let (outcome, told) = match (about, expired) {
+        // No leave to run again leaves the first run as unknown as it was.
+        (About::InDoubt, _) => (Outcome::Unknown, response::unknown_outcome(shape)),
+        (About::Tool, true) => (
+            Outcome::Expired,
+            error(
+                session,
+                "cancelled",
+                "the tool asked a person and nobody answered in time, so it did not go on",
+            ),
+        ),
+        (About::Gate, true) => (
+            Outcome::Expired,
+            error(
+                session,
+                "cancelled",
+                "the call was not approved in time and did not run",
+            ),
+        ),
+        (About::Gate | About::Tool, false) => {
+            let keeps = session.terms.policies.of(&call.name).confirm_keeps_reason;
+            let ending = match about {
+                About::Tool => "the tool asked a person, who said no, so it did not go on",
+                About::Gate | About::InDoubt => "the call was denied and did not run",
+            };
+            let told = match reason.filter(|_| !keeps) {
+                Some(reason) => format!("{ending}: {reason}"),
+                None => ending.to_owned(),
+            };
+            (Outcome::Denied, error(session, "cancelled", &told))
+        }
+    };
+    made_here(session, seq, call, outcome, told)
+}
+
+/// The response to a call that was in doubt, as a person found out what became of it.
+///
+/// A result that somebody gives for a call is supplied, whichever question it answers; a failure is one, and its words are
+/// shaped as those of any other.
+pub(crate) fn found(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    of: Seq,
+    failed: Option<&str>,
+) -> Decision {
+    let Some(reason) = failed else {
+        return refers(session, seq, call, Outcome::Supplied, of);
+    };
+    let told = failure(session, &call.name, reason);
+    made_here(session, seq, call, Outcome::Failed, told)
+}
+
+/// What the model is told of a failure that a person found out about, unless the tool keeps a person's words to itself.
+pub(crate) fn failure(session: &Session, name: &str, reason: &str) -> Json {
+    let keeps = session.terms.policies.of(name).confirm_keeps_reason;
+    let told = if keeps {
+        "the call failed, as a person found out"
+    } else {
+        reason
+    };
+    error(session, "execution_failed", told)
+}
+
+pub(crate) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
+    if let Phase::AwaitingConfirmation {
+        request,
+        expires_at,
+        expired: false,
+        ..
+    } = call.phase
+    {
+        effects.push(Effect::AskConfirmation { call: seq, request });
+        if let Some(due_us) = expires_at {
+            effects.push(Effect::ArmTimer {
+                deadline: Deadline::Confirmation { call: seq, request },
+                due_us,
+            });
+        }
+    }
+}
+
+fn set_request(session: &mut Session, request: Seq, state: RequestState) {
+    if let Some(request) = session.requests.get_mut(&request) {
+        request.state = state;
+    }
+}
+
+#[cfg(test)]
+#[path = "confirmation_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "gate_tests.rs"]
+mod gate_tests;
+
+#[cfg(test)]
+#[path = "finding_tests.rs"]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+mod finding_tests;

@@ -1,0 +1,191 @@
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a test that meets the impossible must stop"
+)]
+
+use serde_json::json;
+
+use crate::policies::policy::InDoubt;
+use crate::testing::{History, Toolbox, answer_to, given, history, toolbox};
+use crate::{
+    About, Actor, Answer, Command, ConfirmationAnswered, Event, Finding, FoundAs, Hooks, Json,
+    Outcome, Rejection, Route, UnfitAnswer,
+};
+
+fn tools() -> Toolbox {
+    toolbox().gated("pay").in_doubt("pay", InDoubt::Ask)
+}
+
+fn asked_about_the_gate(tools: &Toolbox) -> History {
+    let opened = history().opened("support").attached(tools).connected();
+    opened.call("c1", "pay", json!({"cents": 4200}))
+}
+
+/// A gated call that had started when its runner died, and about which a person is asked.
+fn in_doubt(tools: &Toolbox) -> History {
+    let running = asked_about_the_gate(tools).granted("ada").started();
+    running.detached().attached(tools).asked()
+}
+
+fn settles(history: &History, found: Finding) -> Command {
+    let answer = Answer {
+        found: Some(found),
+        ..Answer::default()
+    };
+    Command::AnswerConfirmation {
+        request: history.request(),
+        answer: Ok(answer),
+        by: Actor::embedder("ada"),
+    }
+}
+
+fn receipt() -> Finding {
+    Finding::done(&json!({"receipt": 17}))
+}
+
+#[test]
+fn what_a_person_found_is_the_outcome_and_the_tool_does_not_run_again() {
+    let doubt = in_doubt(&tools());
+    let epoch = doubt.epoch();
+    let when = given(&doubt).when_asked(settles(&doubt, receipt()));
+    let when = when.then_kinds(["response_issued"]);
+    let settled = when.session().settled[&doubt.call_seq()];
+    assert_eq!((settled.outcome, settled.attempts), (Outcome::Supplied, 1));
+    let told = when.session().deliveries.values().next().unwrap();
+    assert_eq!(told.route, Route::ToolResponse { epoch });
+
+    let failed = settles(&doubt, Finding::failed("the bank refused it"));
+    let when = given(&doubt).when_asked(failed);
+    let settled = when.session().settled[&doubt.call_seq()];
+    assert_eq!((settled.outcome, settled.attempts), (Outcome::Failed, 1));
+    let issued = format!("{:?}", when.decided("response_issued"));
+    assert!(
+        issued.contains("the bank refused it") && issued.contains("execution_failed"),
+        "{issued}"
+    );
+}
+
+#[test]
+fn why_it_failed_stays_on_record_where_the_tool_keeps_what_people_say() {
+    let keeps = tools().policy("pay", |policy| policy.confirm_keeps_reason = true);
+    let doubt = in_doubt(&keeps);
+    let failed = settles(&doubt, Finding::failed("the customer is a fraud"));
+    let issued = given(&doubt).when_asked(failed).decided("response_issued");
+    assert!(!format!("{issued:?}").contains("fraud"), "{issued:?}");
+}
+
+#[test]
+fn only_a_doubt_can_be_settled_and_any_other_question_stays_open() {
+    let gate = asked_about_the_gate(&tools());
+    let rejection = gate.rejection(settles(&gate, receipt()));
+    assert_eq!(rejection, Rejection::NothingToSettle);
+    let asks = gate.granted("ada").started().asks("and now?");
+    let rejection = asks.rejection(settles(&asks, receipt()));
+    assert_eq!(rejection, Rejection::NothingToSettle);
+}
+
+#[test]
+fn a_result_that_is_no_object_and_a_yes_with_an_outcome_are_refused_and_it_stays_open() {
+    let doubt = in_doubt(&tools());
+    let none = settles(&doubt, Finding::done(&json!("paid")));
+    assert_eq!(doubt.rejection(none), Rejection::ResponseNotAnObject);
+    let mut both = settles(&doubt, receipt());
+    if let Command::AnswerConfirmation {
+        answer: Ok(answer), ..
+    } = &mut both
+    {
+        answer.confirmed = true;
+    }
+    assert!(matches!(
+        doubt.rejection(both),
+        Rejection::UnfitAnswer(UnfitAnswer::Malformed { .. })
+    ));
+    let settled = doubt.clone().commanded(settles(&doubt, receipt()));
+    let late = answer_to(doubt.request(), true, None, "bob");
+    let Rejection::AlreadyAnswered(answered) = settled.rejection(late) else {
+        panic!("the second answer must not count");
+    };
+    assert_eq!(answered.found, Some(FoundAs::Done));
+    let told = Rejection::AlreadyAnswered(answered).to_string();
+    assert!(told.starts_with("it was settled as done by ada"), "{told}");
+}
+
+#[test]
+fn what_a_person_found_goes_through_the_hook_that_sees_every_response() {
+    let hooks = Hooks {
+        before_tool_response: true,
+        ..Hooks::default()
+    };
+    let doubt = in_doubt(&tools().hooks(hooks));
+    let when = given(&doubt).when_asked(settles(&doubt, receipt()));
+    let shown = crate::owed(when.session());
+    let asks_hook = |it: &crate::Effect| matches!(it, crate::Effect::AskHook { of: Some(_), .. });
+    assert!(shown.iter().any(asks_hook), "{shown:?}");
+    let sends = |it: &crate::Effect| matches!(it, crate::Effect::SendResponse { .. });
+    assert!(!shown.iter().any(sends), "{shown:?}");
+}
+
+#[test]
+fn what_was_given_at_the_gate_holds_for_the_run_after_a_doubt_unless_the_contract_changed() {
+    let gate = asked_about_the_gate(&tools());
+    let passed = Some(gate.request());
+    let doubt = gate.granted("ada").started().detached();
+    let again = doubt.clone().attached(&tools()).asked().granted("bob");
+    assert_eq!(again.started().current().gate_passed, passed);
+    let changed = tools()
+        .changed("pay")
+        .parameters("pay", json!({"type": "object"}));
+    let changed = doubt.attached(&changed).asked().granted("bob");
+    assert_eq!(changed.started().current().gate_passed, None);
+}
+
+#[test]
+fn it_reads_as_it_was_written() {
+    for text in [r#"{"done":{"receipt":17.0}}"#, r#"{"failed":"gone"}"#] {
+        let found: Finding = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&found).unwrap(), text);
+    }
+    for nonsense in [
+        r#"{"done":{},"failed":""}"#,
+        r#"{"other":1}"#,
+        "\"done\"",
+        "{}",
+    ] {
+        assert!(serde_json::from_str::<Finding>(nonsense).is_err());
+    }
+    assert!(Finding::Done(Json::empty_object()).is_response());
+}
+
+#[test]
+fn a_doubt_asks_for_no_payload_although_the_gate_did() {
+    let tools = tools().policy("pay", |policy| {
+        policy.confirm_payload = Some(json!({"type": "object"}));
+    });
+    let doubt = in_doubt(&tools);
+    let questions = doubt.facts().iter().filter_map(|fact| match &fact.event {
+        Event::Decided(decision) => decision.question(),
+        Event::Observed(_) => None,
+    });
+    let wanted: Vec<_> = questions
+        .map(|it| (it.about, it.payload_schema.is_some()))
+        .collect();
+    assert_eq!(wanted, [(About::Gate, true), (About::InDoubt, false)]);
+}
+
+#[test]
+fn a_finding_on_record_that_answers_a_gate_settles_nothing() {
+    let gated = asked_about_the_gate(&tools()).asked();
+    let answered = ConfirmationAnswered {
+        request: gated.request(),
+        confirmed: false,
+        reason: None,
+        payload: None,
+        edited_args: None,
+        extra: None,
+        found: Some(receipt()),
+        by: Actor::embedder("mallory"),
+    };
+    let denied = gated.observed(answered);
+    let settled = denied.session().settled[&denied.call_seq()];
+    assert_eq!(settled.outcome, Outcome::Denied);
+}

@@ -1,0 +1,7 @@
+//! Questions about a call: to a person, and to the embedding program.
+//!
+//! It does not know when they are due: dispatcher and tracker do. Read `confirmation`, then `hooks`.
+
+pub(crate) mod confirmation;
+pub(crate) mod hooks;
+pub(crate) mod verdict_inputs;

@@ -1,0 +1,50 @@
+//! What a verdict read, as it goes on record with it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::calls::call::Call;
+use crate::json::Json;
+use crate::reducers::earlier::limits::{self, Used};
+use crate::reducers::telling::phases;
+use crate::state::session::Session;
+use crate::values::id::Seq;
+
+/// What a verdict depends on beside the call and the policies.
+#[derive(Serialize)]
+pub(crate) struct Inputs<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<BTreeMap<&'a str, &'a Json>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<Used>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<Seq>,
+}
+
+impl<'a> Inputs<'a> {
+    pub(crate) fn of(session: &'a Session, call: &Call, of: Option<Seq>) -> Option<Inputs<'a>> {
+        let policy = session.terms.policies.of(&call.name);
+        let gate = policy.confirm_when.as_ref().filter(|_| policy.confirm);
+        let conditions = [policy.when.as_ref(), gate];
+        let read = conditions.into_iter().flatten();
+        let read = read.map(|it| phases::values_read(session, it));
+        let state = read.reduce(|one, two| one.into_iter().chain(two).collect());
+        let inputs = Inputs {
+            phase: phases::name(session),
+            state,
+            used: limits::used(session, &call.name),
+            of,
+        };
+        let Inputs {
+            phase,
+            state,
+            used,
+            of,
+        } = &inputs;
+        let any = phase.is_some() || state.is_some() || used.is_some() || of.is_some();
+        any.then_some(inputs)
+    }
+}

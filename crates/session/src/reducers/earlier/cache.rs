@@ -1,0 +1,166 @@
+//! Results that are used again: derived from the stream, so a restart keeps them and a replay repeats them.
+//!
+//! ```text
+//! received ─▶ policy_decided{cached} ─▶ call_ready ─┬─▶ result_reused ─▶ response_issued
+//! (as any other call) ─▶ call_ready ────────────────┤
+//!                                                   └─ waits while an equal call runs, so that one run serves all
+//! ```
+//!
+//! Two calls are equal if they name the same tool and their arguments are the same text with keys sorted: `1` and `1.0`
+//! are different, as are 2^53 and 2^53+1. Only results count, not failures, and only while the tool's contract is the
+//! one that gave them. A hit asks nobody: nothing runs, and the model has the result from the earlier call already.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::calls::call::Call;
+use crate::policies::policy::ToolPolicy;
+use crate::record::decision::ResultReused;
+use crate::state::session::Session;
+use crate::values::id::Seq;
+use crate::values::milliseconds;
+use crate::values::object::ObjectHash;
+use crate::values::scheduling::FunctionResponseScheduling;
+use crate::values::time::Timestamp;
+
+/// The results of a session that may be used again, and the calls that are about to give one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Cache {
+    results: BTreeMap<ObjectHash, Cached>,
+    running: BTreeMap<ObjectHash, Seq>,
+    /// Who rests until the equal call that runs has ended or gives its result.
+    waiting: BTreeMap<ObjectHash, BTreeSet<Seq>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Cached {
+    of: Seq,
+    at: Timestamp,
+    contract: Option<ObjectHash>,
+    scheduling: Option<FunctionResponseScheduling>,
+}
+
+/// What a call shares results by, if its tool's policy lets it.
+pub(crate) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
+    (policy.cache && call.flaw.is_none()).then(|| asks_for(call))
+}
+
+/// What a call asks for: equal calls have it in common.
+pub(crate) fn asks_for(call: &Call) -> ObjectHash {
+    let mut text = String::with_capacity(call.name.len() + 1 + call.args.as_str().len());
+    text.push_str(&call.name);
+    text.push('\u{1}');
+    call.args.write_canonical(&mut text);
+    ObjectHash::of(text.as_bytes())
+}
+
+/// The `tool_returned` of an equal call, if it may be used again now.
+pub(crate) fn fresh(session: &Session, call: &Call) -> Option<Seq> {
+    let cached = session.cache.results.get(&call.cache_key?)?;
+    let policy = session.terms.policies.of(&call.name);
+    let young = policy
+        .cache_max_age
+        .is_none_or(|age| session.at <= cached.at.after_ms(milliseconds::of(age)));
+    let same_tool = session.terms.contract(&call.name) == cached.contract;
+    (policy.cache && young && same_tool).then_some(cached.of)
+}
+
+/// What a ready call does instead of running: it takes an earlier result, or waits for one.
+pub(crate) enum Instead {
+    Reuse(ResultReused),
+    Wait,
+}
+
+pub(crate) fn instead(session: &Session, seq: Seq, call: &Call) -> Option<Instead> {
+    let key = call.cache_key?;
+    if let Some(of) = fresh(session, call) {
+        return Some(Instead::Reuse(ResultReused { call: seq, of }));
+    }
+    let shared = session.terms.policies.of(&call.name).cache;
+    let running = session.cache.running.get(&key)?;
+    (shared && *running != seq).then_some(Instead::Wait)
+}
+
+/// Whether a ready call can only wait for an equal one.
+pub(crate) fn waits(session: &Session, seq: Seq, call: &Call) -> bool {
+    match instead(session, seq, call) {
+        Some(Instead::Wait) => true,
+        Some(Instead::Reuse(_)) | None => false,
+    }
+}
+
+/// The call rests from here on, or does not: whoever rests is woken by what it waits for, and looked at by nobody else.
+pub(crate) fn rests(session: &mut Session, seq: Seq, key: ObjectHash, rests: bool) {
+    if rests {
+        session.cache.waiting.entry(key).or_default().insert(seq);
+    } else if let Some(waiting) = session.cache.waiting.get_mut(&key) {
+        waiting.remove(&seq);
+        if waiting.is_empty() {
+            session.cache.waiting.remove(&key);
+        }
+    }
+}
+
+/// All of them are looked at anew.
+pub(crate) fn wake_all(session: &mut Session) {
+    session.cache.waiting.clear();
+}
+
+fn wake(session: &mut Session, key: ObjectHash) {
+    if let Some(waiting) = session.cache.waiting.get(&key) {
+        session.restless.extend(waiting);
+    }
+}
+
+pub(crate) fn started(session: &mut Session, seq: Seq) {
+    if let Some(key) = session.calls.get(&seq).and_then(|call| call.cache_key) {
+        session.cache.running.insert(key, seq);
+        // The others wait for this one from here on.
+        let waiting = session.cache.waiting.get(&key);
+        for other in waiting.into_iter().flatten().filter(|it| **it != seq) {
+            session.restless.remove(other);
+        }
+    }
+}
+
+/// A tool gave a result: equal calls may use it from here on.
+pub(crate) fn returned(session: &mut Session, call: Seq, of: Seq) {
+    let Some(call) = session.calls.get(&call) else {
+        return;
+    };
+    if let Some(key) = call.cache_key {
+        let cached = Cached {
+            of,
+            at: session.at,
+            contract: session.terms.contract(&call.name),
+            scheduling: call.own_scheduling,
+        };
+        session.cache.results.insert(key, cached);
+        wake(session, key);
+    }
+}
+
+/// When the model should take up a result that is used again, where the result said so itself.
+pub(crate) fn scheduling_of(
+    session: &Session,
+    it: &ResultReused,
+) -> Option<FunctionResponseScheduling> {
+    let key = session.calls.get(&it.call)?.cache_key?;
+    let cached = session.cache.results.get(&key)?;
+    cached.scheduling.filter(|_| cached.of == it.of)
+}
+
+/// The call ended, goes on elsewhere, or goes back to a person: whoever waited for its result need not wait any longer.
+pub(crate) fn stopped(session: &mut Session, seq: Seq, key: Option<ObjectHash>) {
+    if let Some(key) = key
+        && session.cache.running.get(&key) == Some(&seq)
+    {
+        session.cache.running.remove(&key);
+        wake(session, key);
+    }
+}
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

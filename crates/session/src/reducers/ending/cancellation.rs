@@ -1,0 +1,60 @@
+//! Calls that are taken back: by the model, or by somebody outside.
+
+use crate::record::decision::CancelReason;
+use crate::record::observation::{CallCancellationReceived, OperatorCancelled};
+use crate::reducers::telling::{conversation, redelivery};
+use crate::state::session::Session;
+use crate::state::waiting;
+use crate::values::id::Seq;
+
+/// The model takes calls back. An unknown id has no effect, and neither has that of a call whose response has left.
+///
+/// It is a statement about the model's interest, and undoes nothing. A call that has ended keeps its outcome, which is told
+/// without its id. One that a person is deciding, or that goes on elsewhere, stays open and shows that the model lost
+/// interest; only a tool that says so lets its question be withdrawn. So does the call of an agent for the calls that it made.
+pub(crate) fn cancellation_received(session: &mut Session, it: &CallCancellationReceived) {
+    if session.connection != Some(it.epoch) {
+        return;
+    }
+    let calls: Vec<Seq> = it
+        .ids
+        .iter()
+        .filter_map(|id| session.wire_ids.get(&(it.epoch, id.clone())).copied())
+        .collect();
+    redelivery::taken_back(session, &it.ids);
+    for seq in calls {
+        if !session.calls.contains_key(&seq) {
+            conversation::taken_back(session, seq);
+            continue;
+        }
+        let waiting = waiting::outside(session, seq);
+        let stays = waiting.iter().any(|it| !withdraws(session, *it));
+        for lost in waiting.into_iter().chain([seq]) {
+            if let Some(call) = session.calls.get_mut(&lost) {
+                call.model_lost_interest = true;
+            }
+        }
+        // What was said of it meanwhile has lost its point; its end, if it comes, is told as conversation.
+        let of_call = session
+            .deliveries
+            .of_call(seq)
+            .map(|(response, _)| response);
+        let of_call: Vec<Seq> = of_call.collect();
+        redelivery::no_longer_told(session, &of_call);
+        if let Some(call) = session.calls.get_mut(&seq).filter(|_| !stays) {
+            call.cancel = Some(CancelReason::Model);
+        }
+    }
+}
+
+fn withdraws(session: &Session, call: Seq) -> bool {
+    let tool = session.calls.get(&call).map(|call| call.name.as_str());
+    tool.is_some_and(|tool| session.terms.policies.of(tool).withdraw_on_cancel)
+}
+
+pub(crate) fn operator_cancelled(session: &mut Session, seq: Seq, it: &OperatorCancelled) {
+    if let Some(call) = session.calls.get_mut(&it.call) {
+        call.cancelled_in = it.response.as_ref().map(|_| seq);
+        call.cancel = Some(CancelReason::Operator);
+    }
+}

@@ -1,0 +1,7 @@
+//! Ends from outside: calls that are taken back, outcomes found out later, the session's close.
+//!
+//! The end of a call that ran is the tracker's. Each file stands for itself.
+
+pub(crate) mod cancellation;
+pub(crate) mod closing;
+pub(crate) mod reconciliation;

@@ -1,0 +1,135 @@
+//! What became of a call whose outcome was unknown when it ended, found out later.
+//!
+//! ```text
+//! response_issued{unknown, timed_out} ─▶ outcome_found ─▶ outcome_reconciled ─▶ told as conversation
+//! ```
+//!
+//! The call has ended and stays so: this is no second outcome, and nothing runs. The first word of it counts.
+
+use crate::admission::command::Rejection;
+use crate::record::decision::{Decision, Outcome, OutcomeReconciled, Route};
+use crate::record::finding::Finding;
+use crate::record::observation::OutcomeFound;
+use crate::reducers::asking::confirmation;
+use crate::reducers::telling::{conversation, redelivery};
+use crate::state::session::{Delivery, Reconciled, Session, ToReconcile, Wording};
+use crate::values::id::Seq;
+
+/// Whether the outcome of a call may be found out now.
+pub(crate) fn admit(session: &Session, call: Seq) -> Result<(), Rejection> {
+    if session.closed {
+        return Err(Rejection::SessionClosed);
+    }
+    if let Some(open) = session.calls.get(&call) {
+        let phase = open.phase.name();
+        return Err(Rejection::CallOpen { call, phase });
+    }
+    let settled = session.settled.get(&call);
+    let outcome = settled.ok_or(Rejection::UnknownCall { call })?.outcome;
+    if let Some(reconciled) = session.reconciled.get(&call) {
+        return Err(Rejection::AlreadyReconciled(reconciled.clone()));
+    }
+    match outcome {
+        Outcome::Unknown | Outcome::TimedOut => Ok(()),
+        Outcome::Interim
+        | Outcome::Returned
+        | Outcome::Failed
+        | Outcome::Supplied
+        | Outcome::Refused
+        | Outcome::Denied
+        | Outcome::Expired
+        | Outcome::Cancelled
+        | Outcome::Withdrawn => Err(Rejection::OutcomeKnown { call, outcome }),
+    }
+}
+
+pub(crate) fn outcome_found(session: &mut Session, at: Seq, it: &OutcomeFound) {
+    if admit(session, it.call).is_err() {
+        return;
+    }
+    let reconciled = Reconciled {
+        at,
+        found: it.found.found_as(),
+        by: it.by.clone(),
+    };
+    session.reconciled.insert(it.call, reconciled);
+    session.to_reconcile = Some(ToReconcile {
+        call: it.call,
+        of: at,
+        tool: it.tool.clone(),
+        failed: match &it.found {
+            Finding::Done(_) => None,
+            Finding::Failed(reason) => Some(reason.clone()),
+        },
+    });
+}
+
+/// The model hears of it without the id of the call, which was answered.
+pub(crate) fn next(session: &Session) -> Option<Decision> {
+    let ToReconcile {
+        call,
+        of,
+        tool,
+        failed,
+    } = session.to_reconcile.as_ref()?;
+    let by_program = session
+        .settled
+        .get(call)
+        .is_some_and(|it| it.made_by_program);
+    // A program that made the call itself has had its answer, and no model asked.
+    let route = if by_program {
+        Route::Caller
+    } else {
+        conversation::route_without_id(session)
+    };
+    let reason = failed.as_deref();
+    let reconciled = OutcomeReconciled {
+        call: *call,
+        of: *of,
+        response: reason.map(|reason| confirmation::failure(session, tool, reason)),
+        route,
+    };
+    Some(reconciled.into())
+}
+
+pub(crate) fn outcome_reconciled(session: &mut Session, at: Seq, it: &OutcomeReconciled) {
+    let Some(found) = session.to_reconcile.take() else {
+        return;
+    };
+    match it.route {
+        Route::ToolResponse { .. }
+        | Route::Conversation { .. }
+        | Route::Parked
+        | Route::Connect
+        | Route::Notify => {}
+        Route::Caller | Route::Parent => return,
+    }
+    let shown = session.terms.policies.hooks.before_tool_response;
+    let delivery = Delivery {
+        call: it.call,
+        wire_id: None,
+        name: found.tool,
+        outcome: it.told_as(),
+        route: it.route,
+        will_continue: None,
+        scheduling: None,
+        wording: if shown {
+            Wording::AwaitingHook
+        } else {
+            Wording::AsIssued
+        },
+        acknowledges: false,
+        connects: conversation::connects(session, it.told_as(), it.route).then_some(session.at),
+        sent: false,
+    };
+    redelivery::reconciled(session, at, &delivery);
+    // Of that one the model hears only if the service delivers its call again.
+    if it.route != Route::Notify {
+        session.deliveries.insert(at, delivery);
+    }
+    redelivery::note_gone(session, it.call);
+}
+
+#[cfg(test)]
+#[path = "reconciliation_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+//! A tool that asks while it runs, and waits where it stands.
+//!
+//! ```text
+//! Running ─ tool_asked ─▶ Asking ─▶ AwaitingConfirmation ─┬─ answered, yes or no ───▶ Running
+//!                                                         ├─ nobody did in time ────▶ Running
+//!                                                         ├─ the run ends by itself ▶ withdrawn, then as it reports
+//!                                                         ├─ the runner is gone ────▶ withdrawn, then InDoubt
+//!                                                         └─ taken back ────────────▶ Withdrawn
+//! ```
+//!
+//! It is one run from start to end: it keeps its place among those that may run, so that one that goes on need not queue, and
+//! the attempt stays owed. Its time limit rests and goes on with what was left. A no does not end it, because only its
+//! body knows what it has done so far. Whose process is gone is in doubt: what the body knew is gone with it, so neither
+//! the question nor an answer could be used by anybody.
+
+use crate::calls::call::{Asked, Call, InPlace, Phase};
+use crate::record::decision::{CancelReason, ConfirmationWithdrawn, Decision};
+use crate::record::observation::ToolAsked;
+use crate::reducers::tracker;
+use crate::state::session::Session;
+use crate::values::id::Seq;
+use crate::values::time::Timestamp;
+
+pub(crate) fn asked(session: &mut Session, at: Seq, it: &ToolAsked) {
+    let now = session.at;
+    let Some(call) = reporting(session, it.call, it.attempt) else {
+        return;
+    };
+    let Phase::Running {
+        attempt,
+        runner,
+        deadline,
+        leave,
+    } = call.phase
+    else {
+        return;
+    };
+    call.in_place = Some(Box::new(InPlace {
+        question: Asked::of(at, it),
+        attempt,
+        runner,
+        leave,
+        time_left_us: deadline.map(|due| due.0.saturating_sub(now.0).max(0)),
+    }));
+    call.phase = Phase::Asking;
+}
+
+/// The run goes on, if it waits: with an answer, or without one.
+pub(crate) fn go_on(call: &mut Call, now: Timestamp) -> bool {
+    let Some(waiting) = call.in_place.take() else {
+        return false;
+    };
+    let due = |left: i64| Timestamp(now.0.saturating_add(left));
+    call.phase = Phase::Running {
+        attempt: waiting.attempt,
+        runner: waiting.runner,
+        deadline: waiting.time_left_us.map(due),
+        leave: waiting.leave,
+    };
+    true
+}
+
+/// The call, if that attempt of it runs and reports something: one that waits for an answer goes on without it.
+pub(crate) fn reporting(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
+    let now = session.at;
+    if let Some(waits) = session.calls.get_mut(&call)
+        && waits.run().is_some_and(|(attempt, _)| attempt == reported)
+    {
+        let request = open_request(waits);
+        if go_on(waits, now) {
+            waits.moot = request.map(|request| (request, CancelReason::ToolEnded));
+        }
+    }
+    tracker::running(session, call, reported)
+}
+
+/// The process in which it waits is gone.
+pub(crate) fn cut_off(call: &mut Call) {
+    let request = open_request(call);
+    if let Some(waiting) = call.in_place.take() {
+        call.moot = request.map(|request| (request, CancelReason::RunnerGone));
+        call.phase = Phase::InDoubt {
+            leave: waiting.leave,
+        };
+    }
+}
+
+/// Withdraws a request for which nobody waits any more.
+pub(crate) fn withdraw_moot(call: Seq, about: &Call) -> Option<Decision> {
+    let (request, reason) = about.moot?;
+    let withdrawn = ConfirmationWithdrawn {
+        call,
+        request,
+        reason,
+    };
+    Some(withdrawn.into())
+}
+
+fn open_request(call: &Call) -> Option<Seq> {
+    if let Phase::AwaitingConfirmation { request, .. } = call.phase {
+        Some(request)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+#[path = "in_place_tests.rs"]
+mod tests;

@@ -1,0 +1,184 @@
+//! What a session has open, as the journal's index of open work lists it.
+//!
+//! Entries hold ids, kinds and times, no arguments: the index stays in clear for ever.
+
+use super::session::Session;
+use crate::calls::call::{Call, Phase};
+use crate::values::id::Seq;
+use crate::values::time::Timestamp;
+
+/// One open item of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenWork {
+    /// What it is.
+    pub kind: OpenKind,
+    /// Since when it waits as it does.
+    pub since: Timestamp,
+    /// The confirmation request that waits, if one does.
+    pub request: Option<Seq>,
+    /// When something happens by itself.
+    pub deadline: Option<Timestamp>,
+    /// The model took the call back meanwhile.
+    pub model_lost_interest: bool,
+    /// The call waits where its tool runs, so it does not outlive that process.
+    pub in_place: bool,
+}
+
+/// What kind of thing is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpenKind {
+    /// The session itself: it is not closed.
+    Session,
+    /// A call that waits for a person.
+    Confirmation,
+    /// A call that waits for a response from outside.
+    Paused,
+    /// A call of an agent that waits for the calls which it made.
+    Calls,
+    /// A call that starts as soon as a runner has it.
+    Ready,
+    /// A call whose tool or hook runs, or whose runner is gone.
+    Running,
+    /// An outcome for which a connection is opened, by the seq of its `response_issued`.
+    Untold,
+    /// The end of the session, which a tool asked for, by the seq of its `tool_returned`.
+    Closing,
+}
+
+impl OpenKind {
+    /// As the index spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OpenKind::Session => "session",
+            OpenKind::Confirmation => "confirmation",
+            OpenKind::Paused => "paused",
+            OpenKind::Calls => "calls",
+            OpenKind::Ready => "ready",
+            OpenKind::Running => "running",
+            OpenKind::Untold => "untold",
+            OpenKind::Closing => "closing",
+        }
+    }
+}
+
+/// An open call as the index lists it.
+fn open_call(call: &Call) -> OpenWork {
+    let (kind, request, deadline) = match call.phase {
+        Phase::AwaitingConfirmation {
+            request,
+            expires_at,
+            ..
+        } => (OpenKind::Confirmation, Some(request), expires_at),
+        Phase::Paused { .. } => (OpenKind::Paused, None, None),
+        Phase::AwaitingCalls { open: 1.., .. } => (OpenKind::Calls, None, None),
+        Phase::AwaitingCalls { open: 0, .. } => (OpenKind::Ready, None, None),
+        Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
+        Phase::AwaitingHook | Phase::AwaitingVerdict | Phase::InDoubt { .. } => {
+            (OpenKind::Running, None, None)
+        }
+        Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
+        // Other work that outlives a step waits for a runner: ready, or gated by a tool that no agent
+        // declares.
+        Phase::Received
+        | Phase::Refused { .. }
+        | Phase::Gated
+        | Phase::Asking
+        | Phase::Withdrawn
+        | Phase::Approved { .. }
+        | Phase::Denied { .. }
+        | Phase::Permitted { .. }
+        | Phase::Ready { .. }
+        | Phase::Returned { .. }
+        | Phase::Supplied { .. }
+        | Phase::Found { .. }
+        | Phase::TimedOut { .. } => (OpenKind::Ready, None, None),
+    };
+    OpenWork {
+        kind,
+        since: call.since,
+        request,
+        deadline,
+        model_lost_interest: call.model_lost_interest,
+        in_place: call.in_place.is_some(),
+    }
+}
+
+/// Everything that is open, each with the seq that names it: the session by its first record, a call by its own. In the order of
+/// those seqs, of which each comes once.
+pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
+    let mut open = Vec::new();
+    if session.head > Seq(0) && !session.closed {
+        let item = OpenWork {
+            kind: OpenKind::Session,
+            since: session.opened_at,
+            request: None,
+            deadline: None,
+            model_lost_interest: false,
+            in_place: false,
+        };
+        open.push((Seq(1), item));
+    }
+    for (seq, call) in session.calls.iter() {
+        open.push((*seq, open_call(call)));
+    }
+    if let Some(closing) = session.closing.as_ref().filter(|_| !session.closed) {
+        let item = OpenWork {
+            kind: OpenKind::Closing,
+            since: closing.since,
+            request: None,
+            deadline: None,
+            model_lost_interest: false,
+            in_place: false,
+        };
+        open.push((closing.of, item));
+    }
+    let untold = session.deliveries.connecting().filter(|_| !session.closed);
+    for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {
+        let item = OpenWork {
+            kind: OpenKind::Untold,
+            since,
+            request: None,
+            deadline: None,
+            model_lost_interest: false,
+            in_place: false,
+        };
+        open.push((*seq, item));
+    }
+    open.sort_by_key(|(seq, _)| *seq);
+    // Each is another record's, unless somebody made a session up; then the call counts.
+    open.dedup_by(|later, earlier| {
+        let is_same = later.0 == earlier.0;
+        if is_same {
+            std::mem::swap(later, earlier);
+        }
+        is_same
+    });
+    open
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+    use crate::{Event, Fact, SessionId, evolve};
+
+    #[test]
+    fn a_call_counts_where_somebody_made_it_the_first_record() {
+        let session = Session::new(SessionId(uuid::Uuid::nil()));
+        let call = r#"{"epoch":1,"id":"c1","name":"look_up"}"#;
+        let fact = Fact {
+            seq: Seq(1),
+            at: Timestamp(1),
+            cause: None,
+            event: Event::decode("function_call_received", call).unwrap(),
+        };
+        let open = open_work(&evolve(session, &fact)).into_iter();
+        let kinds: Vec<_> = open.map(|(seq, it)| (seq, it.kind)).collect();
+        assert_eq!(kinds, [(Seq(1), OpenKind::Ready)]);
+    }
+
+    #[test]
+    fn a_session_without_a_record_is_no_open_work() {
+        assert!(open_work(&Session::new(SessionId(uuid::Uuid::nil()))).is_empty());
+    }
+}

@@ -1,0 +1,87 @@
+//! The tools and policies in force, and what is compared and named of them again and again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::declared::catalog::{Catalog, contract_hash, declaration_hash};
+use crate::policies::policy::{PolicySet, ToolPolicy};
+use crate::record::observation::Gates;
+use crate::values::object::ObjectHash;
+
+/// The tools and policies in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// The declared tools.
+    pub catalog: Arc<Catalog>,
+    /// The policies on them.
+    pub policies: Arc<PolicySet>,
+    /// The hash of the policies, once a runner named one.
+    pub policies_hash: Option<ObjectHash>,
+    /// Whether confirmation gates hold.
+    pub gates: Gates,
+    /// Of the gated tools, what people are asked about, and of the cached ones what is compared with what gave a result.
+    hashes: BTreeMap<String, Hashes>,
+}
+
+/// The hashes of one tool.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Hashes {
+    contract: ObjectHash,
+    /// Where it is gated: nobody is told of another one what it declares.
+    declaration: Option<ObjectHash>,
+}
+
+impl Default for Terms {
+    /// Those of a session to which no runner has come.
+    fn default() -> Terms {
+        Terms::new(Arc::default(), Arc::default(), None, Gates::enforced())
+    }
+}
+
+impl Terms {
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        policies: Arc<PolicySet>,
+        policies_hash: Option<ObjectHash>,
+        gates: Gates,
+    ) -> Terms {
+        let compared = |(_, policy): &(_, &ToolPolicy)| policy.confirm || policy.cache;
+        let hashes = policies
+            .tools
+            .iter()
+            .filter(compared)
+            .filter_map(|(name, policy)| {
+                let declared = catalog.tools.get(name)?;
+                let hashes = Hashes {
+                    contract: contract_hash(declared, policy),
+                    declaration: policy.confirm.then(|| declaration_hash(declared, policy)),
+                };
+                Some((name.clone(), hashes))
+            });
+        Terms {
+            hashes: hashes.collect(),
+            catalog,
+            policies,
+            policies_hash,
+            gates,
+        }
+    }
+
+    /// The contract of a tool, if it is declared.
+    pub fn contract(&self, name: &str) -> Option<ObjectHash> {
+        let kept = self.hashes.get(name).map(|it| it.contract);
+        kept.or_else(|| {
+            let declared = self.catalog.tools.get(name)?;
+            Some(contract_hash(declared, self.policies.of(name)))
+        })
+    }
+
+    /// The hash of all that is declared about a tool, if it is declared.
+    pub(crate) fn declaration(&self, name: &str) -> Option<ObjectHash> {
+        let kept = self.hashes.get(name).and_then(|it| it.declaration);
+        kept.or_else(|| {
+            let declared = self.catalog.tools.get(name)?;
+            Some(declaration_hash(declared, self.policies.of(name)))
+        })
+    }
+}

@@ -1,0 +1,14 @@
+//! Values that every other room names: ids, times, hashes, actors, and the words for ends.
+//!
+//! They hold no rule and know no event. Read `id` and `time`, then `object`.
+
+pub(super) mod actor;
+mod endings;
+pub(super) mod id;
+pub(super) mod milliseconds;
+pub mod object;
+pub(super) mod scheduling;
+pub(super) mod scope;
+#[doc(hidden)]
+pub mod secret;
+pub(super) mod time;
