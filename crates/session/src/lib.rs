@@ -4,6 +4,9 @@
 //! follows; [`evolve`] folds one fact; [`owed`] lists what the world is owed. Nothing in `session` reads a clock, a
 //! disk or a socket, draws a random number or waits.
 
+// The rooms, each of which imports those before it: `json`, `values`, `policies`, `declared`,
+// `record`, `calls`, `state`, `admission`, `reducers`, `deciding`, `story`, `testing`. Read
+// `reducers/dispatcher` and `reducers/tracker` first, then `deciding/step` and `calls/call`.
 mod admission;
 mod calls;
 mod deciding;
@@ -24,10 +27,14 @@ pub use admission::admit::{
 };
 #[doc(hidden)]
 pub use admission::admit::{unfit, unfit_policy};
-pub use admission::command::{Answer, Answered, Command, Rejection, UnfitAnswer};
+pub use admission::command::{Answer, Command, Rejection, UnfitAnswer};
+pub use calls::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use calls::deliveries::Deliveries;
+pub use calls::deliveries::{Delivery, Wording};
 pub use calls::open_calls::OpenCalls;
+pub use calls::requests::{Answered, Request, RequestState};
+pub use calls::settled::{Reconciled, Settled, Supplied};
 #[doc(hidden)]
 pub use deciding::causes::Causes;
 pub use deciding::rules::RULES;
@@ -42,6 +49,7 @@ pub use declared::platform::Platform;
 pub use declared::schema;
 pub use json::{DEPTH_MAX, Json, JsonProblem};
 pub use policies::condition::{Comparison, Condition, S};
+pub use policies::hooks::Hooks;
 pub use policies::on_settled::OnSettled;
 pub use policies::phase::{PhaseDeclaration, Transition};
 pub use policies::policy::{
@@ -51,26 +59,23 @@ pub use policies::policy_changes::{CacheChange, GateChange, PolicyChanges, ToolP
 pub use policies::progress::{PROGRESS_EVENT, Progress};
 pub use policies::response::ResponseShape;
 pub use policies::{policy, response};
-pub use record::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use record::decision::*;
 pub use record::event::{DecodeError, Event, Fact};
 #[cfg(feature = "schema")]
 pub use record::event_schema::event_schema;
 pub use record::finding::{Finding, FoundAs};
-pub use record::hook::{Hook, Hooks};
+pub use record::hook::Hook;
 pub use record::media::{Frames, MediaCount};
 pub use record::observation::*;
 pub use record::reconnection::HistoryForm;
 #[doc(hidden)]
 pub use record::reconnection::SHUT_DOWN;
-pub use reducers::ending::closing::Closing;
+pub use state::closing::Closing;
 pub use state::effect::Effect;
+pub use state::library::Library;
 pub use state::open_work::{OpenKind, OpenWork, open_work};
 pub use state::resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
-pub use state::session::{
-    Delivery, Library, Reconciled, Request, RequestState, Runner, Session, Settled, Stay, Supplied,
-    Wording,
-};
+pub use state::session::{Runner, Session, Stay};
 pub use state::snapshot;
 pub use state::terms::Terms;
 pub use values::actor::{ActedAs, Actor, ActorKind, Authentication};

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::command::{Answer, BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use crate::calls::call::Phase;
+use crate::calls::requests::{Request, RequestState};
 use crate::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
 use crate::policies::condition::Condition;
 use crate::record::decision::About;
@@ -12,9 +13,9 @@ use crate::record::observation::{
     AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
     ResponseSupplied, SessionClosed, StateChange, StateChanged,
 };
-use crate::reducers::ending::reconciliation;
-use crate::state::session::{Request, RequestState, Session};
+use crate::state::session::Session;
 use crate::values::actor::Actor;
+use crate::values::endings::Outcome;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 use crate::values::scope::recorded_key;
@@ -135,7 +136,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             found,
             by,
         } => {
-            reconciliation::admit(session, call)?;
+            reconcilable(session, call)?;
             if !found.is_response() {
                 return Err(Rejection::ResponseNotAnObject);
             }
@@ -382,6 +383,34 @@ fn open_call(session: &Session, call: Seq) -> Result<&crate::calls::call::Call, 
             at: settled.at,
         }),
         None => Err(Rejection::UnknownCall { call }),
+    }
+}
+
+/// Refuses a finding about a call whose outcome is not open to one now.
+pub(crate) fn reconcilable(session: &Session, call: Seq) -> Result<(), Rejection> {
+    if session.closed {
+        return Err(Rejection::SessionClosed);
+    }
+    if let Some(open) = session.calls.get(&call) {
+        let phase = open.phase.name();
+        return Err(Rejection::CallOpen { call, phase });
+    }
+    let settled = session.settled.get(&call);
+    let outcome = settled.ok_or(Rejection::UnknownCall { call })?.outcome;
+    if let Some(reconciled) = session.reconciled.get(&call) {
+        return Err(Rejection::AlreadyReconciled(reconciled.clone()));
+    }
+    match outcome {
+        Outcome::Unknown | Outcome::TimedOut => Ok(()),
+        Outcome::Interim
+        | Outcome::Returned
+        | Outcome::Failed
+        | Outcome::Supplied
+        | Outcome::Refused
+        | Outcome::Denied
+        | Outcome::Expired
+        | Outcome::Cancelled
+        | Outcome::Withdrawn => Err(Rejection::OutcomeKnown { call, outcome }),
     }
 }
 

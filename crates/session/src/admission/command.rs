@@ -1,10 +1,11 @@
 //! What is asked of a session from outside and may be refused.
 
+use crate::calls::requests::Answered;
+use crate::calls::settled::{Reconciled, Supplied};
 use crate::json::{DEPTH_MAX, Json, JsonProblem};
 use crate::record::decision::{CancelReason, Outcome};
 use crate::record::finding::{Finding, FoundAs};
 use crate::record::observation::StateChange;
-use crate::state::session::{Reconciled, Supplied};
 use crate::values::actor::Actor;
 use crate::values::id::{Seq, SessionId};
 use crate::values::object::ObjectHash;
@@ -282,19 +283,6 @@ pub enum Rejection {
 /// How large the body of a record may get by what comes from outside. Sealed it takes a third more, which the journal
 /// still takes.
 pub(super) const BODY_BYTES_MAX: usize = (3 << 20) - 4096;
-
-/// The answer that counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// The `confirmation_answered` record.
-    pub at: Seq,
-    /// What it said.
-    pub confirmed: bool,
-    /// What it settled a call in doubt as, in place of a yes or a no.
-    pub found: Option<FoundAs>,
-    /// Who said it.
-    pub by: Actor,
-}
 
 impl Rejection {
     /// A short stable name, as `answer_refused` records it.

@@ -19,11 +19,11 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::calls::agent_run::AgentRun;
+use crate::calls::refusal_kinds::{RefusalKind, refusal_kind};
 use crate::json::Json;
-use crate::record::agent_run::AgentRun;
 use crate::record::decision::{About, CancelReason};
 use crate::record::observation::ToolAsked;
-use crate::state::snapshot::{RefusalKind, refusal_kind};
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;

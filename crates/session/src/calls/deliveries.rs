@@ -11,8 +11,48 @@ use std::ops::{Bound, Deref};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::record::decision::Route;
-use crate::state::session::{Delivery, Wording};
+use crate::values::endings::Outcome;
 use crate::values::id::Seq;
+use crate::values::scheduling::FunctionResponseScheduling;
+use crate::values::time::Timestamp;
+
+/// A response on its way to the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The call.
+    pub call: Seq,
+    /// The call's id on the wire.
+    pub wire_id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// How the call ended, or that it goes on.
+    pub outcome: Outcome,
+    /// How it travels.
+    pub route: Route,
+    /// Whether another response for the same call follows, where there are several.
+    pub will_continue: Option<bool>,
+    /// When the model should take it up, where it did not wait.
+    pub scheduling: Option<FunctionResponseScheduling>,
+    /// Which words are sent.
+    pub wording: Wording,
+    /// It only says that the call waits, to a model that may wait for it; another connection has no use for it.
+    pub acknowledges: bool,
+    /// Since when a connection is to be opened for it, where there was none when it was issued.
+    pub connects: Option<Timestamp>,
+    /// Whether it was written to the socket; only later traffic of the server proves that it arrived.
+    pub sent: bool,
+}
+
+/// Which words of a response are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wording {
+    /// Those that were issued.
+    AsIssued,
+    /// None yet: a hook is to see them first.
+    AwaitingHook,
+    /// Those of this `hook_answered`.
+    Hooked(Seq),
+}
 
 /// The responses on their way to the model. It reads as the map that it is.
 ///

@@ -5,7 +5,7 @@ use std::iter::Map;
 
 use serde::{Deserialize, Serialize};
 
-use super::call::Call;
+use super::call::{Call, Phase};
 use crate::values::id::Seq;
 
 /// The calls that have not ended, by the seq that received them.
@@ -97,6 +97,13 @@ impl OpenCalls {
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Call> {
         self.0.iter_mut().map(|(_, call)| &mut **call)
+    }
+
+    /// Gives a call another phase, if it is open.
+    pub(crate) fn set_phase(&mut self, seq: Seq, phase: Phase) {
+        if let Some(call) = self.get_mut(&seq) {
+            call.phase = phase;
+        }
     }
 
     fn place(&self, seq: Seq) -> Option<usize> {

@@ -328,7 +328,9 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
             *expired,
         )),
         Phase::Ready { leave } => tracker::start_or_reuse(session, seq, call, *leave),
-        Phase::AwaitingCalls { leave, open } => agents::go_on(session, seq, call, *leave, *open),
+        Phase::AwaitingCalls { leave, open } => {
+            tracker::agent_goes_on(session, seq, call, *leave, *open)
+        }
         Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, call, *leave),
         Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim)
             .or_else(|| acknowledgement::acknowledge(session, seq, call)),

@@ -1,9 +1,10 @@
 //! Policies: the rules of tools and of the conversation, as data that is stored and hashed.
 //!
 //! They know no session and decide nothing: the reducers do, by them. Read `tool_policy`, then
-//! `policy` (all of them together) and `condition`.
+//! `policy` (all of them together) and `condition`. `stored_policy` is the form in an object.
 
 pub(super) mod condition;
+pub(super) mod hooks;
 pub(super) mod on_settled;
 pub(super) mod phase;
 pub mod policy;

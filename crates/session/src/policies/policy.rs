@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::on_settled::OnSettled;
 use super::phase::PhaseDeclaration;
 use super::response::ResponseShape;
-use crate::record::hook::Hooks;
+use crate::policies::hooks::Hooks;
 use crate::values::milliseconds;
 use crate::values::object::{ObjectHash, object_bytes};
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::json::Json;
-use crate::record::decision::Outcome;
+use crate::values::endings::Outcome;
 use crate::values::scheduling::FunctionResponseScheduling;
 
 /// How what the model is answered is wrapped.

@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::events;
+use super::kinds::events;
 use crate::json::Json;
 use crate::policies::condition::Condition;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;
 use crate::values::time::Timestamp;
+
+pub use crate::values::endings::{CancelReason, Outcome};
 
 events! {
     /// One conclusion of the engine.
@@ -305,25 +307,6 @@ pub struct CallCancelled {
     pub reason: CancelReason,
 }
 
-/// Why a call ends early.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CancelReason {
-    /// The model took it back.
-    Model,
-    /// Somebody outside took it back.
-    Operator,
-    /// The session closed.
-    SessionClosed,
-    /// Of a question only: the process in which its tool waited is gone.
-    RunnerGone,
-    /// Of a question only: its tool went on without the answer.
-    ToolEnded,
-    /// The call of the agent that made it has ended.
-    ParentEnded,
-}
-
 /// `response_issued`: what the model is to be told. The seq of this record is the response's name.
 ///
 /// ```json
@@ -344,35 +327,6 @@ pub struct ResponseIssued {
     pub response: Option<Json>,
     /// How it travels.
     pub route: Route,
-}
-
-/// How a call ended, or that it goes on.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// No end: the model hears of a call that goes on.
-    Interim,
-    /// The tool returned.
-    Returned,
-    /// The tool failed.
-    Failed,
-    /// The result of a paused call was supplied.
-    Supplied,
-    /// The policies refused it.
-    Refused,
-    /// A person said no.
-    Denied,
-    /// Nobody answered in time.
-    Expired,
-    /// Its time was up.
-    TimedOut,
-    /// Somebody outside took it back.
-    Cancelled,
-    /// It was cut off between start and end; nobody knows what it did.
-    Unknown,
-    /// The model took it back or the session closed: the one end without a response.
-    Withdrawn,
 }
 
 /// How a response travels to the model.

@@ -1,8 +1,10 @@
-//! Records: every event of a session, its shape in the journal, and where it comes from.
+//! Records: every event of a session, its shape in the journal, and its cause.
 //!
-//! Nothing here folds an event or knows a session. Read `event`, then `observation` and `decision`.
+//! Nothing here folds an event or knows a session. Read `event`, then `observation` and `decision`,
+//! which are made by the table in `kinds`. `answers`, `tool_report`, `llm`, `reconnection`,
+//! `state_change`, `hook` and `media` have the observations of their subjects; `provenance` says
+//! which record an observation is about, and `upcast` reads bodies of older versions.
 
-pub(super) mod agent_run;
 mod answers;
 pub(super) mod decision;
 pub(super) mod event;
@@ -10,6 +12,8 @@ pub(super) mod event;
 pub(super) mod event_schema;
 pub(super) mod finding;
 pub(super) mod hook;
+mod kinds;
+mod llm;
 pub(super) mod media;
 pub(super) mod observation;
 mod provenance;

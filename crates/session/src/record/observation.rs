@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::events;
+use super::kinds::events;
 use crate::declared::capabilities::Capabilities;
 use crate::json::Json;
 use crate::values::actor::Actor;
@@ -15,15 +15,17 @@ use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 use crate::values::time::Timestamp;
 
-pub use super::agent_run::{LlmAsked, LlmPart, LlmReplied};
 pub use super::answers::{
     AnswerRefused, ConfirmationAnswered, OperatorCancelled, OutcomeFound, ResponseSupplied,
 };
 pub use super::hook::HookAnswered;
+pub use super::llm::LlmAsked;
+pub use super::llm::LlmPart;
+pub use super::llm::LlmReplied;
 pub use super::media::MediaCounted;
 pub use super::reconnection::{
-    ConnectFailed, HistorySent, ReconnectScheduled, ReconnectsExhausted, RunnerDetached,
-    RunnerDraining, Start, SwitchPlanned,
+    ConnectFailed, Disconnected, HistorySent, ReconnectScheduled, ReconnectsExhausted,
+    RunnerDetached, RunnerDraining, Start, SwitchPlanned,
 };
 pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged};
 pub use super::tool_report::{ToolAsked, ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
@@ -219,19 +221,6 @@ pub struct Connected {
     /// The fingerprint of the handle by which it goes on with an earlier conversation; without it, it knows of none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<String>,
-}
-
-/// `disconnected`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Disconnected {
-    /// The epoch that ended.
-    pub epoch: Seq,
-    /// The WebSocket close code, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<u16>,
-    /// What was given as the reason.
-    pub reason: String,
 }
 
 /// `go_away_received`.

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::observation::Disconnected;
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
@@ -172,6 +171,19 @@ impl RunnerDetached {
     pub fn is_of_shutdown(&self) -> bool {
         self.reason == SHUT_DOWN
     }
+}
+
+/// `disconnected`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disconnected {
+    /// The epoch that ended.
+    pub epoch: Seq,
+    /// The WebSocket close code, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<u16>,
+    /// What was given as the reason.
+    pub reason: String,
 }
 
 /// The stand-in for the close of a connection whose process is gone.

@@ -13,9 +13,13 @@ use super::asking::hooks;
 use super::asking::verdict_inputs::Inputs;
 use super::earlier::{cache, limits, repeats};
 use super::running::agents;
+use super::telling::responses::{error, made_here, refers};
 use super::telling::scheduling::scheduling;
 use super::telling::{conversation, phases, redelivery};
 use crate::calls::call::{Call, Flaw, Leave, Phase};
+use crate::calls::deliveries::{Delivery, Wording};
+use crate::calls::refusal_kinds::PENDING;
+use crate::calls::settled::Settled;
 use crate::declared::catalog::ToolKind;
 use crate::json::Json;
 use crate::record::decision::{
@@ -23,7 +27,7 @@ use crate::record::decision::{
     PolicyDecided, ResponseIssued, Route, Rule, Verdict,
 };
 use crate::record::observation::FunctionCallReceived;
-use crate::state::session::{Delivery, Session, Settled, Wording};
+use crate::state::session::Session;
 use crate::values::id::Seq;
 
 pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallReceived) {
@@ -186,7 +190,7 @@ pub(crate) fn policy_decided(session: &mut Session, it: &PolicyDecided) {
     if counts {
         limits::count(session, it.call);
     }
-    set_phase(session, it.call, phase);
+    session.calls.set_phase(it.call, phase);
 }
 
 impl Rule {
@@ -197,7 +201,7 @@ impl Rule {
             Rule::MalformedArgs | Rule::InvalidArgs => "invalid_args",
             Rule::Phase | Rule::Condition => "not_available",
             Rule::Limit => "limit_reached",
-            Rule::Pending => repeats::PENDING,
+            Rule::Pending => PENDING,
             Rule::Cached | Rule::Confirm | Rule::Default => "refused",
         }
     }
@@ -211,7 +215,7 @@ pub(crate) fn refuse(
     reason: &str,
     kind: &str,
 ) -> Decision {
-    let repeated = repeats::ticket(session, seq, call).filter(|_| kind == repeats::PENDING);
+    let repeated = repeats::ticket(session, seq, call).filter(|_| kind == PENDING);
     let told = repeated.unwrap_or_else(|| error(session, kind, reason));
     made_here(session, seq, call, Outcome::Refused, told)
 }
@@ -399,55 +403,6 @@ fn will_continue(call: &Call, outcome: Outcome) -> Option<bool> {
 pub(crate) fn respond_yielded(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let of = call.yields.front()?;
     Some(refers(session, seq, call, Outcome::Interim, *of))
-}
-
-/// The answer to a call that did not succeed, as the policies in force shape it.
-pub(crate) fn error(session: &Session, kind: &str, message: &str) -> Json {
-    Json::of(&session.terms.policies.response.error(kind, message))
-}
-
-/// A response that the engine makes itself.
-pub(crate) fn made_here(
-    session: &Session,
-    seq: Seq,
-    call: &Call,
-    outcome: Outcome,
-    response: Json,
-) -> Decision {
-    let route = conversation::route(session, call, outcome);
-    ResponseIssued {
-        call: seq,
-        outcome,
-        of: None,
-        response: Some(response),
-        route,
-    }
-    .into()
-}
-
-pub(crate) fn set_phase(session: &mut Session, call: Seq, phase: Phase) {
-    if let Some(call) = session.calls.get_mut(&call) {
-        call.phase = phase;
-    }
-}
-
-/// A response that stands in another record.
-pub(crate) fn refers(
-    session: &Session,
-    seq: Seq,
-    call: &Call,
-    outcome: Outcome,
-    of: Seq,
-) -> Decision {
-    let route = conversation::route(session, call, outcome);
-    ResponseIssued {
-        call: seq,
-        outcome,
-        of: Some(of),
-        response: None,
-        route,
-    }
-    .into()
 }
 
 fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) -> Option<Call> {

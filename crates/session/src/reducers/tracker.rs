@@ -9,15 +9,16 @@
 //!                                   └─ runner_detached, the tool had not begun ──▶ as before the start
 //! ```
 
-use std::time::Duration;
-
 use super::asking::{confirmation, hooks};
-use super::dispatcher::{error, made_here};
 use super::earlier::cache::{self, Instead};
 use super::ending::closing;
+use super::running::attempts::{running, time_limit};
 use super::running::{agents, in_place, progress};
+use super::telling::responses::{error, made_here};
 use super::telling::{conversation, phases};
 use crate::calls::call::{Call, Leave, Phase};
+use crate::calls::settled::Supplied;
+use crate::declared::catalog::ToolKind;
 use crate::policies::policy::InDoubt;
 use crate::policies::progress::PROGRESS_EVENT;
 use crate::policies::response;
@@ -29,7 +30,7 @@ use crate::record::observation::{
     ToolPaused, ToolReturned, ToolYielded,
 };
 use crate::state::effect::Effect;
-use crate::state::session::{Runner, Session, Supplied};
+use crate::state::session::{Runner, Session};
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
@@ -125,15 +126,6 @@ pub(crate) fn start_or_reuse(
     }
 }
 
-/// How long a run of the tool may take: what its policy says, or else what holds for inline calls.
-pub(crate) fn time_limit(session: &Session, name: &str) -> Option<Duration> {
-    let policies = &session.terms.policies;
-    let policy = policies.of(name);
-    let declared = session.terms.catalog.tools.get(name);
-    let inline = policy.background.is_none() && declared.is_some_and(|it| it.kind.is_inline());
-    policy.timeout.or(policies.timeout.filter(|_| inline))
-}
-
 /// The next start of a call, if there is a runner with its tool and a free slot.
 pub(crate) fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let runner = session.runner.filter(|_| !session.draining)?;
@@ -181,6 +173,27 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
         cache::started(session, it.call);
         agents::started(session, it.call);
     }
+}
+
+/// The run goes on, where all calls of the turn have ended and a runner has the agent. The leave is that of its start, unless the
+/// tool is another one by now.
+pub(crate) fn agent_goes_on(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    leave: Leave,
+    open: u32,
+) -> Option<Decision> {
+    let run = call.agent.as_deref().filter(|_| open == 0)?;
+    let tool = session.terms.catalog.tools.get(&call.name)?;
+    if tool.kind != ToolKind::Agent {
+        return resolve_doubt(session, seq, call, leave);
+    }
+    let waived = leave == Leave::Waived && session.terms.gates.enforced;
+    if session.terms.contract(&call.name) == run.contract && !waived {
+        return started(session, seq, call);
+    }
+    start(session, seq, call, leave)
 }
 
 /// Whether the model goes on without waiting for the call that has just started.
@@ -365,14 +378,6 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
             confirmation::deadline_passed(session, call, request)
         }
     }
-}
-
-/// The call, if that attempt of it runs; what an older attempt reports is on record and changes nothing.
-pub(crate) fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
-    session
-        .calls
-        .get_mut(&call)
-        .filter(|call| matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported))
 }
 
 /// What the tool's declared rule says about a call that was cut off between start and result.

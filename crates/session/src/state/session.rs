@@ -8,26 +8,22 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::closing::Closing;
+use super::library::Library;
 use super::resumption::Resumption;
-use super::snapshot::{requests, settled, shared, wire_ids};
+use super::rows::{requests, settled, shared, wire_ids};
 use super::terms::Terms;
-use crate::admission::command::Answered;
 use crate::calls::deliveries::Deliveries;
 use crate::calls::open_calls::OpenCalls;
-use crate::declared::catalog::Catalog;
+use crate::calls::repeatable::Repeatable;
+use crate::calls::requests::Request;
+use crate::calls::reusable::Cache;
+use crate::calls::settled::{Reconciled, Settled, Supplied, ToReconcile};
+use crate::calls::uses::Uses;
 use crate::json::Json;
-use crate::policies::policy::PolicySet;
-use crate::record::decision::{CancelReason, Outcome, Route};
-use crate::record::finding::FoundAs;
+use crate::record::decision::Route;
 use crate::record::observation::RunnerAttached;
-use crate::reducers::earlier::cache::Cache;
-use crate::reducers::earlier::limits::Uses;
-use crate::reducers::ending::closing::Closing;
-use crate::reducers::telling::redelivery::Repeatable;
-use crate::values::actor::Actor;
 use crate::values::id::{Seq, SessionId};
-use crate::values::object::ObjectHash;
-use crate::values::scheduling::FunctionResponseScheduling;
 use crate::values::scope::Scope;
 use crate::values::time::Timestamp;
 
@@ -131,194 +127,6 @@ pub struct Runner {
     pub seq: Seq,
 }
 
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settled {
-    /// How.
-    pub outcome: Outcome,
-    /// How often its tool was started.
-    pub attempts: u32,
-    /// The record that ended it: `response_issued` or `call_cancelled`.
-    pub at: Seq,
-    /// A program or an agent made the call, and no connection brought it.
-    pub made_by_program: bool,
-}
-
-/// The result of a paused call, as somebody outside gave it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Supplied {
-    /// The `response_supplied` record.
-    pub at: Seq,
-    /// SHA-256 of the response as it stands there.
-    pub response: ObjectHash,
-    /// Who gave it.
-    pub by: Actor,
-}
-
-/// What was found out about a call whose outcome was unknown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reconciled {
-    /// The `outcome_found` record.
-    pub at: Seq,
-    /// Whether it took effect.
-    pub found: FoundAs,
-    /// Who found out.
-    pub by: Actor,
-}
-
-/// What was found out and is to be told at the next decision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ToReconcile {
-    pub(crate) call: Seq,
-    /// The `outcome_found`.
-    pub(crate) of: Seq,
-    pub(crate) tool: String,
-    /// Why it failed, if it did.
-    pub(crate) failed: Option<String>,
-}
-
-/// What became of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// The call it is about.
-    pub call: Seq,
-    /// Its state.
-    pub state: RequestState,
-    /// How many answers to it were refused so far.
-    pub refused: u32,
-}
-
-/// The state of a confirmation request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RequestState {
-    /// It waits for an answer.
-    Open,
-    /// It was answered.
-    Answered(Answered),
-    /// Nobody answered in time.
-    Expired {
-        /// The record that says so.
-        at: Seq,
-    },
-    /// The question has become pointless.
-    Withdrawn {
-        /// The record that says so.
-        at: Seq,
-        /// Why.
-        reason: CancelReason,
-    },
-    /// The question was asked anew.
-    Superseded {
-        /// The request that took its place.
-        by: Seq,
-    },
-}
-
-/// A response on its way to the model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivery {
-    /// The call.
-    pub call: Seq,
-    /// The call's id on the wire.
-    pub wire_id: Option<String>,
-    /// The tool's name.
-    pub name: String,
-    /// How the call ended, or that it goes on.
-    pub outcome: Outcome,
-    /// How it travels.
-    pub route: Route,
-    /// Whether another response for the same call follows, where there are several.
-    pub will_continue: Option<bool>,
-    /// When the model should take it up, where it did not wait.
-    pub scheduling: Option<FunctionResponseScheduling>,
-    /// Which words are sent.
-    pub wording: Wording,
-    /// It only says that the call waits, to a model that may wait for it; another connection has no use for it.
-    pub acknowledges: bool,
-    /// Since when a connection is to be opened for it, where there was none when it was issued.
-    pub connects: Option<Timestamp>,
-    /// Whether it was written to the socket; only later traffic of the server proves that it arrived.
-    pub sent: bool,
-}
-
-/// Which words of a response are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wording {
-    /// Those that were issued.
-    AsIssued,
-    /// None yet: a hook is to see them first.
-    AwaitingHook,
-    /// Those of this `hook_answered`.
-    Hooked(Seq),
-}
-
-/// The catalogs and policies that events of this session may name.
-///
-/// They are handed in before the fold, because folding reads no journal.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Library {
-    catalogs: BTreeMap<ObjectHash, Arc<Catalog>>,
-    policies: BTreeMap<ObjectHash, Arc<PolicySet>>,
-}
-
-impl Library {
-    /// Adds a catalog under the address by which records name it: its own hash, or that of its sealed form.
-    pub fn add_catalog(&mut self, address: ObjectHash, catalog: Arc<Catalog>) {
-        self.catalogs.insert(address, catalog);
-    }
-
-    /// Takes the bytes of an object for whatever they can be read as: a catalog, policies, or (being empty) both.
-    ///
-    /// The address is that of the bytes: a later version may have written fields that this one passes over.
-    pub fn adopt(&mut self, hash: ObjectHash, bytes: &[u8]) -> bool {
-        let (catalog, policies) = (Catalog::from_bytes(bytes), PolicySet::from_bytes(bytes));
-        let readable = catalog.is_ok() || policies.is_ok();
-        if let Ok(catalog) = catalog {
-            self.catalogs.insert(hash, Arc::new(catalog));
-        }
-        if let Ok(policies) = policies {
-            self.policies.insert(hash, Arc::new(policies));
-        }
-        readable
-    }
-
-    /// Adds a policy set, as [`add_catalog`](Library::add_catalog) does a catalog.
-    pub fn add_policies(&mut self, address: ObjectHash, policies: Arc<PolicySet>) {
-        self.policies.insert(address, policies);
-    }
-
-    /// The address of that very catalog, if it is here.
-    pub(super) fn address_of(&self, catalog: &Arc<Catalog>) -> Option<ObjectHash> {
-        let mut all = self.catalogs.iter();
-        let (address, _) = all.find(|(_, it)| Arc::ptr_eq(it, catalog))?;
-        Some(*address)
-    }
-
-    /// Everything that is here.
-    pub(super) fn addresses(&self) -> BTreeSet<ObjectHash> {
-        let catalogs = self.catalogs.keys();
-        catalogs.chain(self.policies.keys()).copied().collect()
-    }
-
-    /// The catalog of this address.
-    pub fn catalog(&self, address: &ObjectHash) -> Option<&Arc<Catalog>> {
-        self.catalogs.get(address)
-    }
-
-    /// The policies of this address.
-    pub fn policies(&self, address: &ObjectHash) -> Option<&Arc<PolicySet>> {
-        self.policies.get(address)
-    }
-
-    /// The hashes among `named` that nobody handed in.
-    pub fn missing(&self, named: &[ObjectHash]) -> Vec<ObjectHash> {
-        let known = |hash: &&ObjectHash| {
-            !self.catalogs.contains_key(*hash) && !self.policies.contains_key(*hash)
-        };
-        named.iter().filter(known).copied().collect()
-    }
-}
-
 impl Session {
     /// A session of which nothing is known yet.
     pub fn new(id: SessionId) -> Session {
@@ -370,13 +178,6 @@ impl Session {
     /// The objects that events of this session may name.
     pub fn library_mut(&mut self) -> &mut Library {
         &mut self.library
-    }
-
-    /// Removes the responses of a call, of which the model is told in no way.
-    #[doc(hidden)]
-    pub fn forget_deliveries(&mut self, call: Seq) {
-        let of_call = self.deliveries.of_call(call).map(|(response, _)| response);
-        crate::reducers::telling::redelivery::no_longer_told(self, &of_call.collect::<Vec<_>>());
     }
 
     /// The objects that events of this session may name.
@@ -457,13 +258,11 @@ impl Session {
     pub(crate) fn take_terms(&mut self, runner: &RunnerAttached) {
         self.terms = Terms::new(
             self.library
-                .catalogs
-                .get(&runner.catalog)
+                .catalog(&runner.catalog)
                 .cloned()
                 .unwrap_or_default(),
             self.library
-                .policies
-                .get(&runner.policies)
+                .policies(&runner.policies)
                 .cloned()
                 .unwrap_or_default(),
             Some(runner.policies),

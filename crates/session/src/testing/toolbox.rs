@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use crate::deciding::rules::RULES;
 use crate::declared::catalog::{AgentDeclaration, Catalog, ToolDeclaration, ToolKind};
 use crate::policies::condition::Condition;
+use crate::policies::hooks::Hooks;
 use crate::policies::on_settled::OnSettled;
 use crate::policies::phase::PhaseDeclaration;
 use crate::policies::policy::{Background, InDoubt, PolicySet, Retry, ToolPolicy};
 use crate::policies::response::ResponseShape;
-use crate::record::hook::Hooks;
 use crate::record::observation::{Gates, RunnerAttached};
-use crate::state::session::{Library, Session};
+use crate::state::library::Library;
+use crate::state::session::Session;
 use crate::values::scheduling::FunctionResponseScheduling;
 
 /// No tools yet.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::history::History;
 use crate::admission::command::{Answer, Command};
+use crate::calls::deliveries::Delivery;
 use crate::deciding::step::owed;
 use crate::json::Json;
 use crate::record::observation::{
@@ -11,9 +12,8 @@ use crate::record::observation::{
     ResumptionHandleReceived, RunnerDraining, SessionClosed, StateChange, StateChanged,
     SwitchPlanned, ToolReturned, ToolYielded, TurnCompleted, UserTextSent,
 };
-use crate::reducers::ending::closing::Closing;
+use crate::state::closing::Closing;
 use crate::state::effect::Effect;
-use crate::state::session::Delivery;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;

@@ -1,6 +1,54 @@
-//! The words for the ends of calls.
+//! The ends of calls, and the words for them.
 
-use crate::record::decision::{CancelReason, Outcome};
+use serde::{Deserialize, Serialize};
+
+/// Why a call ends early.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelReason {
+    /// The model took it back.
+    Model,
+    /// Somebody outside took it back.
+    Operator,
+    /// The session closed.
+    SessionClosed,
+    /// Of a question only: the process in which its tool waited is gone.
+    RunnerGone,
+    /// Of a question only: its tool went on without the answer.
+    ToolEnded,
+    /// The call of the agent that made it has ended.
+    ParentEnded,
+}
+
+/// How a call ended, or that it goes on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// No end: the model hears of a call that goes on.
+    Interim,
+    /// The tool returned.
+    Returned,
+    /// The tool failed.
+    Failed,
+    /// The result of a paused call was supplied.
+    Supplied,
+    /// The policies refused it.
+    Refused,
+    /// A person said no.
+    Denied,
+    /// Nobody answered in time.
+    Expired,
+    /// Its time was up.
+    TimedOut,
+    /// Somebody outside took it back.
+    Cancelled,
+    /// It was cut off between start and end; nobody knows what it did.
+    Unknown,
+    /// The model took it back or the session closed: the one end without a response.
+    Withdrawn,
+}
 
 impl CancelReason {
     /// The reason as a clause.

@@ -1,9 +1,10 @@
-//! Values that every other room names: ids, times, hashes, actors, and the words for ends.
+//! Values that every other room names: ids, times, hashes, actors, and the ends of calls.
 //!
-//! They hold no rule and know no event. Read `id` and `time`, then `object`.
+//! They hold no rule and know no event. Read `id` and `time`, then `object` and `endings`. Each
+//! file stands for itself; only `time` needs `milliseconds`.
 
 pub(super) mod actor;
-mod endings;
+pub(super) mod endings;
 pub(super) mod id;
 pub(super) mod milliseconds;
 pub mod object;

@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::admission::command::Answered;
 use crate::calls::call::{Asked, Call, Phase};
+use crate::calls::requests::{Answered, Request, RequestState};
 use crate::json::Json;
 use crate::policies::condition::{ARGUMENT, Condition};
 use crate::policies::policy::Edits;
@@ -24,11 +24,11 @@ use crate::record::decision::{
 };
 use crate::record::finding::Finding;
 use crate::record::observation::{ConfirmationAnswered, Deadline, ToolAsked};
-use crate::reducers::dispatcher::{error, made_here, refers, set_phase};
 use crate::reducers::earlier::cache;
 use crate::reducers::running::in_place;
+use crate::reducers::telling::responses::{error, made_here, refers};
 use crate::state::effect::Effect;
-use crate::state::session::{Request, RequestState, Session};
+use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
@@ -165,7 +165,9 @@ pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
 }
 
 pub(crate) fn gate_waived(session: &mut Session, call: Seq) {
-    set_phase(session, call, Phase::Permitted { waived: true });
+    session
+        .calls
+        .set_phase(call, Phase::Permitted { waived: true });
 }
 
 pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {

@@ -14,14 +14,14 @@
 
 use super::confirmation;
 use crate::calls::call::{Call, Flaw, Leave, Phase};
+use crate::calls::deliveries::{Delivery, Wording};
 use crate::policies::policy::{InDoubt, PolicySet};
 use crate::record::hook::{Hook, HookAnswered};
-use crate::reducers::dispatcher::set_phase;
 use crate::reducers::earlier::limits;
 use crate::reducers::running::agents;
 use crate::reducers::telling::{phases, redelivery};
 use crate::state::effect::Effect;
-use crate::state::session::{Delivery, Session, Wording};
+use crate::state::session::Session;
 use crate::values::id::Seq;
 
 /// Where a call that was just received begins.
@@ -126,7 +126,7 @@ pub(crate) fn gates_declared_anew(session: &mut Session) {
     });
     let decided = declared.map(|(seq, call)| (*seq, confirmation::gated(session, call)));
     for (seq, gated) in decided.collect::<Vec<_>>() {
-        set_phase(session, seq, gate_decided(gated));
+        session.calls.set_phase(seq, gate_decided(gated));
     }
 }
 

@@ -10,11 +10,8 @@
 //! are different, as are 2^53 and 2^53+1. Only results count, not failures, and only while the tool's contract is the
 //! one that gave them. A hit asks nobody: nothing runs, and the model has the result from the earlier call already.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
-
 use crate::calls::call::Call;
+use crate::calls::reusable::Cached;
 use crate::policies::policy::ToolPolicy;
 use crate::record::decision::ResultReused;
 use crate::state::session::Session;
@@ -22,24 +19,6 @@ use crate::values::id::Seq;
 use crate::values::milliseconds;
 use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;
-use crate::values::time::Timestamp;
-
-/// The results of a session that may be used again, and the calls that are about to give one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Cache {
-    results: BTreeMap<ObjectHash, Cached>,
-    running: BTreeMap<ObjectHash, Seq>,
-    /// Who rests until the equal call that runs has ended or gives its result.
-    waiting: BTreeMap<ObjectHash, BTreeSet<Seq>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Cached {
-    of: Seq,
-    at: Timestamp,
-    contract: Option<ObjectHash>,
-    scheduling: Option<FunctionResponseScheduling>,
-}
 
 /// What a call shares results by, if its tool's policy lets it.
 pub(crate) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {

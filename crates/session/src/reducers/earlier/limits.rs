@@ -4,22 +4,11 @@
 //! takes its result: whether it will run is not known yet. Calls of before a limit per minute was declared do not count
 //! towards it; a limit per session counts all.
 
-use std::collections::VecDeque;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::policies::policy::Limits;
 use crate::state::session::Session;
 use crate::values::id::Seq;
-use crate::values::time::Timestamp;
-
-/// How often a tool was called; refused calls and reused results do not count.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Uses {
-    total: u32,
-    /// The latest calls, as many as may happen in a minute.
-    recent: VecDeque<Timestamp>,
-}
 
 /// How often a limited tool was used, as a verdict records it.
 ///

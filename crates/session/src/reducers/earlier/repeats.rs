@@ -12,14 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::cache;
 use crate::calls::call::Call;
+use crate::calls::refusal_kinds::PENDING;
 use crate::json::Json;
 use crate::policies::policy::{Repeats, ToolPolicy};
 use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
-
-/// The `kind` of what a repeat is told.
-pub(crate) const PENDING: &str = "pending";
 
 /// By what the repeats of a call are known, if its tool's policy answers them.
 pub(crate) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {

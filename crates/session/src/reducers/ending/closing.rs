@@ -12,32 +12,15 @@
 //! The wish stands in the record of the tool's end, so a crash between the reply and the close loses neither. The model hears the reply
 //! first, as far as it still can hear it on the connection of now: nobody connects again to tell it that the conversation is over.
 
-use serde::{Deserialize, Serialize};
-
 use crate::calls::call::{Phase, WaitsFor};
 use crate::record::decision::Route;
 use crate::record::observation::ToolReturned;
+use crate::state::closing::Closing;
 use crate::state::effect::Effect;
 use crate::state::session::Session;
 use crate::state::waiting;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
-use crate::values::time::Timestamp;
-
-/// A session that is about to end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closing {
-    /// The `tool_returned` that says so.
-    pub of: Seq,
-    /// The call whose reply goes first: of the tool, or of the agent in whose run it was called.
-    pub call: Seq,
-    /// When.
-    pub since: Timestamp,
-    /// Why, in the tool's words.
-    pub reason: String,
-    /// The tool, as who ends it.
-    pub by: Actor,
-}
 
 /// A tool that ended well wants the session to end; the first one counts.
 pub(crate) fn asked_for(session: &mut Session, of: Seq, tool: String, it: &ToolReturned) {

@@ -1,4 +1,4 @@
-//! Ends from outside: calls that are taken back, outcomes found out later, the session's close.
+//! Ends from outside: calls that are taken back, outcomes found later, the close of the session.
 //!
 //! The end of a call that ran is the tracker's. Each file stands for itself.
 

@@ -6,45 +6,19 @@
 //!
 //! The call has ended and stays so: this is no second outcome, and nothing runs. The first word of it counts.
 
-use crate::admission::command::Rejection;
-use crate::record::decision::{Decision, Outcome, OutcomeReconciled, Route};
+use crate::admission::admit::reconcilable;
+use crate::calls::deliveries::{Delivery, Wording};
+use crate::calls::settled::{Reconciled, ToReconcile};
+use crate::record::decision::{Decision, OutcomeReconciled, Route};
 use crate::record::finding::Finding;
 use crate::record::observation::OutcomeFound;
 use crate::reducers::asking::confirmation;
 use crate::reducers::telling::{conversation, redelivery};
-use crate::state::session::{Delivery, Reconciled, Session, ToReconcile, Wording};
+use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// Whether the outcome of a call may be found out now.
-pub(crate) fn admit(session: &Session, call: Seq) -> Result<(), Rejection> {
-    if session.closed {
-        return Err(Rejection::SessionClosed);
-    }
-    if let Some(open) = session.calls.get(&call) {
-        let phase = open.phase.name();
-        return Err(Rejection::CallOpen { call, phase });
-    }
-    let settled = session.settled.get(&call);
-    let outcome = settled.ok_or(Rejection::UnknownCall { call })?.outcome;
-    if let Some(reconciled) = session.reconciled.get(&call) {
-        return Err(Rejection::AlreadyReconciled(reconciled.clone()));
-    }
-    match outcome {
-        Outcome::Unknown | Outcome::TimedOut => Ok(()),
-        Outcome::Interim
-        | Outcome::Returned
-        | Outcome::Failed
-        | Outcome::Supplied
-        | Outcome::Refused
-        | Outcome::Denied
-        | Outcome::Expired
-        | Outcome::Cancelled
-        | Outcome::Withdrawn => Err(Rejection::OutcomeKnown { call, outcome }),
-    }
-}
-
 pub(crate) fn outcome_found(session: &mut Session, at: Seq, it: &OutcomeFound) {
-    if admit(session, it.call).is_err() {
+    if reconcilable(session, it.call).is_err() {
         return;
     }
     let reconciled = Reconciled {

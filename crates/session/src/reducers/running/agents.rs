@@ -11,14 +11,14 @@
 //! tool, and none of them by a run that waits. A start by the same leave repeats nothing: what was replied and what its calls came
 //! to is on record. So a run that was cut off is not in doubt; its calls are, by their own rules. They end with it.
 
-use crate::calls::call::{Call, Leave, Phase};
+use super::attempts;
+use crate::calls::agent_run::{AgentCall, AgentTurn};
+use crate::calls::call::{Call, Phase};
 use crate::declared::catalog::{AgentDeclaration, ToolKind};
 use crate::policies::policy::Retry;
-use crate::record::agent_run::{AgentCall, AgentTurn};
-use crate::record::decision::{CancelReason, Decision};
+use crate::record::decision::CancelReason;
 use crate::record::observation::{LlmAsked, LlmReplied};
 use crate::reducers::earlier::cache;
-use crate::reducers::tracker;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
@@ -76,7 +76,7 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, parent: Option<Seq>
 }
 
 pub(crate) fn llm_asked(session: &mut Session, seq: Seq, it: &LlmAsked) {
-    if let Some(call) = tracker::running(session, it.call, it.attempt)
+    if let Some(call) = attempts::running(session, it.call, it.attempt)
         && let Some(run) = call.run_of_agent()
     {
         run.asked = Some(seq);
@@ -87,7 +87,7 @@ pub(crate) fn llm_asked(session: &mut Session, seq: Seq, it: &LlmAsked) {
 /// A reply counts where its question is on record for this start.
 pub(crate) fn llm_replied(session: &mut Session, seq: Seq, it: &LlmReplied) {
     let now = session.at;
-    let Some(call) = tracker::running(session, it.call, it.attempt) else {
+    let Some(call) = attempts::running(session, it.call, it.attempt) else {
         return;
     };
     let Some(run) = call.run_of_agent() else {
@@ -160,27 +160,6 @@ pub(crate) fn call_ended(session: &mut Session, seq: Seq, call: &Call, at: Seq) 
             session.restless.insert(made.call);
         }
     }
-}
-
-/// The run goes on, where all calls of the turn have ended and a runner has the agent. The leave is that of its start, unless the
-/// tool is another one by now.
-pub(crate) fn go_on(
-    session: &Session,
-    seq: Seq,
-    call: &Call,
-    leave: Leave,
-    open: u32,
-) -> Option<Decision> {
-    let run = call.agent.as_deref().filter(|_| open == 0)?;
-    let tool = session.terms.catalog.tools.get(&call.name)?;
-    if tool.kind != ToolKind::Agent {
-        return tracker::resolve_doubt(session, seq, call, leave);
-    }
-    let waived = leave == Leave::Waived && session.terms.gates.enforced;
-    if session.terms.contract(&call.name) == run.contract && !waived {
-        return tracker::started(session, seq, call);
-    }
-    tracker::start(session, seq, call, leave)
 }
 
 /// A call that an agent made gave one result of several.

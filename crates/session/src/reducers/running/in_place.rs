@@ -13,10 +13,10 @@
 //! body knows what it has done so far. Whose process is gone is in doubt: what the body knew is gone with it, so neither
 //! the question nor an answer could be used by anybody.
 
+use super::attempts;
 use crate::calls::call::{Asked, Call, InPlace, Phase};
 use crate::record::decision::{CancelReason, ConfirmationWithdrawn, Decision};
 use crate::record::observation::ToolAsked;
-use crate::reducers::tracker;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
@@ -71,7 +71,7 @@ pub(crate) fn reporting(session: &mut Session, call: Seq, reported: u32) -> Opti
             waits.moot = request.map(|request| (request, CancelReason::ToolEnded));
         }
     }
-    tracker::running(session, call, reported)
+    attempts::running(session, call, reported)
 }
 
 /// The process in which it waits is gone.

@@ -1,7 +1,8 @@
 //! Runs: of agents, of tools that ask while they run, and of tools that report progress.
 //!
-//! It starts none: the tracker does. Read `agents`, then `in_place` and `progress`.
+//! It starts none: the tracker does. Read `attempts`, then `agents`, `in_place` and `progress`.
 
 pub(crate) mod agents;
+pub(crate) mod attempts;
 pub(crate) mod in_place;
 pub(crate) mod progress;

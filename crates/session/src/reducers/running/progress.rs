@@ -1,7 +1,7 @@
 //! Runs that report progress: where their policy says so, their time limit starts again.
 
+use super::attempts::time_limit;
 use crate::calls::call::Phase;
-use crate::reducers::tracker::time_limit;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 

@@ -7,10 +7,10 @@
 use serde_json::json;
 
 use super::conversation;
+use super::responses::made_here;
 use crate::calls::call::{Call, WaitsFor};
 use crate::json::Json;
 use crate::record::decision::{Decision, Outcome, Route};
-use crate::reducers::dispatcher::made_here;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 

@@ -8,6 +8,7 @@
 
 use super::{phases, redelivery};
 use crate::calls::call::Call;
+use crate::calls::deliveries::{Delivery, Wording};
 use crate::policies::on_settled::OnSettled;
 use crate::record::decision::{Decision, DeliveryChosen, Outcome, Route};
 use crate::record::observation::{
@@ -15,7 +16,7 @@ use crate::record::observation::{
 };
 use crate::state::effect::Effect;
 use crate::state::resumption::Resumption;
-use crate::state::session::{Delivery, Session, Wording};
+use crate::state::session::Session;
 use crate::values::id::Seq;
 
 pub(crate) fn connected(session: &mut Session, epoch: Seq, it: &Connected) {

@@ -1,10 +1,12 @@
-//! The conversation: its phases and its state, and the ways of a response to the model.
+//! The conversation: its phases, its state, and the ways of a response to the model.
 //!
-//! It does not know why a call ended. Read `conversation`, then `redelivery` and `phases`.
+//! It does not know why a call ended. Read `conversation` and `responses`, then `redelivery` and
+//! `phases`.
 
 pub(crate) mod acknowledgement;
 pub(crate) mod conversation;
 pub(crate) mod phases;
 pub(crate) mod redelivery;
+pub(crate) mod responses;
 pub(crate) mod scheduling;
 pub(crate) mod state;

@@ -7,61 +7,14 @@
 //! once more; where somebody has found out since what became of it, with that. Anything else is another call, also the same id on a fresh conversation, and also what the model had
 //! taken back. A call without an id is never the same as another.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
-
 use crate::calls::call::Call;
+use crate::calls::deliveries::{Delivery, Wording};
+use crate::calls::repeatable::{Known, Repeatable};
 use crate::record::decision::{Outcome, Route};
 use crate::record::observation::FunctionCallReceived;
-use crate::state::session::{Delivery, Session, Wording};
+use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
-
-/// The calls since the handle by which the conversation can be resumed, by wire id.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Repeatable {
-    /// Whether the live connection goes on with an earlier conversation.
-    resumed: bool,
-    calls: BTreeMap<String, Known>,
-    /// The wire ids of those calls.
-    ids: BTreeMap<Seq, String>,
-    /// Those of which nothing is on its way any more, so that the next handle covers them.
-    ended: BTreeSet<Seq>,
-}
-
-impl Repeatable {
-    fn of_call(&mut self, call: Seq) -> Option<&mut Known> {
-        self.calls.get_mut(self.ids.get(&call)?)
-    }
-
-    fn forget(&mut self, id: &str) {
-        if let Some(known) = self.calls.remove(id) {
-            self.ids.remove(&known.call);
-            self.ended.remove(&known.call);
-        }
-    }
-}
-
-/// A call that may be delivered again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Known {
-    call: Seq,
-    /// Over its name and arguments.
-    asks_for: ObjectHash,
-    /// What was told of it first while it went on, and how.
-    meanwhile: Option<(Seq, Delivery)>,
-    /// Its end and how that was told, once it has ended.
-    answer: Option<(Seq, Delivery)>,
-    /// What was found out of it since, and how that is told.
-    reconciled: Option<(Seq, Delivery)>,
-}
-
-impl Known {
-    fn ends(&self) -> impl Iterator<Item = &(Seq, Delivery)> {
-        self.reconciled.iter().chain(&self.answer)
-    }
-}
 
 /// A connection is ready; on a fresh conversation nothing of before is repeated.
 pub(crate) fn connected(session: &mut Session, resumed: bool) {
@@ -113,6 +66,15 @@ pub(crate) fn no_longer_told(session: &mut Session, responses: &[Seq]) {
         if let Some(delivery) = session.deliveries.remove(*response) {
             note_gone(session, delivery.call);
         }
+    }
+}
+
+impl Session {
+    /// Removes the responses of a call, of which the model is told in no way.
+    #[doc(hidden)]
+    pub fn forget_deliveries(&mut self, call: Seq) {
+        let of_call = self.deliveries.of_call(call).map(|(response, _)| response);
+        no_longer_told(self, &of_call.collect::<Vec<_>>());
     }
 }
 

@@ -1,0 +1,51 @@
+//! The responses to calls, as decisions.
+
+use super::conversation;
+use crate::calls::call::Call;
+use crate::json::Json;
+use crate::record::decision::{Decision, Outcome, ResponseIssued};
+use crate::state::session::Session;
+use crate::values::id::Seq;
+
+/// The answer to a call that did not succeed, as the policies in force shape it.
+pub(crate) fn error(session: &Session, kind: &str, message: &str) -> Json {
+    Json::of(&session.terms.policies.response.error(kind, message))
+}
+
+/// A response that the engine makes itself.
+pub(crate) fn made_here(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    outcome: Outcome,
+    response: Json,
+) -> Decision {
+    let route = conversation::route(session, call, outcome);
+    ResponseIssued {
+        call: seq,
+        outcome,
+        of: None,
+        response: Some(response),
+        route,
+    }
+    .into()
+}
+
+/// A response that stands in another record.
+pub(crate) fn refers(
+    session: &Session,
+    seq: Seq,
+    call: &Call,
+    outcome: Outcome,
+    of: Seq,
+) -> Decision {
+    let route = conversation::route(session, call, outcome);
+    ResponseIssued {
+        call: seq,
+        outcome,
+        of: Some(of),
+        response: None,
+        route,
+    }
+    .into()
+}
