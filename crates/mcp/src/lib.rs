@@ -28,39 +28,24 @@
 //!
 //! An embedder names it `recount::mcp`.
 
-mod asker;
-mod causes;
-mod child;
-mod connection;
-mod definition;
-mod error;
-mod http;
-mod http_client;
-mod http_marking;
-mod json_answers;
-mod label;
-mod naming;
-mod pattern;
-mod progress;
-mod raw;
-mod raw_results;
-mod remote;
-mod repaired;
-mod result;
-mod secrets;
-mod server;
-mod shown;
-mod task;
-mod tool;
-mod unanswered;
+// The rooms, each of which imports those before it: `words`, `settings`, `definitions`, `asking`,
+// `answers`, `transport`, `tools`. Read `settings` first, then `tools`.
+mod answers;
+mod asking;
+mod definitions;
+mod settings;
+mod tools;
+mod transport;
+mod words;
 
 use std::sync::Arc;
 
-pub use error::{McpError, McpMistake};
-pub use server::McpServer;
+pub use settings::error::{McpError, McpMistake};
+pub use settings::server::McpServer;
 
-use self::remote::Remote;
 use recount_tool::{T, Toolset};
+
+use self::tools::remote::Remote;
 
 /// Adds [`T::mcp`](McpTools::mcp) to [`T`]. The prelude of `recount` has it in scope.
 pub trait McpTools {
@@ -99,7 +84,7 @@ impl McpTools for T {
         let server = server.into();
         async {
             let (remote, definitions) = Remote::connect(server).await?;
-            tool::toolset(&Arc::new(remote), definitions)
+            tools::tool::toolset(&Arc::new(remote), definitions)
         }
     }
 }

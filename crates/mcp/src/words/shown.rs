@@ -1,14 +1,13 @@
 //! What a server says, without what it was sent in secret.
 
-use rmcp::model::JsonObject;
-use serde_json::Value;
-
 use recount_session::Json;
 use recount_session::secret::Unsaid;
 use recount_tool::restored;
+use rmcp::model::JsonObject;
+use serde_json::Value;
 
 /// As [`without`], of a text, whose numbers keep their digits.
-pub(super) fn without_in_text(unsaid: &Unsaid, text: Json) -> Json {
+pub(crate) fn without_in_text(unsaid: &Unsaid, text: Json) -> Json {
     let value = text.to_value();
     let clean = without(unsaid, value.clone());
     if clean == value {
@@ -19,7 +18,7 @@ pub(super) fn without_in_text(unsaid: &Unsaid, text: Json) -> Json {
 }
 
 /// JSON without what must not stand in it, in its names, too.
-pub(super) fn without(unsaid: &Unsaid, value: Value) -> Value {
+pub(crate) fn without(unsaid: &Unsaid, value: Value) -> Value {
     match value {
         Value::String(text) => unsaid.out_of(text).into(),
         Value::Array(items) => items.into_iter().map(|it| without(unsaid, it)).collect(),

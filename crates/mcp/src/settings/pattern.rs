@@ -2,7 +2,7 @@
 
 /// True if `name` is what the pattern says: `*` stands for any letters, also none, everything else
 /// for itself.
-pub(super) fn fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else {

@@ -1,6 +1,8 @@
 //! Answers to a call that the library cannot read: the tool has run nevertheless, and what it said
 //! stands in the result.
 
+use recount_session::Json;
+use recount_tool::{ToolContext, ToolError};
 use rmcp::ServiceError;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult,
@@ -9,14 +11,12 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient};
 use serde_json::{Value, json};
 
-use super::asker::Asker;
 use super::raw_results;
 use super::result::Told;
-use recount_session::Json;
-use recount_tool::{ToolContext, ToolError};
+use crate::asking::asker::Asker;
 
 /// The answer of a server to a call.
-pub(super) enum Called {
+pub(crate) enum Called {
     /// In words that the library knows.
     Known(CallToolResponse),
     /// In others: the result, or why there is none.
@@ -26,7 +26,7 @@ pub(super) enum Called {
 /// Calls a tool once. A call whose future is dropped is cancelled at the server.
 ///
 /// The server's reports of progress go to the tool's `context` meanwhile.
-pub(super) async fn call(
+pub(crate) async fn call(
     peer: &Peer<RoleClient>,
     asker: &Asker,
     params: CallToolRequestParams,
@@ -59,7 +59,7 @@ pub(super) async fn call(
 
 /// The result in words that are newer than the library, or wrong: its blocks as they came, without
 /// metadata.
-pub(super) fn told(said: Value) -> Result<Json, ToolError> {
+pub(crate) fn told(said: Value) -> Result<Json, ToolError> {
     let unknown = |what: &str| {
         Err(ToolError::UnknownOutcome(format!(
             "the tool has run, and its server answered with {what}; what became of it is unknown"

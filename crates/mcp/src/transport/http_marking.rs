@@ -14,7 +14,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::json_answers::Posted;
-use super::raw_results::marked;
+use crate::answers::raw_results::marked;
 
 pub(super) type Answered<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
@@ -27,7 +27,7 @@ pub(super) struct Marking {
 }
 
 impl Marking {
-    pub(super) fn of(client: reqwest::Client) -> Marking {
+    pub(crate) fn of(client: reqwest::Client) -> Marking {
         Marking {
             client,
             answers_in_json: Arc::default(),

@@ -19,7 +19,7 @@ type Answer<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 /// The library's client. A server that does not know a session any more says so with 404, which the
 /// library knows, or with 400 and words: then nothing was called, and a new session may do.
 #[derive(Clone)]
-pub(super) struct HttpClient(pub(super) Marking);
+pub(crate) struct HttpClient(pub(super) Marking);
 
 impl StreamableHttpClient for HttpClient {
     type Error = reqwest::Error;

@@ -16,7 +16,7 @@ fn over_http(error: &ServiceError) -> Option<&HttpError> {
 
 /// True if the request was carried out by nobody: it did not get to the server, or was turned away
 /// at its door.
-pub(super) fn was_turned_away(error: &ServiceError) -> bool {
+pub(crate) fn was_turned_away(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(error)) => error.is_connect() || error.is_builder(),
         Some(HttpError::HttpStatus(answer)) => TURNS_AWAY.contains(&answer.status),
@@ -34,13 +34,13 @@ pub(super) fn was_turned_away(error: &ServiceError) -> bool {
 }
 
 /// True if the server does not know our session any more.
-pub(super) fn is_of_an_expired_session(error: &ServiceError) -> bool {
+pub(crate) fn is_of_an_expired_session(error: &ServiceError) -> bool {
     matches!(over_http(error), Some(HttpError::SessionExpired))
 }
 
 /// True if the next request needs another connection: nobody is at the end of this one, or nobody
 /// who knows us.
-pub(super) fn ends_the_connection(error: &ServiceError) -> bool {
+pub(crate) fn ends_the_connection(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(_)) => true,
         Some(HttpError::UnexpectedServerResponse(words)) => {

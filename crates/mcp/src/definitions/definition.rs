@@ -2,54 +2,54 @@
 
 use std::collections::BTreeSet;
 
-use rmcp::model::Tool;
-use serde_json::{Map, Value, json};
-
-use super::error::McpMistake;
-use super::naming;
-use super::pattern::fits;
-use super::repaired::repaired;
-use super::server::McpServer;
 use recount_session::ObjectHash;
 use recount_session::object::canonical_json;
 use recount_tool::{ArgumentCheck, is_name};
+use rmcp::model::Tool;
+use serde_json::{Map, Value, json};
+
+use super::naming;
+use super::repaired::repaired;
+use crate::settings::error::McpMistake;
+use crate::settings::pattern::fits;
+use crate::settings::server::McpServer;
 
 /// What a server says of one tool.
 #[derive(Clone, Debug)]
-pub(super) struct Definition {
+pub(crate) struct Definition {
     /// The name at the server.
-    pub(super) own_name: String,
+    pub(crate) own_name: String,
     /// The name for the model.
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) parameters: Value,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) parameters: Value,
     /// The server calls it one that only reads, or one that may be repeated.
-    pub(super) repeatable: bool,
+    pub(crate) repeatable: bool,
     /// The server looks at what a person gave with a yes.
-    pub(super) takes_confirmation: bool,
+    pub(crate) takes_confirmation: bool,
     /// The places of the schema that are not checked as they stand, with the reason.
-    pub(super) loosened: Vec<String>,
+    pub(crate) loosened: Vec<String>,
     /// All that the server said of it, but decoration: icons, and what is for programs that know of
     /// it.
-    pub(super) whole: Value,
+    pub(crate) whole: Value,
 }
 
 /// The tools that can be offered to a model, and what was wrong with the list.
-pub(super) struct Checked {
-    pub(super) definitions: Vec<Definition>,
-    pub(super) mistakes: Vec<McpMistake>,
+pub(crate) struct Checked {
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) mistakes: Vec<McpMistake>,
 }
 
 /// The name at the server, and the hash by which it is known whether the server still says the
 /// same.
-pub(super) fn hash_of(listed: &Value) -> Option<(String, ObjectHash)> {
+pub(crate) fn hash_of(listed: &Value) -> Option<(String, ObjectHash)> {
     let name = listed.get("name")?.as_str()?.to_owned();
     Some((name, ObjectHash::of(&canonical_json(&whole(listed)))))
 }
 
 impl Definition {
     /// By which it is known whether the server still says the same.
-    pub(super) fn hash(&self) -> ObjectHash {
+    pub(crate) fn hash(&self) -> ObjectHash {
         ObjectHash::of(&canonical_json(&self.whole))
     }
 
@@ -147,7 +147,7 @@ fn whole(listed: &Value) -> Value {
 }
 
 /// The tools of a list that the server's embedding program wants, under names that a service takes.
-pub(super) fn checked(listed: &[Value], server: &McpServer) -> Checked {
+pub(crate) fn checked(listed: &[Value], server: &McpServer) -> Checked {
     let mut mistakes = Vec::new();
     let mut own = BTreeSet::new();
     let mut named = Vec::new();
@@ -208,11 +208,11 @@ impl McpServer {
 }
 
 /// The member of `_meta` of a tool that looks at what a person gave, and of its calls.
-pub(super) const CONFIRMATION: &str = "recount/confirmation";
+pub(crate) const CONFIRMATION: &str = "recount/confirmation";
 
 /// The `definition` that is declared of a tool, which goes on record: with the places that are not
 /// checked as they stand.
-pub(super) fn declared(server: &str, definition: &Definition) -> Value {
+pub(crate) fn declared(server: &str, definition: &Definition) -> Value {
     let mut declared = Map::from_iter([
         ("server".to_owned(), server.into()),
         ("tool".to_owned(), definition.whole.clone()),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::Url;
-use serde_json::{Value, json};
-
-use super::{label, secrets};
 use recount_session::ToolPolicy;
 use recount_session::secret::{Secret, Unsaid};
 use recount_tool::implementation::Pinned;
+use reqwest::Url;
+use serde_json::{Value, json};
+
+use crate::words::{label, secrets};
 
 /// How an MCP server is reached, and what holds for its tools; [`T::mcp`](crate::McpTools::mcp)
 /// connects to it.
@@ -35,25 +35,25 @@ use recount_tool::implementation::Pinned;
 /// ```
 #[derive(Clone)]
 pub struct McpServer {
-    pub(super) way: Way,
+    pub(crate) way: Way,
     name: Option<String>,
-    pub(super) prefix: String,
-    pub(super) timeout: Option<Duration>,
-    pub(super) connects_within: Duration,
-    pub(super) env: BTreeMap<String, Secret>,
-    pub(super) inherited: Vec<String>,
-    pub(super) headers: Vec<(String, Secret)>,
-    pub(super) policies: Vec<(String, ToolPolicy)>,
-    pub(super) trusts_hints: bool,
-    pub(super) included: Vec<String>,
-    pub(super) excluded: Vec<String>,
-    pub(super) aliases: BTreeMap<String, String>,
-    pub(super) is_strict: bool,
+    pub(crate) prefix: String,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) connects_within: Duration,
+    pub(crate) env: BTreeMap<String, Secret>,
+    pub(crate) inherited: Vec<String>,
+    pub(crate) headers: Vec<(String, Secret)>,
+    pub(crate) policies: Vec<(String, ToolPolicy)>,
+    pub(crate) trusts_hints: bool,
+    pub(crate) included: Vec<String>,
+    pub(crate) excluded: Vec<String>,
+    pub(crate) aliases: BTreeMap<String, String>,
+    pub(crate) is_strict: bool,
 }
 
 /// The way to a server.
 #[derive(Clone)]
-pub(super) enum Way {
+pub(crate) enum Way {
     Stdio {
         program: String,
         args: Vec<String>,
@@ -233,7 +233,7 @@ impl McpServer {
 
     /// By what it is known again in what a person approves: the command with the files named in it,
     /// or the URL without what may be secret in it.
-    pub(super) fn implementation(&self) -> Option<Value> {
+    pub(crate) fn implementation(&self) -> Option<Value> {
         match &self.way {
             Way::Stdio { program, args } => Some(Pinned::default().of(program, args)),
             Way::Http { url } => {
@@ -246,7 +246,7 @@ impl McpServer {
     }
 
     /// What must stand in nothing that the server or a library says.
-    pub(super) fn unsaid(&self) -> Unsaid {
+    pub(crate) fn unsaid(&self) -> Unsaid {
         let mut unsaid = Unsaid::default();
         let headers = self.headers.iter().map(|(_, value)| value);
         for value in self.env.values().chain(headers) {

@@ -3,31 +3,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use recount_session::Json;
+use recount_session::secret::Unsaid;
+use recount_tool::{ToolContext, ToolError};
 use rmcp::ServiceError;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject, Task};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::connection::{Connection, Unlisted};
-use super::definition::{CONFIRMATION, Checked, Definition, checked};
-use super::error::McpError;
-use super::raw::{self, Called};
-use super::server::{McpServer, Way};
-use super::{http, result, shown, unanswered};
-use recount_session::Json;
-use recount_session::secret::Unsaid;
-use recount_tool::{ToolContext, ToolError};
+use crate::answers::raw::{self, Called};
+use crate::answers::{result, unanswered};
+use crate::definitions::definition::{CONFIRMATION, Checked, Definition, checked};
+use crate::settings::error::McpError;
+use crate::settings::server::{McpServer, Way};
+use crate::transport::http;
+use crate::words::shown;
 
 /// A server as its tools know it.
-pub(super) struct Remote {
-    pub(super) server: McpServer,
-    pub(super) name: String,
+pub(crate) struct Remote {
+    pub(crate) server: McpServer,
+    pub(crate) name: String,
     unsaid: Unsaid,
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
 /// How a server answers a call.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// With its result.
     Result(Json),
     /// With a task that will have it.
@@ -36,7 +38,7 @@ pub(super) enum Answer {
 
 impl Remote {
     /// Connects, and gives the tools that can be offered to a model.
-    pub(super) async fn connect(server: McpServer) -> Result<(Remote, Vec<Definition>), McpError> {
+    pub(crate) async fn connect(server: McpServer) -> Result<(Remote, Vec<Definition>), McpError> {
         let name = server.name();
         let problem = match &server.way {
             Way::Stdio { .. } => None,
@@ -81,7 +83,7 @@ impl Remote {
     }
 
     /// A result or an error as it may go on record.
-    pub(super) fn shown(&self, outcome: Result<Json, ToolError>) -> Result<Json, ToolError> {
+    pub(crate) fn shown(&self, outcome: Result<Json, ToolError>) -> Result<Json, ToolError> {
         match outcome {
             Ok(text) => Ok(shown::without_in_text(&self.unsaid, text)),
             Err(error) => Err(self.error_without_secrets(error)),
@@ -94,7 +96,7 @@ impl Remote {
     }
 
     /// Calls a tool, connecting again first where the connection is lost.
-    pub(super) async fn call(
+    pub(crate) async fn call(
         &self,
         tool: &Definition,
         args: Value,

@@ -8,15 +8,14 @@ use std::pin::Pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
 
+use recount_session::Json;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
-use recount_session::Json;
-
 /// The message of a server with its structured content as a string, or none where it has none.
-pub(super) fn marked(message: &str) -> Option<String> {
+pub(crate) fn marked(message: &str) -> Option<String> {
     /// A message, as far as it leads to a result.
     #[derive(Deserialize)]
     struct Message<'a> {
@@ -55,7 +54,7 @@ pub(super) fn marked(message: &str) -> Option<String> {
 ///
 /// # Errors
 /// The reason for which it cannot be on record.
-pub(super) fn content(value: &Value) -> Result<Json, String> {
+pub(crate) fn content(value: &Value) -> Result<Json, String> {
     let text = value.as_str().and_then(|it| it.strip_prefix(mark()));
     match text {
         Some(text) => Json::parse(text).map_err(|problem| problem.to_string()),
@@ -71,7 +70,7 @@ fn mark() -> &'static str {
 }
 
 /// The messages of a server, line by line, each with its structured content as a string.
-pub(super) struct MarkedLines<R> {
+pub(crate) struct MarkedLines<R> {
     lines: BufReader<R>,
     marker: Marker,
 }
@@ -88,7 +87,7 @@ struct Marker {
 }
 
 impl<R: AsyncRead> MarkedLines<R> {
-    pub(super) fn of(reader: R) -> MarkedLines<R> {
+    pub(crate) fn of(reader: R) -> MarkedLines<R> {
         MarkedLines {
             lines: BufReader::new(reader),
             marker: Marker::default(),

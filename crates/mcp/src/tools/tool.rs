@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
-
-use super::definition::{Definition, declared};
-use super::error::{McpError, McpMistake};
-use super::pattern;
-use super::remote::{Answer, Remote};
-use super::task;
 use recount_session::policy::InDoubt;
 use recount_session::{Json, ToolPolicy};
 use recount_tool::{
     Pending, PolicyTool, Ticket, ToolContext, ToolError, ToolFunction, ToolOutcome, Toolset,
 };
+use serde_json::Value;
+
+use super::remote::{Answer, Remote};
+use super::task;
+use crate::definitions::definition::{Definition, declared};
+use crate::settings::error::{McpError, McpMistake};
+use crate::settings::pattern;
 
 /// One tool of a server.
 struct McpTool {
@@ -23,7 +23,7 @@ struct McpTool {
 }
 
 /// The tools of a server, with the policies that were said of them.
-pub(super) fn toolset(
+pub(crate) fn toolset(
     remote: &Arc<Remote>,
     definitions: Vec<Definition>,
 ) -> Result<Toolset, McpError> {

@@ -3,12 +3,11 @@
 
 use std::path::Path;
 
+use recount_session::secret::is_like_a_token;
 use reqwest::Url;
 
-use recount_session::secret::is_like_a_token;
-
 /// The program, and of one that runs packages the package; other arguments may hold secrets.
-pub(super) fn of_command(program: &str, args: &[String]) -> String {
+pub(crate) fn of_command(program: &str, args: &[String]) -> String {
     let name = Path::new(program)
         .file_stem()
         .map_or(program.into(), |it| it.to_string_lossy());
@@ -32,7 +31,7 @@ fn of_package(package: &str) -> String {
 }
 
 /// Host and path, without what looks like a token in it; user and query may be secret.
-pub(super) fn of_url(url: &Url) -> String {
+pub(crate) fn of_url(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port().map(|port| format!(":{port}"));
     let segment = |it: &'_ str| match is_like_a_token(it) {

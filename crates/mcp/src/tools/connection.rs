@@ -5,20 +5,19 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use recount_session::ObjectHash;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult};
 use rmcp::service::{Peer, RunningService};
 use rmcp::{RoleClient, ServiceError, ServiceExt};
-
 use serde_json::Value;
 
-use super::asker::Asker;
-use super::causes;
-use super::child::ChildProcess;
-use super::definition::{Definition, hash_of};
-use super::http;
-use super::raw_results::MarkedLines;
-use super::server::{McpServer, Way};
-use recount_session::ObjectHash;
+use crate::answers::raw_results::MarkedLines;
+use crate::asking::asker::Asker;
+use crate::definitions::definition::{Definition, hash_of};
+use crate::settings::server::{McpServer, Way};
+use crate::transport::child::ChildProcess;
+use crate::transport::http;
+use crate::words::causes;
 
 /// One connection to a server.
 pub(super) struct Connection {
@@ -48,7 +47,7 @@ impl fmt::Display for Unlisted {
 
 impl Connection {
     /// Connects, and lists the tools.
-    pub(super) async fn open(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
+    pub(crate) async fn open(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
         let patience = server.connects_within;
         let opening = Self::opened(server);
         let opened = tokio::time::timeout(patience, opening).await;
@@ -149,15 +148,15 @@ impl Connection {
         Ok(listed.get(&tool.own_name) == Some(&tool.hash()))
     }
 
-    pub(super) fn asker(&self) -> &Asker {
+    pub(crate) fn asker(&self) -> &Asker {
         self.service.service()
     }
 
-    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
     }
 
-    pub(super) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.service.is_transport_closed()
     }
 

@@ -1,15 +1,14 @@
 //! Reports of a server on the progress of a call.
 
+use recount_session::secret::Unsaid;
 use rmcp::model::ProgressNotificationParam;
 use serde_json::{Map, Value};
-
-use recount_session::secret::Unsaid;
 
 /// The longest message that is handed on, in characters; the rest is left out.
 const MESSAGE_CHARS_MAX: usize = 1_000;
 
 /// A report as it goes on record: `{"progress": 3, "total": 10, "message": "Third file"}`.
-pub(super) fn told(said: &ProgressNotificationParam, unsaid: &Unsaid) -> Value {
+pub(crate) fn told(said: &ProgressNotificationParam, unsaid: &Unsaid) -> Value {
     let mut told = Map::new();
     told.insert("progress".to_owned(), number(said.progress));
     if let Some(total) = said.total {

@@ -1,13 +1,14 @@
 //! What a server answers, as the result of a call.
 
+use recount_session::Json;
+use recount_tool::{ToolError, is_inexact};
 use rmcp::ServiceError;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{causes, raw_results, unanswered};
-use recount_session::Json;
-use recount_tool::{ToolError, is_inexact};
+use super::{raw_results, unanswered};
+use crate::words::causes;
 
 /// The result of a call: `{"content": [blocks], "structuredContent": value}`.
 ///
@@ -17,7 +18,7 @@ use recount_tool::{ToolError, is_inexact};
 /// is left out, too, except that a result always has `content` or `structuredContent`.
 ///
 /// The structured content is as the server wrote it, number for number.
-pub(super) fn told(result: CallToolResult) -> Result<Json, ToolError> {
+pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
     let structured = result.structured_content.as_ref().map(raw_results::content);
     if result.is_error == Some(true) {
         let structured = structured.and_then(Result::ok);
@@ -43,9 +44,9 @@ pub(super) fn told(result: CallToolResult) -> Result<Json, ToolError> {
 /// A result as it goes on record.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Told {
+pub(crate) struct Told {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) content: Option<Vec<Value>>,
+    pub(crate) content: Option<Vec<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) structured_content: Option<Json>,
 }
@@ -84,7 +85,7 @@ fn failure(result: &CallToolResult, structured: Option<Json>) -> String {
 }
 
 /// Why there is no result. A request that has left and was not answered may have taken effect.
-pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
+pub(crate) fn failed(error: ServiceError, server: &str) -> ToolError {
     match error {
         ServiceError::McpError(error) if error.code == ErrorCode::INVALID_PARAMS => {
             ToolError::InvalidArgs(error.message.into_owned())
@@ -103,7 +104,7 @@ pub(super) fn failed(error: ServiceError, server: &str) -> ToolError {
 
 /// Why there is no result of a call that has got to the server before, and of which it wanted to
 /// know more: whatever became of its repetition, the first may have taken effect.
-pub(super) fn failed_again(error: ServiceError, server: &str) -> ToolError {
+pub(crate) fn failed_again(error: ServiceError, server: &str) -> ToolError {
     if unanswered::was_turned_away(&error) {
         return unknown(&error, server);
     }
@@ -118,7 +119,7 @@ fn unknown(lost: &ServiceError, server: &str) -> ToolError {
 }
 
 /// Nothing was called.
-pub(super) fn not_there(server: &str, reason: &str) -> ToolError {
+pub(crate) fn not_there(server: &str, reason: &str) -> ToolError {
     ToolError::NotAvailable(format!("the MCP server {server:?} is not there: {reason}"))
 }
 

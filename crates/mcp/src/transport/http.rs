@@ -10,10 +10,10 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::http_client::HttpClient;
 use super::http_marking::Marking;
-use super::server::McpServer;
+use crate::settings::server::McpServer;
 
 /// The transport to a server at a URL, with its headers.
-pub(super) fn transport(
+pub(crate) fn transport(
     server: &McpServer,
     url: &str,
 ) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
@@ -33,7 +33,7 @@ pub(super) fn transport(
 }
 
 /// Whether there can be a server at this URL.
-pub(super) fn check(server: &McpServer, url: &str) -> Result<(), String> {
+pub(crate) fn check(server: &McpServer, url: &str) -> Result<(), String> {
     let expected = "expected a URL such as https://host/mcp";
     let url: Url = url
         .parse()

@@ -20,15 +20,15 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::SseStream;
 
 use super::http_marking::{Answered, marking};
-use super::raw_results::marked;
+use crate::answers::raw_results::marked;
 
 /// A request on its way to a server.
 pub(super) struct Posted {
-    pub(super) uri: Arc<str>,
-    pub(super) message: ClientJsonRpcMessage,
-    pub(super) session: Option<Arc<str>>,
-    pub(super) token: Option<String>,
-    pub(super) headers: HashMap<HeaderName, HeaderValue>,
+    pub(crate) uri: Arc<str>,
+    pub(crate) message: ClientJsonRpcMessage,
+    pub(crate) session: Option<Arc<str>>,
+    pub(crate) token: Option<String>,
+    pub(crate) headers: HashMap<HeaderName, HeaderValue>,
 }
 
 impl Posted {
@@ -46,7 +46,7 @@ impl Posted {
     }
 
     /// Posts it, and reads the answer.
-    pub(super) async fn answered(
+    pub(crate) async fn answered(
         self,
         client: &reqwest::Client,
         limits: StreamableHttpResponseLimits,

@@ -10,7 +10,7 @@ const NAME_MAX: usize = 64;
 
 /// A legal name for one that is not, the same each time: with `_` for what may not stand in a name,
 /// and with the start of a digest where that is not enough or the name is taken.
-pub(super) fn legal(name: &str, taken: &BTreeSet<String>) -> String {
+pub(crate) fn legal(name: &str, taken: &BTreeSet<String>) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
     let put = |c: char| if allowed(c) { c } else { '_' };
     let mut plain: String = name.chars().map(put).collect();

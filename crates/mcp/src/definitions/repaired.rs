@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
-
 use recount_session::schema::Position;
 use recount_tool::{check_pattern, invalid_places};
+use serde_json::{Map, Value};
 
 /// The number of times that a schema is looked at again after something was taken out of it.
 const ROUNDS_MAX: usize = 32;

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
+use recount_session::Json;
+use recount_tool::ToolError;
 use rmcp::ServiceError;
 use rmcp::model::{
     CancelTaskParams, GetTaskParams, InputRequests, Task, TaskPayload, UpdateTaskParams,
 };
 use serde_json::{Value, json};
 
-use super::asker::Followed;
 use super::remote::Remote;
-use super::{raw, result};
-use recount_session::Json;
-use recount_tool::ToolError;
+use crate::answers::{raw, result};
+use crate::asking::asker::Followed;
 
 /// What the model is told of a task: `{"status": "working", "task": id}`, with the server's
 /// `message` if there is one.
@@ -26,7 +26,7 @@ pub(super) fn interim(task: &Task) -> Value {
 }
 
 /// By what a task is found again: `{"task": id}`.
-pub(super) fn state(task: &Task) -> Value {
+pub(crate) fn state(task: &Task) -> Value {
     json!({ "task": task.task_id })
 }
 

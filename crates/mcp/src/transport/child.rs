@@ -5,17 +5,17 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use recount_session::secret::Unsaid;
+use recount_tool::process_group::ProcessGroup;
+use recount_tool::program_env;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::server::McpServer;
-use recount_session::secret::Unsaid;
-use recount_tool::process_group::ProcessGroup;
-use recount_tool::program_env;
+use crate::settings::server::McpServer;
 
 /// The process of a server, in a process group of its own, which ends with this value.
-pub(super) struct ChildProcess {
+pub(crate) struct ChildProcess {
     child: Child,
     group: ProcessGroup,
     last_words: Arc<Mutex<VecDeque<String>>>,
@@ -27,7 +27,7 @@ pub(super) struct ChildProcess {
 pub(super) type Pipes = (ChildStdout, ChildStdin);
 
 impl ChildProcess {
-    pub(super) fn start(
+    pub(crate) fn start(
         server: &McpServer,
         program: &str,
         args: &[String],
@@ -64,7 +64,7 @@ impl ChildProcess {
     }
 
     /// How it ended, if it has, and the last lines that it said on its standard error.
-    pub(super) async fn epitaph(&mut self) -> String {
+    pub(crate) async fn epitaph(&mut self) -> String {
         // One that has hung up is about to end, and its last words are on their way.
         let _ = tokio::time::timeout(LAST_WORDS_WITHIN, &mut self.log).await;
         let _ = self.ends_within(LAST_WORDS_WITHIN).await;
@@ -84,7 +84,7 @@ impl ChildProcess {
     }
 
     /// Lets it end by itself, now that its input is closed; then asks it to, then ends it.
-    pub(super) async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         if self.ends_within(ENDS_WITHIN).await {
             return;
         }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use recount_session::secret::Unsaid;
+use recount_tool::{Ask, ToolContext, ToolError};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, InputRequest,
@@ -14,9 +16,8 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
 
-use super::{progress, shown};
-use recount_session::secret::Unsaid;
-use recount_tool::{Ask, ToolContext, ToolError};
+use super::progress;
+use crate::words::shown;
 
 /// Answers a server: its questions by asking a person through the call for which it asks.
 ///
@@ -24,7 +25,7 @@ use recount_tool::{Ask, ToolContext, ToolError};
 /// that is the only one for which it can be: if no other waits, none was given up on this
 /// connection whose server may still be at it, and no task runs there. Else it is declined.
 #[derive(Clone, Default)]
-pub(super) struct Asker {
+pub(crate) struct Asker {
     server: String,
     unsaid: Unsaid,
     waiting: Arc<Mutex<AtWork>>,
@@ -45,7 +46,7 @@ struct AtWork {
 }
 
 /// The server may report progress of a call as long as this is there.
-pub(super) struct Reporting {
+pub(crate) struct Reporting {
     asker: Asker,
     token: ProgressToken,
 }
@@ -58,7 +59,7 @@ impl Drop for Reporting {
 
 /// A call waits for the server as long as this is there. One that goes without an answer was given
 /// up.
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     asker: Asker,
     number: u64,
     is_answered: bool,
@@ -66,7 +67,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// The server is at work for this call no more.
-    pub(super) fn answered(mut self) {
+    pub(crate) fn answered(mut self) {
         self.is_answered = true;
     }
 }
@@ -84,19 +85,19 @@ impl Drop for Waiting {
 
 /// A task that somebody follows, on the connection on which it was last asked after: as long as
 /// this is there, it runs there.
-pub(super) struct Followed {
+pub(crate) struct Followed {
     id: String,
     asker: Option<Asker>,
 }
 
 impl Followed {
-    pub(super) fn new(id: &str) -> Followed {
+    pub(crate) fn new(id: &str) -> Followed {
         let id = id.to_owned();
         Followed { id, asker: None }
     }
 
     /// It is asked after on this connection.
-    pub(super) fn on(&mut self, asker: &Asker) {
+    pub(crate) fn on(&mut self, asker: &Asker) {
         let is_same = |it: &Asker| Arc::ptr_eq(&it.waiting, &asker.waiting);
         if self.asker.as_ref().is_some_and(is_same) {
             return;
@@ -118,11 +119,11 @@ impl Drop for Followed {
 
 /// That the server has said that its tools are others: it counts as said until somebody has heeded
 /// it.
-pub(super) struct Change(Option<Arc<AtomicBool>>);
+pub(crate) struct Change(Option<Arc<AtomicBool>>);
 
 impl Change {
     /// What its tools are now is known.
-    pub(super) fn heeded(mut self) {
+    pub(crate) fn heeded(mut self) {
         self.0 = None;
     }
 }
@@ -136,7 +137,7 @@ impl Drop for Change {
 }
 
 impl Asker {
-    pub(super) fn new(server: String, unsaid: Unsaid) -> Asker {
+    pub(crate) fn new(server: String, unsaid: Unsaid) -> Asker {
         Asker {
             server,
             unsaid,
@@ -149,7 +150,7 @@ impl Asker {
     }
 
     /// Notes that a call waits for the server from now on.
-    pub(super) fn waits(&self, context: Option<&ToolContext>) -> Waiting {
+    pub(crate) fn waits(&self, context: Option<&ToolContext>) -> Waiting {
         let mut at_work = self.at_work();
         let number = at_work.next;
         at_work.next += 1;
@@ -162,7 +163,7 @@ impl Asker {
     }
 
     /// Hands on what the server reports of the progress of a request from now on.
-    pub(super) fn hears_of(&self, token: ProgressToken, context: &ToolContext) -> Reporting {
+    pub(crate) fn hears_of(&self, token: ProgressToken, context: &ToolContext) -> Reporting {
         let mut at_work = self.at_work();
         at_work.reporting.insert(token.clone(), context.clone());
         let asker = self.clone();
@@ -170,17 +171,17 @@ impl Asker {
     }
 
     /// Notes that a task runs for a call that does not wait.
-    pub(super) fn task_runs(&self, id: &str) {
+    pub(crate) fn task_runs(&self, id: &str) {
         self.at_work().tasks.insert(id.to_owned());
     }
 
     /// Notes that a task has ended.
-    pub(super) fn task_ended(&self, id: &str) {
+    pub(crate) fn task_ended(&self, id: &str) {
         self.at_work().tasks.remove(id);
     }
 
     /// Whether the server has said since it was heeded that its tools are others.
-    pub(super) fn take_change(&self) -> Option<Change> {
+    pub(crate) fn take_change(&self) -> Option<Change> {
         let said = self.changed.swap(false, Ordering::AcqRel);
         said.then(|| Change(Some(self.changed.clone())))
     }
@@ -194,7 +195,7 @@ impl Asker {
     }
 
     /// Asks a person through a call. Where nobody can be asked, the answer is no.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &self,
         context: &ToolContext,
         asked: ElicitRequestParams,
@@ -228,7 +229,7 @@ impl Asker {
 
     /// Answers the questions with which a server has answered a call; what is no question gets no
     /// answer.
-    pub(super) async fn answers(
+    pub(crate) async fn answers(
         &self,
         context: Option<&ToolContext>,
         asked: Option<InputRequests>,

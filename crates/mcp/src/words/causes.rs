@@ -6,7 +6,7 @@ use rmcp::ServiceError;
 use rmcp::service::ClientInitializeError;
 
 /// Why a handshake failed, without the messages that were sent.
-pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
+pub(crate) fn of_handshake(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::ConnectionClosed(_) => "it hung up during the handshake".to_owned(),
         ClientInitializeError::ExpectedInitResponse(_)
@@ -19,7 +19,7 @@ pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
 }
 
 /// Why a request failed.
-pub(super) fn of_request(error: &ServiceError) -> String {
+pub(crate) fn of_request(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => in_words(error.error.as_ref()),
         other => in_words(other),
