@@ -61,6 +61,51 @@ const PARTS: &[Part] = &[
             "main",
         ],
     },
+    Part {
+        folder: "crates/session/src",
+        path: "crate",
+        order: &[
+            "json",
+            "json_place",
+            "values",
+            "policies",
+            "declared",
+            "record",
+            "calls",
+            "state",
+            "admission",
+            "reducers",
+            "deciding",
+            "story",
+            "testing",
+        ],
+    },
+    Part {
+        folder: "crates/session/src/reducers",
+        path: "crate::reducers",
+        order: &[
+            "earlier",
+            "telling",
+            "running",
+            "asking",
+            "ending",
+            "dispatcher",
+            "tracker",
+        ],
+    },
+    Part {
+        folder: "crates/mcp/src",
+        path: "crate",
+        order: &[
+            "words",
+            "settings",
+            "definitions",
+            "asking",
+            "answers",
+            "transport",
+            "tools",
+        ],
+    },
 ];
 
 /// The entries of a folder, at most.
@@ -90,13 +135,15 @@ fn rooms_are_small_and_have_short_front_doors() {
     for part in PARTS {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(part.folder);
         for file in rust_files(&root) {
-            if !file.ends_with("mod.rs") {
+            // The root of a crate is a folder, too; its list of public items may be long.
+            let is_root = ["lib.rs", "main.rs"].iter().any(|it| file.ends_with(it));
+            if !is_root && !file.ends_with("mod.rs") {
                 continue;
             }
             let text = fs::read_to_string(&file).expect("a front door can be read");
             let (lines, folder) = (text.lines().count(), file.parent().expect("a folder"));
             let entries = fs::read_dir(folder).expect("a folder can be read").count();
-            if lines > DOOR_LINES_MAX {
+            if !is_root && lines > DOOR_LINES_MAX {
                 broken.push(format!("{}: {lines} lines", file.display()));
             }
             if entries > ENTRIES_MAX {
@@ -132,7 +179,7 @@ fn an_import_against_the_order_is_found() {
 fn against_the_order(part: &Part, name: &str, text: &str) -> Vec<String> {
     let code = Source::of(text).product;
     // The front door of the part names all of its rooms.
-    if name == "mod.rs" || name.ends_with("_tests.rs") {
+    if ["mod.rs", "lib.rs"].contains(&name) || name.ends_with("_tests.rs") {
         return Vec::new();
     }
     let own = name.trim_end_matches(".rs").split('/').next().unwrap_or("");
