@@ -2,111 +2,80 @@
 //! journaled, or whether a person agreed. An embedder names it `recount::tool`.
 
 mod agents;
-mod answer_members;
-mod answering;
-mod arguments;
+mod approval;
 #[doc(hidden)]
 pub mod attribute;
-mod calling;
-mod confirmation;
-mod context;
 mod defaults;
-mod digits;
-mod dispatcher;
-mod ecma;
-mod error;
-mod following;
-mod function;
-mod gate;
-mod gate_choice;
-mod input;
-mod input_streaming_tool;
-mod listeners;
-mod long_running;
-mod mistake;
-mod next;
-mod outcome;
-mod pipeline;
+mod dispatch;
+mod kinds;
+mod models;
 pub mod policy_file;
-mod policy_tool;
 #[cfg(feature = "programs")]
 mod programs;
-mod provider_desk;
-mod result_formatter;
-mod runs;
-mod schema_anchors;
-mod schema_patterns;
-mod schema_work;
-mod services;
-mod simple;
-mod state;
-mod state_watch;
-mod streaming_tool;
-mod t;
-mod t_policies;
-mod ticket;
-mod tool_event;
-mod toolset;
+mod run;
+mod schema;
+mod tools;
 mod typed;
-mod yielding;
 
-#[cfg(feature = "gemini-http")]
-pub use agents::GeminiLlm;
-pub use agents::{
-    AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, BaseLlm, LlmAgent, LlmAnswer, LlmContent,
-    LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool, ScriptedLlm, Sequence, TextAgent,
-    TextAgentTool, sequence,
-};
-pub use confirmation::{
+pub use agents::llm_agent::LlmAgent;
+pub use agents::sequence::{Sequence, sequence};
+pub use approval::confirmation::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
 };
-pub use context::ToolContext;
 pub use defaults::{
     ContextGiven, END_SESSION, ESCALATE, EndSession, Escalated, Escalation, EscalationReply,
     EscalationRequest, EscalationStatus, GET_CONTEXT,
 };
-pub use dispatcher::ToolDispatcher;
-pub use error::ToolError;
-pub use function::ToolFunction;
-pub use input::InputEvent;
-pub use input_streaming_tool::InputStreamingTool;
-pub use listeners::{Emitted, Subscription};
-pub use long_running::LongRunningFunctionTool;
-pub use mistake::{RegistrationError, ToolMistake};
-pub use outcome::{Ask, Pending, ToolOutcome};
-pub use policy_tool::PolicyTool;
+pub use dispatch::dispatcher::ToolDispatcher;
+pub use kinds::function::ToolFunction;
+pub use kinds::input_streaming_tool::InputStreamingTool;
+pub use kinds::long_running::LongRunningFunctionTool;
+pub use kinds::simple::SimpleTool;
+pub use kinds::streaming_tool::StreamingTool;
+#[cfg(feature = "gemini-http")]
+pub use models::gemini::GeminiLlm;
+pub use models::llm::{
+    BaseLlm, LlmAnswer, LlmContent, LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool,
+};
+pub use models::scripted_llm::ScriptedLlm;
 #[cfg(feature = "programs")]
 pub use programs::*;
 pub use recount_session::ToolPolicy;
-pub use result_formatter::{
+pub use run::context::ToolContext;
+pub use run::error::ToolError;
+pub use run::input::InputEvent;
+pub use run::listeners::{Emitted, Subscription};
+pub use run::outcome::{Ask, Pending, ToolOutcome};
+pub use run::result_formatter::{
     DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,
 };
-pub use services::Services;
-pub use simple::SimpleTool;
-pub use state::State;
-pub use state_watch::{Watch, Watched, WatchedChange};
-pub use streaming_tool::StreamingTool;
-pub use t::T;
-pub use ticket::{FunctionResponse, Ticket};
-pub use tool_event::ToolEvent;
-pub use toolset::Toolset;
+pub use run::services::Services;
+pub use run::state::State;
+pub use run::state_watch::{Watch, Watched, WatchedChange};
+pub use run::ticket::{FunctionResponse, Ticket};
+pub use run::tool_event::ToolEvent;
+pub use tools::mistake::{RegistrationError, ToolMistake};
+pub use tools::policy_tool::PolicyTool;
+pub use tools::t::T;
+pub use tools::text_agent::{
+    AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, TextAgent, TextAgentTool,
+};
+pub use tools::toolset::Toolset;
 pub use typed::TypedTool;
 
 // The other crates of the workspace use these.
 #[doc(hidden)]
-pub use crate::{
-    answer_members::{AnswerMembers, malformed},
-    answering::{Asked, takes_payload},
-    arguments::{ArgumentCheck, check_pattern, invalid_places},
-    context::Identity,
-    digits::{exact_value, is_inexact, restored},
-    gate::verdict,
-    gate_choice::GateChoice,
-    listeners::{Listeners, hear},
-    mistake::is_name,
-    policy_tool::without_note,
-    provider_desk::answered_by,
-    state::Temporary,
-    state_watch::Watchers,
-    tool_event::{EVENTS_WAITING_MAX, Emitter, LookBack, ToolEvents},
-};
+pub use crate::approval::answer_members::{AnswerMembers, malformed};
+pub use crate::approval::answering::{Asked, takes_payload};
+pub use crate::dispatch::gate_choice::GateChoice;
+pub use crate::dispatch::provider_desk::answered_by;
+pub use crate::run::context::Identity;
+pub use crate::run::listeners::{Listeners, hear};
+pub use crate::run::state::Temporary;
+pub use crate::run::state_watch::Watchers;
+pub use crate::run::tool_event::{EVENTS_WAITING_MAX, Emitter, LookBack, ToolEvents};
+pub use crate::schema::arguments::{ArgumentCheck, check_pattern, invalid_places};
+pub use crate::tools::gate::verdict;
+pub use crate::tools::mistake::is_name;
+pub use crate::tools::policy_tool::without_note;
+pub use crate::typed::digits::{exact_value, is_inexact, restored};

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{AgentAsk, AgentSoFar, AgentStep, BaseLlm, LlmContent, LlmRequest, LlmTool, TextAgent};
-use crate::{State, Toolset};
 use recount_session::Json;
+
+use crate::models::llm::{BaseLlm, LlmContent, LlmRequest, LlmTool};
+use crate::run::state::State;
+use crate::tools::text_agent::{AgentAsk, AgentSoFar, AgentStep, TextAgent, names};
+use crate::tools::toolset::Toolset;
 
 /// How many turns a model has where nothing else is said.
 const TURNS_MAX: u32 = 10;
@@ -166,14 +169,6 @@ impl std::fmt::Debug for LlmAgent {
     }
 }
 
-/// The names of all tools that an agent may call: what came with an agent among its tools is that one's own.
-pub(super) fn names(agent: &dyn TextAgent) -> Vec<String> {
-    let tools = agent.tools();
-    let own = tools.tools().iter().filter(|tool| !tool.came_with_agent);
-    let own = own.map(|tool| tool.name().to_owned());
-    own.chain(agent.shared_tools()).collect()
-}
-
 /// A text with the values of the state in the place of `{key}`; what the state has not stays.
 fn filled(text: &str, state: &State) -> String {
     let mut filled = String::with_capacity(text.len());
@@ -205,7 +200,9 @@ fn in_words(value: &Json) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ScriptedLlm, T, sequence};
+    use crate::agents::sequence::sequence;
+    use crate::models::scripted_llm::ScriptedLlm;
+    use crate::tools::t::T;
 
     #[test]
     fn an_agent_among_the_tools_keeps_its_own_to_itself() {

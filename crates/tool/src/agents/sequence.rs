@@ -1,8 +1,9 @@
 //! Two agents, one after the other.
 
-use super::llm_agent::names;
-use super::{AgentSoFar, AgentStep, AgentTurnSoFar, LlmTool, TextAgent};
-use crate::{State, Toolset};
+use crate::models::llm::LlmTool;
+use crate::run::state::State;
+use crate::tools::text_agent::{AgentSoFar, AgentStep, AgentTurnSoFar, TextAgent, names};
+use crate::tools::toolset::Toolset;
 
 /// Two agents, one after the other: the second is asked what the first came to. See [`sequence`].
 #[derive(Debug)]
@@ -99,8 +100,10 @@ fn part(
 #[cfg(test)]
 #[expect(clippy::panic, reason = "a test that meets the impossible must stop")]
 mod tests {
-    use super::super::{LlmAgent, LlmContent, LlmSaid, ScriptedLlm};
     use super::*;
+    use crate::agents::llm_agent::LlmAgent;
+    use crate::models::llm::{LlmContent, LlmSaid};
+    use crate::models::scripted_llm::ScriptedLlm;
 
     fn agent(name: &str) -> LlmAgent {
         LlmAgent::new(name, ScriptedLlm::new([])).output_key(name)

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ReadyMade;
-use crate::{ToolContext, ToolError, ToolEvent};
+use crate::run::context::ToolContext;
+use crate::run::error::ToolError;
+use crate::run::tool_event::ToolEvent;
 
 /// The name of the tool that ends the session, and of its event.
 pub const END_SESSION: &str = "endSession";

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use recount_session::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ReadyMade;
-use crate::{ToolContext, ToolError, ToolEvent};
-use recount_session::{SessionId, Timestamp};
+use crate::run::context::ToolContext;
+use crate::run::error::ToolError;
+use crate::run::tool_event::ToolEvent;
 
 /// The name of the tool that calls for a person, and of its event.
 pub const ESCALATE: &str = "escalate";

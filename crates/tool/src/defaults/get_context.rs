@@ -1,12 +1,14 @@
 //! `getContext`: how the conversation stands, and of the state what the program allows.
 
 use async_trait::async_trait;
+use recount_session::Speaker;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ReadyMade;
-use crate::{ToolContext, ToolError, ToolEvent};
-use recount_session::Speaker;
+use crate::run::context::ToolContext;
+use crate::run::error::ToolError;
+use crate::run::tool_event::ToolEvent;
 
 /// The name of the tool that tells how the conversation stands, and of its event.
 pub const GET_CONTEXT: &str = "getContext";

@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-
-use crate::arguments::check_schema;
 use recount_session::policy::{Background, Edits, InDoubt, Progress, Repeats, Retry};
 use recount_session::{
     CacheChange, Condition, FunctionResponseScheduling, GateChange, S, ToolPolicyChanges,
     recorded_key,
 };
+use serde_json::{Map, Value, json};
+
+use crate::schema::arguments::check_schema;
 
 /// One key.
 pub(crate) struct Key {

@@ -1,10 +1,10 @@
 //! The phases of a conversation, as a file of policies declares them.
 
+use recount_session::{PhaseDeclaration, Transition};
 use serde_json::{Map, Value, json};
 
 use super::Reader;
 use super::keys::{self, Misread};
-use recount_session::{PhaseDeclaration, Transition};
 
 impl Reader {
     /// All phases; what is wrong with one does not hide what is wrong with the next.

@@ -4,6 +4,7 @@ use std::io;
 use std::process::{ExitStatus, Stdio};
 
 use async_trait::async_trait;
+use recount_session::Json;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -11,9 +12,12 @@ use tokio::process::{Child, Command};
 use super::implementation::Pinned;
 use super::process_group::ProcessGroup;
 use super::program_env;
-use crate::digits::is_text_of;
-use crate::{ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
-use recount_session::Json;
+use crate::approval::confirmation::ToolConfirmation;
+use crate::kinds::function::ToolFunction;
+use crate::run::context::ToolContext;
+use crate::run::error::ToolError;
+use crate::run::outcome::ToolOutcome;
+use crate::typed::digits::is_text_of;
 
 /// A tool that is a program.
 ///

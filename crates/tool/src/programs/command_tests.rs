@@ -7,7 +7,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{PolicyTool, ToolOutcome, ToolPolicy};
+use crate::ToolPolicy;
+use crate::run::outcome::ToolOutcome;
+use crate::tools::policy_tool::PolicyTool;
 use recount_session::{Seq, SessionId};
 
 fn context() -> ToolContext {

@@ -6,11 +6,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-
 use recount_session::ObjectHash;
 use recount_session::object::canonical_json;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// The files of a command whose content counts.
 #[doc(hidden)]

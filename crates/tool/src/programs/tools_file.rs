@@ -31,12 +31,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use recount_session::policy::ToolPolicy;
 use serde_json::{Map, Value};
 
+use crate::CommandTool;
+use crate::dispatch::dispatcher::ToolDispatcher;
 use crate::policy_file::keys::{self, expected, unknown_key};
 use crate::policy_file::toml_text::from_toml;
-use crate::{CommandTool, PolicyTool, ToolDispatcher, ToolMistake};
-use recount_session::policy::ToolPolicy;
+use crate::tools::mistake::ToolMistake;
+use crate::tools::policy_tool::PolicyTool;
 
 /// Reads the text of a tools file.
 ///

@@ -1,7 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Pending, ToolContext, ToolOutcome};
+use crate::run::context::ToolContext;
+use crate::run::outcome::{Pending, ToolOutcome};
 use recount_session::catalog::ToolKind;
 use recount_session::policy::{Background, Edits, InDoubt, Limits, Retry};
 use recount_session::{Seq, SessionId};

@@ -3,12 +3,12 @@
 //! For `flatten`, `untagged` and `tag = ".."` serde keeps the members in a buffer, whole numbers as 64 bits, and a field
 //! that is a float takes them from there, rounded, without asking anybody. The schema still says which places are floats.
 
+use recount_session::Json;
 use serde_json::Value;
 
 use super::decimal::{kept_by_f32, kept_by_f64};
 use super::misfit::Misfit;
 use super::reader::{Kind, Reader};
-use recount_session::Json;
 
 /// Finds the first number that stands where the schema has floats only, and that such a float does not keep.
 pub(super) fn check(schema: &Value, args: &Json) -> Result<(), Misfit> {

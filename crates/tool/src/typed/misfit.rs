@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
-use crate::arguments::{self, within};
+use crate::schema::arguments::{self, within};
 
 /// Why arguments do not fit a type: where, what was expected, what came.
 #[derive(Debug)]

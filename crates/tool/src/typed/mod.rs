@@ -3,7 +3,7 @@
 mod decimal;
 mod float_places;
 mod misfit;
-pub(super) mod reader;
+mod reader;
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,8 +16,8 @@ use serde_json::Value;
 
 pub(super) use self::decimal::{Decimal, kept_by_f64};
 pub(super) use self::misfit::Misfit;
-use super::digits::is_text_of;
 use super::{ToolContext, ToolError, ToolFunction};
+use crate::typed::digits::is_text_of;
 use recount_session::Json;
 
 /// A tool whose arguments are a Rust type.
@@ -246,6 +246,7 @@ fn invalid(misfit: &Misfit, secret: &[String]) -> ToolError {
     ToolError::InvalidArgs(misfit.told(secret))
 }
 
+pub(super) mod digits;
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail")]
 #[path = "typed_tests.rs"]

@@ -3,6 +3,7 @@
 //! serde_json reads a number into 64 bits before it knows what the type asks for. Here each value stays text until the
 //! type says what it wants, so whole numbers of 128 bits are exact, and a number that a float would change is refused.
 
+use recount_session::Json;
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess,
@@ -13,7 +14,6 @@ use serde_json::value::RawValue;
 
 use super::decimal::{Decimal, kept_by_f32, kept_by_f64};
 use super::misfit::Misfit;
-use recount_session::Json;
 
 /// Reads a type from a JSON text.
 pub(crate) fn read<T: DeserializeOwned>(json: &Json) -> Result<T, Misfit> {

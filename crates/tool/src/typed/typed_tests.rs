@@ -4,7 +4,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
-use crate::{T, ToolDispatcher, ToolOutcome};
+use crate::dispatch::dispatcher::ToolDispatcher;
+use crate::run::outcome::ToolOutcome;
+use crate::tools::t::T;
 use recount_session::{Seq, SessionId};
 
 fn context() -> ToolContext {

@@ -1,0 +1,170 @@
+//! What a person says to a confirmation request, as the members of a JSON object: which there may be, the door says.
+
+use std::collections::BTreeMap;
+
+use recount_session::{Json, UnfitAnswer};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::approval::confirmation::ToolConfirmation;
+use crate::policy_file::keys::unknown_key;
+use crate::typed::digits::exact_value;
+
+/// The keys of an answer at a door where nothing else may stand.
+const KEYS: [&str; 6] = [
+    "confirmed",
+    "reason",
+    "payload",
+    "args",
+    "request_hash",
+    "hint",
+];
+
+/// The members of an answer.
+#[doc(hidden)]
+pub struct AnswerMembers(BTreeMap<String, Json>);
+
+impl AnswerMembers {
+    /// The members of an object.
+    #[doc(hidden)]
+    pub fn of(json: &Json) -> Result<AnswerMembers, UnfitAnswer> {
+        let members = serde_json::from_str(json.as_str());
+        members
+            .map(AnswerMembers)
+            .map_err(|_| malformed("it is not an object"))
+    }
+
+    /// What stands under this key, where nothing stands beside it.
+    #[doc(hidden)]
+    pub fn only(&self, key: &str) -> Option<&Json> {
+        self.0.get(key).filter(|_| self.0.len() == 1)
+    }
+
+    /// The member under this key.
+    #[doc(hidden)]
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        self.0.get(key)
+    }
+
+    /// Takes the member under this key away.
+    #[doc(hidden)]
+    pub fn remove(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    /// Whether something stands under this key.
+    #[doc(hidden)]
+    pub fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// An operator's answer: `confirmed` is there and a boolean, each key means something and has one spelling, and none is
+    /// `null`. A yes must not count without the condition, or the arguments, that a slip of the pen has made mean nothing.
+    #[doc(hidden)]
+    pub fn strict(self) -> Result<ToolConfirmation, UnfitAnswer> {
+        for (key, json) in &self.0 {
+            if !KEYS.contains(&key.as_str()) {
+                return Err(malformed(&unknown_key(&short(key), &KEYS)));
+            }
+            if json.as_str() == "null" {
+                let problem = format!("{key:?} is null; what is not said is left out");
+                return Err(malformed(&problem));
+            }
+        }
+        self.read(&["args"], &["request_hash"])
+    }
+
+    /// An answer of a client of ADK: `confirmed` is there and a boolean, the others may be `null`, and what means nothing is
+    /// kept, as ADK has it.
+    #[doc(hidden)]
+    pub fn lenient(self) -> Result<ToolConfirmation, UnfitAnswer> {
+        if self.has("args") {
+            let problem =
+                "\"args\" means nothing here; arguments in place of the model's are \"editedArgs\"";
+            return Err(malformed(problem));
+        }
+        self.read(
+            &["editedArgs", "edited_args"],
+            &["requestHash", "request_hash"],
+        )
+    }
+
+    fn read(mut self, args: &[&str], hash: &[&str]) -> Result<ToolConfirmation, UnfitAnswer> {
+        let confirmed = self.0.remove("confirmed");
+        let confirmed = confirmed.ok_or_else(|| malformed("it does not say \"confirmed\""))?;
+        let mut confirmation = if boolean(&confirmed)? {
+            ToolConfirmation::confirmed()
+        } else {
+            ToolConfirmation::default()
+        };
+        confirmation.hint = self.optional(&["hint"], "a text")?;
+        confirmation.reason = self.optional(&["reason"], "a text")?;
+        confirmation.payload = self.value(&["payload"])?;
+        confirmation.args = self.value(args)?;
+        confirmation.request_hash = self.optional(hash, "a SHA-256 in hex digits")?;
+        let extra = self.0.into_iter().map(|(key, it)| (key, it.to_value()));
+        confirmation.extra = extra.collect();
+        Ok(confirmation)
+    }
+
+    fn optional<T: DeserializeOwned>(
+        &mut self,
+        spellings: &[&str],
+        expected: &str,
+    ) -> Result<Option<T>, UnfitAnswer> {
+        let Some((key, json)) = self.take(spellings)? else {
+            return Ok(None);
+        };
+        let read = serde_json::from_str(json.as_str());
+        read.map_err(|_| malformed(&format!("{key:?} must be {expected}")))
+    }
+
+    /// What the tool gets: it must not run with another number than the person wrote.
+    fn value(&mut self, spellings: &[&str]) -> Result<Option<Value>, UnfitAnswer> {
+        let Some((key, json)) = self.take(spellings)? else {
+            return Ok(None);
+        };
+        let value = exact_value(&json, &[]);
+        let value = value.map_err(|problem| malformed(&format!("{key:?}: {problem}")))?;
+        Ok(Some(value).filter(|it| !it.is_null()))
+    }
+
+    /// What stands under a key in one of its spellings, but not in two.
+    fn take(&mut self, spellings: &[&str]) -> Result<Option<(String, Json)>, UnfitAnswer> {
+        let found = spellings
+            .iter()
+            .filter_map(|key| Some(((*key).to_owned(), self.0.remove(*key)?)));
+        let mut found: Vec<_> = found.collect();
+        let first = found.pop();
+        match (&first, found.pop()) {
+            (Some((other, _)), Some((key, _))) => {
+                Err(malformed(&format!("it has {key:?} and {other:?}")))
+            }
+            (Some(_) | None, _) => Ok(first),
+        }
+    }
+}
+
+fn boolean(json: &Json) -> Result<bool, UnfitAnswer> {
+    match json.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => {
+            let problem = format!("\"confirmed\" must be true or false, got {}", short(other));
+            Err(malformed(&problem))
+        }
+    }
+}
+
+/// As much of what came as a message needs.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// It is no answer, and why.
+#[doc(hidden)]
+pub fn malformed(problem: &str) -> UnfitAnswer {
+    UnfitAnswer::Malformed {
+        problem: problem.to_owned(),
+    }
+}

@@ -1,0 +1,510 @@
+//! The registry: which tools an agent has, checked once when they are registered.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use recount_session::catalog::{Catalog, ToolDeclaration, ToolKind};
+use recount_session::policy::{PolicySet, ToolPolicy};
+use recount_session::{Fact, Json};
+use serde_json::Value;
+
+use super::gate_choice::GateChoice;
+use super::pipeline::Pipeline;
+use super::registration::{duplicate, mistakes_of};
+use crate::approval::confirmation::ConfirmationProvider;
+use crate::kinds::function::ToolFunction;
+use crate::kinds::input_streaming_tool::InputStreamingTool;
+use crate::kinds::streaming_tool::StreamingTool;
+use crate::run::listeners::{Emitted, Subscription, hear};
+use crate::run::services::Services;
+use crate::run::tool_event::ToolEvent;
+use crate::schema::arguments::{ArgumentCheck, check_schema};
+use crate::tools::mistake::{RegistrationError, ToolMistake};
+use crate::tools::policy_tool::PolicyTool;
+use crate::tools::toolset::Toolset;
+use crate::typed::digits::{bounds, exact_value};
+
+/// The tools of an agent by name.
+///
+/// ```
+/// use recount_tool::{T, ToolDispatcher};
+/// use serde_json::json;
+///
+/// let mut tools = ToolDispatcher::new();
+/// tools.register(T::simple_with(
+///     "end",
+///     "Ends the conversation",
+///     json!({"type": "object", "properties": {"confirmed": {"type": "boolean"}}}),
+///     |_args| async { Ok(json!({})) },
+/// ))?;
+/// assert_eq!(tools.check_arguments("end", &json!({"confirmed": true})), Ok(()));
+/// assert_eq!(
+///     tools.check_arguments("end", &json!({"confirmed": "false"})),
+///     Err("/confirmed: expected boolean, found string \"false\"".to_owned()),
+/// );
+/// # Ok::<(), recount_tool::RegistrationError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct ToolDispatcher {
+    entries: BTreeMap<String, Entry>,
+    /// The default time limit, if one was set.
+    timeout: Option<Duration>,
+    pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
+    pub(crate) gates: GateChoice,
+    /// What the program hands the tools of calls that the dispatcher runs itself.
+    pub(crate) services: Services,
+    /// What the tools are by now, made at the first call after a change of them.
+    pub(crate) terms: OnceLock<OwnTerms>,
+    pub(crate) pipeline: Pipeline,
+}
+
+/// The declarations and policies of a dispatcher's own session.
+#[derive(Clone)]
+pub(crate) struct OwnTerms {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) policies: Arc<PolicySet>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    tool: Arc<PolicyTool>,
+    // Asked for once, so that what is checked is what was declared.
+    declaration: ToolDeclaration,
+    arguments: ArgumentCheck,
+}
+
+impl ToolDispatcher {
+    /// An empty registry.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the time limit of calls whose tool has none of its own: 30 seconds unless set.
+    ///
+    /// It holds for calls that the model waits for. Background, streaming and long-running ones have no limit but their own.
+    ///
+    /// ```
+    /// use recount_tool::ToolDispatcher;
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(ToolDispatcher::new().policies().timeout, Some(Duration::from_secs(30)));
+    /// let tools = ToolDispatcher::new().with_timeout(Duration::from_secs(10));
+    /// assert_eq!(tools.policies().timeout, Some(Duration::from_secs(10)));
+    /// ```
+    #[must_use]
+    pub fn with_timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self.terms = OnceLock::new();
+        self
+    }
+
+    /// Sets who answers confirmation requests; an agent's own provider comes before it.
+    ///
+    /// ```
+    /// use recount_tool::{ConfirmationRequest, ToolConfirmation, ToolDispatcher};
+    /// use std::sync::Arc;
+    ///
+    /// let tools = ToolDispatcher::new().with_confirmation_provider(Arc::new(|request: ConfirmationRequest| async move {
+    ///     if request.tool_name == "refund" { ToolConfirmation::denied("not today") } else { ToolConfirmation::confirmed() }
+    /// }));
+    /// assert!(tools.has_confirmation_provider());
+    /// ```
+    #[must_use]
+    pub fn with_confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> Self {
+        self.set_confirmation_provider(provider);
+        self
+    }
+
+    /// As [`with_confirmation_provider`](Self::with_confirmation_provider).
+    pub fn set_confirmation_provider(&mut self, provider: Arc<dyn ConfirmationProvider>) {
+        self.provider = Some(provider);
+        self.terms = OnceLock::new();
+    }
+
+    /// Hands something to the tools that this dispatcher runs itself: a client, a pool, settings; they get it by its type,
+    /// from their [`ToolContext`](crate::ToolContext). In an engine the agent's own
+    /// `Agent::service` holds instead.
+    ///
+    /// ```
+    /// use recount_tool::ToolDispatcher;
+    ///
+    /// struct Bank;
+    /// let tools = ToolDispatcher::new().with_service(Bank);
+    /// # let _ = tools;
+    /// ```
+    #[must_use]
+    pub fn with_service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Self {
+        self.services = self.services.with(service);
+        self
+    }
+
+    /// Has a closure hear the events of a type that the tools of calls emit which this dispatcher runs itself, each once it is
+    /// on record. It is called at once, before the tool goes on; where it panics, that is logged, and neither the
+    /// tool nor another closure hears of it. A clone of the dispatcher begins with none. In an engine, subscribe
+    /// there (`Engine::on`).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::{Arc, Mutex};
+    /// use recount_tool::{Escalated, T, ToolDispatcher};
+    /// use serde_json::json;
+    ///
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(T::escalate())?;
+    /// let heard = Arc::new(Mutex::new(Vec::new()));
+    /// let list = heard.clone();
+    /// let listening = tools.on::<Escalated>(move |emitted| list.lock().unwrap().push(emitted.event.reason.clone()));
+    /// tools.call_function("escalate", json!({"reason": "angry"})).await.unwrap();
+    /// drop(listening);
+    /// tools.call_function("escalate", json!({"reason": "angrier"})).await.unwrap();
+    /// assert_eq!(*heard.lock().unwrap(), ["angry"]);
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn on<E: ToolEvent + 'static>(
+        &self,
+        listener: impl Fn(&Emitted<E>) + Send + Sync + 'static,
+    ) -> Subscription {
+        self.try_on(move |emitted| {
+            listener(emitted);
+            Ok::<(), Infallible>(())
+        })
+    }
+
+    /// As [`on`](Self::on), of a closure that may fail; its error is logged.
+    pub fn try_on<E: ToolEvent + 'static, P: fmt::Display + 'static>(
+        &self,
+        listener: impl Fn(&Emitted<E>) -> Result<(), P> + Send + Sync + 'static,
+    ) -> Subscription {
+        let told = move |session, fact: &Fact| hear(session, fact, &listener);
+        self.pipeline.on(E::NAME, Arc::new(told))
+    }
+
+    /// Whether somebody in this process answers confirmation requests.
+    #[must_use]
+    pub fn has_confirmation_provider(&self) -> bool {
+        self.provider.is_some()
+    }
+
+    #[doc(hidden)]
+    pub fn confirmation_provider(&self) -> Option<&Arc<dyn ConfirmationProvider>> {
+        self.provider.as_ref()
+    }
+
+    /// Adds tools: all of them, or none.
+    ///
+    /// Of another dispatcher it also takes the time limit, the shorter of the two, the confirmation provider unless it has one,
+    /// and that it is strict unless it has a choice of its own.
+    ///
+    /// # Errors
+    /// A name is taken or not a name, a schema or a policy is invalid or means nothing on its tool; all mistakes are
+    /// reported at once.
+    pub fn register(&mut self, tools: impl Into<Toolset>) -> Result<(), RegistrationError> {
+        self.add(tools.into(), false)
+    }
+
+    /// As [`register`](Self::register), but a tool whose name is taken replaces the one that has it.
+    ///
+    /// ```
+    /// use recount_tool::{T, ToolDispatcher};
+    ///
+    /// let search = || T::simple("search", "Searches", |_| async { Ok(1.into()) });
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(search())?;
+    /// assert!(tools.register(search()).is_err());
+    /// tools.register_or_replace(search())?;
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`register`](Self::register); two of the given tools may not share a name either.
+    pub fn register_or_replace(
+        &mut self,
+        tools: impl Into<Toolset>,
+    ) -> Result<(), RegistrationError> {
+        self.add(tools.into(), true)
+    }
+
+    /// Adds one tool of a type of yours.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_function(
+        &mut self,
+        function: Arc<dyn ToolFunction>,
+    ) -> Result<(), RegistrationError> {
+        self.register(function)
+    }
+
+    /// Adds one streaming tool.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_streaming(
+        &mut self,
+        tool: Arc<dyn StreamingTool>,
+    ) -> Result<(), RegistrationError> {
+        self.register(tool)
+    }
+
+    /// Adds one tool that hears the user while it runs.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    pub fn register_input_streaming(
+        &mut self,
+        tool: Arc<dyn InputStreamingTool>,
+    ) -> Result<(), RegistrationError> {
+        self.register(tool)
+    }
+
+    fn add(&mut self, tools: Toolset, replaces: bool) -> Result<(), RegistrationError> {
+        let mut mistakes = Vec::new();
+        let mut added: BTreeMap<String, Entry> = BTreeMap::new();
+        let timeout = match (self.timeout, tools.timeout()) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+        if timeout == Some(Duration::ZERO) {
+            mistakes.push(ToolMistake::ZeroDefaultTimeout);
+        }
+        let (provider, more) = (tools.providers().first().cloned(), tools.providers().get(1));
+        if more.is_some() {
+            mistakes.push(ToolMistake::TwoProviders);
+        }
+        let strict = tools.is_strict();
+        for tool in tools {
+            mistakes.append(&mut mistakes_of(&tool));
+            let declaration = tool.declaration();
+            let name = declaration.name.clone();
+            let taken = self.entries.get(&name).filter(|_| !replaces);
+            if let Some(other) = taken.or_else(|| added.get(&name)) {
+                // A tool of the service that is said twice is the same one.
+                if tool.kind() == ToolKind::ServerSide && declaration == other.declaration {
+                    continue;
+                }
+                mistakes.push(duplicate(&declaration, &other.declaration));
+            }
+            let payload = tool.policy().confirm_payload.as_ref();
+            if let Some(Err(reason)) = payload.map(check_schema) {
+                mistakes.push(ToolMistake::PayloadSchema {
+                    tool: name.clone(),
+                    reason,
+                });
+            }
+            match ArgumentCheck::new(declaration.parameters.as_ref()) {
+                Ok(arguments) => drop(added.insert(
+                    name,
+                    Entry {
+                        tool: Arc::new(tool),
+                        declaration,
+                        arguments,
+                    },
+                )),
+                Err(reason) => mistakes.push(ToolMistake::Schema { tool: name, reason }),
+            }
+        }
+        if !mistakes.is_empty() {
+            return Err(RegistrationError { mistakes });
+        }
+        self.entries.append(&mut added);
+        self.timeout = timeout;
+        self.provider = self.provider.take().or(provider);
+        self.gates = self.gates.beside(strict);
+        self.terms = OnceLock::new();
+        Ok(())
+    }
+
+    pub(crate) fn terms(&self) -> &OwnTerms {
+        self.terms.get_or_init(|| OwnTerms {
+            catalog: Arc::new(self.catalog()),
+            policies: Arc::new(self.policies().as_stored()),
+        })
+    }
+
+    pub(crate) fn into_toolset(self) -> Toolset {
+        let strict = self.is_strict();
+        let tools = self.entries.into_values();
+        let tools = tools
+            .map(|entry| Arc::unwrap_or_clone(entry.tool))
+            .collect();
+        Toolset::from_dispatcher(tools, self.timeout, self.provider, strict)
+    }
+
+    /// The tool of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&PolicyTool> {
+        self.entries.get(name).map(|entry| &*entry.tool)
+    }
+
+    /// The tool of this name, for a run that outlives the look at it.
+    #[doc(hidden)]
+    pub fn shared(&self, name: &str) -> Option<Arc<PolicyTool>> {
+        self.entries.get(name).map(|entry| Arc::clone(&entry.tool))
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// How many tools there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The tools that are listed under a category, sorted by name.
+    ///
+    /// ```
+    /// use recount_tool::{T, ToolDispatcher};
+    ///
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(
+    ///     T::category(T::simple("end", "Ends the session", |_| async { Ok(1.into()) }), "action")
+    ///         | T::simple("look", "Looks", |_| async { Ok(1.into()) }),
+    /// )?;
+    /// assert_eq!(tools.by_category("action").map(|tool| tool.name()).collect::<Vec<_>>(), ["end"]);
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// ```
+    pub fn by_category(&self, category: &str) -> impl Iterator<Item = &PolicyTool> {
+        let listed = move |entry: &&Entry| entry.declaration.category.as_deref() == Some(category);
+        self.entries
+            .values()
+            .filter(listed)
+            .map(|entry| &*entry.tool)
+    }
+
+    /// What the model is told about each tool, sorted by name.
+    #[must_use]
+    pub fn declarations(&self) -> Vec<ToolDeclaration> {
+        let declared = self.entries.values().map(|entry| entry.declaration.clone());
+        declared.collect()
+    }
+
+    /// What the model is told about each tool, as it is stored.
+    #[must_use]
+    pub fn catalog(&self) -> Catalog {
+        let declared = self
+            .entries
+            .iter()
+            .map(|(name, entry)| (name.clone(), entry.declaration.clone()));
+        Catalog {
+            tools: declared.collect(),
+        }
+    }
+
+    /// What holds for all tools, and what for each; those for which nothing particular holds are left out.
+    #[must_use]
+    pub fn policies(&self) -> PolicySet {
+        let policies = self
+            .entries
+            .iter()
+            .map(|(name, entry)| (name, entry.tool.policy()));
+        let particular = policies.filter(|(_, policy)| **policy != ToolPolicy::default());
+        PolicySet {
+            tools: particular
+                .map(|(name, policy)| (name.clone(), policy.clone()))
+                .collect(),
+            timeout: Some(self.timeout.unwrap_or(TIMEOUT)),
+            ..PolicySet::default()
+        }
+    }
+
+    /// Checks the arguments of a call against the tool's schema; without a schema any JSON object is good.
+    ///
+    /// # Errors
+    /// A text that a model can act on: where, what was expected, what was found.
+    pub fn check_arguments(&self, name: &str, args: &Value) -> Result<(), String> {
+        let entry = self.named(name)?;
+        entry.arguments.check(args, &entry.declaration.secret)
+    }
+
+    /// Checks arguments as they came, of which some may be `sealed` on record, and returns them
+    /// parsed.
+    ///
+    /// A tool that takes a parsed value gets one that is equal to the text, or none. A tool that
+    /// reads the text itself may get a value whose numbers lack digits beside it.
+    #[doc(hidden)]
+    pub fn check_text(&self, name: &str, args: &Json, sealed: &[String]) -> Result<Value, String> {
+        let entry = self.named(name)?;
+        let secret = [entry.declaration.secret.as_slice(), sealed].concat();
+        let inexact = match exact_value(args, &secret) {
+            Ok(value) => {
+                entry.arguments.check(&value, &secret)?;
+                return Ok(value);
+            }
+            Err(problem) => problem,
+        };
+        if !entry.tool.reads_text() {
+            return Err(inexact);
+        }
+        if entry.declaration.parameters.is_some() {
+            // The schema cannot be asked about the number itself, only about those next to it.
+            for bound in &bounds(args).ok_or(inexact)? {
+                entry.arguments.check(bound, &secret)?;
+            }
+        }
+        Ok(args.to_value())
+    }
+
+    fn named(&self, name: &str) -> Result<&Entry, String> {
+        let entry = self.entries.get(name);
+        entry.ok_or_else(|| format!("no tool is named {name:?}"))
+    }
+
+    /// The parameter schema of a tool.
+    pub(crate) fn parameters(&self, name: &str) -> Option<&Value> {
+        self.entries.get(name)?.declaration.parameters.as_ref()
+    }
+
+    /// The JSON Pointers of the arguments of a tool that are secret.
+    #[doc(hidden)]
+    pub fn secret_arguments(&self, name: &str) -> &[String] {
+        let entry = self.entries.get(name);
+        entry.map_or(&[], |entry| &entry.declaration.secret)
+    }
+
+    /// The tools that have secret arguments.
+    #[doc(hidden)]
+    pub fn names_with_secrets(&self) -> impl Iterator<Item = &str> {
+        let secret = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| !entry.declaration.secret.is_empty());
+        secret.map(|(name, _)| name.as_str())
+    }
+}
+
+impl From<ToolDispatcher> for Toolset {
+    /// Keeps the default time limit and the confirmation provider that were set on it.
+    fn from(dispatcher: ToolDispatcher) -> Self {
+        dispatcher.into_toolset()
+    }
+}
+
+impl fmt::Debug for ToolDispatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set()
+            .entries(self.entries.values().map(|entry| &entry.tool))
+            .finish()
+    }
+}
+
+/// How long a call that the model waits for may take, unless something else is set.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+#[path = "dispatcher_tests.rs"]
+mod tests;

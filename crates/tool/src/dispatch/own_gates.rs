@@ -1,0 +1,64 @@
+//! The gates of the calls that a dispatcher runs itself.
+
+use std::sync::OnceLock;
+
+use recount_session::Gates;
+
+use super::dispatcher::ToolDispatcher;
+use super::gate_choice::GateChoice;
+
+impl ToolDispatcher {
+    /// Gated calls do not run where nobody can be asked: without a provider they fail. In an engine they wait for a person then,
+    /// unless the agent says otherwise (`Agent::unenforced_confirmations`).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount_tool::{T, ToolDispatcher};
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+    /// let mut tools = ToolDispatcher::new().strict();
+    /// tools.register(T::confirm(pay, "Pay?"))?;
+    /// assert!(tools.call_function("pay", json!({})).await.is_err());
+    /// assert!(tools.unenforced_confirmations().call_function("pay", json!({})).await.is_ok());
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.gates = GateChoice::Strict;
+        self.terms = OnceLock::new();
+        self
+    }
+
+    /// Gated calls that this dispatcher runs itself run without asking, also where it has a provider; the record says so for
+    /// each. In an engine the agent's own choice holds instead.
+    #[must_use]
+    pub fn unenforced_confirmations(mut self) -> Self {
+        self.gates = GateChoice::Unenforced;
+        self.terms = OnceLock::new();
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn is_strict(&self) -> bool {
+        match self.gates {
+            GateChoice::Strict => true,
+            GateChoice::WhereAnswerable | GateChoice::Unenforced => false,
+        }
+    }
+
+    /// Whether the gates of its own calls hold, or why not.
+    pub(crate) fn own_gates(&self) -> Gates {
+        match self.gates {
+            GateChoice::Strict => Gates::enforced(),
+            GateChoice::Unenforced => {
+                Gates::waived("the embedding program chose unenforced confirmations")
+            }
+            GateChoice::WhereAnswerable if self.provider.is_some() => Gates::enforced(),
+            GateChoice::WhereAnswerable => {
+                Gates::waived("a dispatcher of its own without a confirmation provider")
+            }
+        }
+    }
+}

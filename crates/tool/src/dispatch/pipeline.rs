@@ -1,0 +1,412 @@
+//! Calls without a live session: a dispatcher runs them in a session of its own, which it keeps in memory.
+//!
+//! The same reducers decide and the same events are recorded as in a session with a journal, so a policy means the same in
+//! both. What makes the difference: nothing outlives the process, and nobody but a provider can answer a question.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use recount_session::{
+    Actor, Fact, FunctionCallReceived, Json, ObjectHash, Observation, OperatorCancelled, RULES,
+    Request, RequestState, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
+    Timestamp, ToolAsked, ToolEventEmitted, step_in_place,
+};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::dispatcher::ToolDispatcher;
+use super::next::{Next, means};
+use super::provider_desk::{ProviderDesk, Waited};
+use crate::approval::confirmation::ToolConfirmation;
+use crate::run::error::ToolError;
+use crate::run::listeners::{Listeners, Subscription};
+use crate::run::state::{State, Temporary};
+use crate::run::state_watch::Watchers;
+use crate::run::tool_event::{Emitter, LookBack, ToolEvents, nobody_to_ask};
+
+/// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
+pub(crate) struct Pipeline {
+    id: SessionId,
+    core: Arc<Mutex<Core>>,
+    temporary: Temporary,
+    watchers: Arc<Watchers>,
+}
+
+impl Default for Pipeline {
+    fn default() -> Pipeline {
+        let watchers: Arc<Watchers> = Arc::default();
+        let core = Core {
+            watchers: watchers.clone(),
+            ..Core::default()
+        };
+        Pipeline {
+            id: SessionId(uuid::Uuid::now_v7()),
+            core: Arc::new(Mutex::new(core)),
+            temporary: Temporary::default(),
+            watchers,
+        }
+    }
+}
+
+#[async_trait]
+impl ToolEvents for Mutex<Core> {
+    /// On record at once, so none ever waits.
+    fn take(&self, emitted: ToolEventEmitted) -> bool {
+        let mut core = self.lock().unwrap_or_else(PoisonError::into_inner);
+        let listeners = core.listeners.of(&emitted.name);
+        // After a broken invariant nothing can be recorded any more, which the call itself will be told.
+        let Ok(from) = core.step(emitted.into()) else {
+            return true;
+        };
+        if listeners.is_empty() {
+            return true;
+        }
+        let session = core.session.as_ref().map(|session| session.id);
+        let fact = core.facts.get(from).cloned();
+        // A listener may call another tool of the dispatcher.
+        drop(core);
+        if let (Some(session), Some(fact)) = (session, fact) {
+            listeners.iter().for_each(|hear| hear(session, &fact));
+        }
+        true
+    }
+
+    async fn look_back(&self, _turns: usize) -> Result<LookBack, ToolError> {
+        let core = self.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody speaks here.
+        Ok(core.session.as_ref().map(LookBack::of).unwrap_or_default())
+    }
+
+    fn now(&self) -> Timestamp {
+        now()
+    }
+
+    async fn ask(&self, _asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
+        Err(nobody_to_ask())
+    }
+}
+
+/// How many facts are kept at least; when there are twice as many the older half goes. So many fit a processor's cache.
+const FACTS_KEPT: usize = 1 << 9;
+
+#[derive(Default)]
+pub(super) struct Core {
+    /// Absent before the first call, and after a broken invariant.
+    session: Option<Session>,
+    facts: Vec<Fact>,
+    /// The facts before those.
+    older: Vec<Fact>,
+    /// The results that equal calls may take, by their `tool_returned`.
+    results: BTreeMap<Seq, Value>,
+    /// The latest result of equal calls: an older one is never taken again.
+    latest: BTreeMap<ObjectHash, Seq>,
+    waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
+    watchers: Arc<Watchers>,
+    listeners: Arc<Listeners<Hear>>,
+}
+
+/// A closure that hears an event of a tool, which is on record.
+pub(super) type Hear = Arc<dyn Fn(SessionId, &Fact) + Send + Sync>;
+
+impl Pipeline {
+    /// Records a call and says what it does next.
+    pub(super) fn receive(
+        &self,
+        tools: &ToolDispatcher,
+        name: &str,
+        (args, original_args): (Json, Option<Json>),
+        invalid_args: Option<String>,
+    ) -> Result<(Seq, Next), ToolError> {
+        let received = FunctionCallReceived {
+            epoch: Seq(0),
+            id: None,
+            name: Some(name.to_owned()),
+            args: Some(args),
+            malformed_args: None,
+            invalid_args,
+            sealed_args: Vec::new(),
+            original_args,
+            by: Some(Actor::embedder("")),
+            parent: None,
+            beyond_max: None,
+        };
+        let mut core = self.core();
+        core.attach(self.id, tools)?;
+        let call = core.head().next();
+        Ok((call, core.observe(call, received.into())?))
+    }
+
+    /// Records what happened to a call and says what it does next.
+    pub(super) fn observe(&self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
+        self.core().observe(call, observation)
+    }
+
+    /// Records something of a call that goes on as before.
+    pub(crate) fn note(&self, call: Seq, observation: Observation) -> Result<(), ToolError> {
+        self.core().note(call, observation)
+    }
+
+    /// Records the end of a run, after what it wrote to the state; a result that equal calls may take is kept.
+    pub(crate) fn report(
+        &self,
+        call: Seq,
+        changed: Option<StateChanged>,
+        ended: Observation,
+        result: Option<&Value>,
+    ) -> Result<Next, ToolError> {
+        let mut core = self.core();
+        if let Some(changed) = changed {
+            core.step(changed.into())?;
+        }
+        let open = core.session.as_ref().and_then(|it| it.calls.get(&call));
+        if let (Some(key), Some(value)) = (open.and_then(|call| call.cache_key), result) {
+            let of = core.head().next();
+            core.results.insert(of, value.clone());
+            if let Some(older) = core.latest.insert(key, of) {
+                core.results.remove(&older);
+            }
+        }
+        core.observe(call, ended)
+    }
+
+    /// Takes back a call that nobody waits for any more; one that has ended meanwhile stays as it ended.
+    pub(super) fn take_back(&self, call: Seq) {
+        let mut core = self.core();
+        core.waiters.remove(&call);
+        let open = core.session.as_ref().map(|it| it.calls.contains_key(&call));
+        if open != Some(true) {
+            return;
+        }
+        let taken_back = OperatorCancelled {
+            call,
+            reason: None,
+            by: Actor::embedder(""),
+            response: None,
+        };
+        // Where even this cannot be recorded, nothing more can be done about it.
+        if let Ok(from) = core.step(taken_back.into()) {
+            core.tell(call, from);
+        }
+    }
+
+    /// Where the events of a run go that can ask nobody.
+    pub(crate) fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
+        Emitter::new(self.core.clone(), call, attempt)
+    }
+
+    /// Where a run asks the provider, if there is one, and its events go.
+    pub(crate) fn desk(
+        &self,
+        tools: &ToolDispatcher,
+        name: &str,
+        call: Seq,
+    ) -> Option<Arc<ProviderDesk>> {
+        let provider = tools.confirmation_provider()?.clone();
+        Some(Arc::new(ProviderDesk {
+            core: self.core.clone(),
+            session: self.id,
+            provider,
+            tool_name: name.to_owned(),
+            args: self.asked_about(call)?,
+            waited: Mutex::new(Waited::default()),
+        }))
+    }
+
+    /// Has a closure hear the events of this name.
+    pub(crate) fn on(&self, name: &'static str, hear: Hear) -> Subscription {
+        self.core().listeners.add(name, hear, Arc::default())
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> SessionId {
+        self.id
+    }
+
+    /// What a tool that starts shares with the others.
+    pub(crate) fn state(&self, seen: Arc<BTreeMap<String, Json>>) -> State {
+        State::of(seen, self.temporary.clone(), self.watchers.clone())
+    }
+
+    /// The arguments that a question about a call is about.
+    pub(crate) fn asked_about(&self, call: Seq) -> Option<Json> {
+        let core = self.core();
+        let session = core.session.as_ref()?;
+        Some(session.calls.get(&call)?.args.clone())
+    }
+
+    /// Everything on record, oldest first, as far as it is kept.
+    pub(crate) fn recorded(&self) -> Vec<Fact> {
+        self.core().kept().cloned().collect()
+    }
+
+    fn core(&self) -> std::sync::MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Core {
+    /// Everything on record, oldest first, as far as it is kept.
+    fn kept(&self) -> impl Iterator<Item = &Fact> {
+        self.older.iter().chain(&self.facts)
+    }
+
+    fn head(&self) -> Seq {
+        self.session.as_ref().map_or(Seq(0), |session| session.head)
+    }
+
+    /// Begins the session with the first call, and tells it of tools that were registered since.
+    fn attach(&mut self, id: SessionId, tools: &ToolDispatcher) -> Result<(), ToolError> {
+        let terms = tools.terms();
+        let same = self.session.as_ref().is_some_and(|session| {
+            Arc::ptr_eq(&session.terms.catalog, &terms.catalog)
+                && Arc::ptr_eq(&session.terms.policies, &terms.policies)
+        });
+        if same {
+            return Ok(());
+        }
+        if self.session.is_none() {
+            if self.kept().next().is_some() {
+                return Err(broken());
+            }
+            self.session = Some(Session::new(id));
+            let opened = SessionOpened {
+                agent: DISPATCHER.to_owned(),
+                external_id: None,
+                on_behalf_of: None,
+                labels: BTreeMap::new(),
+                rules: RULES,
+                program: PROGRAM.to_owned(),
+            };
+            self.step(opened.into())?;
+        }
+        let (catalog, policies) = (terms.catalog.hash(), terms.policies.hash());
+        if let Some(session) = &mut self.session {
+            let library = session.library_mut();
+            library.add_catalog(catalog, terms.catalog.clone());
+            library.add_policies(policies, terms.policies.clone());
+        }
+        let attached = RunnerAttached {
+            agent: DISPATCHER.to_owned(),
+            catalog,
+            policies,
+            rules: RULES,
+            program: PROGRAM.to_owned(),
+            gates: tools.own_gates(),
+            goes_on: false,
+        };
+        // No call runs now: whoever makes one borrows the dispatcher.
+        self.step(attached.into())?;
+        Ok(())
+    }
+
+    /// Records something of a call that goes on as before.
+    pub(crate) fn note(&mut self, call: Seq, observation: Observation) -> Result<(), ToolError> {
+        let from = self.step(observation)?;
+        self.tell(call, from);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn observe(
+        &mut self,
+        call: Seq,
+        observation: Observation,
+    ) -> Result<Next, ToolError> {
+        // Whoever speaks for the call does not wait for it any more.
+        self.waiters.remove(&call);
+        let from = self.step(observation)?;
+        let own = self.tell(call, from);
+        if let Some(next) = own {
+            return Ok(next);
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.waiters.insert(call, sender);
+        Ok(Next::Wait(receiver))
+    }
+
+    /// Folds an observation and what follows from it; returns where its facts begin.
+    #[inline]
+    fn step(&mut self, observation: Observation) -> Result<usize, ToolError> {
+        let session = self.session.as_mut().ok_or_else(broken)?;
+        if self.facts.len() >= FACTS_KEPT {
+            std::mem::swap(&mut self.older, &mut self.facts);
+            self.facts.clear();
+            // Nobody answers late here: what ended before the facts that are kept is forgotten with them.
+            if let Some(first) = self.older.first() {
+                session.settled = session.settled.split_off(&first.seq);
+                let open = |request: &Request| request.state == RequestState::Open;
+                let requests = &mut session.requests;
+                requests.retain(|asked, request| *asked >= first.seq || open(request));
+            }
+        }
+        let before = session.state.clone();
+        let from = self.facts.len();
+        let stepped = step_in_place(session, now(), observation, &mut self.facts);
+        if let Some(first) = self.facts.get(from) {
+            self.watchers.notify(first.seq, &before, &session.state);
+        }
+        if let Err(endless) = stepped {
+            // Nothing will be decided any more, and whoever waits must hear of it.
+            self.session = None;
+            self.waiters.clear();
+            return Err(ToolError::Other(endless.to_string()));
+        }
+        Ok(from)
+    }
+
+    /// Tells whoever waits what the facts from `from` on mean for their calls; returns it for `own`.
+    fn tell(&mut self, own: Seq, from: usize) -> Option<Next> {
+        let seen = self.session.as_ref().map(|session| &session.state);
+        let mut of_own = None;
+        for fact in self.facts.get(from..).unwrap_or_default() {
+            let Some((call, next)) = means(fact, seen, &self.results) else {
+                continue;
+            };
+            if call == own {
+                of_own = Some(next);
+            } else if let Some(waiter) = self.waiters.remove(&call) {
+                // Whoever waited may have gone away.
+                let _ = waiter.send(next);
+            }
+        }
+        of_own
+    }
+}
+
+fn broken() -> ToolError {
+    ToolError::Other("the rules of the session contradict themselves".to_owned())
+}
+
+/// The time of now. The session orders what it is told, so a clock that is set back harms nothing.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let us = since.map_or(0, |since| since.as_micros());
+    Timestamp(i64::try_from(us).unwrap_or(i64::MAX))
+}
+
+/// The agent of a dispatcher's own session.
+pub(super) const DISPATCHER: &str = "dispatcher";
+
+/// The program and version as the record names it.
+const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
+
+impl Clone for Pipeline {
+    /// A clone begins a session of its own.
+    fn clone(&self) -> Pipeline {
+        Pipeline::default()
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+#[path = "pipeline_tests.rs"]
+mod tests;

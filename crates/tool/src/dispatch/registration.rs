@@ -1,0 +1,262 @@
+//! The checks of a tool when it is registered: its name, its policy, and what makes no sense on its kind.
+
+use std::time::Duration;
+
+use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
+use recount_session::{DEPTH_MAX, recorded_key, unfit_policy};
+use serde_json::Value;
+
+use crate::tools::mistake::{ToolMistake, is_name};
+use crate::tools::policy_tool::{Body, PolicyTool};
+
+/// Everything that is wrong with one tool but its parameter schema and its place among others.
+pub(super) fn mistakes_of(tool: &PolicyTool) -> Vec<ToolMistake> {
+    let name = tool.name();
+    let mut mistakes = Vec::new();
+    if !is_name(name) {
+        mistakes.push(ToolMistake::Name {
+            tool: name.to_owned(),
+        });
+    }
+    let senseless = senseless_forms(tool).into_iter();
+    mistakes.extend(senseless.map(|(form, reason)| ToolMistake::Senseless {
+        tool: name.to_owned(),
+        form,
+        reason,
+    }));
+    if tool.policy.confirm_payload.is_some() && !tool.takes_confirmation() {
+        mistakes.push(ToolMistake::Senseless {
+            tool: name.to_owned(),
+            form: "confirm_payload",
+            reason: "the tool is not given what a person gives with a yes",
+        });
+    }
+    let impossible = impossible_forms(tool).into_iter();
+    mistakes.extend(impossible.map(|(form, expected, found)| ToolMistake::Form {
+        tool: name.to_owned(),
+        form,
+        expected,
+        found,
+    }));
+    mistakes
+}
+
+/// The forms that mean nothing on this kind of tool, or without or beside another form, and why.
+fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
+    let policy = &tool.policy;
+    let mut found = Vec::new();
+    let mut note = |is_so: bool, form, reason| {
+        if is_so {
+            found.push((form, reason));
+        }
+    };
+    let unasked = policy.confirm_asks_program && tool.predicates.is_empty();
+    note(
+        unasked,
+        "confirm_asks_program",
+        "the tool has no predicate; see T::confirm_when_fn",
+    );
+    match tool.kind() {
+        ToolKind::ServerSide => {
+            for form in forms_of(tool) {
+                note(true, form, "the service runs the tool and asks nobody");
+            }
+            return found;
+        }
+        ToolKind::Streaming | ToolKind::InputStreaming => {
+            let no_single = "a streaming tool has no single result";
+            note(policy.cache, "cached", no_single);
+            note(tool.long_running, "long_running", no_single);
+        }
+        ToolKind::LongRunning => {
+            let later = "the result of a long-running tool is supplied later from outside";
+            note(policy.cache, "cached", later);
+        }
+        ToolKind::Agent => {
+            note(tool.long_running, "long_running", "it is an agent");
+            let in_doubt =
+                "an agent goes on where it was cut off, and its calls have rules of their own";
+            note(tool.rule.is_some(), "in_doubt", in_doubt);
+            note(
+                !tool.secret.is_empty(),
+                "secret",
+                "its model is told what it is asked",
+            );
+        }
+        ToolKind::Function => {}
+    }
+    let runs_again = policy.is_idempotent() || tool.kind() == ToolKind::Agent;
+    note(
+        policy.retry.is_some() && !runs_again,
+        "retry",
+        "the tool is not declared idempotent",
+    );
+    note(
+        policy.background.is_some() && tool.behavior == Some(Behavior::Blocking),
+        "background",
+        "the tool is declared BLOCKING",
+    );
+    note(
+        policy.cache_max_age.is_some() && !policy.cache,
+        "cached_for",
+        "the tool is not cached",
+    );
+    let no_gate = "nobody is asked to confirm";
+    note(
+        policy.confirm_message.is_some() && !policy.confirm,
+        "confirm_message",
+        no_gate,
+    );
+    note(
+        policy.confirm_expires_after.is_some() && !policy.confirm,
+        "confirm_expires_after",
+        no_gate,
+    );
+    found
+}
+
+/// The forms that were put on a tool; a category is none, because it only says where the tool is listed.
+fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
+    let policy = &tool.policy;
+    let forms = [
+        (policy.timeout.is_some(), "timeout"),
+        (policy.cache || policy.cache_max_age.is_some(), "cached"),
+        (
+            policy.confirm
+                || policy.confirm_message.is_some()
+                || policy.confirm_expires_after.is_some(),
+            "confirm",
+        ),
+        (
+            tool.rule.is_some() || policy.in_doubt != Default::default(),
+            "in_doubt",
+        ),
+        (policy.repeats != Default::default(), "pending_ticket"),
+        (policy.withdraw_on_cancel, "withdraw_on_cancel"),
+        (policy.interim_status, "interim_status"),
+        (policy.progress.is_some(), "progress"),
+        (policy.background.is_some(), "background"),
+        (policy.retry.is_some(), "retry"),
+        (policy.limits.per_session.is_some(), "limit_per_session"),
+        (policy.limits.per_minute.is_some(), "limit_per_minute"),
+        (policy.phases.is_some(), "in_phases"),
+        (policy.when.is_some(), "when"),
+        (!tool.secret.is_empty(), "secret"),
+        (tool.behavior.is_some(), "behavior"),
+        (tool.long_running, "long_running"),
+    ];
+    let put = forms.into_iter().filter(|(is_put, _)| *is_put);
+    put.map(|(_, form)| form).collect()
+}
+
+/// The forms that could never hold: which, what they must be, what they are.
+fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, String)> {
+    let policy = &tool.policy;
+    let mut found = Vec::new();
+    let mut note = |form, expected, what: Option<String>| {
+        found.extend(what.map(|what| (form, expected, what)));
+    };
+    let zero = |limit: Option<Duration>| limit.filter(Duration::is_zero).map(|_| "0".to_owned());
+    note("timeout", "at least 1 ms", zero(policy.timeout));
+    note("cached_for", "at least 1 ms", zero(policy.cache_max_age));
+    note(
+        "confirm_within",
+        "at least 1 ms",
+        zero(policy.confirm_expires_after),
+    );
+    let attempts = policy.retry.map(|retry| retry.attempts_max);
+    note(
+        "retry",
+        "at least 2 attempts, the first one counted",
+        attempts.filter(|it| *it < 2).map(|it| it.to_string()),
+    );
+    let none = |limit: Option<u32>| limit.filter(|it| *it == 0).map(|it| it.to_string());
+    note(
+        "limit_per_session",
+        "at least 1",
+        none(policy.limits.per_session),
+    );
+    note(
+        "limit_per_minute",
+        "at least 1",
+        none(policy.limits.per_minute),
+    );
+    let phases = policy
+        .phases
+        .as_ref()
+        .filter(|phases| phases.is_empty())
+        .map(|_| "none, or lists that have none in common".to_owned());
+    note("in_phases", "at least one phase", phases);
+    let keys = policy.when.iter().flat_map(|when| when.keys());
+    let unfit: Vec<_> = keys
+        .filter_map(|key| recorded_key(key).err())
+        .map(|problem| problem.to_string())
+        .collect();
+    note(
+        "when",
+        "keys that stand on record",
+        (!unfit.is_empty()).then(|| unfit.join("; ")),
+    );
+    let unfit = |part: Option<&Value>| {
+        // It stands in a question that is asked anew, or within the words of a response.
+        let rejection = part.and_then(|it| unfit_policy(it, DEPTH_MAX - 1));
+        rejection.map(|it| it.to_string())
+    };
+    let carried = "what a record carries";
+    note(
+        "confirm_payload",
+        carried,
+        unfit(policy.confirm_payload.as_ref()),
+    );
+    note(
+        "acknowledge",
+        carried,
+        unfit(policy.acknowledgement.as_ref()),
+    );
+    let hint = policy.confirm_message.as_ref();
+    let hint = hint.and_then(|hint| unfit_policy(hint, DEPTH_MAX));
+    note("confirm", carried, hint.map(|it| it.to_string()));
+    let pointers = tool.secret.iter();
+    let odd = pointers
+        .filter(|path| !path.starts_with('/'))
+        .map(|path| format!("{path:?}"))
+        .next();
+    note("secret", "a JSON Pointer such as \"/card/number\"", odd);
+    let categories: Vec<_> = tool.categories.iter().map(|it| format!("{it:?}")).collect();
+    note(
+        "category",
+        "one",
+        (categories.len() > 1).then(|| categories.join(" and ")),
+    );
+    if let Body::ServerSide { declaration, .. } = &tool.body {
+        note(
+            "server_side",
+            "an object with one field such as {\"googleSearch\":{}} that is not functionDeclarations",
+            (!is_server_side(declaration)).then(|| declaration.to_string()),
+        );
+    }
+    found
+}
+
+/// Functions are not declared through this door, because they would get around every check.
+fn is_server_side(declaration: &Value) -> bool {
+    let Some(fields) = declaration.as_object() else {
+        return false;
+    };
+    let functions = ["functionDeclarations", "function_declarations"];
+    fields.len() == 1 && !fields.keys().any(|it| functions.contains(&it.as_str()))
+}
+
+/// What is wrong where two tools have one name.
+pub(super) fn duplicate(one: &ToolDeclaration, other: &ToolDeclaration) -> ToolMistake {
+    let defined = one.definition.as_ref().or(other.definition.as_ref());
+    let server = defined.and_then(|it| it.get("server")?.as_str());
+    let tool = one.name.clone();
+    match server {
+        Some(server) => ToolMistake::DuplicateOfServer {
+            tool,
+            server: server.to_owned(),
+        },
+        None => ToolMistake::Duplicate { tool },
+    }
+}

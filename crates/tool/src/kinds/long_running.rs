@@ -1,0 +1,219 @@
+//! A tool whose result comes later.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use recount_session::Json;
+use serde_json::Value;
+
+use crate::approval::confirmation::ToolConfirmation;
+use crate::kinds::function::ToolFunction;
+use crate::run::context::ToolContext;
+use crate::run::error::ToolError;
+use crate::run::outcome::ToolOutcome;
+use crate::run::ticket::Ticket;
+
+/// A tool that begins something and returns: its result is supplied later from outside, by the call's id.
+///
+/// Returning `null` pauses without telling the model anything; any other value, also `{}`, is told as interim news, and
+/// the call stays pending. An error is the end of the call. The model is told not to call again meanwhile.
+///
+/// ```
+/// use std::sync::Arc;
+/// use recount_tool::{LongRunningFunctionTool, SimpleTool, ToolDispatcher};
+/// use serde_json::Value;
+///
+/// let print = SimpleTool::new("print_contract", "Has a contract printed", None, |_args| async {
+///     // hand the job over, then:
+///     Ok(Value::Null)
+/// });
+/// let mut tools = ToolDispatcher::new();
+/// tools.register(LongRunningFunctionTool::new(Arc::new(print)))?;
+/// # Ok::<(), recount_tool::RegistrationError>(())
+/// ```
+pub struct LongRunningFunctionTool {
+    function: Arc<dyn ToolFunction>,
+}
+
+impl LongRunningFunctionTool {
+    /// Makes a tool a long-running one; its gate stays.
+    #[must_use]
+    pub fn new(function: Arc<dyn ToolFunction>) -> Self {
+        Self { function }
+    }
+}
+
+#[async_trait]
+impl ToolFunction for LongRunningFunctionTool {
+    fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    fn description(&self) -> &str {
+        self.function.description()
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        self.function.parameters()
+    }
+
+    fn reads_text(&self) -> bool {
+        self.function.reads_text()
+    }
+
+    async fn call(&self, args: Value) -> Result<Value, ToolError> {
+        self.function.call(args).await
+    }
+
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        self.function.call_with_context(args, context).await
+    }
+
+    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
+        self.function.invoke(args, context).await
+    }
+
+    async fn resume(
+        &self,
+        context: ToolContext,
+        state: Value,
+        answer: ToolConfirmation,
+    ) -> ToolOutcome {
+        self.function.resume(context, state, answer).await
+    }
+
+    fn follows(&self) -> bool {
+        self.function.follows()
+    }
+
+    async fn follow(&self, ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+        self.function.follow(ticket, state).await
+    }
+
+    async fn follow_text(&self, ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
+        self.function.follow_text(ticket, state).await
+    }
+
+    async fn call_off(&self, ticket: &Ticket, state: Value) {
+        self.function.call_off(ticket, state).await;
+    }
+
+    async fn shut_down(&self) {
+        self.function.shut_down().await;
+    }
+
+    fn implementation(&self) -> Option<Value> {
+        self.function.implementation()
+    }
+
+    fn takes_confirmation(&self) -> bool {
+        self.function.takes_confirmation()
+    }
+
+    fn requires_confirmation(&self) -> bool {
+        self.function.requires_confirmation()
+    }
+
+    fn confirmation_message(&self) -> Option<&str> {
+        self.function.confirmation_message()
+    }
+
+    fn is_long_running(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::approval::confirmation::StaticConfirmation;
+    use crate::dispatch::dispatcher::ToolDispatcher;
+    use crate::run::outcome::Ask;
+
+    /// Asks first, and prints what it was called with when a person has agreed.
+    struct Contract;
+
+    #[async_trait]
+    impl ToolFunction for Contract {
+        fn name(&self) -> &str {
+            "print_contract"
+        }
+
+        fn description(&self) -> &str {
+            "Has a contract printed"
+        }
+
+        fn parameters(&self) -> Option<Value> {
+            None
+        }
+
+        async fn call(&self, _: Value) -> Result<Value, ToolError> {
+            Err(ToolError::NotAvailable("it asks".to_owned()))
+        }
+
+        async fn invoke(&self, _: Value, _: ToolContext) -> ToolOutcome {
+            Ask::new("In colour?", json!({"copies": 2})).into()
+        }
+
+        async fn resume(
+            &self,
+            context: ToolContext,
+            state: Value,
+            answer: ToolConfirmation,
+        ) -> ToolOutcome {
+            let args = context.args.map(|args| args.to_value());
+            let colour = answer.confirmed;
+            ToolOutcome::Returned(
+                json!({"args": args, "copies": state.get("copies"), "colour": colour}),
+            )
+        }
+    }
+
+    /// A method that a wrapper does not pass on falls back to the default of the trait in silence:
+    /// a call would be approved without what it runs being part of its contract.
+    #[test]
+    fn wrappers_pass_on_every_method_of_the_trait() {
+        let methods = |text: &str| -> BTreeSet<String> {
+            let after = text
+                .split("    fn ")
+                .chain(text.split("    async fn "))
+                .skip(1);
+            let names = after.filter_map(|rest| rest.split_once('(').map(|(name, _)| name));
+            let is_name = |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            names.filter(is_name).map(str::to_owned).collect()
+        };
+        let function = include_str!("function.rs");
+        let (of_trait, of_arc) = function.split_once("ToolFunction for Arc<F> {").unwrap();
+        let (_, of_trait) = of_trait.split_once("pub trait ToolFunction").unwrap();
+        let this = include_str!("long_running.rs");
+        let (this, _) = this.split_once("#[cfg(test)]").unwrap();
+        let (_, this) = this.split_once("impl ToolFunction for").unwrap();
+        let expected = methods(of_trait);
+        assert!(expected.contains("implementation") && expected.contains("invoke"));
+        assert_eq!(methods(of_arc), expected);
+        assert_eq!(methods(this), expected);
+    }
+
+    #[tokio::test]
+    async fn a_long_running_tool_that_asks_goes_on_with_its_answer_and_its_arguments() {
+        let mut tools =
+            ToolDispatcher::new().with_confirmation_provider(StaticConfirmation::allow_all());
+        let tool = LongRunningFunctionTool::new(Arc::new(Contract));
+        tools.register(tool).unwrap();
+        let order = json!({"order": "1001"});
+        let told = tools
+            .call_function("print_contract", order.clone())
+            .await
+            .unwrap();
+        assert_eq!(told, json!({"args": order, "copies": 2, "colour": true}));
+    }
+}

@@ -1,0 +1,11 @@
+//! Kinds of tools: a function, a closure, one that streams, one that hears the user, one whose result
+//! comes later.
+//!
+//! They know no policy. Read `function`.
+
+pub(super) mod function;
+pub(super) mod input_streaming_tool;
+pub(super) mod long_running;
+pub(super) mod simple;
+pub(super) mod streaming_tool;
+pub(super) mod yielding;

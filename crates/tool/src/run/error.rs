@@ -1,0 +1,288 @@
+//! Why a tool call did not succeed.
+
+use std::str::Chars;
+use std::time::Duration;
+
+use recount_session::response::error_response;
+use serde_json::Value;
+
+/// Why a tool call did not succeed; the model is told the kind and the message.
+///
+/// ```
+/// use recount_tool::ToolError;
+///
+/// let error = ToolError::InvalidArgs("missing account_id".into());
+/// assert_eq!(error.kind(), "invalid_args");
+/// assert_eq!(error.to_string(), "invalid arguments: missing account_id");
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// The tool ran and failed; the text is its own.
+    #[error("{0}")]
+    ExecutionFailed(String),
+    /// No tool has this name.
+    #[error("no tool is named {0:?}")]
+    NotFound(String),
+    /// The arguments are not what the tool takes.
+    #[error("invalid arguments: {0}")]
+    InvalidArgs(String),
+    /// The run took longer than it may.
+    #[error("timed out after {0:?}")]
+    Timeout(Duration),
+    /// The call was cancelled or a person denied it, with the reason.
+    #[error("{0}")]
+    Cancelled(String),
+    /// The tool may not be called now: its phase or its condition says no.
+    #[error("{0}")]
+    NotAvailable(String),
+    /// The tool was called as often as it may be.
+    #[error("{0}")]
+    LimitReached(String),
+    /// The call was cut off between its start and its result, and whether it took effect is unknown.
+    #[error("{0}")]
+    UnknownOutcome(String),
+    /// The model behind an agent could not be reached.
+    #[error("{0}")]
+    LlmUnavailable(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl ToolError {
+    /// The kind as one word in snake case, for programs.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::ExecutionFailed(_) => "execution_failed",
+            Self::NotFound(_) => "not_found",
+            Self::InvalidArgs(_) => "invalid_args",
+            Self::Timeout(_) => "timeout",
+            Self::Cancelled(_) => "cancelled",
+            Self::NotAvailable(_) => "not_available",
+            Self::LimitReached(_) => "limit_reached",
+            Self::UnknownOutcome(_) => "unknown_outcome",
+            Self::LlmUnavailable(_) => "llm_unavailable",
+            Self::Other(_) => "other",
+        }
+    }
+
+    /// The error that a response tells of, whatever it is wrapped in.
+    ///
+    /// A response holds kind and message only, so a name and a time limit are read back from the message. Where it tells
+    /// none, the message is all there is.
+    #[doc(hidden)]
+    pub fn of_response(response: &Value) -> Self {
+        let told = response.get("output").unwrap_or(response);
+        let word = |key: &str| told.get(key).and_then(Value::as_str);
+        let message = word("error").map_or_else(|| response.to_string(), str::to_owned);
+        match word("kind") {
+            Some("execution_failed") => Self::ExecutionFailed(message),
+            Some("invalid_args") => {
+                let told = message.strip_prefix("invalid arguments: ");
+                Self::InvalidArgs(told.unwrap_or(&message).to_owned())
+            }
+            Some("not_found") => match name_in(&message) {
+                Some(name) => Self::NotFound(name),
+                None => Self::Other(message),
+            },
+            Some("timeout") => match limit_in(&message) {
+                Some(limit) => Self::Timeout(limit),
+                None => Self::Other(message),
+            },
+            Some("cancelled") => Self::Cancelled(message),
+            Some("not_available") => Self::NotAvailable(message),
+            Some("limit_reached") => Self::LimitReached(message),
+            Some("unknown_outcome") => Self::UnknownOutcome(message),
+            Some("llm_unavailable") => Self::LlmUnavailable(message),
+            Some(_) | None => Self::Other(message),
+        }
+    }
+
+    /// What the model is answered.
+    ///
+    /// ```
+    /// use recount_tool::ToolError;
+    /// use serde_json::json;
+    ///
+    /// let answer = ToolError::ExecutionFailed("the bank is closed".into()).to_response();
+    /// assert_eq!(answer, json!({"error": "the bank is closed", "kind": "execution_failed"}));
+    /// ```
+    #[must_use]
+    pub fn to_response(&self) -> Value {
+        error_response(self.kind(), &self.to_string())
+    }
+}
+
+/// The name of the tool that there is not, as a message of ours or of the rules quotes it.
+fn name_in(message: &str) -> Option<String> {
+    let quoted = message
+        .strip_prefix("no tool is named ")
+        .or_else(|| message.strip_prefix("there is no tool named "))?;
+    let mut quoted = quoted.strip_prefix('"')?.strip_suffix('"')?.chars();
+    let mut name = String::with_capacity(quoted.as_str().len());
+    while let Some(c) = quoted.next() {
+        name.push(if c == '\\' { escaped(&mut quoted)? } else { c });
+    }
+    Some(name)
+}
+
+/// The character that `{:?}` wrote after a backslash.
+fn escaped(chars: &mut Chars<'_>) -> Option<char> {
+    match chars.next()? {
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        '0' => Some('\0'),
+        'u' => {
+            let (digits, rest) = chars.as_str().strip_prefix('{')?.split_once('}')?;
+            *chars = rest.chars();
+            char::from_u32(u32::from_str_radix(digits, 16).ok()?)
+        }
+        itself => Some(itself),
+    }
+}
+
+/// The time limit that a message of ours or of the rules tells.
+fn limit_in(message: &str) -> Option<Duration> {
+    if let Some(told) = message.strip_prefix("the tool did not finish within ") {
+        let (ms, _) = told.split_once(" ms")?;
+        return ms.parse().ok().map(Duration::from_millis);
+    }
+    let told = message.strip_prefix("timed out after ")?;
+    let units = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", SECOND)];
+    let (number, unit) = units
+        .iter()
+        .find_map(|(name, unit)| Some((told.strip_suffix(name)?, *unit)))?;
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let places = u32::try_from(part.len()).ok()?;
+    let whole = whole.parse::<u128>().ok()?.checked_mul(unit)?;
+    let part = part.parse::<u128>().ok()?.checked_mul(unit)? / 10_u128.checked_pow(places)?;
+    let nanos = whole.checked_add(part)?;
+    let seconds = u64::try_from(nanos / SECOND).ok()?;
+    Some(Duration::new(seconds, u32::try_from(nanos % SECOND).ok()?))
+}
+
+/// A second in nanoseconds.
+const SECOND: u128 = 1_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn kind_and_message_of_each_error_reach_the_model() {
+        let told = |error: ToolError, kind: &str, message: &str| {
+            assert_eq!(
+                error.to_response(),
+                json!({ "error": message, "kind": kind })
+            );
+        };
+        told(
+            ToolError::ExecutionFailed("kaput".into()),
+            "execution_failed",
+            "kaput",
+        );
+        told(
+            ToolError::NotFound("nope".into()),
+            "not_found",
+            "no tool is named \"nope\"",
+        );
+        told(
+            ToolError::InvalidArgs("no city".into()),
+            "invalid_args",
+            "invalid arguments: no city",
+        );
+        told(
+            ToolError::Timeout(Duration::from_millis(1500)),
+            "timeout",
+            "timed out after 1.5s",
+        );
+        told(
+            ToolError::Cancelled("not today".into()),
+            "cancelled",
+            "not today",
+        );
+        told(
+            ToolError::NotAvailable("not in this phase".into()),
+            "not_available",
+            "not in this phase",
+        );
+        told(
+            ToolError::LimitReached("3 a minute".into()),
+            "limit_reached",
+            "3 a minute",
+        );
+        told(
+            ToolError::UnknownOutcome("cut off".into()),
+            "unknown_outcome",
+            "cut off",
+        );
+        told(ToolError::Other("odd".into()), "other", "odd");
+    }
+
+    #[test]
+    fn every_error_is_the_same_again_when_it_is_read_back_from_its_response() {
+        let durations = [
+            Duration::ZERO,
+            Duration::from_nanos(7),
+            Duration::from_nanos(1_001),
+            Duration::from_micros(1_500),
+            Duration::from_millis(1_500),
+            Duration::from_secs(30),
+            Duration::new(u64::MAX, 999_999_999),
+        ];
+        let names = ["nope", "", "a \"b\" \\c\n\t\r\0", "\u{7f}\u{202e}ü'"];
+        let told = || "the words".to_owned();
+        let errors = [
+            ToolError::ExecutionFailed(told()),
+            ToolError::InvalidArgs(told()),
+            ToolError::Cancelled(told()),
+            ToolError::NotAvailable(told()),
+            ToolError::LimitReached(told()),
+            ToolError::UnknownOutcome(told()),
+            ToolError::Other(told()),
+        ]
+        .into_iter()
+        .chain(durations.map(ToolError::Timeout))
+        .chain(names.map(|name| ToolError::NotFound(name.to_owned())));
+        for error in errors {
+            assert_eq!(ToolError::of_response(&error.to_response()), error);
+            let envelope = json!({ "output": error.to_response(), "scheduling": "SILENT" });
+            assert_eq!(ToolError::of_response(&envelope), error);
+        }
+    }
+
+    #[test]
+    fn what_the_rules_say_of_a_name_and_a_time_limit_is_understood() {
+        let read = |kind, told: &str| ToolError::of_response(&error_response(kind, told));
+        assert_eq!(
+            read("not_found", "there is no tool named \"pay\""),
+            ToolError::NotFound("pay".into())
+        );
+        assert_eq!(
+            read(
+                "timeout",
+                "the tool did not finish within 250 ms; what it did is unknown"
+            ),
+            ToolError::Timeout(Duration::from_millis(250))
+        );
+        for (kind, told) in [
+            ("not_found", "the function call has no name"),
+            ("not_found", "no tool is named \"\\u{110000}\""),
+            ("not_found", "no tool is named \""),
+            (
+                "timeout",
+                "the tool did not finish in time; what it did is unknown",
+            ),
+            ("timeout", "timed out after a while"),
+            ("timeout", "timed out after 99999999999999999999999999999s"),
+            ("refused", "because"),
+        ] {
+            assert_eq!(read(kind, told), ToolError::Other(told.into()));
+        }
+    }
+}

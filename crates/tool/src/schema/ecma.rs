@@ -1,0 +1,152 @@
+//! Patterns of ECMA-262 that take backtracking: look-around and back references.
+
+use fancy_regex::{Regex, RegexBuilder};
+
+/// The number of steps after which a match is given up. A pattern that people write takes far
+/// fewer; one that takes this many takes tens of milliseconds.
+const STEPS_MAX: usize = 200_000;
+
+/// A pattern, compiled once.
+pub(super) struct Pattern(Regex);
+
+/// The outcome of a match.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Match {
+    Fits,
+    Misses,
+    /// It took more steps than it may.
+    GivenUp,
+}
+
+impl Pattern {
+    pub(crate) fn new(source: &str) -> Result<Pattern, String> {
+        let regex = RegexBuilder::new(&translated(source))
+            .backtrack_limit(STEPS_MAX)
+            .build();
+        let regex = regex.map_err(|error| format!("invalid regex {source:?}: {error}"))?;
+        Ok(Pattern(regex))
+    }
+
+    pub(crate) fn on(&self, text: &str) -> Match {
+        match self.0.is_match(text) {
+            Ok(true) => Match::Fits,
+            Ok(false) => Match::Misses,
+            // It has no other errors once it is compiled.
+            Err(_) => Match::GivenUp,
+        }
+    }
+}
+
+/// The pattern in the words of the library: classes such as `\d` are of ASCII, and what means
+/// something only there is escaped.
+fn translated(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut letters = source.chars().peekable();
+    let mut in_class = false;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => match letters.next() {
+                Some('c') if letters.peek().is_some_and(char::is_ascii_alphabetic) => {
+                    let control = letters.next().map_or(0, |it| u32::from(it) % 32);
+                    out.push_str(&format!("\\x{control:02X}"));
+                }
+                Some('0') => out.push_str("\\x00"),
+                Some(kind) => match class(kind) {
+                    Some(class) => out.push_str(class),
+                    None if is_plain(kind) => out.push(kind),
+                    None => out.extend(['\\', kind]),
+                },
+                None => out.push('\\'),
+            },
+            '[' if in_class => out.push_str("\\["),
+            '[' => {
+                in_class = true;
+                out.push('[');
+                if letters.peek() == Some(&'^') {
+                    out.extend(letters.next());
+                }
+                // An empty class fits nothing, and its opposite everything.
+                if letters.peek() == Some(&']') {
+                    letters.next();
+                    in_class = false;
+                    let opposite = out.ends_with('^');
+                    out.truncate(out.len() - if opposite { 2 } else { 1 });
+                    out.push_str(if opposite { "(?s:.)" } else { "(?!)" });
+                }
+            }
+            ']' if in_class => {
+                in_class = false;
+                out.push(']');
+            }
+            '&' | '~' if in_class => out.extend(['\\', letter]),
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// The replacement of a class of ECMA-262, which also holds within another class.
+fn class(kind: char) -> Option<&'static str> {
+    match kind {
+        'd' => Some("[0-9]"),
+        'D' => Some("[^0-9]"),
+        'w' => Some("[A-Za-z0-9_]"),
+        'W' => Some("[^A-Za-z0-9_]"),
+        's' => Some(
+            r"[\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]",
+        ),
+        'S' => Some(
+            r"[^\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]",
+        ),
+        _ => None,
+    }
+}
+
+/// Letters that stand for themselves behind a backslash, and for something else in the library.
+fn is_plain(letter: char) -> bool {
+    matches!(
+        letter,
+        '/' | '"' | '\'' | '_' | '@' | '%' | ',' | ';' | ':' | '=' | '!' | '<' | '>' | '`'
+    ) || matches!(
+        letter,
+        'a' | 'e' | 'A' | 'z' | 'Z' | 'G' | 'K' | 'h' | 'H' | 'R' | 'X' | 'Q' | 'E'
+    )
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, text: &str) -> bool {
+        Pattern::new(pattern).unwrap().on(text) == Match::Fits
+    }
+
+    #[test]
+    fn look_around_and_back_references_are_known() {
+        let email = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
+        assert!(fits(email, "ada@example.com"));
+        assert!(!fits(email, "ada..b@example.com") && !fits(email, ".ada@example.com"));
+        assert!(fits(r"^(a|b)\1$", "aa") && !fits(r"^(a|b)\1$", "ab"));
+        assert!(fits(r"(?<=\$)\d+", "$42") && !fits(r"(?<=\$)\d+", "42"));
+        assert!(fits(r"^(?<x>a)\k<x>$", "aa"));
+    }
+
+    #[test]
+    fn classes_are_those_of_ecma() {
+        assert!(!fits(r"^(?=.)\d$", "٣") && fits(r"^(?=.)[\d-]$", "-"));
+        assert!(!fits(r"^(?=.)\w$", "é") && fits(r"^(?=.)[^\w]$", "é"));
+        assert!(fits(r"^(?=.)\s$", "\u{FEFF}") && fits(r"^(?=.)\S$", "a"));
+        assert!(fits(r"^(?=.)[[&&]+$", "[&"));
+        assert!(fits(r"^(?=[^])[^]$", "\n"));
+        assert!(!fits(r"(?=.)[]", "a") && fits(r"^(?=.)\/\cJ$", "/\n"));
+        assert!(fits(r"^(?=.)\u00e9$", "é"));
+    }
+
+    #[test]
+    fn endless_match_is_given_up() {
+        let pattern = Pattern::new(r"^(?:(?=a)a+)+$").unwrap();
+        assert_eq!(pattern.on(&format!("{}b", "a".repeat(60))), Match::GivenUp);
+        assert!(Pattern::new("(?=").is_err() && Pattern::new("(").is_err());
+    }
+}

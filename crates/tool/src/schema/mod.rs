@@ -1,0 +1,9 @@
+//! Arguments held against the schema that a tool declares, and what it costs to do so.
+//!
+//! It knows JSON Schema and no tool. Read `arguments`; every other file is one part of the standard.
+
+pub(super) mod arguments;
+mod ecma;
+mod schema_anchors;
+mod schema_patterns;
+mod schema_work;

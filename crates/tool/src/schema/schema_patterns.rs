@@ -1,0 +1,212 @@
+//! Patterns that the checker of schemas does not know: for each value that is checked, they are put
+//! as the lists of the strings in that value that fit.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use recount_session::schema::map_schema;
+use serde_json::{Map, Value, json};
+
+use super::ecma::{Match, Pattern};
+
+/// The number of strings of one value that are held against such patterns.
+const STRINGS_MAX: usize = 10_000;
+/// The number of matches that may be given up over one value.
+const GIVEN_UP_MAX: usize = 8;
+
+/// A schema with patterns that the checker does not know.
+pub(super) struct Patterns {
+    schema: Value,
+    patterns: BTreeMap<String, Pattern>,
+    /// Its dialect has no `if`.
+    is_old: bool,
+}
+
+/// Such a schema for one value.
+pub(super) struct ForValue {
+    /// The schema that the checker reads.
+    pub(crate) schema: Value,
+    /// The strings of the value over which a pattern was given up.
+    given_up: BTreeSet<(String, String)>,
+}
+
+impl Patterns {
+    /// None where the checker knows all patterns; `knows` says whether it does. The error names a
+    /// pattern that is none.
+    pub(crate) fn of(
+        schema: &Value,
+        knows: impl Fn(&str) -> bool,
+    ) -> Result<Option<Patterns>, String> {
+        let mut patterns = BTreeMap::new();
+        for source in sources(schema) {
+            if !knows(&source) {
+                let pattern = Pattern::new(&source)?;
+                patterns.insert(source, pattern);
+            }
+        }
+        if patterns.is_empty() {
+            return Ok(None);
+        }
+        let dialect = schema.get("$schema").and_then(Value::as_str);
+        let old = ["draft-03", "draft-04", "draft-06"];
+        let is_old = dialect.is_some_and(|it| old.iter().any(|old| it.contains(old)));
+        Ok(Some(Patterns {
+            schema: schema.clone(),
+            patterns,
+            is_old,
+        }))
+    }
+
+    /// The schema for a value; the error says that it cannot be checked.
+    pub(super) fn for_value(&self, value: &Value) -> Result<ForValue, String> {
+        let (mut strings, mut names) = (BTreeSet::new(), BTreeSet::new());
+        gather(value, &mut strings, &mut names);
+        if strings.len() + names.len() > STRINGS_MAX {
+            return Err(format!("it has more than {STRINGS_MAX} strings"));
+        }
+        let mut given_up = BTreeSet::new();
+        let mut fitting: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (source, pattern) in &self.patterns {
+            let fits = fitting.entry(source).or_default();
+            for text in strings.union(&names) {
+                let found = if given_up.len() < GIVEN_UP_MAX {
+                    pattern.on(text)
+                } else {
+                    Match::GivenUp
+                };
+                match found {
+                    Match::Fits => fits.push(text),
+                    Match::Misses => {}
+                    Match::GivenUp => {
+                        given_up.insert((source.clone(), (*text).to_owned()));
+                    }
+                }
+            }
+        }
+        let names_given_up = |source: &String| {
+            let of_name =
+                |(of, text): &(String, String)| of == source && names.contains(text.as_str());
+            given_up.iter().any(of_name)
+        };
+        let of_names = of_properties(&self.schema);
+        if of_names.iter().any(names_given_up) {
+            return Err(
+                "a pattern for the names of its properties takes too many steps".to_owned(),
+            );
+        }
+        let schema = map_schema(&self.schema, &|keywords| {
+            self.without_patterns(keywords, &fitting, &names)
+        });
+        Ok(ForValue { schema, given_up })
+    }
+
+    fn without_patterns(
+        &self,
+        mut keywords: Map<String, Value>,
+        fitting: &BTreeMap<&str, Vec<&str>>,
+        names: &BTreeSet<&str>,
+    ) -> Map<String, Value> {
+        let pattern = keywords.get("pattern").and_then(Value::as_str);
+        if let Some((source, fits)) = pattern.and_then(|it| fitting.get_key_value(it)) {
+            let mut list = vec![json!({ MARK: source })];
+            list.extend(fits.iter().map(|it| Value::from(*it)));
+            let fits = match self.is_old {
+                true => json!({"anyOf": [{"not": {"type": "string"}}, {"enum": list}]}),
+                false => json!({"if": {"type": "string"}, "then": {"enum": list}}),
+            };
+            keywords.remove("pattern");
+            match keywords.get_mut("allOf").and_then(Value::as_array_mut) {
+                Some(all) => all.push(fits),
+                None => drop(keywords.insert("allOf".to_owned(), json!([fits]))),
+            }
+        }
+        let named = keywords.get_mut("patternProperties");
+        if let Some(named) = named.and_then(Value::as_object_mut) {
+            let all = std::mem::take(named);
+            named.extend(
+                all.into_iter()
+                    .enumerate()
+                    .map(|(index, (source, schema))| {
+                        let key = match fitting.get(source.as_str()) {
+                            Some(fits) => {
+                                alternatives(fits.iter().filter(|it| names.contains(**it)), index)
+                            }
+                            None => source,
+                        };
+                        (key, schema)
+                    }),
+            );
+        }
+        keywords
+    }
+
+    /// The complaint about a string that is in none of these lists; none of another list.
+    pub(super) fn complaint(
+        list: &[Value],
+        found: Option<&Value>,
+        of: &ForValue,
+    ) -> Option<String> {
+        let source = list.first()?.get(MARK)?.as_str()?;
+        let text = found.and_then(Value::as_str).unwrap_or_default();
+        let place = (source.to_owned(), text.to_owned());
+        Some(match of.given_up.contains(&place) {
+            true => format!(
+                "it cannot be told within the allowed steps whether it fits pattern {source:?}"
+            ),
+            false => format!("does not match pattern {source:?}"),
+        })
+    }
+}
+
+/// A pattern for these names and no other; patterns with another `index` are others.
+fn alternatives<'n>(names: impl Iterator<Item = &'n &'n str>, index: usize) -> String {
+    let names: Vec<_> = names.map(|it| fancy_regex::escape(it)).collect();
+    let inner = match names.is_empty() {
+        // The end is before no letter.
+        true => "$.".to_owned(),
+        false => format!("^(?:{})$", names.join("|")),
+    };
+    // Two patterns may fit the same names, and are two keys nevertheless.
+    format!("(?:{inner}){}", "|$.".repeat(index))
+}
+
+/// The patterns of a schema.
+pub(super) fn sources(schema: &Value) -> BTreeSet<String> {
+    let found = RefCell::new(of_properties(schema));
+    map_schema(schema, &|keywords| {
+        let pattern = keywords.get("pattern").and_then(Value::as_str);
+        found.borrow_mut().extend(pattern.map(str::to_owned));
+        keywords
+    });
+    found.into_inner()
+}
+
+/// The patterns for names of properties.
+fn of_properties(schema: &Value) -> BTreeSet<String> {
+    let found = RefCell::new(BTreeSet::new());
+    map_schema(schema, &|keywords| {
+        let named = keywords.get("patternProperties").and_then(Value::as_object);
+        let named = named.into_iter().flat_map(Map::keys);
+        found.borrow_mut().extend(named.cloned());
+        keywords
+    });
+    found.into_inner()
+}
+
+fn gather<'v>(root: &'v Value, strings: &mut BTreeSet<&'v str>, names: &mut BTreeSet<&'v str>) {
+    let mut open = vec![root];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => drop(strings.insert(text)),
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => {
+                names.extend(fields.keys().map(String::as_str));
+                open.extend(fields.values());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+/// The first member of a list that stands for a pattern.
+const MARK: &str = "recount:pattern";

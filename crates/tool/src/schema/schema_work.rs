@@ -1,0 +1,474 @@
+//! How much work it is to check a value by a schema: one that refers to itself in many ways would keep the checker for ever.
+//!
+//! The walk says how often the checker looks where, so both must read the same: of what would have the checker read a schema otherwise than
+//! as it stands, nothing is taken where something refers to something else.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+/// How much schemas may look at, for one value; a schema counts by what it lists, each time that it is looked by.
+const LOOKS_MAX: usize = 2_000_000;
+/// How deep schemas may stand in one another, references followed, and values with them: the checker goes down with both.
+const DEPTH_MAX: usize = 1_000;
+/// How many schemas may stand in one: the checker compares each with all others before it checks anything.
+const SCHEMAS_MAX: usize = 10_000;
+/// How many patterns may stand in one, and how many bytes each may have: the checker makes an automaton of each.
+const PATTERNS_MAX: (usize, usize) = (200, 2_000);
+
+/// References that lead elsewhere in every value.
+const MOVING: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
+/// Dialects in which a schema has its address under `$id`.
+const DIALECTS: [&str; 4] = [
+    NEWEST,
+    "json-schema.org/draft/2019-09/schema",
+    "json-schema.org/draft-07/schema",
+    "json-schema.org/draft-06/schema",
+];
+const NEWEST: &str = "json-schema.org/draft/2020-12/schema";
+
+/// A schema that refers to others, so that how often it looks at a place is told by the value only.
+pub(crate) struct Work {
+    schema: Value,
+    /// Whether `prefixItems` says something, and `items` stands for the rest.
+    is_newest: bool,
+}
+
+impl Work {
+    /// None where the schema refers to nothing: then it looks at no place more often than it is long.
+    ///
+    /// The error says why the work cannot be told, or that it is too much whatever the value is.
+    pub(crate) fn of(schema: &Value) -> Result<Option<Work>, String> {
+        let survey = Survey::of(schema)?;
+        if survey.references.is_empty() {
+            return Ok(None);
+        }
+        let dialect = dialect(schema)?;
+        refuse_other_documents(schema)?;
+        for to in &survey.references {
+            let found = target(schema, to).filter(|it| survey.schemas.contains(&address(it)));
+            if found.is_none() {
+                return Err(format!(
+                    "references out of the schema are not followed: expected one to a schema within it, as #/$defs/name, found {to:?}"
+                ));
+            }
+        }
+        let mut schema = schema.clone();
+        // By its own address nobody refers to it.
+        schema.as_object_mut().and_then(|it| it.remove("$id"));
+        let work = Work {
+            schema,
+            is_newest: dialect == NEWEST,
+        };
+        work.check(&json!({}))?;
+        Ok(Some(work))
+    }
+
+    /// What the checker is to read.
+    pub(crate) fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Says that the value is more work than may be.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        let (mut looks, mut open) = (0, vec![(&self.schema, value, 0)]);
+        while let Some((schema, value, depth)) = open.pop() {
+            if depth > DEPTH_MAX {
+                return Err(format!("its references go deeper than {DEPTH_MAX}"));
+            }
+            let Value::Object(keywords) = schema else {
+                continue;
+            };
+            looks += keywords.values().map(length).sum::<usize>();
+            let to = keywords.get("$ref").and_then(Value::as_str);
+            let to = to.and_then(|to| target(&self.schema, to));
+            open.extend(to.map(|it| (it, value, depth + 1)));
+            for (at, schema) in inside(keywords) {
+                for place in self.places(at, keywords, value) {
+                    looks += 1;
+                    open.push((schema, place, depth + 1));
+                    if looks > LOOKS_MAX {
+                        break;
+                    }
+                }
+            }
+            if looks > LOOKS_MAX {
+                return Err(format!("it looks at more than {LOOKS_MAX} places"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of a value, as many of them as a schema looks at.
+    fn places<'v>(
+        &self,
+        at: At<'_>,
+        keywords: &Map<String, Value>,
+        value: &'v Value,
+    ) -> Vec<&'v Value> {
+        match (at, value) {
+            (At::Here, _) => vec![value],
+            (At::Property(name), Value::Object(fields)) => fields.get(name).into_iter().collect(),
+            (At::Properties, Value::Object(fields)) => fields.values().collect(),
+            (At::OtherProperties, Value::Object(fields)) => {
+                let told = keywords.get("properties").and_then(Value::as_object);
+                let is_told = |name: &String| told.is_some_and(|told| told.contains_key(name));
+                let others = fields.iter().filter(|(name, _)| !is_told(name));
+                others.map(|(_, it)| it).collect()
+            }
+            (At::Item(at), Value::Array(items)) => items.get(at).into_iter().collect(),
+            (At::Items, Value::Array(items)) => items.iter().collect(),
+            (At::OtherItems, Value::Array(items)) => {
+                let told = if self.is_newest {
+                    "prefixItems"
+                } else {
+                    "items"
+                };
+                let told = keywords.get(told).and_then(Value::as_array);
+                items.iter().skip(told.map_or(0, Vec::len)).collect()
+            }
+            (
+                At::Property(_)
+                | At::Properties
+                | At::OtherProperties
+                | At::Item(_)
+                | At::Items
+                | At::OtherItems
+                | At::Nowhere,
+                _,
+            ) => Vec::new(),
+        }
+    }
+}
+
+/// What stands in a schema.
+#[derive(Default)]
+struct Survey<'s> {
+    /// Where each schema lies.
+    schemas: BTreeSet<usize>,
+    references: Vec<&'s str>,
+}
+
+impl<'s> Survey<'s> {
+    fn of(root: &'s Value) -> Result<Survey<'s>, String> {
+        let (mut survey, mut patterns) = (Survey::default(), 0);
+        let mut open = vec![root];
+        while let Some(schema) = open.pop() {
+            survey.schemas.insert(address(schema));
+            if survey.schemas.len() > SCHEMAS_MAX {
+                return Err(format!("expected at most {SCHEMAS_MAX} schemas in it"));
+            }
+            let Value::Object(keywords) = schema else {
+                continue;
+            };
+            let text = |keyword: &str| keywords.get(keyword).and_then(Value::as_str);
+            survey.references.extend(text("$ref"));
+            if let Some(moving) = MOVING.into_iter().find(|it| text(it).is_some()) {
+                return Err(format!("expected references by `$ref`, found `{moving}`"));
+            }
+            let named = keywords.get("patternProperties").and_then(Value::as_object);
+            let named = named.into_iter().flat_map(Map::keys).map(String::as_str);
+            for pattern in named.chain(text("pattern")) {
+                patterns += 1;
+                let (count_max, bytes_max) = PATTERNS_MAX;
+                if patterns > count_max || pattern.len() > bytes_max {
+                    return Err(format!(
+                        "expected at most {count_max} patterns in it, of at most {bytes_max} bytes"
+                    ));
+                }
+            }
+            open.extend(inside(keywords).map(|(_, schema)| schema));
+        }
+        Ok(survey)
+    }
+}
+
+/// Where a value lies, by which it is known again.
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}
+
+/// In which dialect the schema is written.
+fn dialect(schema: &Value) -> Result<&'static str, String> {
+    let Some(told) = schema.get("$schema").and_then(Value::as_str) else {
+        return Ok(NEWEST);
+    };
+    let bare = told.strip_suffix('#').unwrap_or(told);
+    let bare = ["https://", "http://"]
+        .into_iter()
+        .find_map(|it| bare.strip_prefix(it));
+    let known = DIALECTS.into_iter().find(|it| Some(*it) == bare);
+    known.ok_or_else(|| {
+        format!("it refers to schemas, in a dialect of which that is not taken: {told:?}")
+    })
+}
+
+/// What has an address of its own is read as another document, wherever it stands.
+fn refuse_other_documents(root: &Value) -> Result<(), String> {
+    let mut open = vec![root];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                let named = |key: &str| fields.get(key).is_some_and(Value::is_string);
+                let other = ["$id", "$schema"].into_iter().find(|key| named(key));
+                if let Some(key) = other.filter(|_| !std::ptr::eq(value, root)) {
+                    return Err(format!(
+                        "it refers to schemas, and a schema within it has a `{key}` of its own"
+                    ));
+                }
+                open.extend(fields.values());
+            }
+            Value::Array(items) => open.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a reference within a document leads to.
+fn target<'s>(root: &'s Value, to: &str) -> Option<&'s Value> {
+    let pointer = to.strip_prefix('#')?;
+    root.pointer(&percent_decoded(pointer)?)
+}
+
+/// How much a keyword lists.
+fn length(value: &Value) -> usize {
+    match value {
+        Value::Array(all) => 1 + all.len(),
+        Value::Object(named) => 1 + named.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+    }
+}
+
+/// At which places of a value a schema within another looks.
+#[derive(Clone, Copy)]
+enum At<'s> {
+    /// At the place itself.
+    Here,
+    Property(&'s str),
+    /// At all of which `properties` says nothing.
+    OtherProperties,
+    /// At every property, as if each name fitted.
+    Properties,
+    Item(usize),
+    /// At all behind those of which something is said one by one.
+    OtherItems,
+    Items,
+    /// It is only referred to.
+    Nowhere,
+}
+
+/// Every schema that stands within one.
+fn inside<'s>(keywords: &'s Map<String, Value>) -> impl Iterator<Item = (At<'s>, &'s Value)> {
+    keywords
+        .iter()
+        .flat_map(|(keyword, value)| within(keyword, value))
+}
+
+fn within<'s>(keyword: &str, value: &'s Value) -> Vec<(At<'s>, &'s Value)> {
+    let each = |at: At<'s>| match value {
+        Value::Object(named) => named.values().map(|it| (at, it)).collect(),
+        Value::Array(all) => all.iter().map(|it| (at, it)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    match (keyword, value) {
+        (
+            "allOf" | "anyOf" | "oneOf" | "dependentSchemas" | "dependencies",
+            Value::Object(_) | Value::Array(_),
+        ) => each(At::Here),
+        ("not" | "if" | "then" | "else", _) => vec![(At::Here, value)],
+        ("properties", Value::Object(named)) => {
+            let named = named.iter();
+            named.map(|(name, it)| (At::Property(name), it)).collect()
+        }
+        ("patternProperties", _) => each(At::Properties),
+        ("propertyNames", _) => vec![(At::Properties, value)],
+        ("additionalProperties" | "unevaluatedProperties", _) => {
+            vec![(At::OtherProperties, value)]
+        }
+        ("prefixItems" | "items", Value::Array(all)) => {
+            let all = all.iter().enumerate();
+            all.map(|(at, it)| (At::Item(at), it)).collect()
+        }
+        ("items" | "additionalItems" | "unevaluatedItems", _) => vec![(At::OtherItems, value)],
+        ("contains", _) => vec![(At::Items, value)],
+        ("$defs" | "definitions" | "defs", _) => each(At::Nowhere),
+        _ => Vec::new(),
+    }
+}
+
+/// A pointer as it is meant where it stands in a URL; none where that is not clear.
+fn percent_decoded(pointer: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(pointer.len());
+    let mut rest = pointer.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let (code, after) = after.split_at_checked(2)?;
+        let digit = |it: &u8| char::from(*it).to_digit(16);
+        let (high, low) = (digit(code.first()?)?, digit(code.last()?)?);
+        bytes.push(u8::try_from(high * 16 + low).ok()?);
+        rest = after;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::schema::arguments::fits_schema;
+
+    fn check(schema: &Value, value: &Value) -> Result<(), String> {
+        Work::of(schema)?.map_or(Ok(()), |work| work.check(value))
+    }
+
+    /// Every schema refers to the next in two ways.
+    fn doubled(levels: usize, refers: impl Fn(String) -> Value) -> Value {
+        let level = |at: usize| (format!("d{at}"), refers(format!("#/$defs/d{}", at + 1)));
+        let mut defs: Map<String, Value> = (0..levels).map(level).collect();
+        defs.insert(format!("d{levels}"), json!({"type": "object"}));
+        json!({"type": "object", "$ref": "#/$defs/d0", "$defs": defs})
+    }
+
+    /// As deep as arguments may be.
+    fn deep(levels: usize, around: impl Fn(Value) -> Value) -> Value {
+        (0..levels).fold(json!({}), |inner, _| around(inner))
+    }
+
+    #[test]
+    fn what_doubles_with_every_reference_is_refused() {
+        let both = |to: String| json!({"allOf": [{"$ref": to}, {"$ref": to}]});
+        assert!(Work::of(&doubled(8, both)).is_ok());
+        // That is so whatever the value is.
+        let told = Work::of(&doubled(40, both)).err().unwrap();
+        assert!(told.contains("more than 2000000 places"), "{told}");
+        let twice = |to: String| json!({"$ref": &to, "anyOf": [{"$ref": to}]});
+        assert!(Work::of(&doubled(40, twice)).is_err());
+        let below = |to: String| {
+            let a = json!({"properties": {"a": {"$ref": to}}});
+            json!({"allOf": [a, a]})
+        };
+        let a = |inner| json!({"a": inner});
+        check(&doubled(40, below), &deep(10, a)).unwrap();
+        assert!(check(&doubled(40, below), &deep(40, a)).is_err());
+        let coded = json!({"$ref": "#/$defs/%61", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {}}});
+        assert!(Work::of(&coded).unwrap().is_some());
+        // A leaf costs what it lists.
+        let names: Vec<String> = (0..2_000).map(|at| format!("a{at}")).collect();
+        let leaf = json!({"required": names});
+        let many =
+            json!({"allOf": vec![json!({"$ref": "#/$defs/leaf"}); 1_500], "$defs": {"leaf": leaf}});
+        assert!(Work::of(&many).is_err());
+    }
+
+    #[test]
+    fn what_leads_back_to_itself_in_many_ways_is_refused_for_a_value_that_is_deep_enough() {
+        let kind = |at| json!({"properties": {"is": {"const": at}, "of": {"$ref": "#"}}});
+        let kinds = json!({"anyOf": (0..5).map(kind).collect::<Vec<_>>()});
+        let of = |inner| json!({"of": inner});
+        check(&kinds, &deep(6, of)).unwrap();
+        assert!(check(&kinds, &deep(60, of)).is_err());
+        let x = vec![json!({"properties": {"x": {"$ref": "#"}}}); 1_000];
+        let many = json!({"allOf": x});
+        assert!(check(&many, &deep(4, |inner| json!({"x": inner}))).is_err());
+        let patterns = json!({"patternProperties": {"x": {"$ref": "#"}, "^x": {"$ref": "#"}}});
+        assert!(check(&patterns, &deep(60, |inner| json!({"x": inner}))).is_err());
+        let contains = json!({"items": {"$ref": "#"}, "contains": {"$ref": "#"}});
+        assert!(check(&contains, &deep(60, |inner| json!([inner]))).is_err());
+    }
+
+    #[test]
+    fn what_is_wide_or_leads_back_to_itself_once_is_taken() {
+        let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"},
+            "children": {"type": "array", "items": {"$ref": "#"}}}, "additionalProperties": {"$ref": "#"}});
+        let inner = |inner: Value| json!({"left": inner, "other": 1});
+        check(&tree, &deep(60, inner)).unwrap();
+        let tuple = json!({"prefixItems": [{"$ref": "#"}], "items": {"$ref": "#"}});
+        check(&tuple, &deep(60, |inner| json!([inner]))).unwrap();
+        let either =
+            |to: String| json!({"anyOf": vec![json!({"properties": {"a": {"$ref": to}}}); 10]});
+        check(&doubled(5, either), &deep(5, |inner| json!({"a": inner}))).unwrap();
+        // What refers to nothing need not be asked.
+        let long: Map<String, Value> = (0..5_000)
+            .map(|at| (format!("p{at}"), json!({"type": "string"})))
+            .collect();
+        assert!(Work::of(&json!({"properties": long})).unwrap().is_none());
+        let apart = json!({"properties": {"a": {"$id": "https://a.example/", "type": "object"}}});
+        assert!(Work::of(&apart).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_the_checker_may_read_otherwise_is_refused() {
+        let trap = doubled(40, |to| json!({"allOf": [{"$ref": to}, {"$ref": to}]}));
+        let defs = trap.get("$defs");
+        let elsewhere = json!({"$id": "https://a.example/", "$ref": "#/$defs/d0", "$defs": defs});
+        let newest = "https://json-schema.org/draft/2020-12/schema";
+        for schema in [
+            json!({"$ref": "other.json"}),
+            json!({"$ref": "#/$defs/none"}),
+            json!({"$ref": "#/$defs/%+1", "$defs": {"%+1": {}}}),
+            json!({"$ref": "#x", "$defs": {"a": {"$anchor": "x"}}}),
+            json!({"$dynamicRef": "#/$defs/a", "$defs": {"a": {}}}),
+            json!({"$recursiveRef": "#"}),
+            json!({"$id": "https://a.example/", "$ref": "https://a.example/#/$defs/a", "$defs": {"a": {}}}),
+            json!({"$ref": newest, "$dynamicAnchor": "meta"}),
+            // What is no schema is no target, nor what only the checker knows as one.
+            json!({"$ref": "#/x/a", "x": {"a": elsewhere}, "$defs": {"d0": true}}),
+            json!({"$ref": "#/contentSchema", "contentSchema": trap}),
+            json!({"properties": {"a": {"$id": "https://a.example/", "items": {"$ref": "#"}}}}),
+            json!({"properties": {"a": {"const": {"$id": "https://a.example/"}}, "b": {"$ref": "#"}}}),
+            json!({"$ref": "#/$defs/a", "$defs": {"a": {"$schema": newest}}}),
+            json!({"$schema": format!("{newest}#draft-04"), "$ref": "#/$defs/a", "$defs": {"a": {}}}),
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"a": {"$ref": "#"}}}),
+        ] {
+            assert!(Work::of(&schema).is_err(), "{schema}");
+        }
+        // An older dialect does not know what is said of the first items.
+        let x = json!({"prefixItems": [true], "items": {"allOf": [{"$ref": "#/properties/x"}, {"$ref": "#/properties/x"}]}});
+        let nested = json!({"x": deep(60, |inner| json!([inner]))});
+        let draft_7 = "http://json-schema.org/draft-07/schema#";
+        let old = json!({"$schema": draft_7, "properties": {"x": x}});
+        assert!(check(&old, &nested).is_err());
+        check(&json!({"properties": {"x": x}}), &nested).unwrap();
+        let draft_7 = json!({"$schema": draft_7, "$ref": "#/definitions/a", "definitions": {"a": {"items": [{"$ref": "#"}]}}});
+        check(&draft_7, &json!([[[]]])).unwrap();
+    }
+
+    #[test]
+    fn what_would_keep_the_checker_before_it_checks_is_refused() {
+        let many = json!({"allOf": vec![json!({}); 10_001]});
+        let patterns = json!({"allOf": vec![json!({"pattern": "a"}); 201]});
+        let long = json!({"patternProperties": {"\\d".repeat(1_001): {}}});
+        let moving = json!({"properties": {"a": {"$dynamicRef": "#a"}}});
+        for schema in [many, patterns, long, moving] {
+            assert!(Work::of(&schema).is_err());
+        }
+    }
+
+    #[test]
+    fn what_refers_too_deep_is_refused() {
+        let next = |to: String| json!({"$ref": to});
+        let told = Work::of(&doubled(2_000, next)).err().unwrap();
+        assert!(told.contains("deeper than 1000"), "{told}");
+    }
+
+    #[test]
+    fn what_goes_as_deep_as_may_be_fits_the_stack_of_the_checker() {
+        let next = |to: String| json!({"allOf": [{"$ref": to}]});
+        let schema = doubled(DEPTH_MAX / 2 - 2, next);
+        fits_schema(&schema, &json!({})).unwrap();
+        let chain = json!({"allOf": [{"allOf": [{"properties": {"a": {"$ref": "#"}}}]}]});
+        let a = |inner| json!({"a": inner});
+        fits_schema(&chain, &deep(DEPTH_MAX / 4 - 2, a)).unwrap();
+    }
+
+    #[test]
+    fn a_property_may_be_named_like_an_address() {
+        let schema = json!({"properties": {"$id": {"type": "string"}, "$ref": {"type": "string"}}});
+        assert!(Work::of(&schema).unwrap().is_none());
+    }
+}

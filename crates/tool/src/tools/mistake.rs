@@ -1,0 +1,128 @@
+//! What may be wrong with tools when they are registered.
+
+/// Tools were not registered; says everything that is wrong with them.
+///
+/// ```
+/// use recount_tool::{T, ToolDispatcher};
+///
+/// let tools = T::confirm(T::google_search(), "Search?") | T::limit_per_minute(T::url_context(), 0);
+/// let error = ToolDispatcher::new().register(tools).unwrap_err();
+/// let lines: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
+/// assert_eq!(lines, [
+///     "tool \"google_search\": confirm makes no sense: the service runs the tool and asks nobody",
+///     "tool \"url_context\": limit_per_minute makes no sense: the service runs the tool and asks nobody",
+///     "tool \"url_context\": limit_per_minute: expected at least 1, found 0",
+/// ]);
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{}", listed(.mistakes))]
+#[non_exhaustive]
+pub struct RegistrationError {
+    /// The mistakes, in the order of the tools.
+    pub mistakes: Vec<ToolMistake>,
+}
+
+/// What is wrong with one tool, or with all of them.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolMistake {
+    /// The name is taken.
+    #[error("tool {tool:?} is registered twice")]
+    Duplicate {
+        /// The name.
+        tool: String,
+    },
+    /// The name is taken, and one of the two is a tool of an MCP server, whose names can be told apart.
+    #[error(
+        "tool {tool:?} is registered twice, by the MCP server {server:?} and by something else; a prefix tells them apart: \
+         McpServer::prefix, or --mcp-prefix"
+    )]
+    DuplicateOfServer {
+        /// The name.
+        tool: String,
+        /// The server.
+        server: String,
+    },
+    /// The model could not call it by this name.
+    #[error(
+        "tool {tool:?}: expected a name of 1 to {NAME_MAX} letters, digits and `_ : . -` that begins with a letter or `_`"
+    )]
+    Name {
+        /// The name.
+        tool: String,
+    },
+    /// The parameter schema is not one.
+    #[error("tool {tool:?}: invalid parameter schema: {reason}")]
+    Schema {
+        /// The tool's name.
+        tool: String,
+        /// What is wrong with the schema.
+        reason: String,
+    },
+    /// The schema of the payload of a yes is not one.
+    #[error("tool {tool:?}: invalid payload schema: {reason}")]
+    PayloadSchema {
+        /// The tool's name.
+        tool: String,
+        /// What is wrong with the schema.
+        reason: String,
+    },
+    /// A policy or another form is not one that could ever hold.
+    #[error("tool {tool:?}: {form}: expected {expected}, found {found}")]
+    Form {
+        /// The tool's name.
+        tool: String,
+        /// The form, as [`T`](crate::T) names it.
+        form: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+    /// A policy or another form means nothing on this tool, so whoever put it there expects something that would not happen.
+    #[error("tool {tool:?}: {form} makes no sense: {reason}")]
+    Senseless {
+        /// The tool's name.
+        tool: String,
+        /// The form, as [`T`](crate::T) names it.
+        form: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A file of policies speaks of a tool that is not there.
+    #[error("the policies speak of the tool {tool:?}, which is not there; {hint}")]
+    UnknownTool {
+        /// The name.
+        tool: String,
+        /// Which one may be meant, or which there are.
+        hint: String,
+    },
+    /// A default time limit of zero would fail every call.
+    #[error("with_timeout: expected a default timeout of at least 1 ms, found 0")]
+    ZeroDefaultTimeout,
+    /// Dispatchers with different confirmation providers were put together.
+    #[error("expected one confirmation provider, found two")]
+    TwoProviders,
+}
+
+/// True if the service takes a function of this name; for another one it refuses the whole setup.
+///
+/// The documents differ (64 or 128 characters, any first character or a letter or `_`), so this
+/// is what all of them allow. Every tool meets this rule when it is registered.
+#[doc(hidden)]
+pub fn is_name(name: &str) -> bool {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
+    begins && name.len() <= NAME_MAX && name.chars().all(allowed)
+}
+
+fn listed(mistakes: &[ToolMistake]) -> String {
+    mistakes
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The longest name the service takes.
+const NAME_MAX: usize = 64;

@@ -1,0 +1,14 @@
+//! Tools with their policies, put together: one tool, sets of them, `T`, and agents as tools.
+//!
+//! Nothing here runs a call. Read `policy_tool`, `toolset`, then `t`. A set may hold an agent, and an
+//! agent has a set of its own, so these three name each other.
+
+mod following;
+pub(super) mod gate;
+pub(super) mod mistake;
+pub(super) mod policy_tool;
+mod runs;
+pub(super) mod t;
+mod t_policies;
+pub(super) mod text_agent;
+pub(super) mod toolset;

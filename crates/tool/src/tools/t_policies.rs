@@ -1,0 +1,421 @@
+//! The short names of policies: what holds for the calls of a tool.
+
+use std::time::Duration;
+
+use recount_session::catalog::Behavior;
+use recount_session::policy::Progress;
+use recount_session::{
+    Background, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, Repeats, Retry,
+};
+use serde_json::Value;
+
+use super::policy_tool::PolicyTool;
+use super::t::T;
+use super::toolset::Toolset;
+use crate::ToolPolicy;
+
+impl T {
+    /// A person must agree to each call before it runs, and is told the hint. **Without a journal
+    /// on disk and without a confirmation provider the tool runs unasked**; `.strict()` has it
+    /// denied.
+    ///
+    /// When such an agent is built, the log has a warning, and `gate_waived` is on record for each
+    /// call.
+    #[must_use]
+    pub fn confirm(tool: impl Into<Toolset>, hint: impl Into<String>) -> Toolset {
+        Self::policy(tool, ToolPolicy::gate(hint))
+    }
+
+    /// As [`confirm`](Self::confirm); without an answer in time the call counts as denied.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    /// use std::time::Duration;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::confirm_within(pay, "Pay?", Duration::from_secs(600));
+    /// assert!(pay.tools()[0].policy().confirm);
+    /// ```
+    #[must_use]
+    pub fn confirm_within(
+        tool: impl Into<Toolset>,
+        hint: impl Into<String>,
+        expires_after: Duration,
+    ) -> Toolset {
+        let gate = ToolPolicy {
+            confirm_expires_after: Some(expires_after),
+            ..ToolPolicy::gate(hint)
+        };
+        Self::policy(tool, gate)
+    }
+
+    /// As [`confirm`](Self::confirm), of the calls for which the condition holds, of their arguments and the state. A call for which
+    /// it cannot be told, because a value is missing, sealed or no number, is asked about, too.
+    ///
+    /// ```
+    /// use recount_session::{Comparison, S};
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let refund = T::simple("refund", "Refunds", |_args| async { Ok(json!({"refunded": true})) });
+    /// let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
+    /// let refund = T::confirm_when(refund, "Refund so much?", large);
+    /// assert!(refund.tools()[0].policy().confirm_when.is_some());
+    /// ```
+    #[must_use]
+    pub fn confirm_when(
+        tool: impl Into<Toolset>,
+        hint: impl Into<String>,
+        condition: Condition,
+    ) -> Toolset {
+        let gate = ToolPolicy {
+            confirm_when: Some(condition),
+            ..ToolPolicy::gate(hint)
+        };
+        Self::policy(tool, gate)
+    }
+
+    /// The JSON Schema of what a person gives with a yes: an answer that does not fit is refused, and the question stays open.
+    ///
+    /// The tool finds it in [`ToolContext::confirmation`](crate::ToolContext::confirmation). A tool
+    /// that cannot see it, such as a closure without a context, is refused when it is registered.
+    ///
+    /// ```
+    /// use recount_tool::{T, ToolContext, TypedTool};
+    /// use serde_json::{Value, json};
+    ///
+    /// let leave = TypedTool::with_context("time_off", "Asks for days off", |_: Value, context: ToolContext| async move {
+    ///     let given = context.confirmation().and_then(|it| it.payload.clone());
+    ///     Ok(json!({"given": given}))
+    /// });
+    /// let days = json!({"type": "object", "required": ["approved_days"], "properties": {"approved_days": {"type": "integer"}}});
+    /// let leave = T::confirm_payload(T::confirm(leave, "How many days?"), days);
+    /// # let _ = leave;
+    /// ```
+    #[must_use]
+    pub fn confirm_payload(tool: impl Into<Toolset>, schema: Value) -> Toolset {
+        Self::with(tool, |policy| policy.confirm_payload = Some(schema))
+    }
+
+    /// A person may change the arguments with a yes; both are on record, and the changed ones must fit the tool's schema.
+    ///
+    /// ```
+    /// use recount_session::Edits;
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// // Whoever changes the amount asks for another's yes.
+    /// let pay = T::confirm_edits(T::confirm(pay, "Pay?"), Edits::ApprovedAnew);
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn confirm_edits(tool: impl Into<Toolset>, edits: Edits) -> Toolset {
+        Self::with(tool, |policy| policy.confirm_edits = Some(edits))
+    }
+
+    /// The reason of a no stays on record, and the model hears that there was a no.
+    #[must_use]
+    pub fn keep_reason(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.confirm_keeps_reason = true)
+    }
+
+    /// What the model is told at once of a call that waits for a person, in place of
+    /// `{"status":"awaiting_confirmation","tool":"pay"}`.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::acknowledge(T::confirm(pay, "Pay?"), json!({"status": "A colleague has to agree; go on meanwhile."}));
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn acknowledge(tool: impl Into<Toolset>, words: Value) -> Toolset {
+        Self::with(tool, |policy| policy.acknowledgement = Some(words))
+    }
+
+    /// A cancellation by the model withdraws an open confirmation instead of only being noted on it; also where the model cancels the
+    /// agent that called the tool.
+    #[must_use]
+    pub fn withdraw_on_cancel(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.withdraw_on_cancel = true)
+    }
+
+    /// A result from outside whose `status` is `pending` or `in_progress` is news of a long-running
+    /// call, which stays paused, as clients of ADK have it. Any other result ends the call.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::{Value, json};
+    ///
+    /// let ship = T::simple("ship", "Ships an order", |_args| async { Ok(Value::Null) });
+    /// let ship = T::interim_status(T::long_running(ship));
+    /// # let _ = ship;
+    /// ```
+    #[must_use]
+    pub fn interim_status(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.interim_status = true)
+    }
+
+    /// The progress that a run reports restarts its time limit, and, with [`Progress::Told`], is
+    /// news for the model. MCP servers report it by their notifications, other tools by
+    /// [`ToolContext::progress`](crate::ToolContext::progress); of a tool that gives several
+    /// results each of them counts, too. It holds in an engine; a dispatcher alone keeps the limit
+    /// as it is.
+    ///
+    /// ```
+    /// use recount_session::Progress;
+    /// use recount_tool::T;
+    /// use serde_json::{Value, json};
+    ///
+    /// let import = T::simple("import", "Imports a file", |_args| async { Ok(Value::Null) });
+    /// let import = T::progress(import, Progress::ExtendsTimeout);
+    /// assert_eq!(import.tools()[0].policy().progress, Some(Progress::ExtendsTimeout));
+    /// ```
+    #[must_use]
+    pub fn progress(tool: impl Into<Toolset>, effect: Progress) -> Toolset {
+        Self::with(tool, |policy| policy.progress = Some(effect))
+    }
+
+    /// A run may take this long; waiting for a person does not count.
+    #[must_use]
+    pub fn timeout(tool: impl Into<Toolset>, limit: Duration) -> Toolset {
+        Self::with(tool, |policy| policy.timeout = Some(limit))
+    }
+
+    /// A call with the arguments of an earlier, successful one of this session gets that one's result.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let weather = T::cached(T::simple("get_weather", "Tells the weather", |_args| async { Ok(json!({"c": 22})) }));
+    /// assert!(weather.tools()[0].policy().cache);
+    /// ```
+    #[must_use]
+    pub fn cached(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.cache = true)
+    }
+
+    /// As [`cached`](Self::cached), of results that are no older than this, by the recorded time.
+    #[must_use]
+    pub fn cached_for(tool: impl Into<Toolset>, max_age: Duration) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.cache = true;
+            policy.cache_max_age = Some(max_age);
+        })
+    }
+
+    /// The model does not wait for the result, and takes it up when it has finished what it is saying.
+    ///
+    /// ```
+    /// use recount_session::FunctionResponseScheduling;
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let search = T::simple("search_kb", "Searches", |_args| async { Ok(json!([])) });
+    /// let log = T::simple("log_event", "Logs", |_args| async { Ok(json!({})) });
+    /// let tools = T::background(search) | T::background_with(log, FunctionResponseScheduling::Silent);
+    /// ```
+    #[must_use]
+    pub fn background(tool: impl Into<Toolset>) -> Toolset {
+        Self::background_with(tool, FunctionResponseScheduling::default())
+    }
+
+    /// As [`background`](Self::background), with another time for the model to take up the result.
+    #[must_use]
+    pub fn background_with(
+        tool: impl Into<Toolset>,
+        scheduling: FunctionResponseScheduling,
+    ) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.background = Some(Background { scheduling });
+        })
+    }
+
+    /// A call that the model makes again with equal arguments, while the first one has not ended, does not run: it is answered at once
+    /// with `{"status":"pending","tool":"order","call":"fc-1","ticket":"52ab…"}`, the first one's id and its name for
+    /// `Engine::receive_client_message` and `recount respond-call`. The outcome comes with the
+    /// first call.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let order = T::simple("order", "Orders", |_args| async { Ok(json!(null)) });
+    /// let order = T::pending_ticket(T::long_running(order));
+    /// # let _ = order;
+    /// ```
+    #[must_use]
+    pub fn pending_ticket(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.repeats = Repeats::PendingTicket)
+    }
+
+    /// It may be run again with the same idempotency key: what becomes of a call that was cut off is settled by another run.
+    #[must_use]
+    pub fn idempotent(tool: impl Into<Toolset>) -> Toolset {
+        Self::in_doubt(tool, InDoubt::Retry)
+    }
+
+    /// Declares what becomes of a call that was cut off between its start and its result.
+    ///
+    /// [`InDoubt::Retry`] declares the tool idempotent: it may be run again with the same idempotency key.
+    ///
+    /// ```
+    /// use recount_session::policy::InDoubt;
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let read = T::simple("read", "Reads", |_args| async { Ok(json!({"balance": 7})) });
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let tools = T::in_doubt(read, InDoubt::Retry) | T::in_doubt(T::confirm(pay, "Pay?"), InDoubt::Ask);
+    /// ```
+    #[must_use]
+    pub fn in_doubt(tool: impl Into<Toolset>, rule: InDoubt) -> Toolset {
+        tool.into().map(|tool| tool.with_in_doubt(rule))
+    }
+
+    /// A failed run is followed by another, up to so many runs; the wait before doubles each time.
+    ///
+    /// Only of an idempotent tool; of any other it is an error when the tool is registered. The backoff is in whole
+    /// milliseconds on record.
+    ///
+    /// ```
+    /// use recount_tool::{T, ToolDispatcher};
+    /// use serde_json::json;
+    /// use std::time::Duration;
+    ///
+    /// let read = || T::simple("read", "Reads", |_args| async { Ok(json!({"balance": 7})) });
+    /// let thrice = |tool| T::retry(tool, 3, Duration::from_millis(200));
+    /// assert!(ToolDispatcher::new().register(thrice(read())).is_err());
+    /// ToolDispatcher::new().register(T::idempotent(thrice(read())))?;
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// ```
+    #[must_use]
+    pub fn retry(tool: impl Into<Toolset>, attempts: u32, backoff: Duration) -> Toolset {
+        let retry = Retry {
+            attempts_max: attempts,
+            backoff_ms: u64::try_from(backoff.as_millis()).unwrap_or(u64::MAX),
+        };
+        Self::with(tool, |policy| policy.retry = Some(retry))
+    }
+
+    /// It may be called so often in a session.
+    #[must_use]
+    pub fn limit_per_session(tool: impl Into<Toolset>, calls: u32) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.limits = Limits {
+                per_session: Some(calls),
+                per_minute: None,
+            };
+        })
+    }
+
+    /// It may be called so often in any sixty seconds of recorded time.
+    #[must_use]
+    pub fn limit_per_minute(tool: impl Into<Toolset>, calls: u32) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.limits = Limits {
+                per_session: None,
+                per_minute: Some(calls),
+            };
+        })
+    }
+
+    /// It may be called in these phases of the conversation only.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let plan = T::simple("plan_payment", "Plans a payment", |_args| async { Ok(json!({})) });
+    /// let plan = T::in_phases(plan, ["negotiate", "arrange_payment"]);
+    /// # let _ = plan;
+    /// ```
+    #[must_use]
+    pub fn in_phases<P: Into<String>>(
+        tool: impl Into<Toolset>,
+        phases: impl IntoIterator<Item = P>,
+    ) -> Toolset {
+        let phases = phases.into_iter().map(Into::into).collect();
+        Self::with(tool, |policy| policy.phases = Some(phases))
+    }
+
+    /// It may be called while this holds of the session's state.
+    ///
+    /// ```
+    /// use recount_session::S;
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let balance = T::simple("balance", "Tells the balance", |_args| async { Ok(json!({"balance": 7})) });
+    /// let balance = T::when(balance, S::is_true("identity_verified"));
+    /// # let _ = balance;
+    /// ```
+    #[must_use]
+    pub fn when(tool: impl Into<Toolset>, condition: Condition) -> Toolset {
+        Self::with(tool, |policy| policy.when = Some(condition))
+    }
+
+    /// The argument at a JSON Pointer is secret: the journal has it sealed, the tool gets it open.
+    ///
+    /// It is sealed under the session's key before the call goes on record, whatever the tool's session is otherwise, so
+    /// the engine needs a key store. Whoever is asked for leave sees that something stands there, and the leave binds
+    /// the sealed bytes; within a session the same secret at the same place has the same ones. Where a part of the way
+    /// is no object, that part is sealed whole.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::secret(
+    ///     T::simple("pay", "Pays by card", |args| async move { Ok(json!({"last": args["card"]["number"]})) }),
+    ///     "/card/number",
+    /// );
+    /// assert_eq!(pay.tools()[0].declaration().secret, ["/card/number"]);
+    /// ```
+    #[must_use]
+    pub fn secret(tool: impl Into<Toolset>, pointer: impl Into<String>) -> Toolset {
+        let pointer = pointer.into();
+        tool.into().map(|tool| tool.with_secret(pointer.clone()))
+    }
+
+    /// Lists it under a category, such as `action` or `context`; the model does not see it.
+    #[must_use]
+    pub fn category(tool: impl Into<Toolset>, category: impl Into<String>) -> Toolset {
+        let category = category.into();
+        tool.into().map(|tool| tool.with_category(category.clone()))
+    }
+
+    /// Tells the model whether it waits for the answer, where the platform lets one say so.
+    ///
+    /// ```
+    /// use recount_session::catalog::Behavior;
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let tour = T::simple("tour", "Shows around", |_args| async { Ok(json!({})) });
+    /// let tour = T::behavior(tour, Behavior::Blocking);
+    /// assert_eq!(tour.tools()[0].declaration().behavior, Some(Behavior::Blocking));
+    /// ```
+    #[must_use]
+    pub fn behavior(tool: impl Into<Toolset>, behavior: Behavior) -> Toolset {
+        tool.into().map(|tool| tool.with_behavior(behavior))
+    }
+
+    /// Any policy, added to what the tool has.
+    #[must_use]
+    pub fn policy(tool: impl Into<Toolset>, policy: ToolPolicy) -> Toolset {
+        tool.into()
+            .map(|tool: PolicyTool| tool.with_policy(policy.clone()))
+    }
+
+    fn with(tool: impl Into<Toolset>, set: impl FnOnce(&mut ToolPolicy)) -> Toolset {
+        let mut policy = ToolPolicy::default();
+        set(&mut policy);
+        Self::policy(tool, policy)
+    }
+}

@@ -1,0 +1,495 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{broadcast, mpsc};
+
+use super::*;
+use crate::ToolPolicy;
+use crate::agents::llm_agent::LlmAgent;
+use crate::dispatch::dispatcher::ToolDispatcher;
+use crate::kinds::long_running::LongRunningFunctionTool;
+use crate::models::scripted_llm::ScriptedLlm;
+use crate::run::input::InputEvent;
+use crate::tools::mistake::ToolMistake;
+use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
+use recount_session::{FunctionResponseScheduling, InDoubt, S};
+
+/// A tool that declares its gate itself.
+struct Gated;
+
+#[async_trait]
+impl ToolFunction for Gated {
+    fn name(&self) -> &str {
+        "pay"
+    }
+    fn description(&self) -> &str {
+        "Pays"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn call(&self, args: Value) -> Result<Value, ToolError> {
+        Ok(args)
+    }
+    fn requires_confirmation(&self) -> bool {
+        true
+    }
+    fn confirmation_message(&self) -> Option<&str> {
+        Some("own")
+    }
+}
+
+fn plain() -> Toolset {
+    T::simple("pay", "Pays", |args| async { Ok(args) })
+}
+
+type Form = fn(Toolset) -> Toolset;
+
+const LIMIT: Duration = Duration::from_millis(50);
+
+fn forms() -> [(&'static str, Form); 6] {
+    [
+        ("confirm", |tool| T::confirm(tool, "hint")),
+        ("timeout", |tool| T::timeout(tool, LIMIT)),
+        ("in_doubt", |tool| T::in_doubt(tool, InDoubt::Ask)),
+        ("long_running", T::long_running),
+        ("withdraw", T::withdraw_on_cancel),
+        ("function", |tool| tool | Vec::new()),
+    ]
+}
+
+fn registered(tools: Toolset) -> PolicyTool {
+    let mut dispatcher = ToolDispatcher::new();
+    dispatcher.register(tools).unwrap();
+    dispatcher.get("pay").unwrap().clone()
+}
+
+/// Every order of every one of the forms, applied to the tool.
+fn each_order(
+    tool: &Toolset,
+    left: &[(&'static str, Form)],
+    path: &str,
+    check: &dyn Fn(&str, PolicyTool),
+) {
+    if left.is_empty() {
+        check(path, registered(tool.clone()));
+    }
+    for (index, (name, form)) in left.iter().enumerate() {
+        let mut rest = left.to_vec();
+        rest.remove(index);
+        each_order(&form(tool.clone()), &rest, &format!("{path} {name}"), check);
+    }
+}
+
+#[test]
+fn no_order_of_policies_loses_one() {
+    each_order(&plain(), &forms(), "", &|path, tool| {
+        let expected = ToolPolicy {
+            timeout: Some(LIMIT),
+            in_doubt: InDoubt::Ask,
+            withdraw_on_cancel: true,
+            ..ToolPolicy::gate("hint")
+        };
+        assert_eq!(tool.policy(), &expected, "{path}");
+        assert_eq!(tool.kind(), ToolKind::LongRunning, "{path}");
+    });
+}
+
+#[test]
+fn a_gate_of_the_tools_own_survives_every_form_around_it() {
+    let around: [fn() -> Toolset; 5] = [
+        || T::function(Arc::new(Gated)),
+        || Gated.into(),
+        || T::toolset(vec![Arc::new(Gated)]),
+        || LongRunningFunctionTool::new(Arc::new(Gated)).into(),
+        || LongRunningFunctionTool::new(Arc::new(Arc::new(Gated))).into(),
+    ];
+    for tool in around {
+        assert_eq!(registered(tool()).policy(), &ToolPolicy::gate("own"));
+        for (name, form) in forms() {
+            let gated = registered(form(tool()));
+            let hint = if name == "confirm" {
+                "own; hint"
+            } else {
+                "own"
+            };
+            assert!(gated.policy().confirm, "{name}");
+            assert_eq!(
+                gated.policy().confirm_message.as_deref(),
+                Some(hint),
+                "{name}"
+            );
+        }
+        let reset = T::policy(tool(), ToolPolicy::default());
+        assert!(registered(reset).policy().confirm);
+    }
+}
+
+#[test]
+fn the_same_policy_twice_is_the_stricter_one() {
+    let twice = |one: Duration, two: Duration| {
+        registered(T::timeout(T::timeout(plain(), one), two))
+            .policy()
+            .timeout
+    };
+    assert_eq!(twice(LIMIT, LIMIT * 2), Some(LIMIT));
+    assert_eq!(twice(LIMIT * 2, LIMIT), Some(LIMIT));
+    let hints = registered(T::confirm(T::confirm(plain(), "inner"), "outer"));
+    assert_eq!(hints.policy(), &ToolPolicy::gate("inner; outer"));
+    let silent = registered(T::confirm(T::confirm(plain(), "only"), ""));
+    assert_eq!(silent.policy(), &ToolPolicy::gate("only"));
+}
+
+#[test]
+fn a_declared_rule_is_not_taken_for_none_though_it_is_the_default() {
+    let rule = |one, two| {
+        registered(T::in_doubt(T::in_doubt(plain(), one), two))
+            .policy()
+            .in_doubt
+    };
+    assert_eq!(
+        rule(InDoubt::Retry, InDoubt::SettleUnknown),
+        InDoubt::SettleUnknown
+    );
+    assert_eq!(
+        rule(InDoubt::SettleUnknown, InDoubt::Retry),
+        InDoubt::SettleUnknown
+    );
+    assert_eq!(rule(InDoubt::Retry, InDoubt::Ask), InDoubt::Ask);
+    assert_eq!(rule(InDoubt::Retry, InDoubt::Retry), InDoubt::Retry);
+    let retry = ToolPolicy {
+        in_doubt: InDoubt::Retry,
+        ..ToolPolicy::default()
+    };
+    let settled = T::policy(T::in_doubt(plain(), InDoubt::SettleUnknown), retry);
+    assert_eq!(
+        registered(settled).policy().in_doubt,
+        InDoubt::SettleUnknown
+    );
+}
+
+#[test]
+fn a_policy_on_a_set_holds_for_each_tool_of_it_and_for_no_other() {
+    let set = T::confirm(
+        plain() | T::simple("b", "", |_| async { Ok(json!(1)) }),
+        "both",
+    ) | T::simple("c", "", |_| async { Ok(json!(1)) });
+    let gated: Vec<_> = set
+        .tools()
+        .iter()
+        .map(|tool| tool.policy().confirm)
+        .collect();
+    assert_eq!(gated, [true, true, false]);
+}
+
+#[test]
+fn only_a_long_running_tool_tells_the_model_not_to_repeat_it_and_tells_it_once() {
+    let notes = |tool: Toolset| {
+        registered(tool)
+            .declaration()
+            .description
+            .matches("Do not call")
+            .count()
+    };
+    assert_eq!(notes(plain()), 0);
+    assert_eq!(notes(T::long_running(T::long_running(plain()))), 1);
+    assert_eq!(
+        notes(T::long_running(LongRunningFunctionTool::new(Arc::new(
+            Gated
+        )))),
+        1
+    );
+}
+
+/// A tool that does nothing, of both streaming kinds.
+struct Quiet;
+
+#[async_trait]
+impl StreamingTool for Quiet {
+    fn name(&self) -> &str {
+        "pay"
+    }
+    fn description(&self) -> &str {
+        "Pays"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(&self, _: Value, _: mpsc::Sender<Value>) -> Result<(), ToolError> {
+        Ok(())
+    }
+    fn requires_confirmation(&self) -> bool {
+        true
+    }
+    fn confirmation_message(&self) -> Option<&str> {
+        Some("own")
+    }
+}
+
+#[async_trait]
+impl InputStreamingTool for Quiet {
+    fn name(&self) -> &str {
+        "pay"
+    }
+    fn description(&self) -> &str {
+        "Pays"
+    }
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+    async fn run(
+        &self,
+        _: Value,
+        _: broadcast::Receiver<InputEvent>,
+        _: mpsc::Sender<Value>,
+    ) -> Result<(), ToolError> {
+        Ok(())
+    }
+    fn requires_confirmation(&self) -> bool {
+        true
+    }
+    fn confirmation_message(&self) -> Option<&str> {
+        Some("own")
+    }
+}
+
+fn kinds() -> [(ToolKind, Toolset); 5] {
+    [
+        (ToolKind::Function, Gated.into()),
+        (ToolKind::LongRunning, T::long_running(Gated)),
+        (ToolKind::Streaming, T::streaming(Arc::new(Quiet))),
+        (
+            ToolKind::InputStreaming,
+            T::input_streaming(Arc::new(Quiet)),
+        ),
+        (
+            ToolKind::ServerSide,
+            T::server_side("pay", json!({"pay": {}})),
+        ),
+    ]
+}
+
+/// A form, what a mistake calls it, how it is put on a tool, and whether it holds of one.
+struct Rule {
+    name: &'static str,
+    reported: &'static str,
+    put: Form,
+    holds: fn(&ToolPolicy, &ToolDeclaration) -> bool,
+}
+
+impl Rule {
+    fn new(
+        name: &'static str,
+        put: Form,
+        holds: fn(&ToolPolicy, &ToolDeclaration) -> bool,
+    ) -> Self {
+        Self {
+            name,
+            reported: name,
+            put,
+            holds,
+        }
+    }
+
+    fn reported_as(self, reported: &'static str) -> Self {
+        Self { reported, ..self }
+    }
+}
+
+/// Whether both hints are there: the tool's own, and that of the form.
+fn asks(policy: &ToolPolicy) -> bool {
+    let hint = policy.confirm_message.as_deref().unwrap_or_default();
+    policy.confirm && hint.starts_with("own; hint")
+}
+
+fn rules() -> Vec<Rule> {
+    vec![
+        Rule::new(
+            "timeout",
+            |tool| T::timeout(tool, LIMIT),
+            |it, _| it.timeout == Some(LIMIT),
+        ),
+        Rule::new("cached", T::cached, |it, _| it.cache),
+        Rule::new(
+            "cached_for",
+            |tool| T::cached_for(tool, LIMIT),
+            |it, _| it.cache && it.cache_max_age == Some(LIMIT),
+        )
+        .reported_as("cached"),
+        Rule::new("confirm", |tool| T::confirm(tool, "hint"), |it, _| asks(it)),
+        Rule::new(
+            "confirm_within",
+            |tool| T::confirm_within(tool, "hint", LIMIT),
+            |it, _| asks(it) && it.confirm_expires_after == Some(LIMIT),
+        )
+        .reported_as("confirm"),
+        Rule::new("withdraw_on_cancel", T::withdraw_on_cancel, |it, _| {
+            it.withdraw_on_cancel
+        }),
+        Rule::new("background", T::background, |it, _| it.background.is_some()),
+        Rule::new(
+            "background_with",
+            |tool| T::background_with(tool, FunctionResponseScheduling::Silent),
+            |it, told| {
+                it.background.map(|it| it.scheduling) == Some(FunctionResponseScheduling::Silent)
+                    && told.behavior == Some(Behavior::NonBlocking)
+            },
+        )
+        .reported_as("background"),
+        Rule::new("idempotent", T::idempotent, |it, _| {
+            it.in_doubt != InDoubt::SettleUnknown
+        })
+        .reported_as("in_doubt"),
+        Rule::new(
+            "in_doubt",
+            |tool| T::in_doubt(tool, InDoubt::Ask),
+            |it, _| it.in_doubt == InDoubt::Ask,
+        ),
+        Rule::new(
+            "retry",
+            |tool| T::retry(tool, 3, LIMIT),
+            |it, _| {
+                it.retry
+                    .is_some_and(|it| (it.attempts_max, it.backoff_ms) == (3, 50))
+            },
+        ),
+        Rule::new(
+            "limit_per_session",
+            |tool| T::limit_per_session(tool, 9),
+            |it, _| it.limits.per_session == Some(9),
+        ),
+        Rule::new(
+            "limit_per_minute",
+            |tool| T::limit_per_minute(tool, 3),
+            |it, _| it.limits.per_minute == Some(3),
+        ),
+        Rule::new(
+            "in_phases",
+            |tool| T::in_phases(tool, ["a", "b"]),
+            |it, _| it.phases.as_ref().is_some_and(|it| it.contains("b")),
+        ),
+        Rule::new(
+            "in_fewer_phases",
+            |tool| T::in_phases(tool, ["b"]),
+            |it, _| it.phases == Some(["b".to_owned()].into()),
+        )
+        .reported_as("in_phases"),
+        Rule::new(
+            "when",
+            |tool| T::when(tool, S::is_true("a")),
+            |it, _| it.when == Some(S::is_true("a")),
+        ),
+        Rule::new(
+            "secret",
+            |tool| T::secret(tool, "/card"),
+            |_, told| told.secret == ["/card"],
+        ),
+        Rule::new(
+            "category",
+            |tool| T::category(tool, "action"),
+            |_, told| told.category.as_deref() == Some("action"),
+        ),
+        Rule::new(
+            "blocking",
+            |tool| T::behavior(tool, Behavior::Blocking),
+            |_, told| told.behavior == Some(Behavior::Blocking),
+        )
+        .reported_as("behavior"),
+        Rule::new(
+            "non_blocking",
+            |tool| T::behavior(tool, Behavior::NonBlocking),
+            |_, told| told.behavior.is_some(),
+        )
+        .reported_as("behavior"),
+        Rule::new("long_running", T::long_running, |_, told| {
+            told.kind == ToolKind::LongRunning
+        }),
+        Rule::new("beside_others", |tool| tool | Vec::new(), |_, _| true),
+    ]
+}
+
+/// The forms that mean nothing, of two on a tool of a kind: what the rules are, in other words.
+fn senseless(kind: ToolKind, forms: [&Rule; 2]) -> BTreeSet<&'static str> {
+    let has = |name: &str| forms.iter().any(|rule| rule.name == name);
+    let streams = matches!(kind, ToolKind::Streaming | ToolKind::InputStreaming);
+    let is_later = kind == ToolKind::LongRunning || has("long_running");
+    let is_idempotent = has("idempotent") && !has("in_doubt");
+    let is_senseless = |rule: &&&Rule| match (kind, rule.reported) {
+        (_, "category" | "beside_others") => false,
+        (ToolKind::ServerSide, _) => true,
+        (_, "cached") => streams || is_later,
+        (_, "long_running") => streams,
+        (_, "retry") => !is_idempotent,
+        (_, "background") => has("blocking"),
+        (_, _) => false,
+    };
+    let found = forms.iter().filter(is_senseless);
+    found.map(|rule| rule.reported).collect()
+}
+
+#[test]
+fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
+    let rules = rules();
+    let (mut accepted, mut refused) = (0, 0);
+    for (kind, tool) in kinds() {
+        for (first, second) in rules.iter().flat_map(|a| rules.iter().map(move |b| (a, b))) {
+            let path = format!("{} {} {kind:?}", second.name, first.name);
+            let expected = senseless(kind, [first, second]);
+            let mut dispatcher = ToolDispatcher::new();
+            let outcome = dispatcher.register((second.put)((first.put)(tool.clone())));
+            if let Err(error) = outcome {
+                let found = error.mistakes.iter().map(|mistake| match mistake {
+                    ToolMistake::Senseless { form, .. } => *form,
+                    _ => "something else",
+                });
+                assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{path}: {error}");
+                refused += 1;
+                continue;
+            }
+            assert_eq!(expected, BTreeSet::new(), "{path}");
+            let both = dispatcher.get("pay").unwrap();
+            let (policy, told) = (both.policy(), both.declaration());
+            assert!(
+                (first.holds)(policy, &told) && (second.holds)(policy, &told),
+                "{path}: {both:?}"
+            );
+            assert!(policy.confirm || kind == ToolKind::ServerSide, "{path}");
+            let turned = registered((first.put)((second.put)(tool.clone())));
+            assert_eq!(
+                (turned.policy(), turned.declaration()),
+                (policy, told),
+                "{path}"
+            );
+            accepted += 1;
+        }
+    }
+    assert_eq!(accepted + refused, 5 * rules.len() * rules.len());
+    assert!(accepted > 1000, "{accepted}");
+}
+
+#[test]
+fn policies_reach_what_is_for_agents_and_not_what_came_with_one() {
+    let own = plain().map(PolicyTool::for_agents);
+    let careful = T::secret(T::confirm(own, "Pay?"), "/card");
+    let tool = careful.tools().first().unwrap();
+    assert!(tool.requires_confirmation() && tool.declaration().inner);
+    assert_eq!(tool.declaration().secret, ["/card"]);
+    let clerk = || LlmAgent::new("clerk", ScriptedLlm::new([])).tools(plain());
+    let boss = LlmAgent::new("boss", ScriptedLlm::new([]));
+    let boss = boss.tools(T::confirm(
+        T::agent("clerk", "Serves", clerk()),
+        "Ask the clerk?",
+    ));
+    let all = T::confirm(T::agent("boss", "Rules", boss), "Ask the boss?");
+    let told = all.tools().iter();
+    let told: Vec<_> = told
+        .map(|it| (it.name(), it.confirmation_message(), it.declaration().inner))
+        .collect();
+    let expected = [
+        ("boss", Some("Ask the boss?"), false),
+        ("clerk", Some("Ask the clerk?"), true),
+        ("pay", None, true),
+    ];
+    assert_eq!(told, expected);
+}
