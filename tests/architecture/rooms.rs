@@ -94,6 +94,26 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
+        folder: "crates/tool/src",
+        path: "crate",
+        order: &[
+            "schema",
+            "typed",
+            "policy_file",
+            "approval",
+            "run",
+            "kinds",
+            "models",
+            "tools",
+            "defaults",
+            "agents",
+            "dispatch",
+            "programs",
+            "attribute",
+            "lib",
+        ],
+    },
+    Part {
         folder: "crates/mcp/src",
         path: "crate",
         order: &[

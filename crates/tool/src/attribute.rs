@@ -10,7 +10,7 @@ use std::fmt::Display;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ToolError;
+use crate::run::error::ToolError;
 
 /// The answer whose kind is wanted.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Plain;
 
 /// Brings the three into scope at once, of which the answer's type then uses one.
 pub mod finding {
-    pub use super::{OfFailure as _, OfResult as _, OfValue as _};
+    pub use crate::attribute::{OfFailure as _, OfResult as _, OfValue as _};
 }
 
 /// Finds [`Failure`].

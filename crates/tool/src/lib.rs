@@ -22,18 +22,20 @@ pub use agents::sequence::{Sequence, sequence};
 pub use approval::confirmation::{
     ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
 };
-pub use defaults::{
-    ContextGiven, END_SESSION, ESCALATE, EndSession, Escalated, Escalation, EscalationReply,
-    EscalationRequest, EscalationStatus, GET_CONTEXT,
+pub use defaults::end_session::{END_SESSION, EndSession};
+pub use defaults::escalate::{
+    ESCALATE, Escalated, Escalation, EscalationReply, EscalationRequest, EscalationStatus,
 };
+pub use defaults::get_context::{ContextGiven, GET_CONTEXT};
 pub use dispatch::dispatcher::ToolDispatcher;
 pub use kinds::function::ToolFunction;
 pub use kinds::input_streaming_tool::InputStreamingTool;
 pub use kinds::long_running::LongRunningFunctionTool;
 pub use kinds::simple::SimpleTool;
 pub use kinds::streaming_tool::StreamingTool;
+pub use kinds::typed_tool::TypedTool;
 #[cfg(feature = "gemini-http")]
-pub use models::gemini::GeminiLlm;
+pub use models::gemini::gemini_llm::GeminiLlm;
 pub use models::llm::{
     BaseLlm, LlmAnswer, LlmContent, LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool,
 };
@@ -61,7 +63,6 @@ pub use tools::text_agent::{
     AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, TextAgent, TextAgentTool,
 };
 pub use tools::toolset::Toolset;
-pub use typed::TypedTool;
 
 // The other crates of the workspace use these.
 #[doc(hidden)]
@@ -69,6 +70,7 @@ pub use crate::approval::answer_members::{AnswerMembers, malformed};
 pub use crate::approval::answering::{Asked, takes_payload};
 pub use crate::dispatch::gate_choice::GateChoice;
 pub use crate::dispatch::provider_desk::answered_by;
+pub use crate::kinds::long_running::without_note;
 pub use crate::run::context::Identity;
 pub use crate::run::listeners::{Listeners, hear};
 pub use crate::run::state::Temporary;
@@ -77,5 +79,4 @@ pub use crate::run::tool_event::{EVENTS_WAITING_MAX, Emitter, LookBack, ToolEven
 pub use crate::schema::arguments::{ArgumentCheck, check_pattern, invalid_places};
 pub use crate::tools::gate::verdict;
 pub use crate::tools::mistake::is_name;
-pub use crate::tools::policy_tool::without_note;
 pub use crate::typed::digits::{exact_value, is_inexact, restored};

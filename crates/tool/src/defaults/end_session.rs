@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ReadyMade;
+use super::ready_made::ReadyMade;
 use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 use crate::run::tool_event::ToolEvent;

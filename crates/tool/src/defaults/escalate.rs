@@ -7,7 +7,7 @@ use recount_session::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ReadyMade;
+use super::ready_made::ReadyMade;
 use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 use crate::run::tool_event::ToolEvent;

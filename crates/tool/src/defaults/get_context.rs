@@ -5,7 +5,7 @@ use recount_session::Speaker;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::ReadyMade;
+use super::ready_made::ReadyMade;
 use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 use crate::run::tool_event::ToolEvent;

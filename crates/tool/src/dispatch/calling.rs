@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount_session::{
-    Author, ConfirmationRequested, Deadline, DeadlinePassed, Fact, FunctionResponseScheduling,
-    Hook, HookAnswered, Json, Observation, Outcome, Seq, StateChanged, Timestamp, ToolPaused,
-    ToolReturned, ToolYielded,
+    Author, ConfirmationRequested, Deadline, DeadlinePassed, Fact, Hook, HookAnswered, Json,
+    Observation, Seq, StateChanged, Timestamp, ToolPaused, ToolYielded,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::ToolDispatcher;
-use super::next::{Due, Ended, Next, Start};
+use super::next::{Due, Next, Start};
 use super::provider_desk::{ProviderDesk, Question, answer_of};
 use crate::approval::answering::Asked;
 use crate::approval::confirmation::ToolConfirmation;
@@ -147,24 +146,24 @@ impl ToolDispatcher {
 }
 
 /// A call; dropped between its record and its end, it is taken back on record.
-struct Call<'a> {
-    tools: &'a ToolDispatcher,
-    name: &'a str,
-    seq: Seq,
-    args: Option<Value>,
+pub(super) struct Call<'a> {
+    pub(super) tools: &'a ToolDispatcher,
+    pub(super) name: &'a str,
+    pub(super) seq: Seq,
+    pub(super) args: Option<Value>,
     /// The text of the arguments, where they came in one.
-    text: Option<Json>,
-    limit: Option<Duration>,
+    pub(super) text: Option<Json>,
+    pub(super) limit: Option<Duration>,
     /// Whoever made the call fires it; others may go by it, too, so nobody here does.
-    cancel: Option<&'a CancellationToken>,
+    pub(super) cancel: Option<&'a CancellationToken>,
     /// What its tool asked, to go on from there.
-    asked: Option<Box<Ask>>,
+    pub(super) asked: Option<Box<Ask>>,
     /// What the person said who agreed to it.
-    confirmation: Option<Box<ToolConfirmation>>,
+    pub(super) confirmation: Option<Box<ToolConfirmation>>,
     /// What the last run gave, or why it did not.
-    result: Option<Result<Value, ToolError>>,
+    pub(super) result: Option<Result<Value, ToolError>>,
     /// Nothing more will be recorded of it; so also before it is received.
-    over: bool,
+    pub(super) over: bool,
 }
 
 impl Call<'_> {
@@ -436,62 +435,6 @@ impl Call<'_> {
 
     fn observe(&self, observation: impl Into<Observation>) -> Result<Next, ToolError> {
         self.tools.pipeline.observe(self.seq, observation.into())
-    }
-
-    fn returned(
-        &self,
-        attempt: u32,
-        result: &Result<Value, ToolError>,
-        scheduling: Option<FunctionResponseScheduling>,
-    ) -> ToolReturned {
-        let shape = self.tools.terms().policies.response;
-        let (response, error_kind) = match result {
-            Ok(value) => (shape.success_text(value), None),
-            Err(error) => {
-                let response = Json::of(&shape.error(error.kind(), &error.to_string()));
-                (response, Some(error.kind().to_owned()))
-            }
-        };
-        ToolReturned {
-            call: self.seq,
-            attempt,
-            failed: error_kind.is_some(),
-            response,
-            error_kind,
-            scheduling,
-            ends_session: None,
-        }
-    }
-
-    /// What is told of a call that goes on elsewhere. Nobody can answer it here, so it is taken back as it is dropped.
-    fn paused(&self, interim: Option<Json>) -> Value {
-        interim.map_or(Value::Null, |interim| interim.to_value())
-    }
-
-    fn ended(&mut self, ended: Ended) -> Result<Value, ToolError> {
-        self.over = true;
-        let told = || {
-            let response = ended.response.as_ref().map(Json::to_value);
-            ToolError::of_response(&response.unwrap_or_default())
-        };
-        match ended.outcome {
-            Outcome::Returned => match (self.result.take(), ended.reused) {
-                (Some(Ok(own)), _) => Ok(own),
-                (Some(Err(_)) | None, Some(reused)) => Ok(reused),
-                (Some(Err(_)) | None, None) => Err(told()),
-            },
-            Outcome::Failed | Outcome::TimedOut => {
-                self.result.take().unwrap_or_else(|| Err(told()))
-            }
-            Outcome::Interim
-            | Outcome::Supplied
-            | Outcome::Refused
-            | Outcome::Denied
-            | Outcome::Expired
-            | Outcome::Cancelled
-            | Outcome::Unknown
-            | Outcome::Withdrawn => Err(told()),
-        }
     }
 }
 

@@ -1,14 +1,13 @@
 //! The registry: which tools an agent has, checked once when they are registered.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use recount_session::Json;
 use recount_session::catalog::{Catalog, ToolDeclaration, ToolKind};
 use recount_session::policy::{PolicySet, ToolPolicy};
-use recount_session::{Fact, Json};
 use serde_json::Value;
 
 use super::gate_choice::GateChoice;
@@ -18,9 +17,7 @@ use crate::approval::confirmation::ConfirmationProvider;
 use crate::kinds::function::ToolFunction;
 use crate::kinds::input_streaming_tool::InputStreamingTool;
 use crate::kinds::streaming_tool::StreamingTool;
-use crate::run::listeners::{Emitted, Subscription, hear};
 use crate::run::services::Services;
-use crate::run::tool_event::ToolEvent;
 use crate::schema::arguments::{ArgumentCheck, check_schema};
 use crate::tools::mistake::{RegistrationError, ToolMistake};
 use crate::tools::policy_tool::PolicyTool;
@@ -140,48 +137,6 @@ impl ToolDispatcher {
     pub fn with_service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Self {
         self.services = self.services.with(service);
         self
-    }
-
-    /// Has a closure hear the events of a type that the tools of calls emit which this dispatcher runs itself, each once it is
-    /// on record. It is called at once, before the tool goes on; where it panics, that is logged, and neither the
-    /// tool nor another closure hears of it. A clone of the dispatcher begins with none. In an engine, subscribe
-    /// there (`Engine::on`).
-    ///
-    /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// use std::sync::{Arc, Mutex};
-    /// use recount_tool::{Escalated, T, ToolDispatcher};
-    /// use serde_json::json;
-    ///
-    /// let mut tools = ToolDispatcher::new();
-    /// tools.register(T::escalate())?;
-    /// let heard = Arc::new(Mutex::new(Vec::new()));
-    /// let list = heard.clone();
-    /// let listening = tools.on::<Escalated>(move |emitted| list.lock().unwrap().push(emitted.event.reason.clone()));
-    /// tools.call_function("escalate", json!({"reason": "angry"})).await.unwrap();
-    /// drop(listening);
-    /// tools.call_function("escalate", json!({"reason": "angrier"})).await.unwrap();
-    /// assert_eq!(*heard.lock().unwrap(), ["angry"]);
-    /// # Ok::<(), recount_tool::RegistrationError>(())
-    /// # }).unwrap();
-    /// ```
-    pub fn on<E: ToolEvent + 'static>(
-        &self,
-        listener: impl Fn(&Emitted<E>) + Send + Sync + 'static,
-    ) -> Subscription {
-        self.try_on(move |emitted| {
-            listener(emitted);
-            Ok::<(), Infallible>(())
-        })
-    }
-
-    /// As [`on`](Self::on), of a closure that may fail; its error is logged.
-    pub fn try_on<E: ToolEvent + 'static, P: fmt::Display + 'static>(
-        &self,
-        listener: impl Fn(&Emitted<E>) -> Result<(), P> + Send + Sync + 'static,
-    ) -> Subscription {
-        let told = move |session, fact: &Fact| hear(session, fact, &listener);
-        self.pipeline.on(E::NAME, Arc::new(told))
     }
 
     /// Whether somebody in this process answers confirmation requests.

@@ -5,7 +5,9 @@
 
 mod calling;
 pub(super) mod dispatcher;
+mod ending;
 pub(super) mod gate_choice;
+mod listening;
 mod next;
 mod own_gates;
 mod pipeline;

@@ -127,6 +127,16 @@ impl ToolFunction for LongRunningFunctionTool {
     }
 }
 
+pub(crate) const LONG_RUNNING_NOTE: &str = "NOTE: This is a long-running operation. Do not call this tool again while an earlier call is still pending.";
+
+/// Tells the model not to repeat a pending call.
+/// The description of a tool without what is added to it where the tool is a long-running one.
+#[doc(hidden)]
+pub fn without_note(description: &str) -> &str {
+    let told = description.strip_suffix(LONG_RUNNING_NOTE);
+    told.map_or(description, |it| it.strip_suffix("\n\n").unwrap_or(it))
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {

@@ -8,4 +8,5 @@ pub(super) mod input_streaming_tool;
 pub(super) mod long_running;
 pub(super) mod simple;
 pub(super) mod streaming_tool;
+pub(super) mod typed_tool;
 pub(super) mod yielding;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::mistake::{PolicyMistake, whole};
 use super::places::Place;
-use super::{PolicyMistake, whole};
 
 pub(super) fn document(_: &str) -> Result<Map<String, Value>, PolicyMistake> {
     let what = "expected JSON that begins with {; TOML is read where the feature `toml` is on";

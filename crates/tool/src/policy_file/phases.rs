@@ -3,8 +3,8 @@
 use recount_session::{PhaseDeclaration, Transition};
 use serde_json::{Map, Value, json};
 
-use super::Reader;
 use super::keys::{self, Misread};
+use super::reading::Reader;
 
 impl Reader {
     /// All phases; what is wrong with one does not hide what is wrong with the next.

@@ -20,7 +20,7 @@ pub(super) struct Place {
 
 impl Places {
     pub(super) fn of(text: &str) -> Places {
-        let whole = if super::is_json(text) {
+        let whole = if super::mistake::is_json(text) {
             serde_json::from_str(text).map(|it| in_json(text, it)).ok()
         } else {
             super::toml_text::places(text)

@@ -8,7 +8,7 @@ use recount_session::{
 };
 
 /// Every key, in JSON.
-pub(super) const WHOLE: &str = r#"{
+pub(in crate::policy_file) const WHOLE: &str = r#"{
   "$schema": "policy.schema.json",
   "running_max": 4, "calls_per_message_max": 128, "open_calls_max": false,
   "timeout": "30s",
@@ -36,7 +36,7 @@ pub(super) const WHOLE: &str = r#"{
   ]
 }"#;
 
-pub(super) fn whole() -> PolicyChanges {
+pub(in crate::policy_file) fn whole() -> PolicyChanges {
     let refund = ToolPolicyChanges {
         confirm: Some(GateChange::Closed {
             hint: Some("Refund?".to_owned()),
@@ -117,7 +117,7 @@ pub(super) fn whole() -> PolicyChanges {
     }
 }
 
-pub(super) fn mistakes(text: &str) -> Vec<String> {
+pub(in crate::policy_file) fn mistakes(text: &str) -> Vec<String> {
     let error = parse(text).unwrap_err();
     error.mistakes.iter().map(ToString::to_string).collect()
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
+use super::mistake::{PolicyMistake, whole};
 use super::places::{Place, Places, numbered};
-use super::{PolicyMistake, whole};
 
 /// Reads a file of policies in TOML.
 pub(super) fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {

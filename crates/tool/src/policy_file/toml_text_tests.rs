@@ -3,7 +3,7 @@ use recount_session::policy::Repeats;
 
 use super::*;
 use crate::policy_file::parse;
-use crate::policy_file::tests::{WHOLE, mistakes, whole};
+use crate::policy_file::reading::tests::{WHOLE, mistakes, whole};
 
 #[test]
 fn toml_says_the_same_as_json() {

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use recount_session::policy::ToolPolicy;
 use serde_json::{Map, Value};
 
-use crate::CommandTool;
+use super::command::CommandTool;
 use crate::dispatch::dispatcher::ToolDispatcher;
 use crate::policy_file::keys::{self, expected, unknown_key};
 use crate::policy_file::toml_text::from_toml;

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::policy_tool::{PolicyTool, Predicate};
 use super::t::T;
 use super::toolset::Toolset;
-use crate::ToolPolicy;
 use crate::run::state::State;
+use recount_session::ToolPolicy;
 
 impl T {
     /// As [`confirm`](Self::confirm), of the calls for which the closure says so, by their arguments and the state.

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use super::text_agent::{TextAgentTool, parameters};
 use crate::kinds::function::ToolFunction;
 use crate::kinds::input_streaming_tool::InputStreamingTool;
+use crate::kinds::long_running::LONG_RUNNING_NOTE;
 use crate::kinds::streaming_tool::StreamingTool;
 use crate::kinds::yielding;
 use crate::run::context::ToolContext;
@@ -489,16 +490,6 @@ fn paused(outcome: ToolOutcome) -> ToolOutcome {
         }
     }
 }
-
-/// Tells the model not to repeat a pending call.
-/// The description of a tool without what is added to it where the tool is a long-running one.
-#[doc(hidden)]
-pub fn without_note(description: &str) -> &str {
-    let told = description.strip_suffix(LONG_RUNNING_NOTE);
-    told.map_or(description, |it| it.strip_suffix("\n\n").unwrap_or(it))
-}
-
-const LONG_RUNNING_NOTE: &str = "NOTE: This is a long-running operation. Do not call this tool again while an earlier call is still pending.";
 
 #[cfg(test)]
 #[path = "policy_tool_tests.rs"]

@@ -13,9 +13,9 @@ use crate::kinds::function::ToolFunction;
 use crate::kinds::input_streaming_tool::InputStreamingTool;
 use crate::kinds::simple::SimpleTool;
 use crate::kinds::streaming_tool::StreamingTool;
+use crate::kinds::typed_tool::TypedTool;
 use crate::run::error::ToolError;
 use crate::run::state::State;
-use crate::typed::TypedTool;
 
 /// The short names of tools and policies.
 ///

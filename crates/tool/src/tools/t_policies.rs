@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::policy_tool::PolicyTool;
 use super::t::T;
 use super::toolset::Toolset;
-use crate::ToolPolicy;
+use recount_session::ToolPolicy;
 
 impl T {
     /// A person must agree to each call before it runs, and is told the hint. **Without a journal

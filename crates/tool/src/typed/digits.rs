@@ -11,7 +11,9 @@ use recount_session::Json;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Decimal, Misfit, kept_by_f64, reader};
+use super::decimal::{Decimal, kept_by_f64};
+use super::misfit::Misfit;
+use super::reader;
 
 /// The value of a JSON text, if that holds every number as it is written.
 ///

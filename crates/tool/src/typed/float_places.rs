@@ -11,7 +11,7 @@ use super::misfit::Misfit;
 use super::reader::{Kind, Reader};
 
 /// Finds the first number that stands where the schema has floats only, and that such a float does not keep.
-pub(super) fn check(schema: &Value, args: &Json) -> Result<(), Misfit> {
+pub(crate) fn check(schema: &Value, args: &Json) -> Result<(), Misfit> {
     let mut suspects = Vec::new();
     collect(Reader::of(args.as_str()), &mut Vec::new(), &mut suspects)?;
     for (steps, token) in suspects {

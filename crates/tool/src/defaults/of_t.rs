@@ -1,0 +1,129 @@
+//! The ready-made tools as `T` makes them.
+
+use super::ready_made::declared;
+use super::{end_session, escalate, get_context};
+use crate::tools::t::T;
+use crate::tools::toolset::Toolset;
+
+impl T {
+    /// The ready-made tools: [`endSession`](T::end_session), [`getContext`](T::get_context) without any of the state, and
+    /// [`escalate`](T::escalate).
+    ///
+    /// | name | category | behavior | arguments (`*` required) | emits |
+    /// |---|---|---|---|---|
+    /// | `endSession` | `action` | `NON_BLOCKING` | `reason`* string, `confirmed`* boolean | [`EndSession`] |
+    /// | `getContext` | `context` | `NON_BLOCKING` | `turns` integer | [`ContextGiven`] |
+    /// | `escalate` | `action` | `NON_BLOCKING` | `reason`* string, `context` string | [`Escalated`] |
+    ///
+    /// Their results ask to be taken up when the model has nothing else to say (`WHEN_IDLE`). In SAMMY's envelope they are
+    /// answered where the agent chooses [`ResponseShape::Envelope`](recount_session::ResponseShape).
+    ///
+    /// ```
+    /// use recount_tool::{T, ToolDispatcher};
+    ///
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(T::defaults())?;
+    /// assert_eq!(tools.names().collect::<Vec<_>>(), ["endSession", "escalate", "getContext"]);
+    /// let actions: Vec<_> = tools.by_category("action").map(|tool| tool.name()).collect();
+    /// assert_eq!(actions, ["endSession", "escalate"]);
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// ```
+    #[must_use]
+    pub fn defaults() -> Toolset {
+        T::end_session() | T::get_context([""; 0]) | T::escalate()
+    }
+
+    /// `endSession`: the model ends the session, in two steps.
+    ///
+    /// With `confirmed: false` the answer has the `action` `awaiting_confirmation`, and nothing ends: the model is to ask the
+    /// user. With `confirmed: true` the answer goes to the model first; then `session_closed` is on record with the reason, what
+    /// runs is cancelled, and whoever follows the handle hears no more. A crash in between does not keep the session open. Only
+    /// the booleans are booleans: `"false"` is an invalid argument and ends nothing. Where a person is asked about other calls, both
+    /// answers name the tools of these in `withdraws`, because with the session their questions end.
+    ///
+    /// ```json
+    /// {"success":true,"message":"Confirmation required before ending session","reason":"bye","confirmed":false,"action":"awaiting_confirmation"}
+    /// {"success":true,"message":"Session ending after confirmation","reason":"bye","confirmed":true,"withdraws":["pay"]}
+    /// ```
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use recount_tool::{T, ToolDispatcher};
+    /// use serde_json::json;
+    ///
+    /// let mut tools = ToolDispatcher::new();
+    /// tools.register(T::end_session())?;
+    /// let asked = tools.call_function("endSession", json!({"reason": "bye", "confirmed": false})).await.unwrap();
+    /// assert_eq!(asked["action"], "awaiting_confirmation");
+    /// assert!(tools.call_function("endSession", json!({"reason": "bye", "confirmed": "false"})).await.is_err());
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn end_session() -> Toolset {
+        // Ended twice it is ended, and asked twice it is read.
+        T::idempotent(declared(end_session::Tool, "action"))
+    }
+
+    /// `getContext`: the model asks how the conversation stands.
+    ///
+    /// It is given the phase, the calls that have not ended, the last turns (as many as it asks for, 6 unless it says so, 20 at
+    /// most, read from the journal), and those values of the state whose keys stand in `keys`. Of the rest of the state it is given
+    /// nothing, not even the names.
+    ///
+    /// ```json
+    /// {"success":true,"state":{"plan":"monthly"},"phase":"negotiate","open_calls":[{"name":"pay","status":"awaiting_confirmation"}],
+    ///  "turns":[{"speaker":"user","text":"What do I owe?"}]}
+    /// ```
+    ///
+    /// ```
+    /// use recount_tool::T;
+    ///
+    /// let tools = T::get_context(["plan", "user:name"]);
+    /// assert_eq!(tools.tools()[0].name(), "getContext");
+    /// ```
+    #[must_use]
+    pub fn get_context<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Toolset {
+        let keys = keys.into_iter().map(Into::into).collect();
+        T::idempotent(declared(get_context::Tool { keys }, "context"))
+    }
+
+    /// `escalate`: the model calls for a person.
+    ///
+    /// It calls the program's [`Escalation`], which is registered as any other service; without one the answer says that there is
+    /// nobody. Either way an [`Escalated`] is emitted, so a program may do with a listener alone.
+    ///
+    /// ```json
+    /// {"success":true,"message":"Ada takes over","reason":"angry","context":"No additional context provided","status":"escalated",
+    ///  "conversationId":"0193a6e0-0000-7000-8000-000000000001","timestamp":"2026-11-20T14:03:07.112Z"}
+    /// ```
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use async_trait::async_trait;
+    /// use recount_tool::{Escalation, EscalationReply, EscalationRequest, T, ToolDispatcher, ToolError};
+    /// use serde_json::json;
+    ///
+    /// struct Desk;
+    ///
+    /// #[async_trait]
+    /// impl Escalation for Desk {
+    ///     async fn escalate(&self, request: &EscalationRequest) -> Result<EscalationReply, ToolError> {
+    ///         Ok(EscalationReply::accepted(format!("Ada looks into it: {}", request.reason)))
+    ///     }
+    /// }
+    ///
+    /// let desk: Arc<dyn Escalation> = Arc::new(Desk);
+    /// let mut tools = ToolDispatcher::new().with_service(desk);
+    /// tools.register(T::escalate())?;
+    /// let called = tools.call_function("escalate", json!({"reason": "angry"})).await.unwrap();
+    /// assert_eq!((called["status"].as_str(), called["message"].as_str()), (Some("escalated"), Some("Ada looks into it: angry")));
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn escalate() -> Toolset {
+        declared(escalate::Tool, "action")
+    }
+}

@@ -1,0 +1,78 @@
+//! What the ready-made tools have in common.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use recount_session::FunctionResponseScheduling;
+use recount_session::catalog::Behavior;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::kinds::function::ToolFunction;
+use crate::run::context::ToolContext;
+use crate::run::error::ToolError;
+use crate::run::outcome::ToolOutcome;
+use crate::tools::policy_tool::PolicyTool;
+use crate::tools::toolset::Toolset;
+
+/// A ready-made tool; what all of them have in common, [`Declared`] says.
+#[async_trait]
+pub(super) trait ReadyMade: Send + Sync + 'static {
+    const NAME: &'static str;
+    const DESCRIPTION: &'static str;
+    type Arguments: DeserializeOwned + Send;
+
+    /// The JSON Schema of its arguments.
+    fn schema() -> Value;
+
+    async fn done(&self, args: Self::Arguments, context: ToolContext) -> Result<Value, ToolError>;
+}
+
+/// Such a tool, whose results are to be taken up when the model has nothing else to say.
+struct Declared<T>(T);
+
+pub(super) fn declared(tool: impl ReadyMade, category: &str) -> Toolset {
+    let tool: Arc<dyn ToolFunction> = Arc::new(Declared(tool));
+    PolicyTool::from(tool)
+        .with_category(category)
+        .with_behavior(Behavior::NonBlocking)
+        .into()
+}
+
+#[async_trait]
+impl<T: ReadyMade> ToolFunction for Declared<T> {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn description(&self) -> &str {
+        T::DESCRIPTION
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        Some(T::schema())
+    }
+
+    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+        let told = "the tool takes a call of an engine or a dispatcher";
+        Err(ToolError::NotAvailable(told.to_owned()))
+    }
+
+    async fn call_with_context(
+        &self,
+        args: Value,
+        context: ToolContext,
+    ) -> Result<Value, ToolError> {
+        // They fit the schema already where an engine or a dispatcher calls.
+        let args = serde_json::from_value(args);
+        let args = args.map_err(|error| ToolError::InvalidArgs(error.to_string()))?;
+        self.0.done(args, context).await
+    }
+
+    async fn invoke(&self, args: Value, context: ToolContext) -> ToolOutcome {
+        match self.call_with_context(args, context).await {
+            Ok(value) => ToolOutcome::Scheduled(value, FunctionResponseScheduling::WhenIdle),
+            Err(error) => ToolOutcome::Failed(error),
+        }
+    }
+}

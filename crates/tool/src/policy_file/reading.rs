@@ -1,0 +1,246 @@
+//! A file of policies, read whole: what it changes, or all that is wrong with it.
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{Misread, unknown_key};
+use super::mistake::{PolicyFileError, PolicyMistake, is_json, whole};
+use super::places::Places;
+use recount_session::{Json, PolicyChanges};
+
+/// Reads a file of policies: JSON where it begins with `{`, otherwise TOML. Without the feature `toml` only JSON is read.
+///
+/// An agent (`Agent::policies`) takes what comes of it.
+///
+/// ```
+/// use recount_tool::policy_file;
+/// use std::time::Duration;
+///
+/// let changes = policy_file::parse(r#"{"tools": {"refund": {"confirm": false, "timeout": "10s"}}}"#)?;
+/// assert_eq!(changes.tools["refund"].timeout, Some(Some(Duration::from_secs(10))));
+///
+/// let wrong = policy_file::parse("{\n\"tools\": {\"refund\": {\"timout\": \"10s\"}}}").unwrap_err();
+/// assert_eq!(wrong.to_string(), "line 2: tools.refund.timout: unknown key; did you mean \"timeout\"?");
+/// # Ok::<(), policy_file::PolicyFileError>(())
+/// ```
+///
+/// # Errors
+/// Everything that is wrong with the file, at once.
+pub fn parse(text: &str) -> Result<PolicyChanges, PolicyFileError> {
+    let file = document(text).map_err(|mistake| PolicyFileError {
+        mistakes: vec![mistake],
+    })?;
+    let mut reader = Reader::default();
+    let changes = reader.changes(&file);
+    if reader.mistakes.is_empty() {
+        return Ok(changes);
+    }
+    let places = Places::of(text);
+    let placed = reader
+        .mistakes
+        .into_iter()
+        .map(|(path, what)| PolicyMistake {
+            line: places.line(&path),
+            field: path.join("."),
+            what,
+        });
+    let mut mistakes: Vec<PolicyMistake> = placed.collect();
+    mistakes.sort_by_key(|mistake| mistake.line);
+    Err(PolicyFileError { mistakes })
+}
+
+/// The JSON Schema of a file of policies, as `docs/policy.schema.json` has it.
+///
+/// ```
+/// let schema = recount_tool::policy_file::schema();
+/// assert_eq!(schema["$defs"]["policy"]["properties"]["confirm"]["type"][0], "boolean");
+/// ```
+#[must_use]
+pub fn schema() -> Value {
+    let described = |mut schema: Value, about: &str| {
+        if let Some(fields) = schema.as_object_mut() {
+            fields.insert("description".to_owned(), about.into());
+        }
+        schema
+    };
+    let policy = json!({"$ref": "#/$defs/policy"});
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Policies of a Recount agent",
+        "description": "What is to hold in place of what an agent's code says. What is not spoken of stays as it is; false says that there is to be none.",
+        "type": "object",
+        "properties": {
+            "$schema": {"type": "string"},
+            "running_max": described(super::keys::or_false(super::keys::count_schema()), "How many calls of a session may run at the same time. false: any number."),
+            "calls_per_message_max": described(super::keys::or_false(super::keys::count_schema()), "How many calls one message of the model may bring; the others are refused. false: any number."),
+            "open_calls_max": described(super::keys::or_false(super::keys::count_schema()), "How many calls of a session may be open at the same time; others are refused. false: any number."),
+            "timeout": described(super::keys::or_false(super::keys::time_schema()), "The time limit of calls that the model waits for and whose tool names none."),
+            "phases": described(super::phases::schema(), "All phases of the conversation, in place of those that the agent has; the first is where it begins."),
+            "defaults": described(policy.clone(), "What is to hold for every tool."),
+            "tools": {
+                "type": "object",
+                "propertyNames": {"minLength": 1},
+                "additionalProperties": policy,
+                "description": "What is to hold for the tools of these names, over the defaults.",
+            },
+        },
+        "additionalProperties": false,
+        "$defs": {"policy": super::keys::schema(), "condition": super::phases::condition_schema()},
+    })
+}
+
+fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
+    if !is_json(text) {
+        return super::toml_text::document(text);
+    }
+    let file: Map<String, Value> = serde_json::from_str(text)
+        .map_err(|error| whole(Some(error.line()), format!("expected JSON: {error}")))?;
+    // A key that stands there twice would count once, and nobody could tell which.
+    Json::parse(text).map_err(|problem| whole(None, format!("expected JSON, found {problem}")))?;
+    Ok(file)
+}
+
+/// Reads a file and gathers what is wrong with it.
+#[derive(Default)]
+pub(super) struct Reader {
+    /// Where, as keys and numbers of list items, and what.
+    mistakes: Vec<(Vec<String>, String)>,
+}
+
+impl Reader {
+    pub(super) fn mistake(&mut self, path: &[&str], what: String) {
+        let path = path.iter().map(|it| (*it).to_owned()).collect();
+        self.mistakes.push((path, what));
+    }
+
+    /// The keys that nobody knows. The key is the end of the path, so it is not said again.
+    pub(super) fn strangers(&mut self, path: &[&str], entry: &Map<String, Value>, known: &[&str]) {
+        for key in entry.keys().filter(|key| !known.contains(&key.as_str())) {
+            let said = unknown_key(key, known);
+            let what = said.strip_prefix(&format!("{key}: ")).unwrap_or(&said);
+            self.mistake(&[path, &[key]].concat(), what.to_owned());
+        }
+    }
+
+    pub(super) fn changes(&mut self, file: &Map<String, Value>) -> PolicyChanges {
+        let known = [
+            "$schema",
+            "running_max",
+            "calls_per_message_max",
+            "open_calls_max",
+            "timeout",
+            "defaults",
+            "tools",
+            "phases",
+        ];
+        self.strangers(&[], file, &known);
+        let mut changes = PolicyChanges {
+            running_max: self.setting(file, "running_max", super::keys::COUNT, super::keys::count),
+            calls_per_message_max: self.setting(
+                file,
+                "calls_per_message_max",
+                super::keys::COUNT,
+                super::keys::count,
+            ),
+            open_calls_max: self.setting(
+                file,
+                "open_calls_max",
+                super::keys::COUNT,
+                super::keys::count,
+            ),
+            timeout: self.setting(file, "timeout", super::keys::TIME, super::keys::some_time),
+            ..PolicyChanges::default()
+        };
+        if let Some(phases) = file.get("phases") {
+            changes.phases = Some(self.phases(phases));
+        }
+        if let Some(defaults) = file.get("defaults") {
+            changes.defaults = self.policy(&["defaults"], defaults);
+        }
+        match file.get("tools") {
+            None => {}
+            Some(Value::Object(tools)) => {
+                for (name, policy) in tools {
+                    if name.is_empty() {
+                        let what = "expected the name of a tool, found an empty one";
+                        self.mistake(&["tools", name], what.to_owned());
+                    }
+                    let read = self.policy(&["tools", name], policy);
+                    changes.tools.insert(name.clone(), read);
+                }
+            }
+            Some(other) => self.mistake(
+                &["tools"],
+                super::keys::expected("a table of policies by tool name", other),
+            ),
+        }
+        self.unknown_phases(&changes);
+        changes
+    }
+
+    fn setting<V>(
+        &mut self,
+        file: &Map<String, Value>,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&Value) -> Result<V, Misread>,
+    ) -> Option<Option<V>> {
+        let value = file.get(key)?;
+        match super::keys::unless_false(value, read) {
+            Ok(setting) => Some(setting),
+            Err(Misread::Other | Misread::Because(_)) => {
+                self.mistake(&[key], super::keys::expected(expected, value));
+                None
+            }
+        }
+    }
+
+    pub(super) fn policy(
+        &mut self,
+        path: &[&str],
+        value: &Value,
+    ) -> recount_session::ToolPolicyChanges {
+        let Some(entry) = value.as_object() else {
+            self.mistake(path, super::keys::expected("a table of policies", value));
+            return Default::default();
+        };
+        let known: Vec<&str> = super::keys::names_of_keys().collect();
+        self.strangers(path, entry, &known);
+        let (read, mistakes) = super::keys::read(entry);
+        for (key, what) in mistakes {
+            self.mistake(&[path, &[key]].concat(), what);
+        }
+        read
+    }
+
+    /// A tool that is there only in a phase that is not would never be there. Where the file declares no phases, the agent does.
+    pub(super) fn unknown_phases(&mut self, changes: &PolicyChanges) {
+        let Some(declared) = &changes.phases else {
+            return;
+        };
+        let names: Vec<&str> = declared.iter().map(|it| it.name.as_str()).collect();
+        let tools = changes.tools.iter();
+        let of_tools = tools.map(|(name, it)| (vec!["tools", name.as_str(), "phases"], it));
+        let all = of_tools.chain([(vec!["defaults", "phases"], &changes.defaults)]);
+        for (path, policy) in all {
+            for phase in policy.phases.iter().flatten().flatten() {
+                if !names.contains(&phase.as_str()) {
+                    let there_are = super::phases::listed(&names);
+                    self.mistake(
+                        &path,
+                        format!("expected phases of this file, found {phase:?}; {there_are}"),
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+#[path = "policy_file_tests.rs"]
+pub(super) mod tests;
