@@ -12,7 +12,7 @@ use recount::journal::{DiskJournal, Durability, MemoryJournal, block_on};
 use recount::ledger::{Ledger, Loaded, Seal, Tail};
 use recount::replay;
 use recount::session::{
-    Actor, Answer, Command, Fact, FunctionCallReceived, Json, Observation, ResponsesSent, Session,
+    Actor, Command, Fact, FunctionCallReceived, Json, Observation, ResponsesSent, Session,
     SessionId, ToolReturned, TurnCompleted, admit, evolve, open_work, step,
 };
 use recount::testing::{Toolbox, history, toolbox};
@@ -57,10 +57,7 @@ fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
             .map(|(request, _)| *request);
         let answer = Command::AnswerConfirmation {
             request: asked.expect("a request"),
-            answer: Ok(Answer {
-                confirmed: true,
-                ..Answer::default()
-            }),
+            answer: Ok(ToolConfirmation::confirmed()),
             by: ada.clone(),
         };
         let answered = admit(&session, answer).expect("an answer that counts");

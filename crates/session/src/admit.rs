@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::actor::Actor;
+use super::answers::ToolConfirmation;
 use super::call::Phase;
-use super::command::{Answer, BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
+use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::condition::Condition;
 use super::decision::About;
 use super::finding::Finding;
@@ -12,8 +13,8 @@ use super::id::Seq;
 use super::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
 use super::object::ObjectHash;
 use super::observation::{
-    AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
-    ResponseSupplied, SessionClosed, StateChange, StateChanged,
+    AnswerRefused, Author, Observation, OperatorCancelled, OutcomeFound, ResponseSupplied,
+    SessionClosed, StateChange, StateChanged,
 };
 use super::reducers::reconciliation;
 use super::scope::recorded_key;
@@ -176,7 +177,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
 fn answered(
     session: &Session,
     request: Seq,
-    answer: Result<Answer, UnfitAnswer>,
+    answer: Result<ToolConfirmation, UnfitAnswer>,
     by: Actor,
 ) -> Result<Observation, Rejection> {
     let call = admit_answer(session, request)?;
@@ -189,20 +190,10 @@ fn answered(
     {
         return Err(Rejection::ToolGone { tool });
     }
-    if answer.edited_args.is_some() && !may_be_edited(session, call) {
+    if answer.args.is_some() && !may_be_edited(session, call) {
         return Err(Rejection::EditsNotAllowed);
     }
-    Ok(ConfirmationAnswered {
-        request,
-        confirmed: answer.confirmed,
-        reason: answer.reason,
-        payload: answer.payload,
-        edited_args: answer.edited_args,
-        extra: answer.extra,
-        found: answer.found,
-        by,
-    }
-    .into())
+    Ok(answer.into_record(request, by).into())
 }
 
 fn supplied(

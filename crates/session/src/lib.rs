@@ -72,12 +72,13 @@ pub use admit::{REFUSALS_RECORDED_MAX, admit, fits, fits_state, open_request, re
 #[doc(hidden)]
 pub use admit::{unfit, unfit_policy};
 pub use agent_run::{AgentCall, AgentRun, AgentTurn};
+pub use answers::ToolConfirmation;
 pub use call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use capabilities::Capabilities;
 pub use catalog::{AgentDeclaration, Catalog, ToolDeclaration};
 #[doc(hidden)]
 pub use causes::Causes;
-pub use command::{Answer, Answered, Command, Rejection, UnfitAnswer};
+pub use command::{Answered, Command, Rejection, UnfitAnswer};
 pub use condition::{Comparison, Condition, S};
 pub use decision::*;
 pub use deliveries::Deliveries;

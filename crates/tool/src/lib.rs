@@ -57,9 +57,7 @@ pub use agents::{
     LlmError, LlmReply, LlmRequest, LlmSaid, LlmTool, ScriptedLlm, Sequence, TextAgent,
     TextAgentTool, sequence,
 };
-pub use confirmation::{
-    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
-};
+pub use confirmation::{ConfirmationProvider, ConfirmationRequest, StaticConfirmation};
 pub use context::ToolContext;
 pub use defaults::{
     ContextGiven, END_SESSION, ESCALATE, EndSession, Escalated, Escalation, EscalationReply,
@@ -77,7 +75,7 @@ pub use outcome::{Ask, Pending, ToolOutcome};
 pub use policy_tool::PolicyTool;
 #[cfg(feature = "programs")]
 pub use programs::*;
-pub use recount_session::ToolPolicy;
+pub use recount_session::{ToolConfirmation, ToolPolicy};
 pub use result_formatter::{
     DefaultResultFormatter, FunctionCall, ResultFormatter, ToolExecutionMode,
 };

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::{
-    Actor, Answer, Call, CallCancellationReceived, Capabilities, Command, Connected, Deadline,
+    Actor, Call, CallCancellationReceived, Capabilities, Command, Connected, Deadline,
     DeadlinePassed, Disconnected, Effect, Event, Fact, FunctionCallReceived, Json, Observation,
     Phase, RULES, Rejection, ResponsesSent, RunnerDetached, Seq, Session, SessionId, SessionOpened,
-    Start, Timestamp, ToolAsked, ToolPaused, ToolReturned, admit, owed, step,
+    Start, Timestamp, ToolAsked, ToolConfirmation, ToolPaused, ToolReturned, admit, owed, step,
 };
 
 use super::toolbox::{PROGRAM, Toolbox};
@@ -482,13 +482,12 @@ impl History {
 /// An answer to a request, as a command.
 #[must_use]
 pub fn answer_to(request: Seq, confirmed: bool, reason: Option<&str>, by: &str) -> Command {
+    let mut answer = ToolConfirmation::default();
+    answer.confirmed = confirmed;
+    answer.reason = reason.map(str::to_owned);
     Command::AnswerConfirmation {
         request,
-        answer: Ok(Answer {
-            confirmed,
-            reason: reason.map(str::to_owned),
-            ..Answer::default()
-        }),
+        answer: Ok(answer),
         by: Actor::embedder(by),
     }
 }
