@@ -12,8 +12,8 @@ use recount::journal::{DiskJournal, Durability, MemoryJournal, block_on};
 use recount::ledger::{Ledger, Loaded, Seal, Tail};
 use recount::replay;
 use recount::session::{
-    Actor, Answer, Command, Fact, FunctionCallReceived, Json, Observation, ResponsesSent, Session,
-    SessionId, ToolReturned, TurnCompleted, admit, evolve, open_work, step,
+    Actor, Command, Fact, FunctionCallReceived, Json, Observation, ResponsesSent, Session,
+    SessionId, ToolConfirmation, ToolReturned, TurnCompleted, admit, evolve, open_work, step,
 };
 use recount::testing::{Toolbox, history, toolbox};
 use serde_json::json;
@@ -57,10 +57,7 @@ fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
             .map(|(request, _)| *request);
         let answer = Command::AnswerConfirmation {
             request: asked.expect("a request"),
-            answer: Ok(Answer {
-                confirmed: true,
-                ..Answer::default()
-            }),
+            answer: Ok(ToolConfirmation::confirmed()),
             by: ada.clone(),
         };
         let answered = admit(&session, answer).expect("an answer that counts");

@@ -78,7 +78,7 @@ impl Translation {
     pub(super) fn confirmed(&self, fact: &Fact, it: &ConfirmationAnswered) -> Option<Event> {
         let call = self.session.requests.get(&it.request)?.call;
         let (_, turn) = self.calls.get(&call)?;
-        let answer = Answer {
+        let answer = ClientAnswer {
             confirmed: it.confirmed,
             reason: it.reason.as_deref(),
             payload: it.payload.as_ref(),
@@ -206,7 +206,7 @@ impl Translation {
 /// An answer as a client would have written it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+struct ClientAnswer<'a> {
     confirmed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
@@ -216,7 +216,7 @@ struct Answer<'a> {
     edited_args: Option<&'a Json>,
 }
 
-impl Answer<'_> {
+impl ClientAnswer<'_> {
     fn to_json(&self) -> Json {
         // What is on record was checked when it came, and is one level deeper here.
         let text = serde_json::to_string(self).unwrap_or_default();

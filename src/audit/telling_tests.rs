@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::audit::Filter;
 use crate::session::{
-    About, Actor, Answer, CancelReason, Command, Edits, HookAnswered, Hooks, InDoubt, Json, Rule,
-    Start, Timestamp, ToolPolicy, UnfitAnswer, admit, refusal_on_record,
+    About, Actor, CancelReason, Command, Edits, HookAnswered, Hooks, InDoubt, Json, Rule, Start,
+    Timestamp, ToolConfirmation, ToolPolicy, UnfitAnswer, admit, refusal_on_record,
 };
 use crate::testing::{History, Toolbox, history, toolbox};
 
@@ -286,13 +286,10 @@ fn arguments_that_a_person_changed_are_told_before_and_after() {
     });
     let asked = called(&tools);
     let edited = Json::parse(r#"{"cents":4000}"#).unwrap();
-    let answer = Answer {
-        confirmed: true,
-        reason: Some("less".to_owned()),
-        payload: Some(Json::parse(r#"{"cost_centre":"4711"}"#).unwrap()),
-        edited_args: Some(edited.clone()),
-        ..Answer::default()
-    };
+    let answer = ToolConfirmation::confirmed()
+        .with_reason("less")
+        .with_payload(json!({"cost_centre": "4711"}))
+        .with_args(edited.to_value());
     let request = asked.request();
     let row = row(&asked.commanded(Command::AnswerConfirmation {
         request,
@@ -362,10 +359,7 @@ fn a_doubt_has_a_question_of_its_own_behind_the_word_about_the_gate() {
     let request = doubted.request();
     let settled = row(&doubted.commanded(Command::AnswerConfirmation {
         request,
-        answer: Ok(Answer {
-            found: Some(Finding::failed("the bank refused it")),
-            ..Answer::default()
-        }),
+        answer: Ok(ToolConfirmation::settled_as_failed("the bank refused it")),
         by: Actor::os_user("bob"),
     }));
     assert_eq!(settled.questions[1].end, QuestionEnd::SettledAsFailed);

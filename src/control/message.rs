@@ -196,14 +196,15 @@ pub enum NamedId {
     Call(CallId),
 }
 
-/// What was said of a call and is on record: an answer, a response, a finding, or that it was taken back.
+/// An operation that is on record: an answer, a response, a finding, a cancellation or a close.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnRecord {
     /// The session.
     pub session: SessionId,
     /// The record of it.
     pub seq: Seq,
-    /// The tool that was called; empty where the session is sealed and its key is not here.
+    /// The tool that was called; empty where the session is sealed and its key is not here, and
+    /// where the operation is about no call.
     pub tool: String,
     /// Who it is from, as it stands on record.
     pub by: Actor,

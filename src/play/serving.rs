@@ -2,7 +2,7 @@
 //! record.
 
 use crate::engine::{self, Desk, Engine, FunctionResponse, Ticket, ToolConfirmation};
-use crate::session::{Actor, Command, Finding, RequestId, Seq, SessionId};
+use crate::session::{Actor, Finding, RequestId, Seq, SessionId};
 
 /// The part of a process that takes what people and programs say.
 #[derive(Clone)]
@@ -81,10 +81,7 @@ impl Serving {
     ) -> Result<Seq, engine::Error> {
         match self {
             Serving::Engine(engine) => engine.close_session(session, &reason, by).await,
-            Serving::Desk(desk) => {
-                let command = Command::CloseSession { reason, by };
-                desk.take(session, command).await
-            }
+            Serving::Desk(desk) => desk.close_session(session, &reason, by).await,
         }
     }
 

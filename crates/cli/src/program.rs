@@ -13,7 +13,9 @@ use crate::failures::{Exit, Failure};
 use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
 use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
-use crate::operator::{Answer, Approve, Cancel, Erase, Pending, Reconcile, RespondCall, Settle};
+use crate::operator::{
+    AnswerArgs, Approve, Cancel, Erase, Pending, Reconcile, RespondCall, Settle,
+};
 use crate::run::Run;
 use crate::terminal::{ColorChoice, Palette, Screen};
 
@@ -72,7 +74,7 @@ enum Command {
     Approve(Approve),
     /// Denies a call that waits; the model is told.
     #[command(long_about = None)]
-    Deny(Answer),
+    Deny(AnswerArgs),
     Settle(Settle),
     Reconcile(Reconcile),
     RespondCall(RespondCall),

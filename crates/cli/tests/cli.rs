@@ -41,6 +41,8 @@ mod fixtures;
 mod full_disks;
 #[path = "cli/given_files.rs"]
 mod given_files;
+#[path = "cli/ids.rs"]
+mod ids;
 #[path = "cli/json_keys.rs"]
 mod json_keys;
 #[path = "cli/json_shape.rs"]

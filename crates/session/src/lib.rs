@@ -27,7 +27,7 @@ pub use admission::admit::{
 };
 #[doc(hidden)]
 pub use admission::admit::{unfit, unfit_policy};
-pub use admission::command::{Answer, Command, Rejection, UnfitAnswer};
+pub use admission::command::{Command, Rejection, UnfitAnswer};
 pub use calls::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use calls::deliveries::Deliveries;
@@ -59,6 +59,7 @@ pub use policies::policy_changes::{CacheChange, GateChange, PolicyChanges, ToolP
 pub use policies::progress::{PROGRESS_EVENT, Progress};
 pub use policies::response::ResponseShape;
 pub use policies::{policy, response};
+pub use record::answers::ToolConfirmation;
 pub use record::decision::*;
 pub use record::event::{DecodeError, Event, Fact};
 #[cfg(feature = "schema")]

@@ -1087,10 +1087,7 @@ fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
                 "say what became of it",
                 Command::AnswerConfirmation {
                     request: asked.copied().unwrap_or(Seq(999)),
-                    answer: Ok(Answer {
-                        found: Some(Finding::Done(response.clone())),
-                        ..Answer::default()
-                    }),
+                    answer: Ok(ToolConfirmation::found(Finding::Done(response.clone()))),
                     by: by.clone(),
                 },
             ),

@@ -19,9 +19,7 @@ mod typed;
 
 pub use agents::llm_agent::LlmAgent;
 pub use agents::sequence::{Sequence, sequence};
-pub use approval::confirmation::{
-    ConfirmationProvider, ConfirmationRequest, StaticConfirmation, ToolConfirmation,
-};
+pub use approval::confirmation::{ConfirmationProvider, ConfirmationRequest, StaticConfirmation};
 pub use defaults::end_session::{END_SESSION, EndSession};
 pub use defaults::escalate::{
     ESCALATE, Escalated, Escalation, EscalationReply, EscalationRequest, EscalationStatus,
@@ -42,7 +40,7 @@ pub use models::llm::{
 pub use models::scripted_llm::ScriptedLlm;
 #[cfg(feature = "programs")]
 pub use programs::*;
-pub use recount_session::ToolPolicy;
+pub use recount_session::{ToolConfirmation, ToolPolicy};
 pub use run::context::ToolContext;
 pub use run::error::ToolError;
 pub use run::input::InputEvent;

@@ -6,9 +6,7 @@ use serde_json::Value;
 use super::opened_arguments::opened;
 use crate::engine::error::Error;
 use crate::ledger::{Ledger, Seal};
-use crate::session::{
-    Answer, Event, ObjectHash, Observation, Seq, Session, SessionId, UnfitAnswer,
-};
+use crate::session::{Event, ObjectHash, Observation, Seq, Session, SessionId, UnfitAnswer};
 use crate::tool::{Asked, ToolConfirmation, ToolContext};
 
 /// Where it is on record what a person gave for a call.
@@ -72,7 +70,7 @@ pub(in crate::engine) async fn examine(
     seal: &Seal,
     request: Seq,
     given: Result<ToolConfirmation, UnfitAnswer>,
-) -> Result<Result<Answer, UnfitAnswer>, Error> {
+) -> Result<Result<ToolConfirmation, UnfitAnswer>, Error> {
     let confirmation = match given {
         Ok(confirmation) => confirmation,
         Err(unfit) => return Ok(Err(unfit)),
@@ -81,13 +79,13 @@ pub(in crate::engine) async fn examine(
     let call = asked.and_then(|asked| session.calls.get(&asked.call));
     let entry = ledger.entries(session.id, request, 1).await?.pop();
     let (Some(call), Some(entry)) = (call, entry) else {
-        return Ok(Ok(confirmation.into_answer()));
+        return Ok(Ok(confirmation));
     };
     let Event::Decided(decision) = entry.fact()?.event else {
-        return Ok(Ok(confirmation.into_answer()));
+        return Ok(Ok(confirmation));
     };
     let Some(question) = decision.question() else {
-        return Ok(Ok(confirmation.into_answer()));
+        return Ok(Ok(confirmation));
     };
     let declared = session.terms.catalog.tools.get(&call.name);
     let asked = Asked {

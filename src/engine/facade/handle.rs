@@ -14,6 +14,7 @@ use crate::engine::live_media::piece::Piece;
 use crate::engine::notify::callbacks::Callbacks;
 use crate::engine::notify::listener::Listener;
 use crate::engine::notify::updates::Updates;
+use crate::engine::operations::closing::closes;
 use crate::engine::operations::responding::foreign_request_about;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
@@ -416,10 +417,7 @@ impl LiveHandle {
     /// # Errors
     /// [`Error::Refused`] where it is closed already.
     pub async fn close(&self, reason: &str, by: Actor) -> Result<Seq, Error> {
-        let command = Command::CloseSession {
-            reason: reason.to_owned(),
-            by,
-        };
+        let command = closes(reason, by);
         self.ask(|reply| Input::Command(command, reply)).await
     }
 

@@ -36,7 +36,7 @@ use crate::tool::{FunctionResponse, Ticket, ToolConfirmation};
 #[derive(Clone)]
 pub struct Desk {
     pub(in crate::engine) ledger: Ledger,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Desk {
@@ -176,7 +176,7 @@ impl Desk {
     }
 
     /// Records what a command becomes, if it is taken.
-    pub(crate) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
+    pub(super) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         let loaded = self.ledger.load(session).await?;
         let mut batch = Batch::new(loaded, self.clock.now());
         let left = batch.take_over()?;

@@ -3,14 +3,16 @@
 //! It starts no run of a tool. Read `operation`, then `desk` for a session without a task, and
 //! `desk_turn`, where an engine chooses between task and desk. `client_*` read what clients of ADK
 //! send; `following` asks tools for the results of their paused calls; `pending` lists open
-//! requests.
+//! requests; `erasing` deletes keys and records nothing in a session.
 
 mod answering;
 mod cancelling;
 mod client_messages;
 mod client_responses;
+pub(super) mod closing;
 pub(in crate::engine) mod desk;
 mod desk_turn;
+mod erasing;
 mod following;
 pub(super) mod operation;
 mod pending;

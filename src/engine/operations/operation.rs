@@ -76,6 +76,14 @@ pub enum Operation {
         /// Why; the model is told.
         reason: Option<String>,
     },
+    /// Ends a session, which cancels what is open in it. An engine that does not have the session's
+    /// agent ends none.
+    Close {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// The outcome of an operation whose machinery did not fail.
@@ -95,8 +103,8 @@ impl Engine {
     /// record alone.
     ///
     /// # Errors
-    /// [`Error::UnknownRequest`] and [`Error::HookMissing`], which record nothing. After any other
-    /// error, such as [`Error::Stopped`], the operation may be on record.
+    /// [`Error::UnknownRequest`], [`Error::HookMissing`] and [`Error::UnknownAgent`], which record
+    /// nothing. After any other error, such as [`Error::Stopped`], the operation may be on record.
     pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
         Door::Engine(self).operate(operation, by).await
     }
@@ -121,9 +129,12 @@ enum Door<'a> {
 impl Door<'_> {
     async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
         let (session, call) = self.about(&operation).await?;
-        let tool = self.ledger().tool_of(session, call).await?;
+        let tool = match call {
+            Some(call) => self.ledger().tool_of(session, call).await?,
+            None => None,
+        };
         let tool = tool.unwrap_or_default();
-        let takes_back = matches!(operation, Operation::Cancel { .. });
+        let taken_back = call.filter(|_| matches!(operation, Operation::Cancel { .. }));
         let done = self.put(operation, tool.clone(), by.clone()).await;
         let seq = match done {
             Ok(seq) => seq,
@@ -140,9 +151,9 @@ impl Door<'_> {
             by,
             attempts: 0,
         };
-        if !takes_back {
+        let Some(call) = taken_back else {
             return Ok(Operated::OnRecord(on_record));
-        }
+        };
         match self.ledger().attempts_of(session, call).await {
             Ok(attempts) => {
                 on_record.attempts = attempts;
@@ -152,17 +163,18 @@ impl Door<'_> {
         }
     }
 
-    /// The session of an operation, and the record of the call that it is about.
-    async fn about(&self, operation: &Operation) -> Result<(SessionId, Seq), Error> {
+    /// The session of an operation, and the record of the call that it is about, if it is about one.
+    async fn about(&self, operation: &Operation) -> Result<(SessionId, Option<Seq>), Error> {
         match operation {
             Operation::Answer { request, .. } => {
                 let named = self.ledger().journal().request(request.0).await?;
                 let (session, call) = named.ok_or(Error::UnknownRequest { request: *request })?;
-                Ok((SessionId(session), Seq(call)))
+                Ok((SessionId(session), Some(Seq(call))))
             }
-            Operation::Respond { ticket, .. } => Ok((ticket.session, ticket.call)),
+            Operation::Respond { ticket, .. } => Ok((ticket.session, Some(ticket.call))),
             Operation::Reconcile { session, call, .. }
-            | Operation::Cancel { session, call, .. } => Ok((*session, *call)),
+            | Operation::Cancel { session, call, .. } => Ok((*session, Some(*call))),
+            Operation::Close { session, .. } => Ok((*session, None)),
         }
     }
 
@@ -202,6 +214,10 @@ impl Door<'_> {
                 let command = Command::CancelCall { call, reason, by };
                 self.take(session, command).await
             }
+            Operation::Close { session, reason } => match self {
+                Door::Engine(engine) => engine.close_session(session, &reason, by).await,
+                Door::Desk(desk) => desk.close_session(session, &reason, by).await,
+            },
         }
     }
 

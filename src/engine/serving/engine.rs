@@ -28,7 +28,7 @@ use crate::engine::task::parts::{Connections, Running, Shared, Stream};
 use crate::engine::task::session_task::{Begin, SessionTask};
 use crate::engine::task::stint::Stint;
 use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
-use crate::session::{Actor, Command, Seq, Session, SessionId};
+use crate::session::{Seq, Session, SessionId};
 use crate::tool::Temporary;
 
 /// How many messages of a connection wait for their session before its reader waits, too.
@@ -157,24 +157,6 @@ impl Engine {
     /// Where the journal cannot be read.
     pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
         Ok(self.inner.ledger.sessions().await?)
-    }
-
-    /// Ends a session: what is open in it is cancelled. Returns the record of the close.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] where it is closed already.
-    pub async fn close_session(
-        &self,
-        session: SessionId,
-        reason: &str,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        let command = Command::CloseSession {
-            reason: reason.to_owned(),
-            by,
-        };
-        self.ask(session, |reply| Input::Command(command, reply))
-            .await
     }
 
     /// Every fact of every session, once it is on record.

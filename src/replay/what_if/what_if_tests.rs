@@ -462,11 +462,7 @@ fn a_tool_that_ran_with_what_a_person_gave_would_have_run_with_something_else() 
     let asked = begun(&tools).call("c1", "pay", json!({"cents": 5}));
     let edited = crate::session::Command::AnswerConfirmation {
         request: asked.request(),
-        answer: Ok(crate::session::Answer {
-            confirmed: true,
-            edited_args: Some(crate::session::Json::of(&json!({"cents": 4}))),
-            ..Default::default()
-        }),
+        answer: Ok(crate::session::ToolConfirmation::confirmed().with_args(json!({"cents": 4}))),
         by: crate::session::Actor::embedder("ada"),
     };
     let told = asked.commanded(edited).returned(json!({}));

@@ -389,3 +389,44 @@ async fn an_operation_at_an_engine_goes_through_the_sessions_task() {
     updates.wait_for(ran).await.unwrap();
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
+
+#[tokio::test]
+async fn session_is_closed_once_at_the_desk_and_at_an_engine() {
+    let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+    let engine = Engine::builder(place.path())
+        .agent("support", support())
+        .clock(clock.clone())
+        .open()
+        .await
+        .unwrap();
+    let close = |session| Operation::Close {
+        session,
+        reason: "done".to_owned(),
+    };
+    let (_, first) = ask(&engine).await;
+    let second = engine.session("support").open().await.unwrap();
+    let (first, second) = (first.session_id(), second.session_id());
+    let by = Actor::embedder("ada");
+    let at_engine = engine.operate(close(first), by.clone()).await;
+    engine.shutdown(Duration::ZERO).await.unwrap();
+    let agentless = Engine::builder(place.path()).clock(clock.clone());
+    let agentless = agentless.open().await.unwrap();
+    let nowhere = agentless.operate(close(second), by.clone()).await;
+    assert!(matches!(nowhere, Err(Error::UnknownAgent { .. })));
+    agentless.shutdown(Duration::ZERO).await.unwrap();
+    drop((engine, agentless));
+
+    let (desk, ledger) = desk(&place, &clock);
+    let at_desk = desk.operate(close(second), by.clone()).await;
+    for (session, closed) in [(first, at_engine), (second, at_desk)] {
+        let Ok(Operated::OnRecord(closed)) = closed else {
+            panic!("it is open: {closed:?}");
+        };
+        let fact = ledger.fact(session, closed.seq).await.unwrap().unwrap();
+        assert_eq!(fact.event.kind(), "session_closed");
+        assert_eq!((closed.tool.as_str(), closed.by), ("", by.clone()));
+        let late = desk.operate(close(session), by.clone()).await;
+        assert!(matches!(late, Ok(Operated::Refused(it)) if it.code == "session_closed"));
+    }
+    assert!(ledger.pending().await.unwrap().is_empty());
+}

@@ -16,10 +16,7 @@ pub(super) fn doubts() -> Vec<Scene> {
     let settled = |session: History, found: Finding| {
         let settle = Command::AnswerConfirmation {
             request: session.request(),
-            answer: Ok(Answer {
-                found: Some(found),
-                ..Answer::default()
-            }),
+            answer: Ok(ToolConfirmation::found(found)),
             by: Actor::embedder("ada"),
         };
         session.commanded(settle)

@@ -9,7 +9,7 @@ use crate::failures::{Exit, Failure};
 use crate::text::one_line;
 use recount::control::{self, NamedId, Waiting};
 use recount::ledger::Ledger;
-use recount::session::{RequestId, SessionId};
+use recount::session::{CallId, RequestId, Seq, SessionId};
 use recount::tool::Ticket;
 
 /// How short a prefix of an id may be.
@@ -63,13 +63,61 @@ pub(crate) async fn request(source: &mut Source, text: &str) -> Result<RequestId
     }
 }
 
-/// The paused call that `text` names: by its id or a unique prefix of it, or by its ticket.
-pub(crate) async fn paused_call(source: &mut Source, text: &str) -> Result<Ticket, Failure> {
-    if text.trim_start().starts_with(['{', '[']) {
-        return control::ticket(text).map_err(|error| {
+/// The ticket in `text`, where that is JSON.
+fn ticket(text: &str) -> Option<Result<Ticket, Failure>> {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    is_json.then(|| {
+        control::ticket(text).map_err(|error| {
             let what = format!("expected a ticket or the id of a call, found JSON: {error}");
             Failure::new("not-a-ticket", one_line(&what)).exit(Exit::Usage)
-        });
+        })
+    })
+}
+
+/// The call that `text` names, open or not: by its id or a unique prefix of it, by the open request
+/// that is about it, or by its ticket.
+pub(crate) async fn call(source: &mut Source, text: &str) -> Result<(SessionId, Seq), Failure> {
+    if let Some(ticket) = ticket(text) {
+        return ticket.map(|it| (it.session, it.call));
+    }
+    let typed = Typed::read(text, "call", "unknown-call")?;
+    let mut open = BTreeMap::new();
+    for waiting in source.pending().await? {
+        match waiting {
+            Waiting::Confirmation(it) => {
+                open.insert(it.id.0, (it.session, it.call));
+                open.insert(it.session.call_id(it.call).0, (it.session, it.call));
+            }
+            Waiting::Paused(it) => {
+                open.insert(it.id.0, (it.session, it.call));
+            }
+        }
+    }
+    let ids: Vec<Uuid> = open.keys().copied().collect();
+    let named = source.named(&typed.digits).await?.into_iter();
+    let named = named.map(|it| match it {
+        NamedId::Request(id) => id.0,
+        NamedId::Call(id) => id.0,
+    });
+    let found = match typed.among(&with(&ids, named))? {
+        Some(id) => match open.get(&id) {
+            Some(place) => Some(*place),
+            None => source.call_at(CallId(id)).await?,
+        },
+        None => None,
+    };
+    found.ok_or_else(|| {
+        typed.unknown(
+            &ids,
+            "`recount pending PATH` lists what waits, `recount audit decisions PATH` every call",
+        )
+    })
+}
+
+/// The paused call that `text` names: by its id or a unique prefix of it, or by its ticket.
+pub(crate) async fn paused_call(source: &mut Source, text: &str) -> Result<Ticket, Failure> {
+    if let Some(ticket) = ticket(text) {
+        return ticket;
     }
     let typed = Typed::read(text, "paused call", "unknown-call")?;
     let paused = source.pending().await?.into_iter();
@@ -213,7 +261,7 @@ mod tests {
     };
 
     use super::*;
-    use recount::session::{OpenKind, Seq};
+    use recount::session::OpenKind;
 
     /// A session in which two records of the kind, 3 and 5, have ids that begin with the same four
     /// digits; 5 is open.

@@ -10,6 +10,7 @@ use super::opening;
 use crate::failures::{Failure, IN_USE, NOT_YOURS, out_of_reach, unanswered};
 use recount::control::{Client, ConnectError, NamedId, Request, Waiting};
 use recount::ledger::{Ledger, PendingConfirmation, SessionSummary};
+use recount::session::{CallId, Seq, SessionId};
 
 /// How long a command waits for the journal where nobody who has it answers. Other commands need it for some milliseconds each.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
@@ -161,6 +162,27 @@ impl Source {
                 answer.map_err(|error| unanswered(client.pid(), error))
             }
         }
+    }
+
+    /// The session and the record of a call. An id follows from that place, so it is derived again
+    /// from all places.
+    pub(super) async fn call_at(
+        &mut self,
+        call: CallId,
+    ) -> Result<Option<(SessionId, Seq)>, Failure> {
+        let sessions: Vec<(SessionId, u64)> = match self {
+            Source::Journal(ledger) => {
+                let heads = ledger.session_heads().await?.into_iter();
+                heads.map(|(session, head)| (session, head.seq)).collect()
+            }
+            Source::Service(_) => {
+                let sessions = self.sessions().await?.into_iter();
+                sessions.map(|it| (it.id, it.records)).collect()
+            }
+        };
+        let places = sessions.into_iter();
+        let mut places = places.flat_map(|(id, last)| (1..=last).map(move |seq| (id, Seq(seq))));
+        Ok(places.find(|(session, seq)| session.call_id(*seq) == call))
     }
 
     /// Lets go of the journal. What was appended is durable by then, so this can only tell that the closing mark is missing.

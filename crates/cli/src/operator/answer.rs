@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::members::members;
+use super::named::NamedRequest;
 use super::on_record::{self, Recorded};
-use super::operations::{Decided, Said};
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
-use crate::journal::{Keys, Source, ids};
+use crate::journal::{Keys, Source};
 use crate::telling::question;
 use crate::terminal::{Screen, Tone, prompt};
 use crate::text::one_line;
@@ -21,7 +22,7 @@ use recount::session::{About, Json, ObjectHash, RequestId};
 #[derive(Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
-    answer: Answer,
+    answer: AnswerArgs,
     /// The arguments to run with in place of the model's, where the tool allows that: a JSON object; @FILE takes it from a
     /// file, - from standard input.
     #[arg(long, value_name = "JSON")]
@@ -46,11 +47,11 @@ impl Approve {
 
 /// Records the answer to a confirmation request, through the service that has the journal open if one does.
 #[derive(Args)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerArgs {
     /// The directory of the journal.
     path: PathBuf,
-    /// The id of the request, or a unique beginning of it.
-    request: String,
+    #[command(flatten)]
+    request: NamedRequest,
     #[command(flatten)]
     keys: Keys,
     /// Why; of a denial the model is told.
@@ -71,7 +72,7 @@ pub(crate) struct Answer {
     json: bool,
 }
 
-impl Answer {
+impl AnswerArgs {
     /// Records a no.
     pub(crate) async fn deny(self, screen: &mut Screen) -> Result<Exit, Failure> {
         self.record(false, false, None, screen).await
@@ -99,29 +100,27 @@ impl Answer {
             seen = seen.or(Some(open.request_hash));
         }
         let is_edited = confirmed && args.is_some();
-        let said = Said::Answer(Decided {
-            confirmed,
-            reason: self.reason,
-            payload,
-            args: args.clone(),
-            request_hash: seen,
-        });
+        let mut answer = members!({ "confirmed": confirmed, });
+        answer.extend(self.reason.map(|it| ("reason", Json::of_serialized(&it))));
+        answer.extend(payload.map(|it| ("payload", it)));
+        answer.extend(args.clone().map(|it| ("args", it)));
+        answer.extend(seen.map(|it| ("request_hash", Json::of_serialized(&it))));
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
-            let request = ids::request(source, &self.request).await?;
+            let request = self.request.find(source).await?;
             let asked = source.confirmation(|it| it.id == request).await;
-            let on_record = source.answer(request, said, self.name).await?;
+            let on_record = source.answer(request, &answer, self.name).await?;
             let anew = match &asked {
                 // What cannot be found out does not undo the answer.
                 Some(asked) if is_edited => source.confirmation(|it| asked_anew(asked, it)).await,
                 Some(_) | None => None,
             };
-            let answered = Answered {
+            let decided = Decided {
                 request,
                 confirmed,
                 args: args.or(asked.filter(|it| !it.sealed).map(|it| it.args)),
                 anew: anew.map(|it| it.id),
             };
-            Ok((answered, on_record))
+            Ok((decided, on_record))
         });
         let recorded = recorded.await?;
         let shown = show(&recorded, self.json, screen);
@@ -132,7 +131,7 @@ impl Answer {
     /// The request, if it is open. The journal is free for others until the person has answered.
     async fn open_request(&self) -> Result<Option<PendingConfirmation>, Failure> {
         let mut source = Source::writing(&self.path, &self.keys).await?;
-        let named = match ids::request(&mut source, &self.request).await {
+        let named = match self.request.find(&mut source).await {
             Ok(id) => Ok(source.confirmation(|it| it.id == id).await),
             Err(failure) => Err(failure),
         };
@@ -160,8 +159,8 @@ async fn agreed(
     prompt::yes_or_no(question).await
 }
 
-/// An answer that is on record.
-struct Answered {
+/// A decision that is on record, as the command prints it.
+struct Decided {
     request: RequestId,
     confirmed: bool,
     /// The arguments that were decided on.
@@ -170,8 +169,8 @@ struct Answered {
     anew: Option<RequestId>,
 }
 
-fn show(recorded: &Recorded<Answered>, json: bool, screen: &mut Screen) -> Result<(), Failure> {
-    let Answered {
+fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result<(), Failure> {
+    let Decided {
         request,
         confirmed,
         args,

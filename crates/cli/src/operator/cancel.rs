@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::named::NamedCall;
 use super::on_record;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, ids};
+use crate::journal::Keys;
 use crate::telling::clause;
 use crate::terminal::Screen;
 use recount::control::OnRecord;
-use recount::session::Seq;
 
 /// Takes back a call that is open, whatever it waits for, also a tool that no program has any more.
 ///
@@ -22,10 +22,8 @@ use recount::session::Seq;
 pub(crate) struct Cancel {
     /// The directory of the journal.
     path: PathBuf,
-    /// The session's id, or a unique beginning of it.
-    session: String,
-    /// The seq of the call's record, as `recount log` shows it.
-    call: u64,
+    #[command(flatten)]
+    call: NamedCall,
     /// Why, for the record.
     #[arg(long)]
     reason: Option<String>,
@@ -42,10 +40,10 @@ pub(crate) struct Cancel {
 impl Cancel {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
-            let session = ids::session_at(source, &self.session).await?;
-            let (call, reason) = (Seq(self.call), self.reason.clone());
+            let (session, call) = self.call.find(source).await?;
+            let reason = self.reason.clone();
             let cancelled = source.cancel(session, call, reason, self.name);
-            Ok(((), cancelled.await?))
+            Ok((call, cancelled.await?))
         });
         let recorded = recorded.await?;
         let OnRecord {
@@ -55,7 +53,7 @@ impl Cancel {
             by,
             attempts,
         } = &recorded.on_record;
-        let json = || recorded.json(json!({"call": self.call, "attempts": attempts}));
+        let json = || recorded.json(json!({"call": recorded.about, "attempts": attempts}));
         let begun = match attempts {
             0 => "",
             _ => "; it had been started, and what it has done stays done",

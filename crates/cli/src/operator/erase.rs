@@ -9,7 +9,7 @@ use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, ids, opening, os_user};
 use crate::terminal::{Screen, prompt};
 use crate::text::one_line;
-use recount::engine::SystemClock;
+use recount::engine::{Desk, SystemClock};
 use recount::ledger::EraseError;
 
 /// Erases what is sealed of a session: takes its key away for good.
@@ -46,8 +46,8 @@ impl Erase {
         let session = ids::session(&ledger, &self.session).await;
         let outcome = match session {
             Ok(session) if self.yes || asked(&session.to_string()).await? => {
-                let now = SystemClock::shared().now();
-                let erased = ledger.erase(session, by, &self.reason, now).await;
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                let erased = desk.erase(session, &self.reason, by).await;
                 erased.map(|it| Some((session, it))).map_err(Failure::from)
             }
             Ok(_) => Ok(None),

@@ -5,12 +5,16 @@
 //!
 //! Read `pending` first, then `answer` and the smaller `settle`, `reconcile`, `respond_call`,
 //! `cancel` and `erase`. `on_record` has the steps that they share, `operations` what each asks of
-//! the desk or of the service; `found` is an option of two of them.
+//! the desk or of the service; `found` is an option of two of them,
+//! `members` their JSON
+//! objects, and `named` the arguments that name a request or a call.
 
 mod answer;
 mod cancel;
 mod erase;
 mod found;
+mod members;
+mod named;
 mod on_record;
 mod operations;
 mod pending;
@@ -18,7 +22,7 @@ mod reconcile;
 mod respond_call;
 mod settle;
 
-pub(crate) use answer::{Answer, Approve};
+pub(crate) use answer::{AnswerArgs, Approve};
 pub(crate) use cancel::Cancel;
 pub(crate) use erase::Erase;
 pub(crate) use pending::Pending;

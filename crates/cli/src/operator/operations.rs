@@ -4,62 +4,25 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::members::Members;
 use crate::failures::{Failure, refused, unanswered};
 use crate::journal::{Source, os_user};
 use recount::control::{self, Client, OnRecord, Request};
 use recount::engine::{Desk, Operated, Operation, SystemClock};
 use recount::ledger::Ledger;
-use recount::session::{Finding, Json, ObjectHash, RequestId, Seq, SessionId};
+use recount::session::{Finding, Json, RequestId, Seq, SessionId};
 use recount::tool::Ticket;
 
-/// An answer to a confirmation request.
-pub(super) enum Said {
-    /// Yes or no.
-    Answer(Decided),
-    /// What became of a call in doubt.
-    Found(Finding),
-}
-
-/// A yes or a no, as the service reads it.
-#[derive(Serialize)]
-pub(super) struct Decided {
-    pub(super) confirmed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reason: Option<String>,
-    /// Something for the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) payload: Option<Json>,
-    /// Arguments in place of the model's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) args: Option<Json>,
-    /// The request that was seen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) request_hash: Option<ObjectHash>,
-}
-
-impl Said {
-    /// As the service reads it.
-    fn message(&self) -> Result<Box<RawValue>, Failure> {
-        #[derive(Serialize)]
-        struct Settled<'a> {
-            found: &'a Finding,
-        }
-        match self {
-            Said::Answer(decided) => raw(decided),
-            Said::Found(found) => raw(&Settled { found }),
-        }
-    }
-}
-
 impl Source {
-    /// Answers a request, as the user of this process or under the name that is claimed.
+    /// Answers a request, as the user of this process or under the name that is claimed. The members
+    /// are read by the same rules here as at a service, which records the refusal of unfit ones.
     pub(super) async fn answer(
         &mut self,
         request: RequestId,
-        said: Said,
+        answer: &Members,
         claimed: Option<String>,
     ) -> Result<OnRecord, Failure> {
-        let answer = said.message()?;
+        let answer = raw(answer)?;
         match self {
             Source::Journal(ledger) => {
                 let given = control::confirmation(&answer);

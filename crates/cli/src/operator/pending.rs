@@ -1,10 +1,10 @@
 //! `recount pending`: every call that waits for a person, or for its result from outside.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 
+use super::members::{Members, members};
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source};
 use crate::telling::question;
@@ -13,7 +13,7 @@ use crate::text::{age, quoted};
 use recount::control::Waiting;
 use recount::engine::{Clock, SystemClock};
 use recount::ledger::{PausedCall, PendingConfirmation};
-use recount::session::{About, Json};
+use recount::session::About;
 use recount::tool::Ticket;
 
 /// Lists the calls that wait for approval or for their results, and how to answer them.
@@ -87,17 +87,6 @@ impl Pending {
         }
         Ok(())
     }
-}
-
-/// The members of a JSON object, sorted by name. Each value keeps its text, because a parsed number
-/// may be another one.
-type Members = BTreeMap<&'static str, Json>;
-
-/// [`Members`] from a literal, as `json!` has it for values.
-macro_rules! members {
-    ({ $($name:literal: $value:expr,)+ }) => {
-        Members::from([$(($name, Json::of_serialized(&$value)),)+])
-    };
 }
 
 fn as_json(it: &PendingConfirmation) -> Members {

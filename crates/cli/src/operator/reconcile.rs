@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::found::Found;
+use super::named::NamedCall;
 use super::on_record;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, ids};
+use crate::journal::Keys;
 use crate::terminal::Screen;
 use recount::control::OnRecord;
-use recount::session::Seq;
 
 /// Says what became of a call that ended as unknown or timed out.
 ///
@@ -21,10 +21,8 @@ use recount::session::Seq;
 pub(crate) struct Reconcile {
     /// The directory of the journal.
     path: PathBuf,
-    /// The session's id, or a unique beginning of it.
-    session: String,
-    /// The seq of the call's record, as `recount log` shows it.
-    call: u64,
+    #[command(flatten)]
+    call: NamedCall,
     #[command(flatten)]
     found: Found,
     #[command(flatten)]
@@ -42,12 +40,12 @@ impl Reconcile {
         let found = self.found.finding()?;
         let found_as = found.found_as();
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
-            let session = ids::session_at(source, &self.session).await?;
-            let reconciled = source.reconcile(session, Seq(self.call), found, self.name);
-            Ok(((), reconciled.await?))
+            let (session, call) = self.call.find(source).await?;
+            let reconciled = source.reconcile(session, call, found, self.name);
+            Ok((call, reconciled.await?))
         });
         let recorded = recorded.await?;
-        let json = || recorded.json(json!({"call": self.call, "found": found_as}));
+        let json = || recorded.json(json!({"call": recorded.about, "found": found_as}));
         let OnRecord { seq, tool, by, .. } = &recorded.on_record;
         let found_as = found_as.as_str();
         let text = format!("{tool} found {found_as} by {by}, on record at seq {seq}");

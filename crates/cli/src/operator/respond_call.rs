@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::named::NamedPausedCall;
 use super::on_record;
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
-use crate::journal::{Keys, ids};
+use crate::journal::Keys;
 use crate::terminal::Screen;
 use recount::control::OnRecord;
 
@@ -20,8 +21,8 @@ use recount::control::OnRecord;
 pub(crate) struct RespondCall {
     /// The directory of the journal.
     path: PathBuf,
-    /// The id of the call as `recount pending` shows it, or a unique beginning of it; or the call's ticket, as JSON.
-    call: String,
+    #[command(flatten)]
+    call: NamedPausedCall,
     #[command(flatten)]
     keys: Keys,
     /// The result, a JSON object; @FILE takes it from a file, - from standard input.
@@ -42,7 +43,7 @@ impl RespondCall {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let response = given_json("the result", &self.response)?;
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
-            let ticket = ids::paused_call(source, &self.call).await?;
+            let ticket = self.call.find(source).await?;
             let call = ticket.session.call_id(ticket.call);
             let supplied = source.respond(ticket, response, self.interim, self.name);
             Ok((call, supplied.await?))

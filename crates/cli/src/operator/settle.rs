@@ -6,10 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::found::Found;
+use super::members::members;
+use super::named::NamedRequest;
 use super::on_record;
-use super::operations::Said;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, ids};
+use crate::journal::Keys;
 use crate::terminal::Screen;
 use recount::control::OnRecord;
 
@@ -21,8 +22,8 @@ use recount::control::OnRecord;
 pub(crate) struct Settle {
     /// The directory of the journal.
     path: PathBuf,
-    /// The id of the request, or a unique beginning of it.
-    request: String,
+    #[command(flatten)]
+    request: NamedRequest,
     #[command(flatten)]
     found: Found,
     #[command(flatten)]
@@ -40,9 +41,9 @@ impl Settle {
         let found = self.found.finding()?;
         let found_as = found.found_as();
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
-            let request = ids::request(source, &self.request).await?;
-            let answer = Said::Found(found);
-            let on_record = source.answer(request, answer, self.name).await?;
+            let request = self.request.find(source).await?;
+            let answer = members!({ "found": found, });
+            let on_record = source.answer(request, &answer, self.name).await?;
             Ok((request, on_record))
         });
         let recorded = recorded.await?;

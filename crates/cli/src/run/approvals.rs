@@ -28,14 +28,14 @@ pub(super) struct Alike {
 /// The answers to calls that ask, by what they ask.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Approvals {
-    gates: Answer,
-    own: Answer,
-    doubts: Answer,
+    gates: Treatment,
+    own: Treatment,
+    doubts: Treatment,
 }
 
 /// The treatment of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum Treatment {
     /// Each has the answer of this flag.
     Alike { confirmed: bool, flag: &'static str },
     /// The person at the terminal decides.
@@ -48,16 +48,16 @@ impl Approvals {
     /// The answers of the options, and a person's where there is a terminal.
     pub(super) fn of(options: Alike) -> Approvals {
         let person = if prompt::is_interactive() {
-            Answer::Ask
+            Treatment::Ask
         } else {
-            Answer::Park
+            Treatment::Park
         };
         let by = |yes: (bool, _), no: (bool, _)| match (yes, no) {
-            ((true, flag), _) => Answer::Alike {
+            ((true, flag), _) => Treatment::Alike {
                 confirmed: true,
                 flag,
             },
-            (_, (true, flag)) => Answer::Alike {
+            (_, (true, flag)) => Treatment::Alike {
                 confirmed: false,
                 flag,
             },
@@ -77,7 +77,7 @@ impl Approvals {
     }
 
     /// The treatment of a question about this. No option knows what a tool's own question asks.
-    pub(super) fn answer_to(self, about: About) -> Answer {
+    pub(super) fn answer_to(self, about: About) -> Treatment {
         match about {
             About::Gate => self.gates,
             About::Tool => self.own,
@@ -87,6 +87,6 @@ impl Approvals {
 
     /// True if every question waits in the journal.
     pub(super) fn nobody_answers(self) -> bool {
-        [self.gates, self.own, self.doubts] == [Answer::Park; 3]
+        [self.gates, self.own, self.doubts] == [Treatment::Park; 3]
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::approvals::{Answer, Approvals};
+use super::approvals::{Approvals, Treatment};
 use super::input::{Input, Typed};
 use crate::failures::Failure;
 use crate::telling::{Follower, is_calm, question};
@@ -176,14 +176,14 @@ impl<'a> Conversation<'a> {
         let mut answered = false;
         for request in &waiting {
             match self.approvals.answer_to(request.about) {
-                Answer::Park => {}
-                Answer::Alike { confirmed, flag } => {
+                Treatment::Park => {}
+                Treatment::Alike { confirmed, flag } => {
                     let by = self.by.clone().as_program(flag);
                     self.answer(request.id, confirmed, by).await?;
                     answered = true;
                 }
-                Answer::Ask if self.put_off.contains(&request.id) => {}
-                Answer::Ask => self.ask(request, screen)?,
+                Treatment::Ask if self.put_off.contains(&request.id) => {}
+                Treatment::Ask => self.ask(request, screen)?,
             }
         }
         Ok(answered)

@@ -17,7 +17,7 @@ const SCRIPT: &str = r#"
 "#;
 
 /// An agent whose tool begins to pay and does not end; when it is cut off, its rule holds.
-fn agent(url: &str, rule: InDoubt, begun: &Arc<Semaphore>) -> Agent {
+pub(crate) fn agent(url: &str, rule: InDoubt, begun: &Arc<Semaphore>) -> Agent {
     let begun = begun.clone();
     let pay = T::simple("pay", "Pays", move |_| {
         begun.add_permits(1);

@@ -2,16 +2,17 @@
 
 use serde::Serialize;
 
-use super::command::{Answer, BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
+use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use crate::calls::call::Phase;
 use crate::calls::requests::{Request, RequestState};
 use crate::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
 use crate::policies::condition::Condition;
+use crate::record::answers::ToolConfirmation;
 use crate::record::decision::About;
 use crate::record::finding::Finding;
 use crate::record::observation::{
-    AnswerRefused, Author, ConfirmationAnswered, Observation, OperatorCancelled, OutcomeFound,
-    ResponseSupplied, SessionClosed, StateChange, StateChanged,
+    AnswerRefused, Author, Observation, OperatorCancelled, OutcomeFound, ResponseSupplied,
+    SessionClosed, StateChange, StateChanged,
 };
 use crate::state::session::Session;
 use crate::values::actor::Actor;
@@ -177,7 +178,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
 fn answered(
     session: &Session,
     request: Seq,
-    answer: Result<Answer, UnfitAnswer>,
+    answer: Result<ToolConfirmation, UnfitAnswer>,
     by: Actor,
 ) -> Result<Observation, Rejection> {
     let call = admit_answer(session, request)?;
@@ -190,20 +191,10 @@ fn answered(
     {
         return Err(Rejection::ToolGone { tool });
     }
-    if answer.edited_args.is_some() && !may_be_edited(session, call) {
+    if answer.args.is_some() && !may_be_edited(session, call) {
         return Err(Rejection::EditsNotAllowed);
     }
-    Ok(ConfirmationAnswered {
-        request,
-        confirmed: answer.confirmed,
-        reason: answer.reason,
-        payload: answer.payload,
-        edited_args: answer.edited_args,
-        extra: answer.extra,
-        found: answer.found,
-        by,
-    }
-    .into())
+    Ok(answer.into_record(request, by).into())
 }
 
 fn supplied(

@@ -1,16 +1,27 @@
 //! What is asked of a session from outside and may be refused.
 
 use crate::calls::requests::Answered;
-use crate::calls::settled::{Reconciled, Supplied};
-use crate::json::{DEPTH_MAX, Json, JsonProblem};
-use crate::record::decision::{CancelReason, Outcome};
-use crate::record::finding::{Finding, FoundAs};
+use crate::calls::settled::Reconciled;
+use crate::calls::settled::Supplied;
+use crate::json::DEPTH_MAX;
+use crate::json::Json;
+use crate::json::JsonProblem;
+use crate::record::answers::ToolConfirmation;
+use crate::record::decision::CancelReason;
+use crate::record::decision::Outcome;
+use crate::record::finding::Finding;
+use crate::record::finding::FoundAs;
 use crate::record::observation::StateChange;
 use crate::values::actor::Actor;
-use crate::values::id::{Seq, SessionId};
+use crate::values::id::Seq;
+use crate::values::id::SessionId;
 use crate::values::object::ObjectHash;
 
 /// A request from outside.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, on its way to the record"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Answer a confirmation request.
@@ -18,7 +29,7 @@ pub enum Command {
         /// The request.
         request: Seq,
         /// The answer, or what the door found wrong with it, which goes on record as refused.
-        answer: Result<Answer, UnfitAnswer>,
+        answer: Result<ToolConfirmation, UnfitAnswer>,
         /// Who answers, as the door that let them in knows.
         by: Actor,
     },
@@ -69,23 +80,6 @@ pub enum Command {
         /// Who.
         by: Actor,
     },
-}
-
-/// What a person says to a confirmation request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// Yes or no.
-    pub confirmed: bool,
-    /// Why, in the person's words.
-    pub reason: Option<String>,
-    /// Something for the tool.
-    pub payload: Option<Json>,
-    /// The arguments with which the tool is to run in place of the model's, where it allows that.
-    pub edited_args: Option<Json>,
-    /// What else the answer said.
-    pub extra: Option<Json>,
-    /// What became of a call that is in doubt, in place of a yes or a no.
-    pub found: Option<Finding>,
 }
 
 /// What is wrong with an answer, whatever became of the request: something that only its door can see, which knows the text

@@ -1,11 +1,200 @@
 //! What people outside say about calls.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::finding::Finding;
 use crate::json::Json;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
+use crate::values::object::ObjectHash;
+
+/// The answer of a person to a gated call, from the door at which it is given to its record.
+///
+/// ```
+/// use recount_session::ToolConfirmation;
+/// assert!(ToolConfirmation::confirmed().confirmed);
+/// assert_eq!(ToolConfirmation::denied("too much").reason.as_deref(), Some("too much"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolConfirmation {
+    /// What the person was told.
+    pub hint: Option<String>,
+    /// Yes or no.
+    pub confirmed: bool,
+    /// Something for the tool.
+    pub payload: Option<Value>,
+    /// Why, in the person's words; of a denial the model is told, unless the tool keeps it with `T::keep_reason`.
+    pub reason: Option<String>,
+    /// The arguments with which the tool is to run in place of the model's, where it
+    /// allows that by `T::confirm_edits`.
+    pub args: Option<Value>,
+    /// The hash of the request that was seen, as `PendingConfirmation` of the ledger tells it; an answer to
+    /// another request is refused.
+    pub request_hash: Option<ObjectHash>,
+    /// Who said it and how that was known, as the tool sees it; an answer's own word for it counts nothing.
+    pub by: Option<Actor>,
+    /// What else the answer said, by key: kept on record, and without effect.
+    pub extra: Map<String, Value>,
+    /// What became of a call that was cut off, in place of a yes or a no; see
+    /// [`settled_as_done`](ToolConfirmation::settled_as_done).
+    pub found: Option<Finding>,
+    /// Set where a recording is played: the answer was taken once, by the rules of its time.
+    taken_before: bool,
+}
+
+impl ToolConfirmation {
+    /// Yes.
+    pub fn confirmed() -> ToolConfirmation {
+        ToolConfirmation {
+            confirmed: true,
+            ..ToolConfirmation::default()
+        }
+    }
+
+    /// No, and why.
+    pub fn denied(reason: impl Into<String>) -> ToolConfirmation {
+        ToolConfirmation {
+            reason: Some(reason.into()),
+            ..ToolConfirmation::default()
+        }
+    }
+
+    /// Makes the answer that states the outcome of a call in doubt.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn found(found: Finding) -> ToolConfirmation {
+        ToolConfirmation {
+            found: Some(found),
+            ..ToolConfirmation::default()
+        }
+    }
+
+    /// To a request about a call [in doubt](crate::About::InDoubt), which may have run already: it has, and this is
+    /// its result, a JSON object. It does not run again, and the model is told the result as the call's.
+    ///
+    /// ```
+    /// use recount_session::ToolConfirmation;
+    /// let settled = ToolConfirmation::settled_as_done(serde_json::json!({"receipt": 17}));
+    /// assert!(!settled.confirmed && settled.found.is_some());
+    /// ```
+    pub fn settled_as_done(result: Value) -> ToolConfirmation {
+        ToolConfirmation {
+            found: Some(Finding::done(&result)),
+            ..ToolConfirmation::default()
+        }
+    }
+
+    /// To a request about a call [in doubt](crate::About::InDoubt): it has failed, and why. It does not run again,
+    /// and the model is told the reason as the call's error, unless the tool keeps it with `T::keep_reason`.
+    ///
+    /// ```
+    /// use recount_session::ToolConfirmation;
+    /// let settled = ToolConfirmation::settled_as_failed("the bank refused it");
+    /// assert!(!settled.confirmed && settled.found.is_some());
+    /// ```
+    pub fn settled_as_failed(reason: impl Into<String>) -> ToolConfirmation {
+        ToolConfirmation {
+            found: Some(Finding::failed(reason)),
+            ..ToolConfirmation::default()
+        }
+    }
+
+    /// The part that a tool outside this process is given: `{"confirmed":true,"payload":…}`,
+    /// without a payload if none was given.
+    #[doc(hidden)]
+    pub fn for_program(&self) -> Value {
+        let mut given = Map::from_iter([("confirmed".to_owned(), self.confirmed.into())]);
+        given.extend(self.payload.clone().map(|it| ("payload".to_owned(), it)));
+        given.into()
+    }
+
+    /// With something for the tool.
+    pub fn with_payload(mut self, payload: Value) -> ToolConfirmation {
+        self.payload = Some(payload);
+        self
+    }
+
+    /// With other arguments for the tool, where it allows that by `T::confirm_edits`.
+    ///
+    /// ```
+    /// use recount_session::ToolConfirmation;
+    /// let less = ToolConfirmation::confirmed().with_args(serde_json::json!({"amount": 40, "to": "bob"}));
+    /// assert!(less.confirmed && less.args.is_some());
+    /// ```
+    pub fn with_args(mut self, args: Value) -> ToolConfirmation {
+        self.args = Some(args);
+        self
+    }
+
+    /// To the request with this hash and no other.
+    pub fn to_request(mut self, hash: ObjectHash) -> ToolConfirmation {
+        self.request_hash = Some(hash);
+        self
+    }
+
+    /// With the person's own words.
+    pub fn with_reason(mut self, reason: impl Into<String>) -> ToolConfirmation {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// As it stands on record.
+    #[doc(hidden)]
+    pub fn recorded(it: ConfirmationAnswered, hint: Option<String>) -> ToolConfirmation {
+        let extra = it.extra.and_then(|extra| match extra.to_value() {
+            Value::Object(extra) => Some(extra),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => None,
+        });
+        ToolConfirmation {
+            hint,
+            confirmed: it.confirmed,
+            payload: it.payload.map(|payload| payload.to_value()),
+            reason: it.reason,
+            args: it.edited_args.map(|args| args.to_value()),
+            request_hash: None,
+            by: Some(it.by),
+            extra: extra.unwrap_or_default(),
+            found: it.found,
+            taken_before: false,
+        }
+    }
+
+    /// An answer that is on record in what is played.
+    #[doc(hidden)]
+    pub fn taken_before(mut self) -> ToolConfirmation {
+        self.taken_before = true;
+        self
+    }
+
+    /// True if the answer is on record in what is played.
+    #[doc(hidden)]
+    pub fn was_taken_before(&self) -> bool {
+        self.taken_before
+    }
+
+    /// Makes the record of this answer to `request`. The door has checked the hash of the request
+    /// and knows the actor, so neither is taken from the answer.
+    #[doc(hidden)]
+    pub fn into_record(self, request: Seq, by: Actor) -> ConfirmationAnswered {
+        let extra = Some(self.extra).filter(|it| !it.is_empty());
+        ConfirmationAnswered {
+            request,
+            confirmed: self.confirmed,
+            reason: self.reason,
+            payload: self.payload.as_ref().map(Json::of),
+            edited_args: self.args.as_ref().map(Json::of),
+            extra: extra.map(|it| Json::of(&Value::Object(it))),
+            found: self.found,
+            by,
+        }
+    }
+}
 
 /// `confirmation_answered`: the one answer that counts.
 ///

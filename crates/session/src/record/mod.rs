@@ -5,7 +5,7 @@
 //! `state_change`, `hook` and `media` have the observations of their subjects; `provenance` says
 //! which record an observation is about, and `upcast` reads bodies of older versions.
 
-mod answers;
+pub(crate) mod answers;
 pub(super) mod decision;
 pub(super) mod event;
 #[cfg(feature = "schema")]

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::history::History;
-use crate::admission::command::{Answer, Command};
+use crate::admission::command::Command;
 use crate::calls::deliveries::Delivery;
 use crate::deciding::step::owed;
 use crate::json::Json;
+use crate::record::answers::ToolConfirmation;
 use crate::record::observation::{
     Author, Connected, FunctionCallReceived, InstructionSent, LlmAsked, LlmPart, LlmReplied,
     ResumptionHandleReceived, RunnerDraining, SessionClosed, StateChange, StateChanged,
@@ -375,13 +376,12 @@ pub(super) fn response_of(effect: Effect) -> Option<Seq> {
 /// An answer to a request, as a command.
 #[must_use]
 pub fn answer_to(request: Seq, confirmed: bool, reason: Option<&str>, by: &str) -> Command {
+    let mut answer = ToolConfirmation::default();
+    answer.confirmed = confirmed;
+    answer.reason = reason.map(str::to_owned);
     Command::AnswerConfirmation {
         request,
-        answer: Ok(Answer {
-            confirmed,
-            reason: reason.map(str::to_owned),
-            ..Answer::default()
-        }),
+        answer: Ok(answer),
         by: Actor::embedder(by),
     }
 }

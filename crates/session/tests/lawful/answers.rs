@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use recount_session::{
-    About, Answer, Answered, CancelReason, Command, Decision, Finding, Observation, Outcome,
-    Rejection, Seq, UnfitAnswer,
+    About, Answered, CancelReason, Command, Decision, Finding, Observation, Outcome, Rejection,
+    Seq, ToolConfirmation, UnfitAnswer,
 };
 
 use super::Verdict;
@@ -50,7 +50,12 @@ pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) 
 }
 
 /// What speaks against an answer to an open request: its tool is gone, or its arguments may not be changed.
-fn unfit(recording: &Recording, facts: usize, request: Seq, answer: &Answer) -> Option<Rejection> {
+fn unfit(
+    recording: &Recording,
+    facts: usize,
+    request: Seq,
+    answer: &ToolConfirmation,
+) -> Option<Rejection> {
     let question = recording.facts[..facts]
         .iter()
         .find(|fact| fact.seq == request);
@@ -82,7 +87,7 @@ fn unfit(recording: &Recording, facts: usize, request: Seq, answer: &Answer) -> 
     }
     let allowed =
         question.about == About::Gate && tools.policies().of(&call).confirm_edits.is_some();
-    (answer.edited_args.is_some() && !allowed).then_some(Rejection::EditsNotAllowed)
+    (answer.args.is_some() && !allowed).then_some(Rejection::EditsNotAllowed)
 }
 
 fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Rejection> {

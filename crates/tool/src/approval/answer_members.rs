@@ -6,9 +6,9 @@ use recount_session::{Json, UnfitAnswer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::approval::confirmation::ToolConfirmation;
 use crate::policy_file::keys::unknown_key;
 use crate::typed::digits::exact_value;
+use recount_session::ToolConfirmation;
 
 /// The keys of an answer at a door where nothing else may stand.
 const KEYS: [&str; 6] = [

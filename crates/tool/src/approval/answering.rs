@@ -3,10 +3,11 @@
 //! A session replays without any of them, so this is looked at at the door, and what it finds goes on record with the
 //! refusal.
 
-use recount_session::{About, Answer, ConfirmationRequested, Json, ObjectHash, UnfitAnswer};
+use recount_session::{
+    About, ConfirmationRequested, Json, ObjectHash, ToolConfirmation, UnfitAnswer,
+};
 use serde_json::Value;
 
-use crate::approval::confirmation::ToolConfirmation;
 use crate::schema::arguments::fits_schema;
 
 /// True if an answer may bring a payload: the question has a schema for one, or its tool asks
@@ -39,19 +40,16 @@ impl Asked<'_> {
     #[doc(hidden)]
     pub fn fit(
         &self,
-        confirmation: ToolConfirmation,
+        answer: ToolConfirmation,
         open: impl FnOnce(&Json) -> Option<Json>,
-    ) -> Result<Answer, UnfitAnswer> {
-        if let (Some(expected), Some(found)) = (self.hash, confirmation.request_hash)
+    ) -> Result<ToolConfirmation, UnfitAnswer> {
+        if let (Some(expected), Some(found)) = (self.hash, answer.request_hash)
             && expected != found
         {
             return Err(UnfitAnswer::OtherRequest { expected, found });
         }
-        let taken_before = confirmation.taken_before;
-        let answer = confirmation.into_answer();
-        let payload = answer.payload.as_ref();
-        let has_payload = payload.is_some_and(|it| it.as_str() != "null");
-        if has_payload && !takes_payload(self.question) && !taken_before {
+        let has_payload = answer.payload.as_ref().is_some_and(|it| !it.is_null());
+        if has_payload && !takes_payload(self.question) && !answer.was_taken_before() {
             let problem = "this request asks for none; a gate asks for one by its payload schema";
             return Err(UnfitAnswer::InvalidPayload {
                 problem: problem.to_owned(),
@@ -63,8 +61,8 @@ impl Asked<'_> {
             .as_ref()
             .filter(|_| answer.confirmed)
         {
-            let payload = answer.payload.as_ref().map(Json::to_value);
-            fits_schema(&schema.to_value(), &payload.unwrap_or_default()).map_err(|problem| {
+            let payload = answer.payload.as_ref().unwrap_or(&Value::Null);
+            fits_schema(&schema.to_value(), payload).map_err(|problem| {
                 let problem = match answer.payload {
                     Some(_) => problem,
                     None => "a yes to this request comes with one, and this has none".to_owned(),
@@ -72,8 +70,8 @@ impl Asked<'_> {
                 UnfitAnswer::InvalidPayload { problem }
             })?;
         }
-        if let Some(edited) = &answer.edited_args {
-            self.check_edited(edited, open)
+        if let Some(edited) = &answer.args {
+            self.check_edited(&Json::of(edited), open)
                 .map_err(|problem| UnfitAnswer::InvalidArgs { problem })?;
         }
         Ok(answer)

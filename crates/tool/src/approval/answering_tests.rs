@@ -22,7 +22,7 @@ fn fit(
     question: &ConfirmationRequested,
     sealed: &[String],
     said: ToolConfirmation,
-) -> Result<Answer, UnfitAnswer> {
+) -> Result<ToolConfirmation, UnfitAnswer> {
     let parameters = json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});
     fit_tool(question, sealed, said, Some(&parameters))
 }
@@ -32,7 +32,7 @@ fn fit_tool(
     sealed: &[String],
     said: ToolConfirmation,
     parameters: Option<&Value>,
-) -> Result<Answer, UnfitAnswer> {
+) -> Result<ToolConfirmation, UnfitAnswer> {
     let args = Json::of(&json!({"cents": 5000, "card": {"$sealed": "v1.x"}}));
     let asked = Asked {
         question,
@@ -59,10 +59,8 @@ fn an_answer_to_another_request_does_not_count() {
 fn a_yes_brings_the_payload_that_was_asked_for_and_a_no_brings_none() {
     let asked = question(Some(json!({"type": "object", "required": ["days"]})));
     for unfit in [None, Some(json!(null)), Some(json!({"day": 1}))] {
-        let said = ToolConfirmation {
-            payload: unfit,
-            ..ToolConfirmation::confirmed()
-        };
+        let mut said = ToolConfirmation::confirmed();
+        said.payload = unfit;
         assert!(matches!(
             fit(&asked, &[], said),
             Err(UnfitAnswer::InvalidPayload { .. })

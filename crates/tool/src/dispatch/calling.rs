@@ -15,7 +15,6 @@ use super::dispatcher::ToolDispatcher;
 use super::next::{Due, Next, Start};
 use super::provider_desk::{ProviderDesk, Question, answer_of};
 use crate::approval::answering::Asked;
-use crate::approval::confirmation::ToolConfirmation;
 use crate::run::context::{Identity, ToolContext};
 use crate::run::error::ToolError;
 use crate::run::outcome::{Ask, ToolOutcome};
@@ -23,6 +22,7 @@ use crate::run::state::State;
 use crate::run::tool_event::Emitter;
 use crate::tools::gate::verdict;
 use crate::tools::policy_tool::PolicyTool;
+use recount_session::ToolConfirmation;
 
 impl ToolDispatcher {
     /// Calls a tool and waits for its result: arguments are checked, policies hold, and everything is recorded, in memory.

@@ -20,12 +20,12 @@ use tokio::sync::oneshot;
 use super::dispatcher::ToolDispatcher;
 use super::next::{Next, means};
 use super::provider_desk::{ProviderDesk, Waited};
-use crate::approval::confirmation::ToolConfirmation;
 use crate::run::error::ToolError;
 use crate::run::listeners::{Listeners, Subscription};
 use crate::run::state::{State, Temporary};
 use crate::run::state_watch::Watchers;
 use crate::run::tool_event::{Emitter, LookBack, ToolEvents, nobody_to_ask};
+use recount_session::ToolConfirmation;
 
 /// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
 pub(crate) struct Pipeline {

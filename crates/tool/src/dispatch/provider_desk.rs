@@ -17,9 +17,10 @@ use tokio::time::Instant;
 use super::next::{Due, Next};
 use super::pipeline::{Core, DISPATCHER};
 use crate::approval::answering::Asked;
-use crate::approval::confirmation::{ConfirmationProvider, ConfirmationRequest, ToolConfirmation};
+use crate::approval::confirmation::{ConfirmationProvider, ConfirmationRequest};
 use crate::run::error::ToolError;
 use crate::run::tool_event::{LookBack, ToolEvents};
+use recount_session::ToolConfirmation;
 
 /// The number of characters that are kept of the name of a provider.
 const NAME_MAX: usize = 128;
@@ -104,23 +105,14 @@ pub(super) async fn answer_of(
     let answer = asked
         .fit(confirmation, |args| Some(args.clone()))
         .map_err(unfit)?;
-    if answer.edited_args.is_some() && !may_edit {
+    if answer.args.is_some() && !may_edit {
         return Err(ToolError::Cancelled(Rejection::EditsNotAllowed.to_string()));
     }
     // A dispatcher alone outlives no crash, so nothing of it is ever in doubt.
     if answer.found.is_some() {
         return Err(ToolError::Cancelled(Rejection::NothingToSettle.to_string()));
     }
-    Ok(Some(ConfirmationAnswered {
-        request,
-        confirmed: answer.confirmed,
-        reason: answer.reason,
-        payload: answer.payload,
-        edited_args: answer.edited_args,
-        extra: answer.extra,
-        found: None,
-        by,
-    }))
+    Ok(Some(answer.into_record(request, by)))
 }
 
 /// Asks the provider for a tool that waits, and knows how long it has waited.
@@ -200,10 +192,9 @@ impl ProviderDesk {
                 let due_us = expires.map_or_else(Default::default, |due| due.at);
                 let deadline = Deadline::Confirmation { call, request };
                 lock(&self.core).note(call, DeadlinePassed { deadline, due_us }.into())?;
-                Ok(ToolConfirmation {
-                    hint,
-                    ..ToolConfirmation::denied("nobody answered in time")
-                })
+                let mut denied = ToolConfirmation::denied("nobody answered in time");
+                denied.hint = hint;
+                Ok(denied)
             }
         }
     }

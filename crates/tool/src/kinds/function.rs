@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use recount_session::Json;
 use serde_json::Value;
 
-use crate::approval::confirmation::ToolConfirmation;
 use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 use crate::run::outcome::ToolOutcome;
 use crate::run::ticket::Ticket;
+use recount_session::ToolConfirmation;
 
 /// A function the model may call.
 ///

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use recount_session::Json;
 use serde_json::Value;
 
-use crate::approval::confirmation::ToolConfirmation;
 use crate::kinds::function::ToolFunction;
 use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 use crate::run::outcome::ToolOutcome;
 use crate::run::ticket::Ticket;
+use recount_session::ToolConfirmation;
 
 /// A tool that begins something and returns: its result is supplied later from outside, by the call's id.
 ///

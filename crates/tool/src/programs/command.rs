@@ -12,12 +12,12 @@ use tokio::process::{Child, Command};
 use super::implementation::Pinned;
 use super::process_group::ProcessGroup;
 use super::program_env;
-use crate::approval::confirmation::ToolConfirmation;
 use crate::kinds::function::ToolFunction;
 use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 use crate::run::outcome::ToolOutcome;
 use crate::typed::digits::is_text_of;
+use recount_session::ToolConfirmation;
 
 /// A tool that is a program.
 ///

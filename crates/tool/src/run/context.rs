@@ -8,7 +8,6 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::confirmation::ToolConfirmation;
 use crate::run::error::ToolError;
 use crate::run::input::InputEvent;
 use crate::run::outcome::Ask;
@@ -16,6 +15,7 @@ use crate::run::services::Services;
 use crate::run::state::State;
 use crate::run::ticket::Ticket;
 use crate::run::tool_event::{Emitter, LookBack, ToolEvent};
+use recount_session::ToolConfirmation;
 
 /// What a tool is told about the call it serves, beside its arguments.
 ///

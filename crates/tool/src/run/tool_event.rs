@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::approval::confirmation::ToolConfirmation;
 use crate::run::error::ToolError;
 use crate::run::outcome::Ask;
+use recount_session::ToolConfirmation;
 
 /// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
 ///

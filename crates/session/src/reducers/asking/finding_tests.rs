@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::policies::policy::InDoubt;
 use crate::testing::{History, Toolbox, answer_to, given, history, toolbox};
 use crate::{
-    About, Actor, Answer, Command, ConfirmationAnswered, Event, Finding, FoundAs, Hooks, Json,
-    Outcome, Rejection, Route, UnfitAnswer,
+    About, Actor, Command, ConfirmationAnswered, Event, Finding, FoundAs, Hooks, Json, Outcome,
+    Rejection, Route, ToolConfirmation, UnfitAnswer,
 };
 
 fn tools() -> Toolbox {
@@ -28,13 +28,9 @@ fn in_doubt(tools: &Toolbox) -> History {
 }
 
 fn settles(history: &History, found: Finding) -> Command {
-    let answer = Answer {
-        found: Some(found),
-        ..Answer::default()
-    };
     Command::AnswerConfirmation {
         request: history.request(),
-        answer: Ok(answer),
+        answer: Ok(ToolConfirmation::found(found)),
         by: Actor::embedder("ada"),
     }
 }

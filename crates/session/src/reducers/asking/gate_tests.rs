@@ -19,7 +19,7 @@ fn called(tools: &Toolbox, args: Value) -> History {
     support.call("c1", "pay", args)
 }
 
-fn answer(history: &History, answer: Answer) -> Result<Observation, Rejection> {
+fn answer(history: &History, answer: ToolConfirmation) -> Result<Observation, Rejection> {
     let Phase::AwaitingConfirmation { request, .. } = history.current().phase else {
         return Err(Rejection::SessionClosed);
     };
@@ -35,16 +35,13 @@ fn answer(history: &History, answer: Answer) -> Result<Observation, Rejection> {
 }
 
 /// What an answer to the open question is on record.
-fn taken(history: &History, given: Answer) -> Observation {
+fn taken(history: &History, given: ToolConfirmation) -> Observation {
     answer(history, given).unwrap_or_else(|refused| unreachable!("{refused}"))
 }
 
-fn edited(args: &str) -> Answer {
-    Answer {
-        confirmed: true,
-        edited_args: Json::parse(args).ok(),
-        ..Answer::default()
-    }
+fn edited(args: &str) -> ToolConfirmation {
+    let args = Json::parse(args).unwrap_or_else(|problem| unreachable!("{problem}"));
+    ToolConfirmation::confirmed().with_args(args.to_value())
 }
 
 /// Whether a call with these arguments is asked about where amounts above 1000 are.
@@ -202,10 +199,8 @@ fn an_answer_that_does_not_fit_is_refused_and_the_request_stays_open() {
 fn a_no_beside_other_arguments_is_a_no() {
     let tools = paying(|policy| policy.confirm_edits = Some(Edits::ApprovedAnew));
     let asked = called(&tools, json!({"cents": 5000})).asked();
-    let no = Answer {
-        confirmed: false,
-        ..edited(r#"{"cents":4000}"#)
-    };
+    let mut no = edited(r#"{"cents":4000}"#);
+    no.confirmed = false;
     let denied = asked.clone().observed(taken(&asked, no));
     let settled = denied.session().settled[&denied.call_seq()];
     assert_eq!(settled.outcome, Outcome::Denied);

@@ -1,0 +1,90 @@
+//! The arguments that name a request or a call, by every id that the commands print for it.
+
+use clap::Args;
+
+use crate::failures::{Exit, Failure};
+use crate::journal::{Source, ids};
+use recount::control::Waiting;
+use recount::session::{RequestId, Seq, SessionId};
+use recount::tool::Ticket;
+
+/// A confirmation request.
+#[derive(Args)]
+pub(super) struct NamedRequest {
+    /// The id of the request, or a unique beginning of it; or that of its session, before SEQ.
+    request: String,
+    /// The seq of the request's record, as `recount pending` and `recount log` show it.
+    #[arg(value_parser = seq)]
+    seq: Option<Seq>,
+}
+
+impl NamedRequest {
+    pub(super) async fn find(&self, source: &mut Source) -> Result<RequestId, Failure> {
+        match self.seq {
+            Some(seq) => {
+                let session = ids::session_at(source, &self.request).await?;
+                Ok(session.request_id(seq))
+            }
+            None => ids::request(source, &self.request).await,
+        }
+    }
+}
+
+/// A call.
+#[derive(Args)]
+pub(super) struct NamedCall {
+    /// The id of the call as `recount pending` shows it, or a unique beginning of it; the id of the open request that is about
+    /// it; the call's ticket, as JSON; or the id of its session, before SEQ.
+    call: String,
+    /// The seq of the call's record, as `recount log` shows it.
+    #[arg(value_parser = seq)]
+    seq: Option<Seq>,
+}
+
+impl NamedCall {
+    /// The session of the call, and its record.
+    pub(super) async fn find(&self, source: &mut Source) -> Result<(SessionId, Seq), Failure> {
+        match self.seq {
+            Some(seq) => Ok((ids::session_at(source, &self.call).await?, seq)),
+            None => ids::call(source, &self.call).await,
+        }
+    }
+}
+
+/// A call that waits for its result.
+#[derive(Args)]
+pub(super) struct NamedPausedCall {
+    /// The id of the call as `recount pending` shows it, or a unique beginning of it; the call's ticket, as JSON; or the id of
+    /// its session, before SEQ.
+    call: String,
+    /// The seq of the call's record, as `recount pending` and `recount log` show it.
+    #[arg(value_parser = seq)]
+    seq: Option<Seq>,
+}
+
+impl NamedPausedCall {
+    pub(super) async fn find(&self, source: &mut Source) -> Result<Ticket, Failure> {
+        let Some(seq) = self.seq else {
+            return ids::paused_call(source, &self.call).await;
+        };
+        let session = ids::session_at(source, &self.call).await?;
+        let mut waiting = source.pending().await?.into_iter();
+        let found = waiting.find_map(|it| match it {
+            Waiting::Paused(it) if (it.session, it.call) == (session, seq) => {
+                Some(Ticket::from(&it))
+            }
+            Waiting::Paused(_) | Waiting::Confirmation(_) => None,
+        });
+        found.ok_or_else(|| {
+            let what = format!("no paused call has the seq {seq} in session {session}");
+            Failure::new("unknown-call", what)
+                .exit(Exit::Failed)
+                .advice("`recount pending PATH` lists what waits")
+        })
+    }
+}
+
+/// Reads a seq, also as the commands write it behind a call's name: `#5`.
+fn seq(text: &str) -> Result<Seq, std::num::ParseIntError> {
+    text.strip_prefix('#').unwrap_or(text).parse().map(Seq)
+}

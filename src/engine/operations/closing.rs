@@ -1,0 +1,47 @@
+//! The end of a session, through its task or at the desk.
+
+use super::desk::Desk;
+use crate::engine::error::Error;
+use crate::engine::inputs::inbox::Input;
+use crate::engine::serving::engine::Engine;
+use crate::session::{Actor, Command, Seq, SessionId};
+
+impl Engine {
+    /// Ends a session: what is open in it is cancelled. Returns the record of the close.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where it is closed already.
+    pub async fn close_session(
+        &self,
+        session: SessionId,
+        reason: &str,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        let command = closes(reason, by);
+        self.ask(session, |reply| Input::Command(command, reply))
+            .await
+    }
+}
+
+impl Desk {
+    /// Ends a session, as [`Engine::close_session`] does. Returns the record of the close.
+    ///
+    /// # Errors
+    /// As of [`Engine::close_session`].
+    pub async fn close_session(
+        &self,
+        session: SessionId,
+        reason: &str,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        self.take(session, closes(reason, by)).await
+    }
+}
+
+/// The command that ends a session.
+pub(in crate::engine) fn closes(reason: &str, by: Actor) -> Command {
+    Command::CloseSession {
+        reason: reason.to_owned(),
+        by,
+    }
+}

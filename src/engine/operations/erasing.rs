@@ -1,0 +1,39 @@
+//! The erasure of a sealed session at the desk.
+
+use super::desk::Desk;
+use crate::ledger::{EraseError, Erasure};
+use crate::session::{Actor, SessionId};
+
+impl Desk {
+    /// Erases a session: deletes its key, so that nothing opens that is sealed under it. Returns
+    /// the erasure on record.
+    ///
+    /// An erasure is no `Operation`. It appends nothing to the session: the records of the request
+    /// and of the deletion belong to the journal's own stream, and its refusals are about keys. An
+    /// engine that serves the session keeps the key in memory, so no engine erases.
+    ///
+    /// ```
+    /// # async fn example(
+    /// #     desk: recount::engine::Desk,
+    /// #     id: recount::session::SessionId,
+    /// # ) -> Result<(), recount::ledger::EraseError> {
+    /// use recount::prelude::*;
+    /// let reason = "the customer asked, ticket 17";
+    /// let erasure = desk.erase(id, reason, Actor::os_user("ada")).await?;
+    /// assert!(erasure.erased.is_some());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`Ledger::erase`](crate::ledger::Ledger::erase).
+    pub async fn erase(
+        &self,
+        session: SessionId,
+        reason: &str,
+        by: Actor,
+    ) -> Result<Erasure, EraseError> {
+        self.ledger
+            .erase(session, by, reason, self.clock.now())
+            .await
+    }
+}
