@@ -5,7 +5,6 @@
 //! how a session was served.
 
 mod call_view;
-mod json_tree;
 mod report;
 mod state_at;
 mod state_view;
@@ -13,8 +12,8 @@ mod verify;
 pub mod what_if;
 
 #[doc(hidden)]
-pub use json_tree::Tree;
-pub use json_tree::{Change, NamesNothing, changes, value_at};
+pub use recount_text::json::Tree;
+pub use recount_text::json::{Change, NamesNothing, changes, value_at};
 pub use report::{Diverged, Report, Said};
 pub use state_at::{NoState, state_at};
 pub use state_view::{state_json, state_json_about};

@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
-use super::{Decision, Json, ObjectHash, Observation};
+use super::{Decision, ObjectHash, Observation};
 
 /// The JSON Schema (2020-12) of the bodies of all events: an object with the schema of each kind under `$defs`, by the name of the kind.
 ///
@@ -38,20 +38,6 @@ pub fn event_schema() -> Value {
     }
     whole.insert("$defs".to_owned(), definitions.into());
     Value::Object(whole)
-}
-
-impl JsonSchema for Json {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Json".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!(true)
-    }
 }
 
 impl JsonSchema for ObjectHash {

@@ -25,7 +25,6 @@ mod finding;
 mod hook;
 mod id;
 mod json;
-mod json_place;
 mod media;
 mod milliseconds;
 mod models;

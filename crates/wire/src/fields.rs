@@ -6,17 +6,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use recount_text::json::{DecodeError, Number, RawJson, kind};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::decode_error::DecodeError;
 use super::field::Field;
 use super::levels::Levels;
-use super::number::Number;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
-use super::raw_json::{RawJson, kind};
 use super::repeated::Repeated;
 use super::spelling::{Shape, camel, in_camel_case};
 

@@ -1,10 +1,10 @@
 //! Writing one JSON object field by field, values as the text they are.
 
+use recount_text::json::RawJson;
 use serde_json::Value;
 
 use super::fields::Message;
 use super::other::Other;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 
 /// The text of an object under construction, behind that of whatever it stands in; absent fields write nothing.

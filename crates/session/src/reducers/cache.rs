@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::Call;
 use crate::decision::ResultReused;
 use crate::id::Seq;
+use crate::json::write_canonical;
 use crate::milliseconds;
 use crate::object::ObjectHash;
 use crate::policy::ToolPolicy;
@@ -51,7 +52,7 @@ pub(crate) fn asks_for(call: &Call) -> ObjectHash {
     let mut text = String::with_capacity(call.name.len() + 1 + call.args.as_str().len());
     text.push_str(&call.name);
     text.push('\u{1}');
-    call.args.write_canonical(&mut text);
+    write_canonical(call.args.as_str(), &mut text);
     ObjectHash::of(text.as_bytes())
 }
 

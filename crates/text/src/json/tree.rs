@@ -9,7 +9,7 @@ use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::session::Json;
+use super::value::Json;
 
 /// A JSON value, taken apart by one level.
 pub enum Tree<'j> {
@@ -76,15 +76,14 @@ pub enum NamesNothing {
 /// The value that a JSON Pointer names, through objects and arrays; `""` names the whole.
 ///
 /// ```
-/// use recount::replay::{NamesNothing, value_at};
-/// use recount::session::Json;
+/// use recount_text::json::{Json, NamesNothing, value_at};
 ///
 /// let whole = Json::parse(r#"{"calls":{"5":{"args":{"a/b":[1.00]}}}}"#)?;
 /// let found = value_at(&whole, "/calls/5/args/a~1b/0").map(|it| it.to_string());
 /// assert_eq!(found.as_deref(), Ok("1.00"));
 /// let Err(NamesNothing::Beyond { held, there, .. }) = value_at(&whole, "/calls/7") else { unreachable!() };
 /// assert_eq!((held.as_str(), there), ("/calls", vec!["5".to_owned()]));
-/// # Ok::<(), recount::session::JsonProblem>(())
+/// # Ok::<(), recount_text::json::JsonProblem>(())
 /// ```
 ///
 /// # Errors
@@ -147,14 +146,13 @@ pub struct Change {
 /// Everything in which two values differ, in the order of the first, then what only the second has.
 ///
 /// ```
-/// use recount::replay::changes;
-/// use recount::session::Json;
+/// use recount_text::json::{Json, changes};
 ///
 /// let before = Json::parse(r#"{"a":1,"b":{"c":2}}"#)?;
 /// let after = Json::parse(r#"{"a":1,"b":{"c":3},"d":[]}"#)?;
 /// let changed: Vec<String> = changes(&before, &after).into_iter().map(|it| it.pointer).collect();
 /// assert_eq!(changed, ["/b/c", "/d"]);
-/// # Ok::<(), recount::session::JsonProblem>(())
+/// # Ok::<(), recount_text::json::JsonProblem>(())
 /// ```
 pub fn changes(before: &Json, after: &Json) -> Vec<Change> {
     let mut changes = Vec::new();

@@ -4,17 +4,20 @@
 //! a number beyond all floats, more levels than a reader has stack for. Whoever acknowledged such a record would have
 //! promised what cannot be kept.
 
-use crate::Unreadable;
+use super::unreadable::Unreadable;
 
 /// What is wrong, and at which byte of the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Flaw {
-    pub(crate) at: usize,
-    pub(crate) what: What,
+pub struct Flaw {
+    /// The byte.
+    pub at: usize,
+    /// The flaw there.
+    pub what: What,
 }
 
+/// The kinds of flaws.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum What {
+pub enum What {
     /// It is not JSON.
     Syntax,
     /// Objects and arrays nest deeper than allowed.
@@ -30,7 +33,10 @@ const RESERVED: &[u8] = b"$serde_json::private::";
 const SHORT_NUMBER: usize = 300;
 
 /// Checks one JSON value, with spaces around it or not. Brackets may nest to `depth`.
-pub(crate) fn check(text: &str, depth: usize) -> Result<(), Flaw> {
+///
+/// # Errors
+/// The first flaw.
+pub fn check(text: &str, depth: usize) -> Result<(), Flaw> {
     let mut scanner = Scanner {
         text,
         bytes: text.as_bytes(),
@@ -294,7 +300,7 @@ impl Scanner<'_> {
 }
 
 /// How many bytes at the front need no look: no quote, no backslash, no control character.
-pub(crate) fn plain_length(bytes: &[u8]) -> usize {
+pub fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
     // A byte is zero where subtracting one borrows; a borrow may mark its upper neighbour, too, but never spares one.
