@@ -125,7 +125,7 @@ fn place_of(line: &Line, session: Uuid, seq: u64) -> Result<Place, Error> {
 pub(crate) fn read_back(line: &[u8], session: Uuid, seq: u64) -> Result<(), Error> {
     let refused = |what: String| Error::Refused { session, seq, what };
     let text = str::from_utf8(line).map_err(|error| refused(error.to_string()))?;
-    strict::check(text, LINE_DEPTH).map_err(|flaw| match flaw.what {
+    strict::check_line(text, LINE_DEPTH).map_err(|flaw| match flaw.what {
         What::Syntax => refused(format!("it is not JSON on one line at byte {}", flaw.at)),
         What::TooDeep => Error::TooDeep {
             session,

@@ -1,9 +1,15 @@
-//! Whether JSON can be read back, by every reader alike: one pass over the text, which allocates nothing in the usual case.
+//! The check of JSON text: one pass, which allocates nothing in the usual case.
 //!
-//! The grammar lets through what readers refuse or read differently: a key that comes twice, half of a surrogate pair,
-//! a number beyond all floats, more levels than a reader has stack for. Whoever acknowledged such a record would have
-//! promised what cannot be kept.
+//! The grammar allows text that readers refuse or read differently: a key that an object has twice,
+//! half of a surrogate pair, a number beyond all floats, more levels than a reader has stack for.
+//! A journal that acknowledged such a record would have promised what it cannot keep.
+//!
+//! Of several flaws the one counts that a reader meets first. A reader meets a key that it refuses
+//! once it has read the value behind it, as serde does. The order is on record: a model's arguments
+//! are refused with the first flaw, and a replay compares the words.
 
+use super::keys::{Keys, Span};
+use super::plain::plain_length;
 use super::unreadable::Unreadable;
 
 /// What is wrong, and at which byte of the text.
@@ -26,21 +32,34 @@ pub enum What {
     Unreadable(Unreadable),
 }
 
-/// How the keys begin under which serde_json hands raw values to itself, also when it reads a value.
-const RESERVED: &[u8] = b"$serde_json::private::";
+/// The start of the keys under which serde_json hands raw values to itself, also when it reads a value.
+pub(super) const RESERVED: &[u8] = b"$serde_json::private::";
 
 /// A number of fewer characters and without an exponent fits any float.
 const SHORT_NUMBER: usize = 300;
 
-/// Checks one JSON value, with spaces around it or not. Brackets may nest to `depth`.
+/// Checks one JSON value, with white space around it or not. Brackets may nest to `depth`.
 ///
 /// # Errors
 /// The first flaw.
 pub fn check(text: &str, depth: usize) -> Result<(), Flaw> {
+    whole(text, depth, false)
+}
+
+/// Checks as [`check`] does, and that the text is one line, as a record of a journal is.
+///
+/// # Errors
+/// The first flaw.
+pub fn check_line(text: &str, depth: usize) -> Result<(), Flaw> {
+    whole(text, depth, true)
+}
+
+fn whole(text: &str, depth: usize, on_one_line: bool) -> Result<(), Flaw> {
     let mut scanner = Scanner {
         text,
         bytes: text.as_bytes(),
         at: 0,
+        on_one_line,
         keys: Keys::new(text.as_bytes()),
     };
     scanner.value(depth)?;
@@ -56,6 +75,7 @@ struct Scanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    on_one_line: bool,
     keys: Keys<'a>,
 }
 
@@ -76,32 +96,36 @@ impl Scanner<'_> {
 
     fn object(&mut self, depth: usize) -> Result<(), Flaw> {
         let depth = self.deeper(depth)?;
-        let (first, mut seen) = (self.keys.count, 0);
+        let first = self.keys.count();
+        let found = self.members(depth, first);
+        // Of an object with many keys, those whose values were read are compared only here.
+        let repeated = self.keys.close(first);
+        repeated.map_or(found, |key| Err(duplicate(key.quoted_at)))
+    }
+
+    fn members(&mut self, depth: usize, first: usize) -> Result<(), Flaw> {
+        let mut seen = 0;
         if self.closes(b'}') {
             return Ok(());
         }
         loop {
             self.blank();
-            let at = self.at;
-            let unreadable = |what| Flaw {
-                at,
-                what: What::Unreadable(what),
-            };
             let key = self.key()?;
-            if self.keys.bytes(key).starts_with(RESERVED) {
-                return Err(unreadable(Unreadable::ReservedKey));
-            }
-            if !self.keys.add(first, key, &mut seen) {
-                return Err(unreadable(Unreadable::DuplicateKey));
-            }
+            let reserved = self.keys.bytes(key).starts_with(RESERVED);
             self.blank();
             self.expect(b':')?;
             self.value(depth)?;
+            if reserved {
+                return Err(Flaw {
+                    at: key.quoted_at,
+                    what: What::Unreadable(Unreadable::ReservedKey),
+                });
+            }
+            if !self.keys.add(first, key, &mut seen) {
+                return Err(duplicate(key.quoted_at));
+            }
             if self.closes(b'}') {
-                let fresh = self.keys.close(first);
-                return fresh
-                    .then_some(())
-                    .ok_or(unreadable(Unreadable::DuplicateKey));
+                return Ok(());
             }
             self.expect(b',')?;
         }
@@ -130,8 +154,9 @@ impl Scanner<'_> {
         Ok(left)
     }
 
-    /// A string, and where it stands within its quotes.
+    /// A string, and where it stands within its quotes; true if it has escapes.
     fn string(&mut self) -> Result<(Span, bool), Flaw> {
+        let quoted_at = self.at;
         self.expect(b'"')?;
         let start = self.at;
         let mut escaped = false;
@@ -140,7 +165,7 @@ impl Scanner<'_> {
             self.at += plain_length(rest);
             match self.peek() {
                 Some(b'"') => {
-                    let span = Span::new(start, self.at - start);
+                    let span = Span::new(quoted_at, start, self.at - start);
                     self.at += 1;
                     return Ok((span, escaped));
                 }
@@ -161,7 +186,7 @@ impl Scanner<'_> {
         }
         let text = self.text.get(quoted..self.at).unwrap_or_default();
         match serde_json::from_str::<String>(text) {
-            Ok(key) => Ok(self.keys.unescaped(&key)),
+            Ok(key) => Ok(self.keys.unescaped(quoted, &key)),
             Err(_) => Err(self.flaw(What::Syntax)),
         }
     }
@@ -283,10 +308,14 @@ impl Scanner<'_> {
         }
     }
 
-    /// Goes behind white space; line ends are none here, since a record is one line.
+    /// Goes behind white space, to which line ends belong unless the text is to be one line.
     fn blank(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t')) {
-            self.at += 1;
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t') => self.at += 1,
+                Some(b'\n' | b'\r') if !self.on_one_line => self.at += 1,
+                Some(_) | None => return,
+            }
         }
     }
 
@@ -299,129 +328,10 @@ impl Scanner<'_> {
     }
 }
 
-/// How many bytes at the front need no look: no quote, no backslash, no control character.
-pub fn plain_length(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // A byte is zero where subtracting one borrows; a borrow may mark its upper neighbour, too, but never spares one.
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut done = 0;
-    for word in words {
-        let word = u64::from_le_bytes(*word);
-        let quote = zero(word ^ (ONES * u64::from(b'"')));
-        let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-        let marked = quote | backslash | control;
-        if marked != 0 {
-            // The lowest mark is true, since nothing below it borrowed.
-            return done + marked.trailing_zeros() as usize / 8;
-        }
-        done += 8;
-    }
-    let more = rest
-        .iter()
-        .position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\');
-    done + more.unwrap_or(rest.len())
-}
-
-/// The keys of the objects that are open, those of the innermost last.
-struct Keys<'a> {
-    text: &'a [u8],
-    few: [Span; FEW],
-    more: Vec<Span>,
-    count: usize,
-    unescaped: Vec<u8>,
-}
-
-/// How many keys have room without an allocation.
-const FEW: usize = 32;
-/// How many keys of one object are compared one by one; of a larger one they are sorted when it closes.
-const ONE_BY_ONE: usize = 16;
-
-/// A key: a place in the text or, behind its end, in what was unescaped.
-#[derive(Clone, Copy, Debug, Default)]
-struct Span {
-    start: usize,
-    length: usize,
-}
-
-impl Span {
-    fn new(start: usize, length: usize) -> Self {
-        Self { start, length }
-    }
-}
-
-impl<'a> Keys<'a> {
-    fn new(text: &'a [u8]) -> Self {
-        Self {
-            text,
-            few: [Span::default(); FEW],
-            more: Vec::new(),
-            count: 0,
-            unescaped: Vec::new(),
-        }
-    }
-
-    fn unescaped(&mut self, key: &str) -> Span {
-        let start = self.text.len() + self.unescaped.len();
-        self.unescaped.extend_from_slice(key.as_bytes());
-        Span::new(start, key.len())
-    }
-
-    fn bytes(&self, key: Span) -> &[u8] {
-        let (from, start) = match key.start.checked_sub(self.text.len()) {
-            Some(start) => (self.unescaped.as_slice(), start),
-            None => (self.text, key.start),
-        };
-        from.get(start..start + key.length).unwrap_or_default()
-    }
-
-    /// The keys from this one on.
-    fn since(&self, first: usize) -> impl Iterator<Item = Span> {
-        let few = self.few.get(first..self.count.min(FEW)).unwrap_or_default();
-        let more = self.more.get(first.saturating_sub(FEW)..);
-        few.iter().chain(more.unwrap_or_default()).copied()
-    }
-
-    /// Adds a key to the object whose keys begin at `first`; says no when it is known to be there already.
-    ///
-    /// `seen` has a mark for each key of this object, made of what is the same for equal keys, however they were written: a key whose
-    /// mark is not there is new. Two keys with the same mark are compared.
-    fn add(&mut self, first: usize, key: Span, seen: &mut u64) -> bool {
-        let new = self.bytes(key);
-        let ends = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
-        let sum = new.len() * 7 + ends(new.first()) * 3 + ends(new.last());
-        let mark = 1 << (sum % 64);
-        let may_be_there = *seen & mark != 0;
-        *seen |= mark;
-        if may_be_there
-            && self.count - first < ONE_BY_ONE
-            && self
-                .since(first)
-                .any(|old| old.length == key.length && self.bytes(old) == new)
-        {
-            return false;
-        }
-        match self.few.get_mut(self.count) {
-            Some(place) => *place = key,
-            None => self.more.push(key),
-        }
-        self.count += 1;
-        true
-    }
-
-    /// Forgets the keys of an object that closes; says no when two of them are the same.
-    fn close(&mut self, first: usize) -> bool {
-        let mut fresh = true;
-        if self.count - first > ONE_BY_ONE {
-            let mut sorted: Vec<&[u8]> = self.since(first).map(|key| self.bytes(key)).collect();
-            sorted.sort_unstable();
-            fresh = sorted.windows(2).all(|pair| pair.first() != pair.last());
-        }
-        self.count = first;
-        self.more.truncate(first.saturating_sub(FEW));
-        fresh
+fn duplicate(at: usize) -> Flaw {
+    Flaw {
+        at,
+        what: What::Unreadable(Unreadable::DuplicateKey),
     }
 }
 
@@ -486,7 +396,7 @@ mod tests {
     }
 
     fn flaw(text: &str) -> Option<What> {
-        check(text, 4).err().map(|flaw| flaw.what)
+        check_line(text, 4).err().map(|flaw| flaw.what)
     }
 
     #[test]
@@ -603,6 +513,8 @@ mod tests {
                 "\u{7f}",
                 " ",
                 "\t",
+                "\n",
+                "\r",
             ])
             .prop_map(str::to_owned),
             "\"[ -~]{0,20}\"",
@@ -645,6 +557,20 @@ mod tests {
             let bytes = format!("{text}{behind}\"{more}");
             prop_assert_eq!(plain_length(bytes.as_bytes()), text.len());
         }
+    }
+
+    #[test]
+    fn line_ends_are_white_space_unless_text_is_a_record() {
+        assert_eq!(check("[1,\r\n2]\n", 1), Ok(()));
+        assert_eq!(check_line("[1,\n2]", 1).unwrap_err().at, 3);
+    }
+
+    #[test]
+    fn first_repetition_counts_in_an_object_of_many_keys() {
+        let many: String = (0..40).map(|n| format!(r#""k{n}":0,"#)).collect();
+        let text = format!(r#"{{{many}"k7":0,"k3":0,"x":1e999}}"#);
+        let found = check(&text, 1).unwrap_err();
+        assert_eq!(found, duplicate(many.len() + 1));
     }
 
     #[test]

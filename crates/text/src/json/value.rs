@@ -3,35 +3,17 @@
 //! A number read into a float and written again is another number; an approval given for one must not run with the
 //! other. So arguments, responses and results stay text: white space between tokens goes, every token stays.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+
+use super::canonical::write_canonical;
+use super::problem::{DEPTH_MAX, JsonProblem, check};
 
 /// One JSON value as text, without white space between its tokens.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
-
-/// Why a text is not a [`Json`] that Recount takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JsonProblem {
-    /// Not JSON at all, and where.
-    Syntax(String),
-    /// Objects and arrays within each other deeper than [`DEPTH_MAX`].
-    TooDeep,
-    /// One object names this key twice, so two readers may see two values.
-    DuplicateKey(String),
-    /// A string holds half of a surrogate pair, which is not text.
-    LoneSurrogate,
-    /// A key that serde_json keeps for itself: it would read what stands under it as another value than is written.
-    ReservedKey(String),
-}
-
-/// How deep arguments may nest.
-pub const DEPTH_MAX: usize = 64;
 
 impl Json {
     /// Keeps `text`, without white space between tokens.
@@ -173,63 +155,6 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-impl fmt::Display for JsonProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JsonProblem::Syntax(what) => write!(f, "not JSON: {what}"),
-            JsonProblem::TooDeep => write!(f, "nested deeper than {DEPTH_MAX} levels"),
-            JsonProblem::DuplicateKey(key) => {
-                write!(f, "the key {key:?} appears twice in one object")
-            }
-            JsonProblem::LoneSurrogate => f.write_str("a string holds half of a surrogate pair"),
-            JsonProblem::ReservedKey(key) => write!(f, "the key {key:?} is reserved"),
-        }
-    }
-}
-
-impl std::error::Error for JsonProblem {}
-
-/// Appends the [canonical](Json::canonical) form of a text.
-///
-/// Depth was bounded when the text was taken; a part that does not read, which cannot be, stays as it is.
-pub fn write_canonical(text: &str, out: &mut String) {
-    match text.as_bytes().first() {
-        Some(b'{') => match serde_json::from_str::<BTreeMap<String, &RawValue>>(text) {
-            Ok(members) => {
-                out.push('{');
-                for (index, (key, value)) in members.into_iter().enumerate() {
-                    if index > 0 {
-                        out.push(',');
-                    }
-                    out.push_str(&serde_json::Value::String(key).to_string());
-                    out.push(':');
-                    write_canonical(value.get(), out);
-                }
-                out.push('}');
-            }
-            Err(_) => out.push_str(text),
-        },
-        Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(items) => {
-                out.push('[');
-                for (index, item) in items.into_iter().enumerate() {
-                    if index > 0 {
-                        out.push(',');
-                    }
-                    write_canonical(item.get(), out);
-                }
-                out.push(']');
-            }
-            Err(_) => out.push_str(text),
-        },
-        Some(b'"') => match serde_json::from_str::<String>(text) {
-            Ok(string) => out.push_str(&serde_json::Value::String(string).to_string()),
-            Err(_) => out.push_str(text),
-        },
-        Some(_) | None => out.push_str(text),
-    }
-}
-
 /// Removes white space outside of strings, between the tokens of JSON. Whether it was JSON is for whoever calls.
 fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -250,136 +175,6 @@ fn compact(text: &str) -> String {
     }
     out
 }
-
-/// The levels of objects and arrays within each other in valid JSON.
-pub fn levels(text: &str) -> usize {
-    let deepest = text
-        .bytes()
-        .scan(
-            (0usize, false, false),
-            |(depth, in_string, escaped), byte| {
-                match (*in_string, byte) {
-                    (true, _) if *escaped => *escaped = false,
-                    (true, b'\\') => *escaped = true,
-                    (true, b'"') => *in_string = false,
-                    (true, _) => {}
-                    (false, b'"') => *in_string = true,
-                    (false, b'{' | b'[') => *depth += 1,
-                    (false, b'}' | b']') => *depth = depth.saturating_sub(1),
-                    (false, _) => {}
-                }
-                Some(*depth)
-            },
-        )
-        .max();
-    deepest.unwrap_or_default()
-}
-
-/// Finds what valid JSON may still get wrong: more levels than `depth`, repeated keys, reserved
-/// keys, half surrogates, and numbers beyond all floats.
-///
-/// # Errors
-/// The first of them.
-pub fn check(text: &str, depth: usize) -> Result<(), JsonProblem> {
-    if levels(text) > depth {
-        return Err(JsonProblem::TooDeep);
-    }
-    match serde_json::from_str::<Checked>(text) {
-        Ok(Checked) => Ok(()),
-        Err(error) => Err(problem(&error.to_string())),
-    }
-}
-
-/// The markers by which a key travels through serde's error text.
-const DUPLICATE: &str = "duplicate key ";
-const RESERVED: &str = "reserved key ";
-
-/// How the keys begin under which serde_json hands raw values and numbers to itself, also when it reads a `Value`.
-const SERDE_JSON_KEYS: &str = "$serde_json::private::";
-
-fn problem(error: &str) -> JsonProblem {
-    let key_behind = |marker: &str| {
-        let rest = error.strip_prefix(marker)?;
-        let key = rest.rsplit_once(" at line ").map_or(rest, |(key, _)| key);
-        Some(serde_json::from_str(key).unwrap_or_else(|_| key.to_owned()))
-    };
-    if let Some(key) = key_behind(RESERVED) {
-        return JsonProblem::ReservedKey(key);
-    }
-    match key_behind(DUPLICATE) {
-        Some(key) => JsonProblem::DuplicateKey(key),
-        // The syntax was checked before and numbers are not read, so what remains is an escape that is not text.
-        None if error.contains("surrogate") || error.contains("hex escape") => {
-            JsonProblem::LoneSurrogate
-        }
-        None => JsonProblem::Syntax(error.to_owned()),
-    }
-}
-
-/// Any JSON in which no object repeats a key.
-struct Checked;
-
-impl<'de> Deserialize<'de> for Checked {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Checked, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Checked;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("JSON")
-            }
-            fn visit_unit<E>(self) -> Result<Checked, E> {
-                Ok(Checked)
-            }
-            fn visit_bool<E>(self, _: bool) -> Result<Checked, E> {
-                Ok(Checked)
-            }
-            fn visit_i64<E>(self, _: i64) -> Result<Checked, E> {
-                Ok(Checked)
-            }
-            fn visit_u64<E>(self, _: u64) -> Result<Checked, E> {
-                Ok(Checked)
-            }
-            fn visit_f64<E>(self, _: f64) -> Result<Checked, E> {
-                Ok(Checked)
-            }
-            fn visit_str<E>(self, _: &str) -> Result<Checked, E> {
-                Ok(Checked)
-            }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(
-                self,
-                mut seq: A,
-            ) -> Result<Checked, A::Error> {
-                while seq.next_element::<Checked>()?.is_some() {}
-                Ok(Checked)
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> Result<Checked, A::Error> {
-                let mut seen = std::collections::BTreeSet::new();
-                while let Some(Key(key)) = map.next_key()? {
-                    map.next_value::<Checked>()?;
-                    let quoted = |key: &str| serde_json::Value::from(key);
-                    if key.starts_with(SERDE_JSON_KEYS) {
-                        let key = quoted(&key);
-                        return Err(A::Error::custom(format!("{RESERVED}{key}")));
-                    }
-                    if let Some(key) = seen.replace(key) {
-                        let key = quoted(&key);
-                        return Err(A::Error::custom(format!("{DUPLICATE}{key}")));
-                    }
-                }
-                Ok(Checked)
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
-/// A key, which is copied only where it holds escapes.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 #[expect(
