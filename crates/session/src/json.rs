@@ -1,7 +1,7 @@
 //! JSON kept as text, by the names that the core has for it.
 
 pub use recount_text::json::{DEPTH_MAX, Json, JsonProblem};
-pub(crate) use recount_text::json::{check, levels, write_canonical};
+pub(crate) use recount_text::json::{check, escaped, levels, write_canonical};
 
 /// The levels of a record's body: those of a JSON value that stands in it, and the object around
 /// that.

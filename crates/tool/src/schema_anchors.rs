@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use recount_session::schema::map_schema;
+use recount_text::json::escaped;
 
 /// The schema with each `#name` that leads to an `$anchor` in it as a JSON Pointer. It stays as it
 /// is where that is not clear: where a schema in it has an address of its own, or two have one
@@ -38,10 +39,7 @@ fn gather(root: &Value, found: &mut BTreeMap<String, String>) -> bool {
                 {
                     return false;
                 }
-                let step = |key: &str| {
-                    let key = key.replace('~', "~0").replace('/', "~1");
-                    format!("{at}/{}", key.replace('%', "%25"))
-                };
+                let step = |key: &str| format!("{at}/{}", escaped(key).replace('%', "%25"));
                 open.extend(fields.iter().map(|(key, value)| (value, step(key))));
             }
             Value::Array(items) => {

@@ -23,7 +23,7 @@ use crate::decision::{
 use crate::effect::Effect;
 use crate::finding::Finding;
 use crate::id::Seq;
-use crate::json::Json;
+use crate::json::{Json, escaped};
 use crate::object::ObjectHash;
 use crate::observation::{ConfirmationAnswered, Deadline, ToolAsked};
 use crate::policy::Edits;
@@ -81,8 +81,7 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
     let text = if path.is_empty() || path.starts_with('/') {
         call.args.text_at(path)
     } else {
-        let name = path.replace('~', "~0").replace('/', "~1");
-        call.args.text_at(&format!("/{name}"))
+        call.args.text_at(&format!("/{}", escaped(path)))
     };
     Json::parse(text?).ok()
 }

@@ -4,11 +4,13 @@
 //! tool has sent stays text, and the rules for such text are here, once.
 
 mod canonical;
+mod changes;
 mod decode_error;
 mod keys;
 mod number;
 mod place;
 mod plain;
+mod pointer;
 mod problem;
 #[cfg(test)]
 mod problem_tests;
@@ -20,12 +22,14 @@ mod tree;
 mod unreadable;
 mod value;
 
-pub use canonical::write_canonical;
+pub use canonical::{canonical_json, write_canonical};
+pub use changes::{Change, IsSet, changes};
 pub use decode_error::DecodeError;
 pub use number::Number;
 pub use plain::{needs_escapes, plain_length, quote};
+pub use pointer::{NamesNothing, escaped, is_within, steps, unescaped, value_at};
 pub use problem::{DEPTH_MAX, JsonProblem, check, levels};
 pub use raw_json::{RawJson, kind};
-pub use tree::{Change, NamesNothing, Tree, changes, value_at};
+pub use tree::{Member, Tree, members};
 pub use unreadable::Unreadable;
 pub use value::Json;

@@ -6,6 +6,7 @@ use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::pointer::unescaped;
 use super::value::Json;
 
 impl Json {
@@ -42,7 +43,7 @@ impl Json {
                 break;
             }
             let step = step.split('/').next().unwrap_or_default();
-            text = member(text, &step.replace("~1", "/").replace("~0", "~"))?;
+            text = member(text, &unescaped(step))?;
             at += 1 + step.len();
         }
         Some((pointer.get(..at)?, text))
