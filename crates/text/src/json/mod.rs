@@ -18,6 +18,8 @@ mod raw_json;
 #[cfg(feature = "schema")]
 mod schema;
 pub mod strict;
+#[cfg(test)]
+mod strict_tests;
 mod tree;
 mod unreadable;
 mod value;

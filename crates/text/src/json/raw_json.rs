@@ -1,4 +1,4 @@
-//! JSON kept as the text in which it came.
+//! JSON kept as it came, before any check but that of its grammar.
 
 use std::fmt;
 
@@ -11,8 +11,10 @@ use super::value::Json;
 
 /// One JSON value as its text: no number is rounded, no string escaped anew, no key sorted.
 ///
-/// Unlike [`Json`], which the journal keeps, it takes whatever is JSON, however odd; whether
-/// it is fit to act upon is decided later, so that even an unfit call gets its answer.
+/// There are two types because two promises are made. A [`Json`] has passed the check of
+/// [`Json::parse`] and has no white space between tokens, so a record can repeat it. A `RawJson` is
+/// any JSON, byte for byte, also where the check refuses it: a message is written again as it came,
+/// and even an unfit call gets its answer. The check of one makes the other.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 

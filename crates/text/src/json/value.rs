@@ -11,7 +11,10 @@ use serde_json::value::RawValue;
 use super::canonical::write_canonical;
 use super::problem::{DEPTH_MAX, JsonProblem, check};
 
-/// One JSON value as text, without white space between its tokens.
+/// One JSON value as text, without white space between its tokens. It has passed the
+/// [check](Json::parse).
+///
+/// [`RawJson`](super::RawJson) is JSON that has not.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
 
