@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use recount_text::json::Unreadable;
 use uuid::Uuid;
 
 use crate::Hash;
@@ -214,24 +215,6 @@ pub(crate) fn place(session: Option<Uuid>, seq: Option<u64>) -> String {
         (Some(session), None) => format!(" at session {session}"),
         (None, _) => String::new(),
     }
-}
-
-/// What is JSON and yet cannot be read back, or not by every reader alike.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unreadable {
-    /// One object has this key twice, however it is spelled.
-    #[error("a key that its object has twice")]
-    DuplicateKey,
-    /// An escape says half of a surrogate pair, which is not text.
-    #[error("half of a surrogate pair")]
-    LoneSurrogate,
-    /// A number is beyond all floats, such as `1e999`.
-    #[error("a number beyond all floats")]
-    Number,
-    /// A key begins with `$serde_json::private::`, under which serde_json reads another value than is written.
-    #[error("a reserved key")]
-    ReservedKey,
 }
 
 /// Bytes are not a record.

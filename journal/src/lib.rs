@@ -11,12 +11,11 @@ mod memory;
 mod records;
 pub mod seal;
 mod store;
-mod strict_json;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod view;
 
-pub use error::{Error, Malformed, Unreadable};
+pub use error::{Error, Malformed};
 pub use files::disk;
 pub use files::guard::{guard, guard_path};
 pub use hash::{Hash, NotAHash};
@@ -34,4 +33,5 @@ pub use records::limits::{APPEND_LIMIT, DEPTH_LIMIT, OBJECT_LIMIT, RECORD_LIMIT}
 pub use records::line::Line;
 pub use records::outline::Outline;
 pub use records::record::{Actor, Record};
+pub use recount_text::json::Unreadable;
 pub use store::{After, DiskJournal, IndexState, Metrics, Opened, Options, Progress};

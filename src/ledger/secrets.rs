@@ -9,6 +9,7 @@
 //! that calls can be told to be alike without a key, and neither another argument nor another session can take them.
 
 use recount_journal::seal::SessionKey;
+use recount_text::json::is_within;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -66,7 +67,7 @@ pub fn seal_arguments(
     };
     for pointer in secret {
         if let Some((held, text)) = args.along(pointer)
-            && !is_within(held, &call.sealed_args)
+            && !is_in_one_of(&call.sealed_args, held)
             && let Some(with_marker) = args.with_text_at(held, &marker(key, tool, held, text)?)
         {
             *args = with_marker;
@@ -120,11 +121,8 @@ fn place(tool: &str, pointer: &str) -> String {
     format!("args/{tool}{pointer}")
 }
 
-fn is_within(pointer: &str, sealed: &[String]) -> bool {
-    let mut ends = sealed
-        .iter()
-        .filter_map(|it| pointer.strip_prefix(it.as_str()));
-    ends.any(|rest| rest.is_empty() || rest.starts_with('/'))
+fn is_in_one_of(sealed: &[String], pointer: &str) -> bool {
+    sealed.iter().any(|it| is_within(pointer, it))
 }
 
 #[cfg(test)]

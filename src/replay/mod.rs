@@ -5,16 +5,17 @@
 //! how a session was served.
 
 mod call_view;
-mod json_tree;
+mod changes;
 mod report;
 mod state_at;
 mod state_view;
 mod verify;
 pub mod what_if;
 
+pub use changes::{Change, changes};
 #[doc(hidden)]
-pub use json_tree::Tree;
-pub use json_tree::{Change, NamesNothing, changes, value_at};
+pub use recount_text::json::Tree;
+pub use recount_text::json::{NamesNothing, value_at};
 pub use report::{Diverged, Report, Said};
 pub use state_at::{NoState, state_at};
 pub use state_view::{state_json, state_json_about};

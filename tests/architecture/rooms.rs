@@ -66,7 +66,6 @@ const PARTS: &[Part] = &[
         path: "crate",
         order: &[
             "json",
-            "json_place",
             "values",
             "policies",
             "declared",

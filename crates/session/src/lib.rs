@@ -12,7 +12,6 @@ mod calls;
 mod deciding;
 mod declared;
 mod json;
-mod json_place;
 mod policies;
 mod record;
 mod reducers;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use recount_files::given_file;
+use recount_text::files::given_file;
 use recount_wire::{DecodeError, Fields};
 
 use super::expectation::Expectation;

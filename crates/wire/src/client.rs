@@ -1,12 +1,12 @@
 //! What a client sends.
 
+use recount_text::json::{DecodeError, RawJson};
+
 use super::content::{Blob, Content};
-use super::decode_error::DecodeError;
 use super::fields::{Fields, Message};
 use super::function::FunctionResponse;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 use super::session_config::ContextUpdate;
 use super::setup::Setup;

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::decode_error::DecodeError;
+use recount_text::json::{DecodeError, RawJson};
+
 use super::field::{Field, message};
 use super::fields::{Fields, Message};
 use super::function::{FunctionCall, FunctionResponse};
 use super::object_writer::ObjectWriter;
 use super::other::Other;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 
 /// One turn, or a piece of one.

@@ -1,10 +1,9 @@
 //! Messages that are nothing but a table of fields.
 
-use super::decode_error::DecodeError;
+use recount_text::json::{DecodeError, Number, RawJson};
+
 use super::fields::{Fields, Message};
-use super::number::Number;
 use super::object_writer::ObjectWriter;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 
 /// A field by its type: how it is taken and how it is written.

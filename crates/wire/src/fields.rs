@@ -3,20 +3,14 @@
 //! serde's own tools for unknown fields (`flatten`, untagged enums) read values into numbers and maps and so lose the
 //! text; this reader keeps it.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use recount_text::json::{DecodeError, Member, Number, RawJson, kind, members};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::decode_error::DecodeError;
 use super::field::Field;
 use super::levels::Levels;
-use super::number::Number;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
-use super::raw_json::{RawJson, kind};
 use super::repeated::Repeated;
 use super::spelling::{Shape, camel, in_camel_case};
 
@@ -41,12 +35,9 @@ pub(crate) trait Message: Sized {
 
 /// The fields of one object that have not been taken yet, where they stand in its text.
 pub struct Fields<'a> {
-    entries: Vec<Entry<'a>>,
+    entries: Vec<Member<'a>>,
     levels: Levels,
 }
-
-/// A key and its value.
-type Entry<'a> = (Cow<'a, str>, &'a RawValue);
 
 impl<'a> Fields<'a> {
     /// The fields of the object that a text is.
@@ -65,8 +56,8 @@ impl<'a> Fields<'a> {
     }
 
     fn within_levels(text: &'a str, levels: Levels) -> Result<Self, DecodeError> {
-        match serde_json::from_str::<Entries<'a>>(text) {
-            Ok(Entries(entries)) => Ok(Self {
+        match members(text) {
+            Ok(entries) => Ok(Self {
                 entries,
                 levels: levels.inside()?,
             }),
@@ -180,7 +171,7 @@ impl<'a> Fields<'a> {
     pub(super) fn each<M: Message>(&mut self) -> Result<Vec<(String, M)>, DecodeError> {
         let levels = self.levels;
         let entries = std::mem::take(&mut self.entries).into_iter();
-        let read = |(name, value): Entry<'a>| match M::from_json(value, levels) {
+        let read = |(name, value): Member<'a>| match M::from_json(value, levels) {
             Ok(message) => Ok((name.into_owned(), message)),
             Err(error) => Err(error.under(&name)),
         };
@@ -244,50 +235,18 @@ impl<'a> Fields<'a> {
 }
 
 /// Whether it is the field of this name, in either spelling.
-fn is_field((key, _): &Entry<'_>, name: &str) -> bool {
+fn is_field((key, _): &Member<'_>, name: &str) -> bool {
     *key == name || camel(key) == name
 }
 
 /// The keys and values of an object, in order, repeated keys included.
-pub(super) fn object_entries(value: &RawValue) -> Result<Vec<Entry<'_>>, DecodeError> {
+pub(super) fn object_entries(value: &RawValue) -> Result<Vec<Member<'_>>, DecodeError> {
     let text = value.get();
     if !text.starts_with('{') {
         return Err(DecodeError::new("an object", kind(text)));
     }
     // Valid JSON was checked before; what can still fail is a key that is no text.
-    serde_json::from_str::<Entries<'_>>(text)
-        .map(|entries| entries.0)
-        .map_err(|error| DecodeError::new("keys that are text", error.to_string()))
-}
-
-struct Entries<'a>(Vec<Entry<'a>>);
-
-/// Borrowed from the text, unless there are escapes in it.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Entries<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries<'de>, D::Error> {
-        struct EntriesVisitor;
-
-        impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
-                let mut entries = Vec::new();
-                while let Some((Key(key), value)) = map.next_entry()? {
-                    entries.push((key, value));
-                }
-                Ok(Entries(entries))
-            }
-        }
-
-        deserializer.deserialize_map(EntriesVisitor)
-    }
+    members(text).map_err(|error| DecodeError::new("keys that are text", error.to_string()))
 }
 
 #[cfg(test)]

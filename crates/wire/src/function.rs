@@ -1,13 +1,12 @@
 //! Functions: how they are declared, called and answered.
 
+use recount_text::json::{DecodeError, Number, RawJson};
+
 use super::content::Part;
-use super::decode_error::DecodeError;
 use super::field::{Field, message};
 use super::fields::{Fields, Message};
-use super::number::Number;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 use super::schema::Schema;
 

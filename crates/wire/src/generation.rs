@@ -1,11 +1,22 @@
 //! How the model generates: the configuration of a setup that is about its output.
 
+use recount_text::json::Number;
+
 use super::field::message;
-use super::number::Number;
 use super::repeated::Repeated;
 
 message! {
-    /// How the model generates.
+    /// How the model generates. A number is the same number however a library spells it.
+    ///
+    /// ```
+    /// use recount_wire::GenerationConfig;
+    ///
+    /// let python = GenerationConfig::decode(r#"{"top_k":40.0}"#)?;
+    /// let script = GenerationConfig::decode(r#"{"topK":"40"}"#)?;
+    /// assert_eq!(python, script);
+    /// assert_eq!(python.top_k.unwrap().as_i64(), Some(40));
+    /// # Ok::<(), recount_wire::DecodeError>(())
+    /// ```
     ///
     /// ```
     /// use recount_wire::{ClientMessage, GenerationConfig, Setup, SpeechConfig};

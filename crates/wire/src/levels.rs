@@ -1,6 +1,6 @@
 //! How deep a message may nest.
 
-use super::decode_error::DecodeError;
+use recount_text::json::DecodeError;
 
 /// Levels of objects and lists that may still follow. What users put into a message is not looked into and may go deeper.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,6 @@
 
 mod client;
 mod content;
-mod decode_error;
 mod field;
 mod fields;
 mod function;
@@ -19,10 +18,8 @@ mod generation;
 mod grounding;
 mod levels;
 mod media_frame;
-mod number;
 mod object_writer;
 mod other;
-mod raw_json;
 mod repeated;
 mod schema;
 mod server;
@@ -38,16 +35,14 @@ pub use content::{
     Blob, CodeExecutionResult, Content, ExecutableCode, FileData, Part, ServerToolCall,
     ServerToolResponse,
 };
-pub use decode_error::DecodeError;
 pub use function::{FunctionCall, FunctionDeclaration, FunctionResponse, PartialArg, Tool};
 pub use generation::{
     GenerationConfig, PrebuiltVoiceConfig, SpeechConfig, ThinkingConfig, TranslationConfig,
     VoiceConfig,
 };
 pub use grounding::{GroundingChunk, GroundingMetadata, UrlContextMetadata, UrlMetadata, WebChunk};
-pub use number::Number;
 pub use other::Other;
-pub use raw_json::RawJson;
+pub use recount_text::json::{DecodeError, Number, RawJson};
 pub use repeated::Repeated;
 pub use schema::{Schema, SchemaMap};
 pub use server::{

@@ -1,10 +1,9 @@
 //! Writing one JSON object field by field, values as the text they are.
 
-use serde_json::Value;
+use recount_text::json::{RawJson, quote};
 
 use super::fields::Message;
 use super::other::Other;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 
 /// The text of an object under construction, behind that of whatever it stands in; absent fields write nothing.
@@ -106,13 +105,6 @@ impl ObjectWriter {
     }
 
     fn quote(&mut self, text: &str) {
-        let escaped = |byte| byte < b' ' || byte == b'"' || byte == b'\\';
-        if text.bytes().any(escaped) {
-            self.text.push_str(&Value::from(text).to_string());
-        } else {
-            self.text.push('"');
-            self.text.push_str(text);
-            self.text.push('"');
-        }
+        quote(text, &mut self.text);
     }
 }

@@ -1,6 +1,6 @@
 //! The fields of a message that have no type of their own.
 
-use super::raw_json::RawJson;
+use recount_text::json::RawJson;
 
 /// Fields kept as they came: those this version does not look into, and those it has never heard of.
 ///

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::decode_error::DecodeError;
+use recount_text::json::{DecodeError, Number, RawJson};
+
 use super::field::{Field, message};
 use super::fields::{Fields, Message};
-use super::number::Number;
 use super::object_writer::ObjectWriter;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 
 message! {

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use recount_text::json::{DecodeError, Number};
+
 use super::content::Content;
-use super::decode_error::DecodeError;
 use super::field::Field;
 use super::fields::{Fields, Message};
 use super::function::FunctionCall;
-use super::number::Number;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
 use super::repeated::Repeated;

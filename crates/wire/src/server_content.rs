@@ -1,7 +1,8 @@
 //! What the model says, and where its turn stands.
 
+use recount_text::json::DecodeError;
+
 use super::content::Content;
-use super::decode_error::DecodeError;
 use super::field::{Field, message};
 use super::fields::{Fields, Message};
 use super::grounding::{GroundingMetadata, UrlContextMetadata};

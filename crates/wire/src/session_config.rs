@@ -1,9 +1,10 @@
 //! The parts of a setup that are about the conversation, not about the model's output.
 
+use recount_text::json::Number;
+
 use super::content::Content;
 use super::field::message;
 use super::function::Tool;
-use super::number::Number;
 use super::repeated::Repeated;
 
 message! {

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
+use recount_text::json::{DecodeError, RawJson};
+
 use super::content::Content;
-use super::decode_error::DecodeError;
 use super::field::Field;
 use super::fields::{Fields, Message};
 use super::function::Tool;
 use super::generation::GenerationConfig;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
-use super::raw_json::RawJson;
 use super::repeated::Repeated;
 use super::session_config::{
     AudioTranscriptionConfig, AvatarConfig, ContextWindowCompression, HistoryConfig,

@@ -6,12 +6,11 @@
 
 use std::borrow::Cow;
 
+use recount_text::json::{DecodeError, RawJson};
 use serde_json::value::RawValue;
 
-use super::decode_error::DecodeError;
 use super::fields::object_entries;
 use super::levels::Levels;
-use super::raw_json::RawJson;
 
 /// What the keys of a value are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

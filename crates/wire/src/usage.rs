@@ -1,7 +1,8 @@
 //! Counts of tokens.
 
+use recount_text::json::Number;
+
 use super::field::message;
-use super::number::Number;
 use super::repeated::Repeated;
 
 message! {

@@ -1,11 +1,11 @@
 //! Whether an append may enter: first by itself, on the caller's own core, then against the head of
 //! its stream.
 
+use recount_text::json::strict::{self, What};
 use uuid::Uuid;
 
 use super::limits::{APPEND_LIMIT, DEPTH_LIMIT, LINE_DEPTH, OBJECT_LIMIT, RECORD_LIMIT};
 use super::line::Place;
-use crate::strict_json::{self, What};
 use crate::{Append, Error, Hash, Head, Line, Object, OpenItem, WorkChange};
 
 /// What must hold of the stream for a well-formed append to follow.
@@ -125,7 +125,7 @@ fn place_of(line: &Line, session: Uuid, seq: u64) -> Result<Place, Error> {
 pub(crate) fn read_back(line: &[u8], session: Uuid, seq: u64) -> Result<(), Error> {
     let refused = |what: String| Error::Refused { session, seq, what };
     let text = str::from_utf8(line).map_err(|error| refused(error.to_string()))?;
-    strict_json::check(text, LINE_DEPTH).map_err(|flaw| match flaw.what {
+    strict::check_line(text, LINE_DEPTH).map_err(|flaw| match flaw.what {
         What::Syntax => refused(format!("it is not JSON on one line at byte {}", flaw.at)),
         What::TooDeep => Error::TooDeep {
             session,

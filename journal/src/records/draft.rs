@@ -1,11 +1,12 @@
 //! How a record is written.
 
+use recount_text::json::{needs_escapes, strict};
 use uuid::Uuid;
 
 use super::limits::{BODY_DEPTH, RECORD_LIMIT};
 use super::line::Place;
 use super::timestamp;
-use crate::{Actor, Hash, Line, strict_json};
+use crate::{Actor, Hash, Line};
 
 /// Everything a record says, before it is bytes.
 ///
@@ -86,7 +87,7 @@ impl Draft<'_> {
         let sound = self.seq > 0 && causal && named;
         // What is too large is refused for that, and need not be read.
         let sound = sound && self.body.len() <= RECORD_LIMIT;
-        let sound = sound && strict_json::check(self.body, BODY_DEPTH).is_ok();
+        let sound = sound && strict::check_line(self.body, BODY_DEPTH).is_ok();
         sound.then_some(Place {
             session: self.session,
             seq: self.seq,
@@ -94,10 +95,6 @@ impl Draft<'_> {
             prev: self.prev,
         })
     }
-}
-
-fn needs_escapes(text: &str) -> bool {
-    strict_json::plain_length(text.as_bytes()) < text.len()
 }
 
 fn number(out: &mut Vec<u8>, number: u64) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::failures::{Exit, Failure};
 use crate::text::one_line;
 use recount::session::Json;
-use recount_files::given_file;
+use recount_text::files::given_file;
 
 /// The maximum length of what is given, in bytes. A record takes 3 MiB; what is somewhat larger is
 /// refused in the words of a record.

@@ -6,7 +6,7 @@ use crate::failures::{Exit, Failure};
 use crate::text::{count, one_line};
 use recount::session::PolicyChanges;
 use recount::tool::policy_file::{self, PolicyMistake};
-use recount_files::given_file;
+use recount_text::files::given_file;
 
 /// The maximum length of a file of policies, in bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::destination;
 use super::destination::Force;
 use crate::failures::{Exit, Failure};
-use recount_files::draft;
+use recount_text::files::draft;
 
 /// A file on its way; what is not finished leaves nothing behind, unless the process is killed: the
 /// next writer of the same file removes that.

@@ -14,6 +14,7 @@ use crate::text::{age, one_line};
 use recount::ledger::{Error, Ledger};
 use recount::replay::{NamesNothing, NoState, changes, state_at, state_json, value_at};
 use recount::session::{Json, Seq, Session, SessionId};
+use recount_text::json::unescaped;
 
 /// Shows what a session was at one of its records: its calls, requests, values, and what the engine owed there.
 ///
@@ -198,7 +199,7 @@ impl State {
         let by_seq = || {
             let rest = given.strip_prefix("/calls/")?;
             let (id, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let id = id.replace("~1", "/").replace("~0", "~");
+            let id = unescaped(id);
             let mut named = state.calls.iter().filter(|(seq, call)| {
                 seq.to_string() == id || call.wire_id.as_deref() == Some(id.as_str())
             });

@@ -195,9 +195,10 @@ impl Run {
         let Some(path) = &self.tools else {
             return Ok(Toolset::new());
         };
-        let text = recount_files::given_file::text(path, TOOLS_BYTES_MAX).map_err(|error| {
-            Failure::io(format!("read the tools in {}", path.display()), &error)
-        })?;
+        let text =
+            recount_text::files::given_file::text(path, TOOLS_BYTES_MAX).map_err(|error| {
+                Failure::io(format!("read the tools in {}", path.display()), &error)
+            })?;
         let tools = tools_file::parse(&text).map_err(|error| {
             let what = format!("{} has {} mistakes:", path.display(), error.mistakes.len());
             let listed = error

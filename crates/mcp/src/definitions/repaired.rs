@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use recount_session::schema::Position;
+use recount_text::json::{escaped, steps};
 use recount_tool::{check_pattern, invalid_places};
 use serde_json::{Map, Value};
 
@@ -164,7 +165,7 @@ fn patterns(schema: &Value) -> Vec<(String, String)> {
 /// Takes out what stands at a place, with the keyword around it that would accept less without it.
 /// Gives the place of what was taken out; none where nothing is there.
 fn take_out(schema: &mut Value, at: &str) -> Option<String> {
-    let steps: Vec<String> = at.split('/').skip(1).map(unescaped).collect();
+    let steps: Vec<String> = steps(at).collect();
     let mut steps = steps.iter().map(String::as_str);
     let (mut schema, mut path) = (schema, String::new());
     loop {
@@ -214,14 +215,6 @@ fn remove(keywords: &mut Map<String, Value>, keyword: &str) -> bool {
     let was_there = keywords.remove(keyword).is_some();
     keywords.retain(|keyword, _| !rest.contains(keyword.as_str()));
     was_there
-}
-
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-fn unescaped(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
 }
 
 /// Keywords that accept less where a schema in them accepts more.

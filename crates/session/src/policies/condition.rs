@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::Json;
+use crate::json::is_sealed;
 
 /// A question about the state of a session, and about the arguments of a call; built with [`S`].
 ///
@@ -174,10 +175,10 @@ impl Condition {
 
     /// Whether it holds, where that can be told.
     fn known<'a>(&self, value_of: &dyn Fn(&str) -> Option<&'a Json>) -> Option<bool> {
-        let open = |key: &str| value_of(key).filter(|it| !it.is_sealed());
+        let open = |key: &str| value_of(key).filter(|it| !is_sealed(it));
         match self {
             Condition::IsTrue(key) | Condition::Equals(key, _) => match value_of(key) {
-                Some(value) if value.is_sealed() => None,
+                Some(value) if is_sealed(value) => None,
                 Some(_) | None => Some(self.holds(value_of)),
             },
             Condition::Exists(_) => Some(self.holds(value_of)),

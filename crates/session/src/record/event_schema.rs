@@ -6,7 +6,6 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
-use crate::json::Json;
 use crate::record::decision::Decision;
 use crate::record::observation::Observation;
 use crate::values::object::ObjectHash;
@@ -41,20 +40,6 @@ pub fn event_schema() -> Value {
     }
     whole.insert("$defs".to_owned(), definitions.into());
     Value::Object(whole)
-}
-
-impl JsonSchema for Json {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Json".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!(true)
-    }
 }
 
 impl JsonSchema for ObjectHash {

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+pub use recount_text::json::canonical_json;
 
 /// Names an object by the SHA-256 of its bytes; shown as 64 lower-case hex digits.
 ///
@@ -153,50 +154,6 @@ impl fmt::Display for ParseHashError {
 
 impl std::error::Error for ParseHashError {}
 
-/// Writes a value as the bytes it is hashed and stored as: keys sorted at every depth, no white space.
-///
-/// Sorting is done here and not left to the map type, because another crate of the build may ask
-/// `serde_json` to keep insertion order.
-#[must_use]
-pub fn canonical_json(value: &Value) -> Vec<u8> {
-    let mut out = String::new();
-    write_canonical(value, &mut out);
-    out.into_bytes()
-}
-
-fn write_canonical(value: &Value, out: &mut String) {
-    match value {
-        // `Display` of a value is compact JSON, with strings escaped.
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            out.push_str(&value.to_string())
-        }
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_canonical(item, out);
-            }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            out.push('{');
-            for (index, (key, item)) in entries.into_iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                out.push_str(&Value::String(key.clone()).to_string());
-                out.push(':');
-                write_canonical(item, out);
-            }
-            out.push('}');
-        }
-    }
-}
-
 /// The bytes of a type of ours that is stored as an object.
 pub(crate) fn object_bytes(object: &impl Serialize) -> Vec<u8> {
     match serde_json::to_value(object) {
@@ -209,28 +166,7 @@ pub(crate) fn object_bytes(object: &impl Serialize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn keys_are_sorted_at_every_depth_and_text_is_escaped() {
-        let value = json!({"b": [{"z": 1, "a": "\"\n"}], "a\"": null, "a": 1.5});
-        assert_eq!(
-            String::from_utf8_lossy(&canonical_json(&value)),
-            r#"{"a":1.5,"a\"":null,"b":[{"a":"\"\n","z":1}]}"#
-        );
-    }
-
-    #[test]
-    fn canonical_bytes_read_back_as_the_same_value() -> Result<(), serde_json::Error> {
-        let value = json!({"β": [true, -0.5, 18_446_744_073_709_551_615_u64], "": {"x": []}});
-        assert_eq!(
-            serde_json::from_slice::<Value>(&canonical_json(&value))?,
-            value
-        );
-        Ok(())
-    }
 
     #[test]
     fn a_hash_has_one_spelling() {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::schema_anchors;
 use super::schema_patterns::{ForValue, Patterns};
 use super::schema_work::Work;
+use recount_text::json::is_within;
 
 /// Four times what the checker takes for the deepest value, unoptimised; only what is used of it counts.
 const STACK_BYTES: usize = 64 << 20;
@@ -353,14 +354,7 @@ fn worded(kind: &ErrorKind<'_, '_>) -> String {
 /// Whether words about the value at `pointer` might show some of the secret at `place`: it stands there or below, or it
 /// was to stand inside something that is no object.
 fn shows(place: &str, pointer: &str, is_object: bool) -> bool {
-    within(pointer, place) || (within(place, pointer) && !is_object)
-}
-
-/// Whether one JSON Pointer leads to where the other does, or further in.
-pub(crate) fn within(inner: &str, outer: &str) -> bool {
-    inner
-        .strip_prefix(outer)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    is_within(pointer, place) || (is_within(place, pointer) && !is_object)
 }
 
 fn bounded(leaves: BTreeSet<String>) -> String {

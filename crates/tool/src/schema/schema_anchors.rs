@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use recount_session::schema::map_schema;
+use recount_text::json::escaped;
 use serde_json::Value;
 
 /// The schema with each `#name` that leads to an `$anchor` in it as a JSON Pointer. It stays as it
@@ -37,10 +38,7 @@ fn gather(root: &Value, found: &mut BTreeMap<String, String>) -> bool {
                 {
                     return false;
                 }
-                let step = |key: &str| {
-                    let key = key.replace('~', "~0").replace('/', "~1");
-                    format!("{at}/{}", key.replace('%', "%25"))
-                };
+                let step = |key: &str| format!("{at}/{}", escaped(key).replace('%', "%25"));
                 open.extend(fields.iter().map(|(key, value)| (value, step(key))));
             }
             Value::Array(items) => {

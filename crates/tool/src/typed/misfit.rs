@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use recount_text::json::{escaped, is_within};
 use serde::de::{self, Expected, Unexpected};
 
-use crate::schema::arguments::{self, within};
+use crate::schema::arguments;
 
 /// Why arguments do not fit a type: where, what was expected, what came.
 #[derive(Debug)]
@@ -42,8 +43,7 @@ impl Misfit {
 
     /// The same, seen from one step further out.
     pub(super) fn under(mut self, step: &str) -> Misfit {
-        let step = step.replace('~', "~0").replace('/', "~1");
-        self.place.insert_str(0, &format!("/{step}"));
+        self.place.insert_str(0, &format!("/{}", escaped(step)));
         self
     }
 
@@ -52,7 +52,7 @@ impl Misfit {
         // What was read through a buffer is reported at the object around it, so whatever encloses a secret may quote it.
         let hidden = secret
             .iter()
-            .any(|secret| within(secret, &self.place) || within(&self.place, secret));
+            .any(|secret| is_within(secret, &self.place) || is_within(&self.place, secret));
         let (place, wrong) = match &self.problem {
             Problem::Missing(name) => {
                 let place = arguments::shortened(&self.place, PLACE_CHARS_MAX);

@@ -15,6 +15,7 @@ use std::time::Duration;
 use crate::calls::call::{Asked, Call, Phase};
 use crate::calls::requests::{Answered, Request, RequestState};
 use crate::json::Json;
+use crate::json::escaped;
 use crate::policies::condition::{ARGUMENT, Condition};
 use crate::policies::policy::Edits;
 use crate::policies::response;
@@ -23,10 +24,14 @@ use crate::record::decision::{
     Decision, GateWaived, Outcome,
 };
 use crate::record::finding::Finding;
-use crate::record::observation::{ConfirmationAnswered, Deadline, ToolAsked};
+use crate::record::observation::ConfirmationAnswered;
+use crate::record::observation::Deadline;
+use crate::record::observation::ToolAsked;
 use crate::reducers::earlier::cache;
 use crate::reducers::running::in_place;
-use crate::reducers::telling::responses::{error, made_here, refers};
+use crate::reducers::telling::responses::error;
+use crate::reducers::telling::responses::made_here;
+use crate::reducers::telling::responses::refers;
 use crate::state::effect::Effect;
 use crate::state::session::Session;
 use crate::values::id::Seq;
@@ -80,8 +85,7 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
     let text = if path.is_empty() || path.starts_with('/') {
         call.args.text_at(path)
     } else {
-        let name = path.replace('~', "~0").replace('/', "~1");
-        call.args.text_at(&format!("/{name}"))
+        call.args.text_at(&format!("/{}", escaped(path)))
     };
     Json::parse(text?).ok()
 }

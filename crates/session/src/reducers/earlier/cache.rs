@@ -12,6 +12,7 @@
 
 use crate::calls::call::Call;
 use crate::calls::reusable::Cached;
+use crate::json::write_canonical;
 use crate::policies::policy::ToolPolicy;
 use crate::record::decision::ResultReused;
 use crate::state::session::Session;
@@ -30,7 +31,7 @@ pub(crate) fn asks_for(call: &Call) -> ObjectHash {
     let mut text = String::with_capacity(call.name.len() + 1 + call.args.as_str().len());
     text.push_str(&call.name);
     text.push('\u{1}');
-    call.args.write_canonical(&mut text);
+    write_canonical(call.args.as_str(), &mut text);
     ObjectHash::of(text.as_bytes())
 }
 

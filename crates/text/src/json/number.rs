@@ -9,20 +9,19 @@ use super::raw_json::RawJson;
 /// written again as it came.
 ///
 /// ```
-/// use recount_wire::{GenerationConfig, Number};
+/// use recount_text::json::Number;
 ///
-/// let python = GenerationConfig::decode(r#"{"top_k":40.0}"#)?;
-/// let script = GenerationConfig::decode(r#"{"topK":"40"}"#)?;
-/// assert_eq!(python, script);
-/// assert_eq!(python.top_k.unwrap().as_i64(), Some(40));
+/// assert_eq!(Number::from(40), Number::from(40.0));
+/// assert_eq!(Number::from(40.0).as_i64(), Some(40));
 /// assert_eq!(Number::from(0.5).as_f64(), 0.5);
-/// # Ok::<(), recount_wire::DecodeError>(())
 /// ```
 #[derive(Clone)]
 pub struct Number(RawJson);
 
 impl Number {
-    pub(super) fn of(value: RawJson) -> Result<Number, DecodeError> {
+    /// Reads a value as a number.
+    #[doc(hidden)]
+    pub fn of(value: RawJson) -> Result<Number, DecodeError> {
         let number = Number(value);
         match number.0.as_str().as_bytes().first().copied() {
             Some(b'"') if number.parsed().is_some() => Ok(number),
@@ -50,7 +49,9 @@ impl Number {
         self.digits().parse().ok().or_else(as_float)
     }
 
-    pub(super) fn raw(&self) -> &RawJson {
+    /// The number as it was written.
+    #[doc(hidden)]
+    pub fn raw(&self) -> &RawJson {
         &self.0
     }
 

@@ -6,18 +6,19 @@ use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::json::Json;
+use super::pointer::unescaped;
+use super::value::Json;
 
 impl Json {
     /// The text of the value that a JSON Pointer leads to through objects; `""` leads to the whole.
     ///
     /// ```
-    /// use recount_session::Json;
+    /// use recount_text::json::Json;
     /// let args = Json::parse(r#"{"card": {"number": "4111", "a/b": 1.0}}"#)?;
     /// assert_eq!(args.text_at("/card/number"), Some("\"4111\""));
     /// assert_eq!(args.text_at("/card/a~1b"), Some("1.0"));
     /// assert_eq!(args.text_at("/card/owner"), None);
-    /// # Ok::<(), recount_session::JsonProblem>(())
+    /// # Ok::<(), recount_text::json::JsonProblem>(())
     /// ```
     pub fn text_at(&self, pointer: &str) -> Option<&str> {
         match self.along(pointer)? {
@@ -29,11 +30,11 @@ impl Json {
     /// What stands where the pointer leads, or the first value on the way that is no object, with the pointer to it.
     ///
     /// ```
-    /// use recount_session::Json;
+    /// use recount_text::json::Json;
     /// let args = Json::parse(r#"{"card": "4111"}"#)?;
     /// assert_eq!(args.along("/card/number"), Some(("/card", "\"4111\"")));
     /// assert_eq!(args.along("/iban"), None);
-    /// # Ok::<(), recount_session::JsonProblem>(())
+    /// # Ok::<(), recount_text::json::JsonProblem>(())
     /// ```
     pub fn along<'p>(&self, pointer: &'p str) -> Option<(&'p str, &str)> {
         let (mut text, mut at) = (self.as_str(), 0);
@@ -42,7 +43,7 @@ impl Json {
                 break;
             }
             let step = step.split('/').next().unwrap_or_default();
-            text = member(text, &step.replace("~1", "/").replace("~0", "~"))?;
+            text = member(text, &unescaped(step))?;
             at += 1 + step.len();
         }
         Some((pointer.get(..at)?, text))
@@ -51,11 +52,11 @@ impl Json {
     /// The same text with another value where the pointer leads; none where it leads nowhere or `text` is no JSON.
     ///
     /// ```
-    /// use recount_session::Json;
+    /// use recount_text::json::Json;
     /// let args = Json::parse(r#"{"a":1.0,"b":{"c":2}}"#)?;
     /// let other = args.with_text_at("/b/c", "[]").map(|it| it.to_string());
     /// assert_eq!(other.as_deref(), Some(r#"{"a":1.0,"b":{"c":[]}}"#));
-    /// # Ok::<(), recount_session::JsonProblem>(())
+    /// # Ok::<(), recount_text::json::JsonProblem>(())
     /// ```
     pub fn with_text_at(&self, pointer: &str, text: &str) -> Option<Json> {
         let before = self.text_at(pointer)?;

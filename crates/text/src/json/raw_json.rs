@@ -1,4 +1,4 @@
-//! JSON kept as the text in which it came.
+//! JSON kept as it came, before any check but that of its grammar.
 
 use std::fmt;
 
@@ -7,12 +7,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::decode_error::DecodeError;
-use recount_session::Json;
+use super::value::Json;
 
 /// One JSON value as its text: no number is rounded, no string escaped anew, no key sorted.
 ///
-/// Unlike [`Json`], which the journal keeps, it takes whatever is JSON, however odd; whether
-/// it is fit to act upon is decided later, so that even an unfit call gets its answer.
+/// There are two types because two promises are made. A [`Json`] has passed the check of
+/// [`Json::parse`] and has no white space between tokens, so a record can repeat it. A `RawJson` is
+/// any JSON, byte for byte, also where the check refuses it: a message is written again as it came,
+/// and even an unfit call gets its answer. The check of one makes the other.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 
@@ -20,10 +22,10 @@ impl RawJson {
     /// Keeps `text`.
     ///
     /// ```
-    /// use recount_wire::RawJson;
+    /// use recount_text::json::RawJson;
     /// let kept = RawJson::parse(r#"{"n": 9007199254740993}"#)?;
     /// assert_eq!(kept.as_str(), r#"{"n": 9007199254740993}"#);
-    /// # Ok::<(), recount_wire::DecodeError>(())
+    /// # Ok::<(), recount_text::json::DecodeError>(())
     /// ```
     ///
     /// # Errors
@@ -34,12 +36,15 @@ impl RawJson {
             .map_err(|error| DecodeError::new("JSON", error.to_string()))
     }
 
-    pub(super) fn of_raw(raw: &RawValue) -> Self {
+    /// Keeps a value that serde_json holds.
+    #[doc(hidden)]
+    pub fn of_raw(raw: &RawValue) -> Self {
         Self(raw.to_owned())
     }
 
     /// The text, as serde_json holds it.
-    pub(super) fn raw(&self) -> &RawValue {
+    #[doc(hidden)]
+    pub fn raw(&self) -> &RawValue {
         &self.0
     }
 
@@ -57,14 +62,15 @@ impl RawJson {
             .map_err(|error| DecodeError::new("another value", error.to_string()))
     }
 
-    /// What kind of value this is, in words.
-    pub(super) fn kind(&self) -> &'static str {
+    /// The kind of value, in words.
+    #[doc(hidden)]
+    pub fn kind(&self) -> &'static str {
         kind(self.as_str())
     }
 }
 
-/// What kind of value a text is, in words.
-pub(super) fn kind(text: &str) -> &'static str {
+/// The kind of value that a text is, in words.
+pub fn kind(text: &str) -> &'static str {
     match text.as_bytes().first() {
         Some(b'{') => "an object",
         Some(b'[') => "a list",
