@@ -22,6 +22,7 @@ mod event;
 #[cfg(feature = "schema")]
 mod event_schema;
 mod finding;
+mod gate_terms;
 mod hook;
 mod id;
 mod json;
@@ -97,7 +98,10 @@ pub use open_calls::OpenCalls;
 pub use open_work::{OpenKind, OpenWork, open_work};
 pub use phase::{PhaseDeclaration, Transition};
 pub use platform::Platform;
-pub use policy::{Background, Edits, InDoubt, Limits, PolicySet, Repeats, Retry, ToolPolicy};
+pub use policy::{
+    Background, Edits, GateTerms, InDoubt, Limits, OptionalGateTerms, PolicySet, Repeats, Retry,
+    ToolPolicy,
+};
 pub use policy_changes::{CacheChange, GateChange, PolicyChanges, ToolPolicyChanges};
 pub use progress::{PROGRESS_EVENT, Progress};
 pub use reconnection::HistoryForm;

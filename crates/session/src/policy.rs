@@ -12,6 +12,7 @@ use super::on_settled::OnSettled;
 use super::phase::PhaseDeclaration;
 use super::response::ResponseShape;
 
+pub use super::gate_terms::{GateTerms, OptionalGateTerms};
 pub use super::progress::Progress;
 pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 

@@ -81,7 +81,7 @@ fn unfit(recording: &Recording, facts: usize, request: Seq, answer: &Answer) -> 
         return Some(Rejection::ToolGone { tool: call });
     }
     let allowed =
-        question.about == About::Gate && tools.policies().of(&call).confirm_edits.is_some();
+        question.about == About::Gate && tools.policies().of(&call).gate_terms.edits.is_some();
     (answer.edited_args.is_some() && !allowed).then_some(Rejection::EditsNotAllowed)
 }
 
