@@ -10,7 +10,7 @@ use std::path::Path;
 #[test]
 fn every_policy_has_a_row_of_its_own() {
     let page = include_str!("../docs/tools/policies.md");
-    for name in short_names(include_str!("../crates/tool/src/t_policies.rs")) {
+    for name in short_names(include_str!("../crates/tool/src/tools/t_policies.rs")) {
         let row = format!("`T::{name}");
         let rows = page.lines().filter(|line| line.starts_with('|'));
         assert!(
@@ -27,7 +27,7 @@ fn every_kind_of_tool_is_on_a_page() {
     let pages: String = pages
         .map(|page| fs::read_to_string(page.unwrap().path()).unwrap())
         .collect();
-    for name in short_names(include_str!("../crates/tool/src/t.rs")) {
+    for name in short_names(include_str!("../crates/tool/src/tools/t.rs")) {
         let named = format!("T::{name}");
         assert!(pages.contains(&named), "{named} stands on no page");
     }

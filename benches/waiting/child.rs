@@ -129,10 +129,8 @@ async fn open(path: &Path, expire: bool) -> Engine {
     let refund = T::simple("refund", "Refunds an order", |_| async {
         Ok(json!({"refunded": true}))
     });
-    let policy = ToolPolicy {
-        confirm_expires_after: expire.then_some(Duration::from_secs(30 * 24 * 60 * 60)),
-        ..ToolPolicy::gate("Refund this order?")
-    };
+    let mut policy = ToolPolicy::gate("Refund this order?");
+    policy.gate_terms.expires_after = expire.then_some(Duration::from_secs(30 * 24 * 60 * 60));
     let agent = Agent::new()
         .model("peer")
         .instruction("You are the support desk of a shop.")

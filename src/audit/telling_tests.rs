@@ -282,7 +282,7 @@ fn a_call_that_ran_without_a_yes_says_by_which_leave() {
 #[test]
 fn arguments_that_a_person_changed_are_told_before_and_after() {
     let tools = toolbox().gated("pay").policy("pay", |it: &mut ToolPolicy| {
-        it.confirm_edits = Some(Edits::Allowed)
+        it.gate_terms.edits = Some(Edits::Allowed)
     });
     let asked = called(&tools);
     let edited = Json::parse(r#"{"cents":4000}"#).unwrap();

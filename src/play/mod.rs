@@ -100,6 +100,6 @@ fn needs_program(policies: &crate::session::PolicySet) -> Option<String> {
         return Some("before_tool_response".to_owned());
     }
     let mut tools = policies.tools.iter();
-    let asks = tools.find(|(_, policy)| policy.confirm_asks_program);
+    let asks = tools.find(|(_, policy)| policy.gate_terms.asks_program);
     asks.map(|(tool, _)| format!("the gate of {tool}"))
 }

@@ -197,10 +197,8 @@ fn card_ends_where_the_session_closes() {
 
 #[test]
 fn card_ends_where_its_time_is_up() {
-    let policy = ToolPolicy {
-        confirm_expires_after: Some(Duration::from_secs(60)),
-        ..ToolPolicy::gate("Pay?")
-    };
+    let mut policy = ToolPolicy::gate("Pay?");
+    policy.gate_terms.expires_after = Some(Duration::from_secs(60));
     let scene = scene(T::policy(plain("pay"), policy));
     scene.calls("c1", "pay", json!({}));
     let (request, _) = scene.card();

@@ -174,11 +174,11 @@ fn payload_for_a_doubt_is_refused() {
             std::future::pending()
         })
     };
-    let policy = ToolPolicy {
-        confirm_payload: Some(json!({"type": "object"})),
+    let mut policy = ToolPolicy {
         in_doubt: InDoubt::Ask,
         ..ToolPolicy::gate("Send it?")
     };
+    policy.gate_terms.payload = Some(json!({"type": "object"}));
     let tool = || T::policy(hangs(), policy.clone());
     let scene = scene(Agent::new().tools(tool()));
     let (request, session) = (scene.request(), scene.live.session_id());

@@ -163,10 +163,8 @@ async fn payload_reaches_a_tool_that_declares_it_and_no_other() {
         {"name": "not", "inputSchema": {"type": "object"}},
     ]);
     let asks = |name: &str| {
-        let policy = ToolPolicy {
-            confirm_payload: Some(json!({"type": "object"})),
-            ..ToolPolicy::gate("Really?")
-        };
+        let mut policy = ToolPolicy::gate("Really?");
+        policy.gate_terms.payload = Some(json!({"type": "object"}));
         raw(tools.clone(), json!({})).policy(name, policy)
     };
     let mut dispatcher = ToolDispatcher::new().with_confirmation_provider(std::sync::Arc::new(

@@ -154,7 +154,7 @@ mod tests {
         let policies = dispatcher.policies();
         let pay = policies.of("pay");
         // The gate is one by data now, and the closure is not asked.
-        assert!(pay.confirm && !pay.confirm_asks_program);
+        assert!(pay.confirm && !pay.gate_terms.asks_program);
         assert_eq!(pay.timeout, Some(Duration::from_secs(9)));
         assert_eq!(pay.in_doubt, InDoubt::Retry);
         let look = policies.of("look");

@@ -125,7 +125,7 @@ impl Doubt {
             keys.find_map(|key| self.equal.get(&key).copied())
         };
         let gate = || {
-            let gate = policy.confirm_when.as_ref().filter(|_| policy.confirm);
+            let gate = policy.gate_terms.when.as_ref().filter(|_| policy.confirm);
             gate.and_then(of_condition)
         };
         match it.rule {

@@ -457,7 +457,7 @@ fn a_call_that_waited_for_a_place_is_no_other_call() {
 #[test]
 fn a_tool_that_ran_with_what_a_person_gave_would_have_run_with_something_else() {
     let tools = toolbox().gated("pay").policy("pay", |policy| {
-        policy.confirm_edits = Some(crate::session::Edits::Allowed);
+        policy.gate_terms.edits = Some(crate::session::Edits::Allowed);
     });
     let asked = begun(&tools).call("c1", "pay", json!({"cents": 5}));
     let edited = crate::session::Command::AnswerConfirmation {

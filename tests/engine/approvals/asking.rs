@@ -210,11 +210,9 @@ fn gated(witness: &Witness, edits: Option<Edits>) -> Toolset {
         async { Ok(json!({})) }
     };
     let tool = TypedTool::with_context("time_off", "Takes days off", takes);
-    let policy = ToolPolicy {
-        confirm_payload: Some(json!({"type": "object", "required": ["cover"]})),
-        confirm_edits: edits,
-        ..ToolPolicy::gate("Days off?")
-    };
+    let mut policy = ToolPolicy::gate("Days off?");
+    policy.gate_terms.payload = Some(json!({"type": "object", "required": ["cover"]}));
+    policy.gate_terms.edits = edits;
     T::policy(tool, policy)
 }
 

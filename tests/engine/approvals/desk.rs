@@ -18,10 +18,8 @@ const ONE_CALL: &str = r#"
 /// An agent whose tool is gated, for a minute.
 fn support() -> Agent {
     let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
-    let policy = ToolPolicy {
-        confirm_expires_after: Some(Duration::from_secs(60)),
-        ..ToolPolicy::gate("Refund?")
-    };
+    let mut policy = ToolPolicy::gate("Refund?");
+    policy.gate_terms.expires_after = Some(Duration::from_secs(60));
     Agent::new()
         .model("m")
         .tools(T::policy(refund, policy))

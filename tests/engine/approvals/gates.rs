@@ -161,10 +161,8 @@ async fn a_dispatcher_alone_asks_the_closure_and_then_its_provider() {
 
 #[test]
 fn a_policy_that_asks_for_a_closure_which_is_not_there_is_a_mistake() {
-    let policy = ToolPolicy {
-        confirm_asks_program: true,
-        ..ToolPolicy::gate("Refund?")
-    };
+    let mut policy = ToolPolicy::gate("Refund?");
+    policy.gate_terms.asks_program = true;
     let tool = T::policy(refund(&Till::default()), policy);
     let refused = ToolDispatcher::new().register(tool).err().unwrap();
     assert!(refused.to_string().contains("confirm_when_fn"), "{refused}");

@@ -27,13 +27,9 @@ fn gated(tool: impl Into<Toolset>) -> Toolset {
 }
 
 fn expiring(tool: impl Into<Toolset>) -> Toolset {
-    T::policy(
-        tool,
-        ToolPolicy {
-            confirm_expires_after: Some(Duration::from_secs(60 * 60)),
-            ..ToolPolicy::gate("")
-        },
-    )
+    let mut policy = ToolPolicy::gate("");
+    policy.gate_terms.expires_after = Some(Duration::from_secs(60 * 60));
+    T::policy(tool, policy)
 }
 
 /// A question was asked, and its process died.

@@ -15,10 +15,8 @@ fn gated(world: &World) -> Toolset {
 }
 
 fn expiring(world: &World) -> Toolset {
-    let policy = ToolPolicy {
-        confirm_expires_after: Some(HOUR),
-        ..ToolPolicy::gate("")
-    };
+    let mut policy = ToolPolicy::gate("");
+    policy.gate_terms.expires_after = Some(HOUR);
     T::policy(world.till.pays(), policy)
 }
 

@@ -132,10 +132,8 @@ fn denied() -> World {
 
 fn expired() -> World {
     let (world, life, _live) = asked(|world| {
-        let policy = ToolPolicy {
-            confirm_expires_after: Some(Duration::from_secs(3_600)),
-            ..ToolPolicy::gate("Pay this?")
-        };
+        let mut policy = ToolPolicy::gate("Pay this?");
+        policy.gate_terms.expires_after = Some(Duration::from_secs(3_600));
         T::policy(world.till.pays(), policy)
     });
     let request = waiting(&life);

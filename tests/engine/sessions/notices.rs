@@ -121,10 +121,8 @@ fn the_program_hears_of_a_silence_that_its_desk_finds_out_about_and_of_what_it_r
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let hour = Duration::from_secs(60 * 60);
     let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
-    let gate = recount::session::ToolPolicy {
-        confirm_expires_after: Some(hour),
-        ..recount::session::ToolPolicy::gate("Pay?")
-    };
+    let mut gate = recount::session::ToolPolicy::gate("Pay?");
+    gate.gate_terms.expires_after = Some(hour);
     let agent = Agent::new()
         .model("m")
         .tools(T::policy(pay, gate))

@@ -405,10 +405,8 @@ async fn a_session_that_is_being_woken_while_its_engine_shuts_down_ends_before_t
     let hour = Duration::from_secs(60 * 60);
     let agent = || {
         let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
-        let gate = ToolPolicy {
-            confirm_expires_after: Some(hour),
-            ..ToolPolicy::gate("Refund?")
-        };
+        let mut gate = ToolPolicy::gate("Refund?");
+        gate.gate_terms.expires_after = Some(hour);
         let model = ScriptedModel::parse(SCRIPT).unwrap();
         let agent = Agent::new().model("m").connect_to(model);
         agent.tools(T::policy(refund, gate))

@@ -84,7 +84,7 @@ pub fn fits_state(session: &Session, changed: StateChanged) -> Result<Observatio
         value.map_or(0, |it| key.len() + it.as_str().len())
     };
     for policy in session.terms.policies.tools.values() {
-        let conditions = [policy.when.as_ref(), policy.confirm_when.as_ref()];
+        let conditions = [policy.when.as_ref(), policy.gate_terms.when.as_ref()];
         let mut keys: Vec<&str> = conditions
             .into_iter()
             .flatten()
@@ -350,7 +350,8 @@ fn may_be_edited(session: &Session, call: Seq) -> bool {
             .terms
             .policies
             .of(&call.name)
-            .confirm_edits
+            .gate_terms
+            .edits
             .is_some()
     })
 }

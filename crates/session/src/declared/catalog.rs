@@ -220,16 +220,16 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
     let gate = [
         (
             "gated_when",
-            policy.confirm_when.as_ref().map(|it| json!(it)),
+            policy.gate_terms.when.as_ref().map(|it| json!(it)),
         ),
         (
             "payload",
-            policy.confirm_payload.as_ref().map(without_annotations),
+            policy.gate_terms.payload.as_ref().map(without_annotations),
         ),
-        ("edits", policy.confirm_edits.map(|it| json!(it))),
+        ("edits", policy.gate_terms.edits.map(|it| json!(it))),
         (
             "gated_by_program",
-            policy.confirm_asks_program.then_some(json!(true)),
+            policy.gate_terms.asks_program.then_some(json!(true)),
         ),
     ];
     if let Value::Object(contract) = &mut contract {

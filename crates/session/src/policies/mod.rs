@@ -4,6 +4,7 @@
 //! `policy` (all of them together) and `condition`. `stored_policy` is the form in an object.
 
 pub(super) mod condition;
+pub(super) mod gate_terms;
 pub(super) mod hooks;
 pub(super) mod on_settled;
 pub(super) mod phase;

@@ -12,6 +12,7 @@ use crate::policies::hooks::Hooks;
 use crate::values::milliseconds;
 use crate::values::object::{ObjectHash, object_bytes};
 
+pub use super::gate_terms::{GateTerms, OptionalGateTerms};
 pub use super::progress::Progress;
 pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 

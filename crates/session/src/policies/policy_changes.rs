@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::condition::Condition;
 use super::phase::PhaseDeclaration;
-use super::policy::{Background, Edits, InDoubt, PolicySet, Progress, Repeats, Retry, ToolPolicy};
+use super::policy::{
+    Background, Edits, InDoubt, OptionalGateTerms, PolicySet, Progress, Repeats, Retry, ToolPolicy,
+};
 
 /// What a file of policies says. What it does not speak of stays as it is; what it says replaces what was there, so a gate can
 /// be taken away as well as put up.
@@ -168,14 +170,13 @@ impl ToolPolicyChanges {
         if let Some(when) = &self.confirm_when {
             close(&mut policy, when.clone());
         }
-        set(
-            &mut policy.confirm_expires_after,
-            &self.confirm_expires_after,
-        );
-        set(&mut policy.confirm_payload, &self.confirm_payload);
-        set(&mut policy.confirm_edits, &self.confirm_edits);
+        let mut terms = policy.gate_terms.into_terms();
+        set(&mut terms.expires_after, &self.confirm_expires_after);
+        set(&mut terms.payload, &self.confirm_payload);
+        set(&mut terms.edits, &self.confirm_edits);
+        set(&mut terms.keeps_reason, &self.keep_reason);
+        policy.gate_terms = terms.into();
         set(&mut policy.acknowledgement, &self.acknowledge);
-        set(&mut policy.confirm_keeps_reason, &self.keep_reason);
         set(&mut policy.withdraw_on_cancel, &self.withdraw_on_cancel);
         set(&mut policy.timeout, &self.timeout);
         set(&mut policy.in_doubt, &self.in_doubt);
@@ -209,19 +210,14 @@ impl ToolPolicyChanges {
 fn open(policy: &mut ToolPolicy) {
     policy.confirm = false;
     policy.confirm_message = None;
-    policy.confirm_expires_after = None;
-    policy.confirm_when = None;
-    policy.confirm_asks_program = false;
-    policy.confirm_payload = None;
-    policy.confirm_edits = None;
-    policy.confirm_keeps_reason = false;
+    policy.gate_terms = OptionalGateTerms::NONE;
 }
 
 /// A gate by data alone: what the program would have said does not count beside it.
 fn close(policy: &mut ToolPolicy, when: Option<Condition>) {
     policy.confirm = true;
-    policy.confirm_when = when;
-    policy.confirm_asks_program = false;
+    policy.gate_terms.when = when;
+    policy.gate_terms.asks_program = false;
 }
 
 fn set<V: Clone>(field: &mut V, to: &Option<V>) {
@@ -233,13 +229,19 @@ fn set<V: Clone>(field: &mut V, to: &Option<V>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policies::condition::{Comparison, S};
+    use crate::policies::condition::Comparison;
+    use crate::policies::condition::S;
     use crate::policies::policy::Limits;
+    use crate::policy::GateTerms;
 
     fn gated_by_program() -> ToolPolicy {
         ToolPolicy {
-            confirm_asks_program: true,
-            confirm_expires_after: Some(Duration::from_secs(9)),
+            gate_terms: GateTerms {
+                asks_program: true,
+                expires_after: Some(Duration::from_secs(9)),
+                ..GateTerms::default()
+            }
+            .into(),
             timeout: Some(Duration::from_secs(5)),
             ..ToolPolicy::gate("Pay?")
         }
@@ -282,8 +284,8 @@ mod tests {
             ..ToolPolicyChanges::default()
         };
         let changed = changes.changed(gated_by_program());
-        assert!(changed.confirm && !changed.confirm_asks_program);
-        assert_eq!(changed.confirm_when, Some(above));
+        assert!(changed.confirm && !changed.gate_terms.asks_program);
+        assert_eq!(changed.gate_terms.when, Some(above));
         assert_eq!(changed.confirm_message.as_deref(), Some("Pay?"));
         let changes = ToolPolicyChanges {
             confirm: Some(GateChange::Closed {
@@ -292,7 +294,7 @@ mod tests {
             ..ToolPolicyChanges::default()
         };
         let again = changes.changed(changed);
-        assert_eq!(again.confirm_when, None);
+        assert_eq!(again.gate_terms.when, None);
         assert_eq!(again.confirm_message.as_deref(), Some("Really?"));
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::condition::Condition;
+use super::gate_terms::GateTerms;
 use super::progress::Progress;
 use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 use crate::values::milliseconds;
@@ -92,13 +93,16 @@ impl From<Stored> for ToolPolicy {
             cache: stored.cache.is_some(),
             cache_max_age: stored.cache.and_then(|it| it.max_age),
             confirm,
-            confirm_expires_after: gate.expires_after,
             confirm_message: gate.hint,
-            confirm_when: gate.when,
-            confirm_asks_program: gate.asks_program,
-            confirm_payload: gate.payload,
-            confirm_edits: gate.edits,
-            confirm_keeps_reason: gate.keeps_reason,
+            gate_terms: GateTerms {
+                expires_after: gate.expires_after,
+                when: gate.when,
+                asks_program: gate.asks_program,
+                payload: gate.payload,
+                edits: gate.edits,
+                keeps_reason: gate.keeps_reason,
+            }
+            .into(),
             acknowledgement: stored.acknowledgement,
             repeats: stored.repeats,
             in_doubt: stored.in_doubt,
@@ -118,14 +122,22 @@ impl From<ToolPolicy> for Stored {
     /// A message or an age without what it is about says nothing, and is not stored.
     fn from(policy: ToolPolicy) -> Self {
         let max_age = policy.cache_max_age;
+        let GateTerms {
+            expires_after,
+            when,
+            asks_program,
+            payload,
+            edits,
+            keeps_reason,
+        } = policy.gate_terms.into_terms();
         let gate = StoredGate {
             hint: policy.confirm_message,
-            expires_after: policy.confirm_expires_after,
-            when: policy.confirm_when,
-            asks_program: policy.confirm_asks_program,
-            payload: policy.confirm_payload,
-            edits: policy.confirm_edits,
-            keeps_reason: policy.confirm_keeps_reason,
+            expires_after,
+            when,
+            asks_program,
+            payload,
+            edits,
+            keeps_reason,
         };
         Self {
             timeout: policy.timeout,

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::condition::Condition;
+use super::gate_terms::OptionalGateTerms;
 use super::progress::Progress;
 use super::stored_policy::Stored;
 use crate::values::scheduling::FunctionResponseScheduling;
@@ -35,21 +36,8 @@ pub struct ToolPolicy {
     pub confirm: bool,
     /// What that person is told.
     pub confirm_message: Option<String>,
-    /// After how long without an answer the call counts as denied; without it, never.
-    pub confirm_expires_after: Option<Duration>,
-    /// What must hold of the arguments and the state for the gate to hold; without it, it always does. What cannot be told
-    /// counts as holding; see [`Condition::holds_or_unknown`].
-    pub confirm_when: Option<Condition>,
-    /// The program says of each call whether the gate holds, where the condition does not say so already. Its code is no
-    /// data: the tool has it, and what it says is on record.
-    pub confirm_asks_program: bool,
-    /// The JSON Schema that the payload of a yes must fit; without it, an answer with a payload is
-    /// refused.
-    pub confirm_payload: Option<Value>,
-    /// Whether a person may change the arguments with a yes, and what then.
-    pub confirm_edits: Option<Edits>,
-    /// The reason of a no stays on record, and the model is not told.
-    pub confirm_keeps_reason: bool,
+    /// What else holds of the gate; none is the same as the default.
+    pub gate_terms: OptionalGateTerms,
     /// What the model is told at once of a call that waits for a person, where such calls are acknowledged.
     pub acknowledgement: Option<Value>,
     /// What becomes of a call that the model makes again while the first one has not ended.
@@ -132,12 +120,7 @@ impl ToolPolicy {
         cache_max_age: None,
         confirm: false,
         confirm_message: None,
-        confirm_expires_after: None,
-        confirm_when: None,
-        confirm_asks_program: false,
-        confirm_payload: None,
-        confirm_edits: None,
-        confirm_keeps_reason: false,
+        gate_terms: OptionalGateTerms::NONE,
         acknowledgement: None,
         repeats: Repeats::Run,
         in_doubt: InDoubt::SettleUnknown,
@@ -177,41 +160,18 @@ impl ToolPolicy {
     /// The default in-doubt rule counts as "nothing said", so it yields to the other one.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
+        let [terms, others] =
+            [self.gate_terms, other.gate_terms].map(OptionalGateTerms::into_terms);
+        let gate_terms = terms.merged(self.confirm, others, other.confirm);
         Self {
             timeout: less(self.timeout, other.timeout),
             cache: self.cache || other.cache,
             cache_max_age: less(self.cache_max_age, other.cache_max_age),
-            // A gate that holds always needs nobody to say so.
-            confirm_asks_program: (self.confirm && self.confirm_asks_program
-                || other.confirm && other.confirm_asks_program)
-                && !self.always_gated()
-                && !other.always_gated(),
-            confirm_when: match (self.confirm, other.confirm) {
-                (true, true) if self.always_gated() || other.always_gated() => None,
-                (true, true) => match (self.confirm_when, other.confirm_when) {
-                    (Some(one), Some(two)) if one != two => Some(Condition::Or(vec![one, two])),
-                    (one, two) => one.or(two),
-                },
-                (true, false) => self.confirm_when,
-                (false, true) => other.confirm_when,
-                (false, false) => None,
-            },
-            confirm_payload: match (self.confirm_payload, other.confirm_payload) {
-                (Some(one), Some(two)) if one != two => Some(json!({"allOf": [one, two]})),
-                (one, two) => one.or(two),
-            },
-            // Where both are gates, both must say it; otherwise it is said of the one gate that there is.
-            confirm_edits: match (self.confirm_edits, other.confirm_edits) {
-                (Some(one), Some(two)) => Some(one.max(two)),
-                (one, two) => one.or(two).filter(|_| !(self.confirm && other.confirm)),
-            },
-            confirm_keeps_reason: self.confirm_keeps_reason || other.confirm_keeps_reason,
             confirm: self.confirm || other.confirm,
-            confirm_message: match (self.confirm_message, other.confirm_message) {
-                (Some(one), Some(two)) if one != two => Some(format!("{one}; {two}")),
-                (one, two) => one.or(two),
-            },
-            confirm_expires_after: less(self.confirm_expires_after, other.confirm_expires_after),
+            confirm_message: joined(self.confirm_message, other.confirm_message, |one, two| {
+                format!("{one}; {two}")
+            }),
+            gate_terms: gate_terms.into(),
             acknowledgement: self.acknowledgement.or(other.acknowledgement),
             repeats: self.repeats.max(other.repeats),
             in_doubt: match (self.in_doubt, other.in_doubt) {
@@ -245,16 +205,10 @@ impl ToolPolicy {
                 (Some(one), Some(two)) => Some(one.intersection(&two).cloned().collect()),
                 (one, two) => one.or(two),
             },
-            when: match (self.when, other.when) {
-                (Some(one), Some(two)) if one != two => Some(Condition::And(vec![one, two])),
-                (one, two) => one.or(two),
-            },
+            when: joined(self.when, other.when, |one, two| {
+                Condition::And(vec![one, two])
+            }),
         }
-    }
-
-    /// Whether the gate holds for every call.
-    fn always_gated(&self) -> bool {
-        self.confirm && self.confirm_when.is_none() && !self.confirm_asks_program
     }
 
     /// Whether the tool may be started again with the same idempotency key.
@@ -339,7 +293,19 @@ impl InDoubt {
     }
 }
 
-fn less<N: Ord>(one: Option<N>, other: Option<N>) -> Option<N> {
+/// The value that there is, or both together where they differ.
+pub(super) fn joined<V: PartialEq>(
+    one: Option<V>,
+    other: Option<V>,
+    both: impl FnOnce(V, V) -> V,
+) -> Option<V> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => Some(both(one, other)),
+        (one, other) => one.or(other),
+    }
+}
+
+pub(super) fn less<N: Ord>(one: Option<N>, other: Option<N>) -> Option<N> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

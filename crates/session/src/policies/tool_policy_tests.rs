@@ -1,5 +1,8 @@
+use serde_json::json;
+
 use super::*;
 use crate::policies::condition::S;
+use crate::policies::gate_terms::GateTerms;
 
 fn full() -> ToolPolicy {
     ToolPolicy {
@@ -8,12 +11,15 @@ fn full() -> ToolPolicy {
         cache_max_age: Some(Duration::from_secs(60)),
         confirm: true,
         confirm_message: Some("sure?".to_owned()),
-        confirm_expires_after: Some(Duration::from_millis(9)),
-        confirm_when: Some(S::exists(S::arg("iban"))),
-        confirm_asks_program: true,
-        confirm_payload: Some(json!({"type": "object"})),
-        confirm_edits: Some(Edits::Allowed),
-        confirm_keeps_reason: true,
+        gate_terms: GateTerms {
+            expires_after: Some(Duration::from_millis(9)),
+            when: Some(S::exists(S::arg("iban"))),
+            asks_program: true,
+            payload: Some(json!({"type": "object"})),
+            edits: Some(Edits::Allowed),
+            keeps_reason: true,
+        }
+        .into(),
         acknowledgement: Some(json!({"status": "wait"})),
         repeats: Repeats::PendingTicket,
         in_doubt: InDoubt::Retry,
@@ -81,9 +87,13 @@ fn merging_takes_the_stricter_of_each_whichever_comes_first() {
         timeout: Some(Duration::from_millis(50)),
         cache_max_age: Some(Duration::from_secs(5)),
         confirm_message: Some("sure?; really?".to_owned()),
-        confirm_when: None,
-        confirm_asks_program: false,
-        confirm_edits: None,
+        gate_terms: GateTerms {
+            when: None,
+            asks_program: false,
+            edits: None,
+            ..full().gate_terms.into_terms()
+        }
+        .into(),
         in_doubt: InDoubt::Ask,
         retry: Some(Retry {
             attempts_max: 3,
@@ -114,40 +124,38 @@ fn merging_with_nothing_or_with_itself_changes_nothing() {
 
 #[test]
 fn two_gates_hold_where_either_does_and_both_must_let_arguments_be_changed() {
-    let gate = |key: &str, edits| ToolPolicy {
-        confirm_when: Some(S::exists(key)),
-        confirm_payload: Some(json!({"required": [key]})),
-        confirm_edits: Some(edits),
-        ..ToolPolicy::gate("")
+    let gate = |key: &str, edits| {
+        let mut gate = ToolPolicy::gate("");
+        gate.gate_terms.when = Some(S::exists(key));
+        gate.gate_terms.payload = Some(json!({"required": [key]}));
+        gate.gate_terms.edits = Some(edits);
+        gate
     };
     let both = gate("a", Edits::Allowed).merged(gate("b", Edits::ApprovedAnew));
     let either = S::or([S::exists("a"), S::exists("b")]);
-    assert_eq!(both.confirm_when, Some(either));
-    assert_eq!(both.confirm_edits, Some(Edits::ApprovedAnew));
+    assert_eq!(both.gate_terms.when, Some(either));
+    assert_eq!(both.gate_terms.edits, Some(Edits::ApprovedAnew));
     let payload = json!({"allOf": [{"required": ["a"]}, {"required": ["b"]}]});
-    assert_eq!(both.confirm_payload, Some(payload));
+    assert_eq!(both.gate_terms.payload, Some(payload));
     let always = gate("a", Edits::Allowed).merged(ToolPolicy::gate("always"));
-    assert_eq!((always.confirm_when, always.confirm_edits), (None, None));
+    assert_eq!(always.gate_terms.when, None);
+    assert_eq!(always.gate_terms.edits, None);
     // What is no gate says it of the gate.
-    let edits = ToolPolicy {
-        confirm_edits: Some(Edits::ApprovedAnew),
-        ..ToolPolicy::default()
-    };
+    let mut edits = ToolPolicy::default();
+    edits.gate_terms.edits = Some(Edits::ApprovedAnew);
     for (one, two) in [
         (edits.clone(), ToolPolicy::gate("")),
         (ToolPolicy::gate(""), edits),
     ] {
-        assert_eq!(one.merged(two).confirm_edits, Some(Edits::ApprovedAnew));
+        assert_eq!(one.merged(two).gate_terms.edits, Some(Edits::ApprovedAnew));
     }
-    let by_program = ToolPolicy {
-        confirm_asks_program: true,
-        ..ToolPolicy::gate("")
-    };
+    let mut by_program = ToolPolicy::gate("");
+    by_program.gate_terms.asks_program = true;
     let either = gate("a", Edits::Allowed).merged(by_program.clone());
-    assert_eq!(either.confirm_when, Some(S::exists("a")));
-    assert!(either.confirm_asks_program);
+    assert_eq!(either.gate_terms.when, Some(S::exists("a")));
+    assert!(either.gate_terms.asks_program);
     let always = by_program.merged(ToolPolicy::gate("always"));
-    assert!(always.confirm && !always.confirm_asks_program);
+    assert!(always.confirm && !always.gate_terms.asks_program);
 }
 
 #[test]
@@ -170,30 +178,24 @@ fn the_stored_name_of_a_rule_is_its_name_in_code() -> Result<(), serde_json::Err
 
 #[test]
 fn what_is_said_of_a_gate_that_is_none_counts_nowhere() {
-    let no_gate = ToolPolicy {
-        confirm_asks_program: true,
-        ..ToolPolicy::default()
-    };
-    let by_data = ToolPolicy {
-        confirm_when: Some(S::exists("plan")),
-        ..ToolPolicy::gate("")
-    };
+    let mut no_gate = ToolPolicy::default();
+    no_gate.gate_terms.asks_program = true;
+    let mut by_data = ToolPolicy::gate("");
+    by_data.gate_terms.when = Some(S::exists("plan"));
     for merged in [
         no_gate.clone().merged(by_data.clone()),
         by_data.clone().merged(no_gate.clone()),
     ] {
-        assert!(merged.confirm && !merged.confirm_asks_program);
+        assert!(merged.confirm && !merged.gate_terms.asks_program);
     }
-    let by_program = ToolPolicy {
-        confirm_asks_program: true,
-        ..by_data.clone()
-    };
+    let mut by_program = by_data.clone();
+    by_program.gate_terms.asks_program = true;
     for merged in [
         by_program.clone().merged(by_data.clone()),
         by_data.merged(by_program.clone()),
         by_program.clone().merged(no_gate.clone()),
         no_gate.merged(by_program),
     ] {
-        assert!(merged.confirm && merged.confirm_asks_program);
+        assert!(merged.confirm && merged.gate_terms.asks_program);
     }
 }

@@ -117,7 +117,7 @@ fn a_gate_that_holds_only_since_an_agent_began_does_not_stop_it_on_its_way() {
     let tools = toolbox().agent("clerk", ["look"]).plain("look");
     let tools = tools.policy("clerk", |policy| {
         policy.confirm = true;
-        policy.confirm_when = Some(S::is_true("strict"));
+        policy.gate_terms.when = Some(S::is_true("strict"));
     });
     let waits = waiting(&tools).state("strict", json!(true));
     let parent = waits.current().parent.unwrap_or_default();

@@ -84,7 +84,7 @@ impl Toolbox {
     pub fn gated_by_program(self, name: &str) -> Toolbox {
         self.policy(name, |policy| {
             policy.confirm = true;
-            policy.confirm_asks_program = true;
+            policy.gate_terms.asks_program = true;
         })
     }
 
@@ -165,7 +165,7 @@ impl Toolbox {
     pub fn expires_ms(self, name: &str, ms: u64) -> Toolbox {
         self.policy(name, |policy| {
             policy.confirm = true;
-            policy.confirm_expires_after = Some(Duration::from_millis(ms));
+            policy.gate_terms.expires_after = Some(Duration::from_millis(ms));
         })
     }
 

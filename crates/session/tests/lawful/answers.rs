@@ -86,7 +86,7 @@ fn unfit(
         return Some(Rejection::ToolGone { tool: call });
     }
     let allowed =
-        question.about == About::Gate && tools.policies().of(&call).confirm_edits.is_some();
+        question.about == About::Gate && tools.policies().of(&call).gate_terms.edits.is_some();
     (answer.args.is_some() && !allowed).then_some(Rejection::EditsNotAllowed)
 }
 

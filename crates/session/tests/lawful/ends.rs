@@ -141,7 +141,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         },
         Phase::Retrying { .. } | Phase::AwaitingHook => true,
         // Only of a gate that is the program's, as far as anybody knows.
-        Phase::AwaitingVerdict => !declared || policy.confirm && policy.confirm_asks_program,
+        Phase::AwaitingVerdict => !declared || policy.confirm && policy.gate_terms.asks_program,
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated

@@ -35,7 +35,7 @@ impl<'r> GateVerdicts<'r> {
                     let name = recording.calls()[&call].name.clone().unwrap_or_default();
                     let policy = self.tools.map(|it| it.policies().of(&name).clone());
                     let policy = policy.unwrap_or_default();
-                    let asks = policy.confirm && policy.confirm_asks_program;
+                    let asks = policy.confirm && policy.gate_terms.asks_program;
                     if asks || !self.is_declared(recording, call) {
                         self.asked.insert(call);
                     } else if !policy.confirm {

@@ -39,7 +39,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
             let name = calls[&call].name.clone().unwrap_or_default();
             let edits = recording
                 .tools_at(index)
-                .and_then(|tools| tools.policies().of(&name).confirm_edits);
+                .and_then(|tools| tools.policies().of(&name).gate_terms.edits);
             match (
                 &it.edited_args,
                 edits.filter(|_| abouts[&it.request] == About::Gate),
@@ -95,7 +95,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
                     ObjectHash::of(args.as_bytes()),
                 );
                 let leave = agreed.iter().any(|request| requests[request] == bound);
-                let is_open = policy.confirm_asks_program && verdicts.is_open(it.call);
+                let is_open = policy.gate_terms.asks_program && verdicts.is_open(it.call);
                 if policy.confirm && !is_open && !leave && !waived.contains(&it.call) {
                     return Err(format!("{} starts without leave", fact.seq));
                 }

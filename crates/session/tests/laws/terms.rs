@@ -62,7 +62,7 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
             tools = tools.gated_by_program(name);
         }
         tools = tools.policy(name, |policy| {
-            policy.confirm_edits = match at(3) / 32 {
+            policy.gate_terms.edits = match at(3) / 32 {
                 0 | 1 => Some(Edits::Allowed),
                 2 => Some(Edits::ApprovedAnew),
                 _ => None,

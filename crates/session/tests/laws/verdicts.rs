@@ -142,7 +142,7 @@ fn judge(
         (repeats, Says::Refused, Rule::Pending),
         (used_up, Says::Refused, Rule::Limit),
         (
-            policy.confirm && policy.confirm_asks_program,
+            policy.confirm && policy.gate_terms.asks_program,
             Says::AskProgram,
             Rule::Confirm,
         ),

@@ -389,7 +389,7 @@ impl Call<'_> {
                 sealed: &[],
                 parameters: self.tools.parameters(self.name),
             },
-            may_edit: tool.is_some_and(|it| it.policy().confirm_edits.is_some()),
+            may_edit: tool.is_some_and(|it| it.policy().gate_terms.edits.is_some()),
             at,
             expires,
         };

@@ -244,7 +244,7 @@ impl ToolDispatcher {
                 }
                 mistakes.push(duplicate(&declaration, &other.declaration));
             }
-            let payload = tool.policy().confirm_payload.as_ref();
+            let payload = tool.policy().gate_terms.payload.as_ref();
             if let Some(Err(reason)) = payload.map(check_schema) {
                 mistakes.push(ToolMistake::PayloadSchema {
                     tool: name.clone(),

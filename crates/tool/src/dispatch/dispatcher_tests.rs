@@ -164,12 +164,12 @@ fn what_could_never_hold_is_a_mistake_and_all_are_reported_at_once() {
 
 #[test]
 fn what_says_something_about_a_policy_that_is_not_there_is_a_mistake() {
-    let policy = ToolPolicy {
+    let mut policy = ToolPolicy {
         cache_max_age: Some(Duration::from_secs(1)),
         confirm_message: Some("sure?".to_owned()),
-        confirm_expires_after: Some(Duration::from_secs(1)),
         ..ToolPolicy::default()
     };
+    policy.gate_terms.expires_after = Some(Duration::from_secs(1));
     let loose = || T::policy(tool("a"), policy.clone());
     assert_eq!(
         mistakes(loose()),

@@ -24,7 +24,7 @@ pub(super) fn mistakes_of(tool: &PolicyTool) -> Vec<ToolMistake> {
         form,
         reason,
     }));
-    if tool.policy.confirm_payload.is_some() && !tool.takes_confirmation() {
+    if tool.policy.gate_terms.payload.is_some() && !tool.takes_confirmation() {
         mistakes.push(ToolMistake::Senseless {
             tool: name.to_owned(),
             form: "confirm_payload",
@@ -50,7 +50,7 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
             found.push((form, reason));
         }
     };
-    let unasked = policy.confirm_asks_program && tool.predicates.is_empty();
+    let unasked = policy.gate_terms.asks_program && tool.predicates.is_empty();
     note(
         unasked,
         "confirm_asks_program",
@@ -108,7 +108,7 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
         no_gate,
     );
     note(
-        policy.confirm_expires_after.is_some() && !policy.confirm,
+        policy.gate_terms.expires_after.is_some() && !policy.confirm,
         "confirm_expires_after",
         no_gate,
     );
@@ -124,7 +124,7 @@ fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
         (
             policy.confirm
                 || policy.confirm_message.is_some()
-                || policy.confirm_expires_after.is_some(),
+                || policy.gate_terms.expires_after.is_some(),
             "confirm",
         ),
         (
@@ -162,7 +162,7 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
     note(
         "confirm_within",
         "at least 1 ms",
-        zero(policy.confirm_expires_after),
+        zero(policy.gate_terms.expires_after),
     );
     let attempts = policy.retry.map(|retry| retry.attempts_max);
     note(
@@ -206,7 +206,7 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
     note(
         "confirm_payload",
         carried,
-        unfit(policy.confirm_payload.as_ref()),
+        unfit(policy.gate_terms.payload.as_ref()),
     );
     note(
         "acknowledge",

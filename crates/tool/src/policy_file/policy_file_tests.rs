@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use super::*;
-use recount_session::policy::{Background, Edits, InDoubt, Progress, Repeats, Retry, ToolPolicy};
+use recount_session::policy::{
+    Background, Edits, GateTerms, InDoubt, Progress, Repeats, Retry, ToolPolicy,
+};
 use recount_session::{
     CacheChange, Comparison, FunctionResponseScheduling, GateChange, PhaseDeclaration, S,
     ToolPolicyChanges, Transition,
@@ -129,20 +131,15 @@ fn every_policy_field_has_a_key() {
     let mut set = parse(WHOLE)
         .unwrap()
         .changed("refund", ToolPolicy::default());
-    assert!(!set.confirm_asks_program, "code alone says it");
-    set.confirm_asks_program = true;
+    assert!(!set.gate_terms.asks_program, "code alone says it");
+    set.gate_terms.asks_program = true;
     let ToolPolicy {
         timeout: Some(_),
         cache: true,
         cache_max_age: Some(_),
         confirm: true,
         confirm_message: Some(_),
-        confirm_expires_after: Some(_),
-        confirm_when: Some(_),
-        confirm_asks_program: true,
-        confirm_payload: Some(_),
-        confirm_edits: Some(_),
-        confirm_keeps_reason: true,
+        gate_terms,
         acknowledgement: Some(_),
         interim_status: true,
         progress: Some(Progress::Told),
@@ -157,6 +154,17 @@ fn every_policy_field_has_a_key() {
     } = set
     else {
         panic!("a field is not set: {set:?}");
+    };
+    let GateTerms {
+        expires_after: Some(_),
+        when: Some(_),
+        asks_program: true,
+        payload: Some(_),
+        edits: Some(_),
+        keeps_reason: true,
+    } = *gate_terms
+    else {
+        panic!("a field is not set: {gate_terms:?}");
     };
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::run::context::ToolContext;
 use crate::run::outcome::{Pending, ToolOutcome};
 use recount_session::catalog::ToolKind;
-use recount_session::policy::{Background, Edits, InDoubt, Limits, Retry};
+use recount_session::policy::{Background, Edits, GateTerms, InDoubt, Limits, Retry};
 use recount_session::{Seq, SessionId};
 use std::time::Duration;
 
@@ -228,10 +228,14 @@ fn what_a_gate_asks_for_is_said_in_the_file() {
     let tools = parse(&with(lines)).unwrap();
     let expected = ToolPolicy {
         confirm: true,
-        confirm_payload: Some(json!({"type": "object"})),
-        confirm_edits: Some(Edits::Allowed),
         acknowledgement: Some(json!("A colleague decides.")),
-        confirm_keeps_reason: true,
+        gate_terms: GateTerms {
+            payload: Some(json!({"type": "object"})),
+            edits: Some(Edits::Allowed),
+            keeps_reason: true,
+            ..GateTerms::default()
+        }
+        .into(),
         withdraw_on_cancel: true,
         ..ToolPolicy::default()
     };

@@ -30,7 +30,7 @@ impl T {
     ///     let limit = state.get::<i64>("refund_limit").unwrap_or(100);
     ///     args["amount"].as_i64().is_none_or(|amount| amount > limit)
     /// });
-    /// assert!(refund.tools()[0].policy().confirm_asks_program);
+    /// assert!(refund.tools()[0].policy().gate_terms.asks_program);
     /// ```
     #[must_use]
     pub fn confirm_when_fn<F, Fut>(
@@ -43,10 +43,8 @@ impl T {
         Fut: Future<Output = bool> + Send + 'static,
     {
         let predicate: Predicate = Arc::new(move |args, state| predicate(args, state).boxed());
-        let gate = ToolPolicy {
-            confirm_asks_program: true,
-            ..ToolPolicy::gate(hint)
-        };
+        let mut gate = ToolPolicy::gate(hint);
+        gate.gate_terms.asks_program = true;
         tool.into().map(|mut tool| {
             tool.predicates.push(predicate.clone());
             tool.with_policy(gate.clone())

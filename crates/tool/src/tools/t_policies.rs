@@ -43,10 +43,8 @@ impl T {
         hint: impl Into<String>,
         expires_after: Duration,
     ) -> Toolset {
-        let gate = ToolPolicy {
-            confirm_expires_after: Some(expires_after),
-            ..ToolPolicy::gate(hint)
-        };
+        let mut gate = ToolPolicy::gate(hint);
+        gate.gate_terms.expires_after = Some(expires_after);
         Self::policy(tool, gate)
     }
 
@@ -61,7 +59,7 @@ impl T {
     /// let refund = T::simple("refund", "Refunds", |_args| async { Ok(json!({"refunded": true})) });
     /// let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
     /// let refund = T::confirm_when(refund, "Refund so much?", large);
-    /// assert!(refund.tools()[0].policy().confirm_when.is_some());
+    /// assert!(refund.tools()[0].policy().gate_terms.when.is_some());
     /// ```
     #[must_use]
     pub fn confirm_when(
@@ -69,10 +67,8 @@ impl T {
         hint: impl Into<String>,
         condition: Condition,
     ) -> Toolset {
-        let gate = ToolPolicy {
-            confirm_when: Some(condition),
-            ..ToolPolicy::gate(hint)
-        };
+        let mut gate = ToolPolicy::gate(hint);
+        gate.gate_terms.when = Some(condition);
         Self::policy(tool, gate)
     }
 
@@ -95,7 +91,7 @@ impl T {
     /// ```
     #[must_use]
     pub fn confirm_payload(tool: impl Into<Toolset>, schema: Value) -> Toolset {
-        Self::with(tool, |policy| policy.confirm_payload = Some(schema))
+        Self::with(tool, |policy| policy.gate_terms.payload = Some(schema))
     }
 
     /// A person may change the arguments with a yes; both are on record, and the changed ones must fit the tool's schema.
@@ -112,13 +108,13 @@ impl T {
     /// ```
     #[must_use]
     pub fn confirm_edits(tool: impl Into<Toolset>, edits: Edits) -> Toolset {
-        Self::with(tool, |policy| policy.confirm_edits = Some(edits))
+        Self::with(tool, |policy| policy.gate_terms.edits = Some(edits))
     }
 
     /// The reason of a no stays on record, and the model hears that there was a no.
     #[must_use]
     pub fn keep_reason(tool: impl Into<Toolset>) -> Toolset {
-        Self::with(tool, |policy| policy.confirm_keeps_reason = true)
+        Self::with(tool, |policy| policy.gate_terms.keeps_reason = true)
     }
 
     /// What the model is told at once of a call that waits for a person, in place of

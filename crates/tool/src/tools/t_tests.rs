@@ -321,7 +321,7 @@ fn rules() -> Vec<Rule> {
         Rule::new(
             "confirm_within",
             |tool| T::confirm_within(tool, "hint", LIMIT),
-            |it, _| asks(it) && it.confirm_expires_after == Some(LIMIT),
+            |it, _| asks(it) && it.gate_terms.expires_after == Some(LIMIT),
         )
         .reported_as("confirm"),
         Rule::new("withdraw_on_cancel", T::withdraw_on_cancel, |it, _| {

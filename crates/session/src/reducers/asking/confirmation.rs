@@ -53,11 +53,11 @@ pub(crate) fn gated(session: &Session, call: &Call) -> bool {
 
 pub(crate) fn gate(session: &Session, call: &Call) -> Gate {
     let policy = session.terms.policies.of(&call.name);
-    let holds = match &policy.confirm_when {
+    let holds = match &policy.gate_terms.when {
         Some(condition) => meets(session, call, condition),
-        None => !policy.confirm_asks_program,
+        None => !policy.gate_terms.asks_program,
     };
-    match (policy.confirm, holds, policy.confirm_asks_program) {
+    match (policy.confirm, holds, policy.gate_terms.asks_program) {
         (false, _, _) | (true, false, false) => Gate::Open,
         (true, true, _) => Gate::Closed,
         (true, false, true) => match call.gate_verdict {
@@ -131,7 +131,10 @@ fn ask_about(
         let expires_after = own.expires_after_ms.map(Duration::from_millis);
         (Some(own.hint.clone()), expires_after)
     } else if policy.confirm {
-        (policy.confirm_message.clone(), policy.confirm_expires_after)
+        (
+            policy.confirm_message.clone(),
+            policy.gate_terms.expires_after,
+        )
     } else {
         (None, None)
     };
@@ -147,7 +150,8 @@ fn ask_about(
         payload_schema: match own {
             Some(own) => own.payload_schema.clone(),
             None => policy
-                .confirm_payload
+                .gate_terms
+                .payload
                 .as_ref()
                 .filter(|_| gate)
                 .map(Json::of),
@@ -277,7 +281,7 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
         let policy = policies.of(&call.name);
         let edited = it.edited_args.as_ref();
         let edited = edited
-            .filter(|_| it.confirmed && about == About::Gate && policy.confirm_edits.is_some());
+            .filter(|_| it.confirmed && about == About::Gate && policy.gate_terms.edits.is_some());
         if let Some(args) = edited {
             call.args = args.clone();
             call.cache_key = cache::key_of(policy, call);
@@ -285,7 +289,7 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
         if let (About::Tool, true, Some(own)) = (about, it.confirmed, &mut call.asked) {
             own.answered = Some(request);
         }
-        let anew = edited.is_some() && policy.confirm_edits == Some(Edits::ApprovedAnew);
+        let anew = edited.is_some() && policy.gate_terms.edits == Some(Edits::ApprovedAnew);
         let found = it.found.as_ref().filter(|_| about == About::InDoubt);
         call.phase = if anew {
             Phase::Gated
@@ -392,7 +396,12 @@ pub(crate) fn deny(
             ),
         ),
         (About::Gate | About::Tool, false) => {
-            let keeps = session.terms.policies.of(&call.name).confirm_keeps_reason;
+            let keeps = session
+                .terms
+                .policies
+                .of(&call.name)
+                .gate_terms
+                .keeps_reason;
             let ending = match about {
                 About::Tool => "the tool asked a person, who said no, so it did not go on",
                 About::Gate | About::InDoubt => "the call was denied and did not run",
@@ -427,7 +436,7 @@ pub(crate) fn found(
 
 /// What the model is told of a failure that a person found out about, unless the tool keeps a person's words to itself.
 pub(crate) fn failure(session: &Session, name: &str, reason: &str) -> Json {
-    let keeps = session.terms.policies.of(name).confirm_keeps_reason;
+    let keeps = session.terms.policies.of(name).gate_terms.keeps_reason;
     let told = if keeps {
         "the call failed, as a person found out"
     } else {

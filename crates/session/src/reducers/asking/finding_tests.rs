@@ -63,7 +63,7 @@ fn what_a_person_found_is_the_outcome_and_the_tool_does_not_run_again() {
 
 #[test]
 fn why_it_failed_stays_on_record_where_the_tool_keeps_what_people_say() {
-    let keeps = tools().policy("pay", |policy| policy.confirm_keeps_reason = true);
+    let keeps = tools().policy("pay", |policy| policy.gate_terms.keeps_reason = true);
     let doubt = in_doubt(&keeps);
     let failed = settles(&doubt, Finding::failed("the customer is a fraud"));
     let issued = given(&doubt).when_asked(failed).decided("response_issued");
@@ -155,7 +155,7 @@ fn it_reads_as_it_was_written() {
 #[test]
 fn a_doubt_asks_for_no_payload_although_the_gate_did() {
     let tools = tools().policy("pay", |policy| {
-        policy.confirm_payload = Some(json!({"type": "object"}));
+        policy.gate_terms.payload = Some(json!({"type": "object"}));
     });
     let doubt = in_doubt(&tools);
     let questions = doubt.facts().iter().filter_map(|fact| match &fact.event {

@@ -47,7 +47,7 @@ fn edited(args: &str) -> ToolConfirmation {
 /// Whether a call with these arguments is asked about where amounts above 1000 are.
 fn asks(args: Value) -> bool {
     let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
-    let tools = paying(|policy| policy.confirm_when = Some(large));
+    let tools = paying(|policy| policy.gate_terms.when = Some(large));
     called(&tools, args)
         .kinds()
         .contains(&"confirmation_requested")
@@ -81,7 +81,7 @@ fn an_unknown_part_decides_nothing_that_the_others_decide() {
             S::compares(S::arg("amount"), Comparison::Greater, 10),
         ]),
     ]);
-    let tools = paying(|policy| policy.confirm_when = Some(risky));
+    let tools = paying(|policy| policy.gate_terms.when = Some(risky));
     let asks = |args| {
         called(&tools, args)
             .kinds()
@@ -100,7 +100,7 @@ fn an_unknown_part_decides_nothing_that_the_others_decide() {
 
 #[test]
 fn the_verdict_says_which_state_it_read() {
-    let tools = paying(|policy| policy.confirm_when = Some(S::is_true("new_customer")));
+    let tools = paying(|policy| policy.gate_terms.when = Some(S::is_true("new_customer")));
     let support = history().opened("support").attached(&tools).connected();
     let told = support
         .state("new_customer", json!(true))
@@ -124,7 +124,7 @@ fn arguments_are_changed_only_where_the_tool_allows_it() {
 
 #[test]
 fn a_call_runs_with_the_arguments_that_the_answer_changed() {
-    let tools = paying(|policy| policy.confirm_edits = Some(Edits::Allowed));
+    let tools = paying(|policy| policy.gate_terms.edits = Some(Edits::Allowed));
     let asked = called(&tools, json!({"cents": 5000})).asked();
     let changed = taken(&asked, edited(r#"{"cents":4000}"#));
     let runs = asked.observed(changed);
@@ -134,7 +134,7 @@ fn a_call_runs_with_the_arguments_that_the_answer_changed() {
 
 #[test]
 fn changed_arguments_are_asked_about_anew_where_the_tool_says_so() {
-    let tools = paying(|policy| policy.confirm_edits = Some(Edits::ApprovedAnew));
+    let tools = paying(|policy| policy.gate_terms.edits = Some(Edits::ApprovedAnew));
     let asked = called(&tools, json!({"cents": 5000})).asked();
     let changed = taken(&asked, edited(r#"{"cents":4000}"#));
     let anew = asked.observed(changed);
@@ -155,7 +155,7 @@ fn changed_arguments_are_asked_about_anew_where_the_tool_says_so() {
 
 #[test]
 fn a_reason_that_the_tool_keeps_is_not_for_the_model() {
-    let tools = paying(|policy| policy.confirm_keeps_reason = true);
+    let tools = paying(|policy| policy.gate_terms.keeps_reason = true);
     let denied = called(&tools, json!({}))
         .asked()
         .denied("ada", Some("she is a thief"));
@@ -197,7 +197,7 @@ fn an_answer_that_does_not_fit_is_refused_and_the_request_stays_open() {
 
 #[test]
 fn a_no_beside_other_arguments_is_a_no() {
-    let tools = paying(|policy| policy.confirm_edits = Some(Edits::ApprovedAnew));
+    let tools = paying(|policy| policy.gate_terms.edits = Some(Edits::ApprovedAnew));
     let asked = called(&tools, json!({"cents": 5000})).asked();
     let mut no = edited(r#"{"cents":4000}"#);
     no.confirmed = false;
@@ -208,7 +208,7 @@ fn a_no_beside_other_arguments_is_a_no() {
 
 #[test]
 fn the_result_of_changed_arguments_is_used_again_for_those_only() {
-    let tools = paying(|policy| policy.confirm_edits = Some(Edits::Allowed)).cached("pay");
+    let tools = paying(|policy| policy.gate_terms.edits = Some(Edits::Allowed)).cached("pay");
     let asked = called(&tools, json!({"cents": 5000})).asked();
     let paid = asked
         .clone()

@@ -132,7 +132,7 @@ pub(crate) fn gates_declared_anew(session: &mut Session) {
 
 fn asks_program(session: &Session, call: &Call) -> bool {
     let policy = session.terms.policies.of(&call.name);
-    policy.confirm && policy.confirm_asks_program
+    policy.confirm && policy.gate_terms.asks_program
 }
 
 pub(crate) fn owed(session: &Session, effects: &mut Vec<Effect>) {

@@ -272,7 +272,7 @@ fn what_the_program_said_is_not_asked_again_before_the_start() {
     let waits = refund(&none);
     let waits = waits.clone().observed(gate_said(&waits, Some(false)));
     let asked = waits.attached(&by_program().gated("refund").policy("refund", |policy| {
-        policy.confirm_asks_program = false;
+        policy.gate_terms.asks_program = false;
     }));
     assert_eq!(
         asked.asked().current().phase.name(),
@@ -293,7 +293,9 @@ fn a_gate_that_is_the_programs_no_more_is_decided_by_what_is_declared() {
 #[test]
 fn a_condition_that_says_so_already_spares_the_program_the_question() {
     let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
-    let tools = by_program().policy("refund", |policy| policy.confirm_when = Some(large.clone()));
+    let tools = by_program().policy("refund", |policy| {
+        policy.gate_terms.when = Some(large.clone())
+    });
     let asked = refund(&tools);
     assert_eq!(asked.current().phase.name(), "awaiting_confirmation");
     let small = history().opened("support").attached(&tools).connected();

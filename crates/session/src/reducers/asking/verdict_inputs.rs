@@ -27,7 +27,7 @@ pub(crate) struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     pub(crate) fn of(session: &'a Session, call: &Call, of: Option<Seq>) -> Option<Inputs<'a>> {
         let policy = session.terms.policies.of(&call.name);
-        let gate = policy.confirm_when.as_ref().filter(|_| policy.confirm);
+        let gate = policy.gate_terms.when.as_ref().filter(|_| policy.confirm);
         let conditions = [policy.when.as_ref(), gate];
         let read = conditions.into_iter().flatten();
         let read = read.map(|it| phases::values_read(session, it));

@@ -133,7 +133,7 @@ fn what_an_agent_without_acknowledgements_has_on_record_stays_as_it_is() {
 fn the_words_for_a_question_are_not_said_of_a_call_about_which_nobody_was_asked() {
     let tools = tools().policy("pay", |policy| {
         policy.acknowledgement = Some(json!({"status": "a colleague looks at it"}));
-        policy.confirm_when = Some(S::compares(S::arg("cents"), Comparison::Greater, 1000));
+        policy.gate_terms.when = Some(S::compares(S::arg("cents"), Comparison::Greater, 1000));
     });
     let paused = asked(&tools, takes_one()).started().paused(None);
     let pending = json!({"status": "pending", "tool": "pay"});

@@ -1,0 +1,120 @@
+//! The terms of a gate beyond its hint.
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::condition::Condition;
+use super::tool_policy::{Edits, joined, less};
+
+/// The terms of a gate beyond its hint: when it holds, and what an answer may carry.
+///
+/// ```
+/// use std::time::Duration;
+/// use recount_session::policy::{GateTerms, ToolPolicy};
+///
+/// let an_hour = GateTerms { expires_after: Some(Duration::from_secs(3_600)), ..GateTerms::default() };
+/// let policy = ToolPolicy { gate_terms: an_hour.into(), ..ToolPolicy::gate("Pay?") };
+/// assert_eq!(policy.gate_terms.expires_after, Some(Duration::from_secs(3_600)));
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct GateTerms {
+    /// The time after which a call without an answer counts as denied; without it, never.
+    pub expires_after: Option<Duration>,
+    /// The condition, on arguments and state, under which the gate holds; without it, it always
+    /// does. An unknown value counts as holding; see [`Condition::holds_or_unknown`].
+    pub when: Option<Condition>,
+    /// True if the program decides the gate of each call that `when` does not gate already. The
+    /// code is no data: the tool has it, and its verdict is on record.
+    pub asks_program: bool,
+    /// The JSON Schema that the payload of a yes must fit; without it, an answer with a payload is
+    /// refused.
+    pub payload: Option<Value>,
+    /// The right of a person to change the arguments with a yes.
+    pub edits: Option<Edits>,
+    /// True if the reason of a no stays on record and the model is not told.
+    pub keeps_reason: bool,
+}
+
+impl GateTerms {
+    const NONE: Self = Self {
+        expires_after: None,
+        when: None,
+        asks_program: false,
+        payload: None,
+        edits: None,
+        keeps_reason: false,
+    };
+
+    /// Both terms at once, each with whether its policy is a gate. The fields `when` and
+    /// `asks_program` of a policy that is none do not count.
+    pub(super) fn merged(mut self, gated: bool, mut other: Self, other_gated: bool) -> Self {
+        let mut always = false;
+        for (terms, gated) in [(&mut self, gated), (&mut other, other_gated)] {
+            terms.when = terms.when.take().filter(|_| gated);
+            terms.asks_program &= gated;
+            always |= gated && terms.when.is_none() && !terms.asks_program;
+        }
+        let either = |one, two| Condition::Or(vec![one, two]);
+        let all = |one, two| json!({"allOf": [one, two]});
+        Self {
+            expires_after: less(self.expires_after, other.expires_after),
+            // A gate that holds always needs no condition and no verdict.
+            when: joined(self.when, other.when, either).filter(|_| !always),
+            asks_program: (self.asks_program || other.asks_program) && !always,
+            payload: joined(self.payload, other.payload, all),
+            // Of two gates, both must allow edits.
+            edits: match (self.edits, other.edits) {
+                (Some(one), Some(two)) => Some(one.max(two)),
+                (one, two) => one.or(two).filter(|_| !(gated && other_gated)),
+            },
+            keeps_reason: self.keeps_reason || other.keeps_reason,
+        }
+    }
+}
+
+/// Optional [`GateTerms`] in the room of a pointer. Without any, they read as the default, which
+/// they also equal.
+#[derive(Clone, Debug, Default, Eq)]
+pub struct OptionalGateTerms(Option<Box<GateTerms>>);
+
+impl OptionalGateTerms {
+    pub(super) const NONE: Self = Self(None);
+
+    pub(super) fn into_terms(self) -> GateTerms {
+        self.0.map_or(GateTerms::NONE, |it| *it)
+    }
+}
+
+impl From<GateTerms> for OptionalGateTerms {
+    fn from(terms: GateTerms) -> Self {
+        Self((terms != GateTerms::NONE).then(|| Box::new(terms)))
+    }
+}
+
+impl Deref for OptionalGateTerms {
+    type Target = GateTerms;
+
+    fn deref(&self) -> &GateTerms {
+        static NONE: GateTerms = GateTerms::NONE;
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl DerefMut for OptionalGateTerms {
+    fn deref_mut(&mut self) -> &mut GateTerms {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl PartialEq for OptionalGateTerms {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#[path = "gate_terms_tests.rs"]
+mod tests;
