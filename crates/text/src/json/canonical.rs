@@ -9,7 +9,8 @@ use super::plain::quote;
 
 /// Appends the [canonical](crate::json::Json::canonical) form of a text.
 ///
-/// Depth was bounded when the text was taken; a part that does not read, which cannot be, stays as it is.
+/// Depth was bounded when the text was taken; a part that does not read, which cannot be, stays as
+/// it is.
 pub fn write_canonical(text: &str, out: &mut String) {
     match text.as_bytes().first() {
         Some(b'{') => match serde_json::from_str::<BTreeMap<String, &RawValue>>(text) {
@@ -48,7 +49,8 @@ pub fn write_canonical(text: &str, out: &mut String) {
     }
 }
 
-/// Writes a value as the bytes it is hashed and stored as: keys sorted at every depth, no white space.
+/// Writes a value as the bytes it is hashed and stored as: keys sorted at every depth, no white
+/// space.
 ///
 /// Sorting is done here and not left to the map type, because another crate of the build may ask
 /// `serde_json` to keep insertion order.

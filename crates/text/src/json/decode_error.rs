@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-/// A message that does not have the shape the protocol gives it: where, what was expected, what came.
+/// A message that does not have the shape the protocol gives it: where, what was expected, what
+/// came.
 ///
 /// What came is named by its kind and not quoted, because messages hold secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]

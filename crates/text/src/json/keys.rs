@@ -11,7 +11,8 @@ pub(super) struct Keys<'a> {
 
 /// How many keys have room without an allocation.
 const FEW: usize = 32;
-/// How many keys of one object are compared one by one; of a larger one they are sorted when it closes.
+/// How many keys of one object are compared one by one; of a larger one they are sorted when it
+/// closes.
 const ONE_BY_ONE: usize = 16;
 
 /// A key: a place in the text or, behind its end, in what was unescaped.
@@ -69,10 +70,12 @@ impl<'a> Keys<'a> {
         few.iter().chain(more.unwrap_or_default()).copied()
     }
 
-    /// Adds a key to the object whose keys begin at `first`; says no when it is known to be there already.
+    /// Adds a key to the object whose keys begin at `first`; says no when it is known to be there
+    /// already.
     ///
-    /// `seen` has a mark for each key of this object, made of what is the same for equal keys, however they were written: a key whose
-    /// mark is not there is new. Two keys with the same mark are compared.
+    /// `seen` has a mark for each key of this object, made of what is the same for equal keys,
+    /// however they were written: a key whose mark is not there is new. Two keys with the same mark
+    /// are compared.
     pub(super) fn add(&mut self, first: usize, key: Span, seen: &mut u64) -> bool {
         let new = self.bytes(key);
         let ends = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));

@@ -5,8 +5,8 @@ use std::fmt;
 use super::decode_error::DecodeError;
 use super::raw_json::RawJson;
 
-/// A number of the protocol. Libraries write `40`, `40.0` and, where 64 bits matter, `"40"`: all of them are equal, and each is
-/// written again as it came.
+/// A number of the protocol. Libraries write `40`, `40.0` and, where 64 bits matter, `"40"`: all of
+/// them are equal, and each is written again as it came.
 ///
 /// ```
 /// use recount_text::json::Number;

@@ -27,7 +27,8 @@ impl Json {
         }
     }
 
-    /// What stands where the pointer leads, or the first value on the way that is no object, with the pointer to it.
+    /// What stands where the pointer leads, or the first value on the way that is no object, with
+    /// the pointer to it.
     ///
     /// ```
     /// use recount_text::json::Json;
@@ -49,7 +50,8 @@ impl Json {
         Some((pointer.get(..at)?, text))
     }
 
-    /// The same text with another value where the pointer leads; none where it leads nowhere or `text` is no JSON.
+    /// The same text with another value where the pointer leads; none where it leads nowhere or
+    /// `text` is no JSON.
     ///
     /// ```
     /// use recount_text::json::Json;

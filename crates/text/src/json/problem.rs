@@ -18,7 +18,8 @@ pub enum JsonProblem {
     DuplicateKey(String),
     /// A string holds half of a surrogate pair, which is not text.
     LoneSurrogate,
-    /// A key that serde_json keeps for itself: it would read what stands under it as another value than is written.
+    /// A key that serde_json keeps for itself: it would read what stands under it as another value
+    /// than is written.
     ReservedKey(String),
 }
 

@@ -32,7 +32,8 @@ pub enum What {
     Unreadable(Unreadable),
 }
 
-/// The start of the keys under which serde_json hands raw values to itself, also when it reads a value.
+/// The start of the keys under which serde_json hands raw values to itself, also when it reads a
+/// value.
 pub(super) const RESERVED: &[u8] = b"$serde_json::private::";
 
 /// A number of fewer characters and without an exponent fits any float.

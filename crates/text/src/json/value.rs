@@ -1,7 +1,8 @@
 //! JSON kept as the text it came in.
 //!
-//! A number read into a float and written again is another number; an approval given for one must not run with the
-//! other. So arguments, responses and results stay text: white space between tokens goes, every token stays.
+//! A number read into a float and written again is another number; an approval given for one must
+//! not run with the other. So arguments, responses and results stay text: white space between
+//! tokens goes, every token stays.
 
 use std::fmt;
 
@@ -28,8 +29,8 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// A [`JsonProblem`] where the text is not JSON, nests deeper than [`DEPTH_MAX`], repeats a key, or holds half of
-    /// a surrogate pair.
+    /// A [`JsonProblem`] where the text is not JSON, nests deeper than [`DEPTH_MAX`], repeats a
+    /// key, or holds half of a surrogate pair.
     pub fn parse(text: &str) -> Result<Json, JsonProblem> {
         let syntax = |error: serde_json::Error| JsonProblem::Syntax(error.to_string());
         let kept = compact(text);
@@ -72,7 +73,8 @@ impl Json {
         Json(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
-    /// The text with the keys of every object sorted and the escapes of strings in one form; numbers stay as they are.
+    /// The text with the keys of every object sorted and the escapes of strings in one form;
+    /// numbers stay as they are.
     ///
     /// ```
     /// use recount_text::json::Json;
@@ -158,7 +160,8 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Removes white space outside of strings, between the tokens of JSON. Whether it was JSON is for whoever calls.
+/// Removes white space outside of strings, between the tokens of JSON. The caller has checked that
+/// it is JSON.
 fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_string, mut escaped) = (false, false);
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_hides_another_value_from_who_reads_the_text_is_refused() {
+    fn key_that_hides_another_value_is_refused() {
         let hidden = r#"{"$serde_json::private::RawValue":"{\"amount\":1,\"amount\":1000}"}"#;
         let key = "$serde_json::private::RawValue".to_owned();
         assert_eq!(Json::parse(hidden), Err(JsonProblem::ReservedKey(key)));
@@ -263,7 +266,8 @@ mod tests {
         ));
     }
 
-    /// What a text is kept as by the rules one after the other: it is JSON, white space goes, and nothing is wrong with the rest.
+    /// What a text is kept as by the rules one after the other: it is JSON, white space goes, and
+    /// nothing is wrong with the rest.
     fn by_the_rules(text: &str) -> Option<String> {
         serde_json::from_str::<&RawValue>(text).ok()?;
         let kept = compact(text);
@@ -286,14 +290,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_of_a_text_is_so_by_the_rules_one_after_the_other(text in texts()) {
+        fn kept_text_is_that_of_the_rules_one_after_the_other(text in texts()) {
             let kept = Json::parse(&text).ok().map(|it| it.as_str().to_owned());
             prop_assert_eq!(kept, by_the_rules(&text));
         }
     }
 
     #[test]
-    fn what_is_built_here_is_written_whole_however_short_or_long_it_is() {
+    fn built_text_is_written_whole_at_every_length() {
         for length in (0..300).chain([10_000]) {
             let text = "7".repeat(length);
             let expected = format!("\"{text}\"");
