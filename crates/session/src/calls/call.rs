@@ -178,7 +178,7 @@ impl Call {
         }
     }
 
-    pub(super) fn take_in_place(&mut self) -> Option<Box<InPlace>> {
+    pub(crate) fn take_in_place(&mut self) -> Option<Box<InPlace>> {
         if let Phase::Asking { in_place } | Phase::AwaitingConfirmation { in_place, .. } =
             &mut self.phase
         {
