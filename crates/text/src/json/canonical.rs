@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::plain::quote;
 
-/// Appends the [canonical](Json::canonical) form of a text.
+/// Appends the [canonical](crate::json::Json::canonical) form of a text.
 ///
 /// Depth was bounded when the text was taken; a part that does not read, which cannot be, stays as it is.
 pub fn write_canonical(text: &str, out: &mut String) {

@@ -11,9 +11,9 @@ impl T {
     ///
     /// | name | category | behavior | arguments (`*` required) | emits |
     /// |---|---|---|---|---|
-    /// | `endSession` | `action` | `NON_BLOCKING` | `reason`* string, `confirmed`* boolean | [`EndSession`] |
-    /// | `getContext` | `context` | `NON_BLOCKING` | `turns` integer | [`ContextGiven`] |
-    /// | `escalate` | `action` | `NON_BLOCKING` | `reason`* string, `context` string | [`Escalated`] |
+    /// | `endSession` | `action` | `NON_BLOCKING` | `reason`* string, `confirmed`* boolean | [`EndSession`](crate::EndSession) |
+    /// | `getContext` | `context` | `NON_BLOCKING` | `turns` integer | [`ContextGiven`](crate::ContextGiven) |
+    /// | `escalate` | `action` | `NON_BLOCKING` | `reason`* string, `context` string | [`Escalated`](crate::Escalated) |
     ///
     /// Their results ask to be taken up when the model has nothing else to say (`WHEN_IDLE`). In SAMMY's envelope they are
     /// answered where the agent chooses [`ResponseShape::Envelope`](recount_session::ResponseShape).
@@ -90,8 +90,8 @@ impl T {
 
     /// `escalate`: the model calls for a person.
     ///
-    /// It calls the program's [`Escalation`], which is registered as any other service; without one the answer says that there is
-    /// nobody. Either way an [`Escalated`] is emitted, so a program may do with a listener alone.
+    /// It calls the program's [`Escalation`](crate::Escalation), which is registered as any other service; without one the answer says that there is
+    /// nobody. Either way an [`Escalated`](crate::Escalated) is emitted, so a program may do with a listener alone.
     ///
     /// ```json
     /// {"success":true,"message":"Ada takes over","reason":"angry","context":"No additional context provided","status":"escalated",
