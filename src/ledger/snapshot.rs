@@ -19,7 +19,7 @@ use crate::session::{Library, RULES, Seq, Session, SessionId};
 pub(crate) const PAYS_FROM: u64 = 4_096;
 
 /// The shape of what is kept. A change of how records are folded is a new one, too, where it comes without a new version of the program.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// Of what a snapshot was made, and by whom.
 #[derive(Debug, Deserialize, PartialEq, Serialize)]

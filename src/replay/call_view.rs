@@ -60,7 +60,7 @@ pub(super) struct CallView<'s> {
 
 impl<'s> CallView<'s> {
     pub(super) fn of(call: &'s Call) -> CallView<'s> {
-        let in_place = call.in_place.as_deref().map(|it| &it.question);
+        let in_place = call.in_place().map(|it| &it.question);
         CallView {
             tool: &call.name,
             args: &call.args,
@@ -158,7 +158,7 @@ impl<'s> PhaseView<'s> {
             | Phase::AwaitingHook
             | Phase::AwaitingVerdict
             | Phase::Gated
-            | Phase::Asking
+            | Phase::Asking { .. }
             | Phase::Withdrawn => named,
             Phase::Refused { reason, kind: _ } => PhaseView {
                 reason: Some(reason),
@@ -169,6 +169,7 @@ impl<'s> PhaseView<'s> {
                 about,
                 expires_at,
                 expired,
+                in_place: _,
             } => PhaseView {
                 request: Some(*request),
                 about: Some(*about),
@@ -203,6 +204,7 @@ impl<'s> PhaseView<'s> {
                 runner,
                 deadline,
                 leave,
+                out_of_doubt: _,
             } => PhaseView {
                 attempt: Some(*attempt),
                 runner: Some(*runner),

@@ -92,12 +92,13 @@ fn after(phase: &Phase) -> Option<Phase> {
         },
         Phase::Refused { .. } => Phase::AwaitingVerdict,
         Phase::AwaitingVerdict => Phase::Gated,
-        Phase::Gated => Phase::Asking,
-        Phase::Asking => Phase::AwaitingConfirmation {
+        Phase::Gated => Phase::Asking { in_place: None },
+        Phase::Asking { .. } => Phase::AwaitingConfirmation {
             request: at,
             about: About::Gate,
             expires_at: None,
             expired: false,
+            in_place: None,
         },
         Phase::AwaitingConfirmation { .. } => Phase::Withdrawn,
         Phase::Withdrawn => Phase::Approved { request: at },
@@ -113,6 +114,7 @@ fn after(phase: &Phase) -> Option<Phase> {
             runner: at,
             deadline: None,
             leave,
+            out_of_doubt: false,
         },
         Phase::Running { .. } => Phase::AwaitingCalls { leave, open: 1 },
         Phase::AwaitingCalls { open: 1.., .. } => Phase::AwaitingCalls { leave, open: 0 },

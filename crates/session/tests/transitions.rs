@@ -204,7 +204,7 @@ fn lasts(phase: &Phase) -> bool {
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
-        | Phase::Asking
+        | Phase::Asking { .. }
         | Phase::Withdrawn
         | Phase::Approved { .. }
         | Phase::Denied { .. }

@@ -20,7 +20,7 @@ pub(in crate::engine) struct Waiting {
 pub(in crate::engine) fn open_request(session: &Session, call: Seq) -> Option<Seq> {
     let open = session.calls.get(&call)?;
     if let Phase::AwaitingConfirmation { request, .. } = open.phase
-        && open.in_place.is_some()
+        && open.in_place().is_some()
     {
         Some(request)
     } else {

@@ -121,7 +121,7 @@ impl SessionTask {
                     (loaded.session, loaded.tail, loaded.seal);
                 self.close_as_asked().await?;
                 // Nobody is asked again for a tool that waited in a process which is gone: attaching withdraws it.
-                let waited = |it: &Call| it.in_place.is_some();
+                let waited = |it: &Call| it.in_place().is_some();
                 if !self.stream.session.calls.values().any(waited) {
                     self.record(Vec::new()).await?;
                 }

@@ -390,7 +390,7 @@ impl<'c> WhatIf<'c> {
                 Phase::Received
                 | Phase::Refused { .. }
                 | Phase::Gated
-                | Phase::Asking
+                | Phase::Asking { .. }
                 | Phase::Withdrawn
                 | Phase::Approved { .. }
                 | Phase::Denied { .. }

@@ -3,21 +3,38 @@
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, HirKind};
+use unicode_joining_type::{JoiningType, get_joining_type};
 
-/// Controls, formats, private use and unassigned (C), separators and spaces (Z), and what is
-/// ignored by default (DI). U+2800, a Braille cell without dots, is the one symbol that has no ink
-/// and no such property.
-const HIDDEN: &str = r"[[\p{C}\p{Z}\p{DI}\x{2800}]--\x20]";
+/// Controls, formats, private use and unassigned (C), separators and spaces (Z), what is ignored by
+/// default (DI), and the characters that have no ink and none of these properties: a Braille cell
+/// without dots, blanks and the mirror mark of hieroglyphs, the filler of Khitan, the null notehead
+/// and the object replacement.
+const HIDDEN: &str = concat!(
+    r"[[\p{C}\p{Z}\p{DI}\x{2800}\x{FFFC}\x{13440}-\x{13442}\x{16FE4}\x{1D159}]",
+    r"--\x20]",
+);
 
-/// The characters between which U+200C and U+200D are seen: pictures, and the scripts that join
-/// letters.
-const JOINED: &str = r"[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Arabic}\p{Syriac}\p{Devanagari}\p{Bengali}\p{Gurmukhi}\p{Gujarati}\p{Oriya}\p{Tamil}\p{Telugu}\p{Kannada}\p{Malayalam}\p{Sinhala}]";
+/// The viramas of the scripts of India and of Sri Lanka: U+200C after one keeps it visible.
+const VIRAMAS: &str = r"[\x{94D}\x{9CD}\x{A4D}\x{ACD}\x{B4D}\x{BCD}\x{C4D}\x{CCD}\x{D4D}\x{DCA}]";
+
+/// The letters of the scripts of `VIRAMAS`.
+const INDIC: &str = concat!(
+    r"[[\p{Devanagari}\p{Bengali}\p{Gurmukhi}\p{Gujarati}\p{Oriya}\p{Tamil}",
+    r"\p{Telugu}\p{Kannada}\p{Malayalam}\p{Sinhala}]&&\p{L}]",
+);
+
+/// The people who become one emoji with one of `ROLES`.
+const PEOPLE: &str = "👨👩🧑";
+
+/// The second parts of emoji of people at work and of their hair that need no variation selector.
+const ROLES: &str = "🌾🍳🍼🎄🎓🎤🎨🏫🏭💻💼🔧🔬🚀🚒🦯🦰🦱🦲🦳🦼🦽";
 
 /// Sorted ranges of characters.
 struct Ranges(Vec<(char, char)>);
 
 static HIDDEN_RANGES: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(HIDDEN));
-static JOINED_RANGES: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(JOINED));
+static VIRAMA_RANGES: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(VIRAMAS));
+static INDIC_RANGES: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(INDIC));
 
 impl Ranges {
     fn of(class: &str) -> Ranges {
@@ -27,7 +44,7 @@ impl Ranges {
                 let ranges = class.ranges().iter();
                 ranges.map(|it| (it.start(), it.end())).collect()
             }
-            // The tests read both classes.
+            // The tests read every class.
             Ok(_) | Err(_) => Vec::new(),
         };
         Ranges(ranges)
@@ -57,19 +74,79 @@ pub(super) fn hides(text: &str) -> bool {
 
 /// The characters of a text, each with whether it is seen.
 ///
-/// U+200C and U+200D are seen between two characters that they join: Persian, Hindi and many
-/// pictures cannot be written without.
+/// U+200C and U+200D are seen where they change the letters beside them: Persian, Hindi, Sinhala
+/// and the emoji of people at work cannot be written without.
 pub(super) fn glyphs(text: &str) -> impl Iterator<Item = (char, bool)> {
-    let mut before = None;
+    let mut before = Before::default();
     let mut rest = text.chars();
     std::iter::from_fn(move || {
         let c = rest.next()?;
-        let joins = |it: Option<char>| it.is_some_and(|it| JOINED_RANGES.contain(it));
-        let is_joiner = matches!(c, '\u{200c}' | '\u{200d}');
-        let is_seen = !is_hidden(c) || is_joiner && joins(before) && joins(rest.clone().next());
-        before = Some(c);
+        let is_seen = match c {
+            '\u{200c}' => before.is_parted_from(rest.as_str()),
+            '\u{200d}' => before.is_joined_to(rest.as_str()),
+            c => !is_hidden(c),
+        };
+        before.push(c, is_seen);
         Some((c, is_seen))
     })
+}
+
+/// The end of a text, as far as it decides on a joiner that follows.
+#[derive(Default)]
+struct Before {
+    last: Option<char>,
+    /// The last letter, without the marks on it.
+    letter: Option<char>,
+}
+
+impl Before {
+    fn push(&mut self, c: char, is_seen: bool) {
+        if !is_seen {
+            // An escape is shown in its place, which joins nothing.
+            *self = Before::default();
+            return;
+        }
+        self.last = Some(c);
+        if !is_mark(c) {
+            self.letter = Some(c);
+        }
+    }
+
+    /// True if U+200C is seen before this text: the letters at its sides would join without it.
+    fn is_parted_from(&self, rest: &str) -> bool {
+        let next = rest.chars().next();
+        let is_virama = self.last.is_some_and(|it| VIRAMA_RANGES.contain(it));
+        if is_virama && next.is_some_and(|it| INDIC_RANGES.contain(it)) {
+            return true;
+        }
+        let joins_left = self.letter.map(get_joining_type);
+        let joins_left = matches!(
+            joins_left,
+            Some(JoiningType::DualJoining | JoiningType::LeftJoining)
+        );
+        let letter = rest.chars().find(|it| !is_mark(*it));
+        let joins_right = letter.map(get_joining_type);
+        let joins_right = matches!(
+            joins_right,
+            Some(JoiningType::DualJoining | JoiningType::RightJoining)
+        );
+        joins_left && joins_right
+    }
+
+    /// True if U+200D is seen before this text: Sinhala ya and ra below a letter, and the emoji of
+    /// people at work.
+    fn is_joined_to(&self, rest: &str) -> bool {
+        match (self.last, rest.chars().next()) {
+            (Some('\u{dca}'), Some(next)) => matches!(next, '\u{dba}' | '\u{dbb}'),
+            (Some(person), Some(role)) => PEOPLE.contains(person) && ROLES.contains(role),
+            (None, _) | (_, None) => false,
+        }
+    }
+}
+
+/// True for a visible mark on a letter, through which letters join.
+fn is_mark(c: char) -> bool {
+    get_joining_type(c) == JoiningType::Transparent && !is_hidden(c)
 }
 
 #[cfg(test)]
@@ -100,6 +177,10 @@ mod tests {
             0xffa0..=0xffa0,
             0xfff9..=0xfffb,
             0x1bca0..=0x1bca3,
+            0xfffc..=0xfffc,
+            0x13440..=0x13442,
+            0x16fe4..=0x16fe4,
+            0x1d159..=0x1d159,
             0x1d173..=0x1d17a,
             0xe0000..=0xe0fff,
             0xf0000..=0xf0001,
@@ -131,16 +212,42 @@ mod tests {
     #[test]
     fn joiners_are_seen_only_between_what_they_join() {
         let hidden = |text: &str| glyphs(text).filter(|(_, is_seen)| !is_seen).count();
-        assert_eq!(hidden("می\u{200c}خواهم 👩\u{200d}🚀"), 0);
+        for text in [
+            "می\u{200c}خواهم",
+            "بِ\u{200c}ب",
+            "👩\u{200d}🚀",
+            "क्\u{200c}ष",
+            "ශ්\u{200d}රී",
+        ] {
+            assert_eq!(hidden(text), 0, "{text}");
+        }
         for text in [
             "re\u{200d}fund",
             "a\u{200c}",
             "\u{200d}🚀",
             "ру\u{200c}б",
             "👩\u{200d}x",
+            "👩\u{200c}🚀",
+            "©\u{200c}®",
+            "©\u{200d}®",
+            "☎\u{200c}☎",
+            "☎\u{200d}☎",
+            "🚀\u{200d}👩",
+            "👩\u{200d}☎",
+            "ا\u{200c}ب",
+            "د\u{200c}ب",
+            "ب\u{200c}",
+            "ب\u{200c} ب",
+            "ب\u{200c}x",
+            "ب\u{200d}ب",
+            "क\u{200c}म",
+            "क\u{200d}म",
+            "क्\u{200d}ष",
         ] {
             assert_eq!(hidden(text), 1, "{text}");
         }
+        assert_eq!(hidden("ب\u{200c}\u{200c}ب"), 2);
+        assert_eq!(hidden("ب\u{ad}\u{200c}ب"), 2);
         assert_eq!(hidden("👩\u{200d}\u{200d}🚀"), 2);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     for (c, is_seen) in glyph::glyphs(text) {
         match c {
             '\n' => shown.push_str("\\n"),
-            '\t' => shown.push(' '),
+            '\t' => shown.push_str("\\t"),
             c if is_seen => shown.push(c),
             c => shown.extend(c.escape_unicode()),
         }
@@ -110,6 +110,7 @@ mod tests {
     #[test]
     fn what_moves_the_cursor_is_shown_instead() {
         assert_eq!(one_line("a\nb\u{1b}[2Jc"), "a\\nb\\u{1b}[2Jc");
+        assert_eq!(one_line("a\tb"), "a\\tb");
         assert_eq!(one_line("\u{202e}evil"), "\\u{202e}evil");
         assert!(matches!(one_line("plain ü"), Cow::Borrowed(_)));
     }

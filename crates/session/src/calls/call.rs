@@ -75,14 +75,10 @@ pub struct Call {
     pub told_meanwhile: bool,
     /// Whether the model was told that it waits.
     pub acknowledged: bool,
-    /// Whether its last start went on from a doubt, by the leave of the start before.
-    pub started_in_doubt: bool,
     /// What its tool asked last, and with what answer it goes on.
     pub asked: Option<Box<Asked>>,
     /// What the program said of its gate, where it was asked.
     pub gate_verdict: Option<bool>,
-    /// What its tool asks while it runs, where it waits for the answer.
-    pub in_place: Option<Box<InPlace>>,
     /// An open request that has become pointless, and why; it is withdrawn at the next decision.
     pub moot: Option<(Seq, CancelReason)>,
     /// When the model takes up its result, as the result says itself.
@@ -131,6 +127,8 @@ pub struct InPlace {
     pub runner: Seq,
     /// By what leave it started.
     pub leave: Leave,
+    /// True if it started out of a doubt.
+    pub out_of_doubt: bool,
     /// How much of its time limit is left, in microseconds: waiting does not count.
     pub time_left_us: Option<i64>,
 }
@@ -165,8 +163,29 @@ impl Call {
         {
             return Some((attempt, runner));
         }
-        let waits = self.in_place.as_deref()?;
+        let waits = self.in_place()?;
         Some((waits.attempt, waits.runner))
+    }
+
+    /// The run that waits for an answer where it stands.
+    pub fn in_place(&self) -> Option<&InPlace> {
+        if let Phase::Asking { in_place } | Phase::AwaitingConfirmation { in_place, .. } =
+            &self.phase
+        {
+            in_place.as_deref()
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn take_in_place(&mut self) -> Option<Box<InPlace>> {
+        if let Phase::Asking { in_place } | Phase::AwaitingConfirmation { in_place, .. } =
+            &mut self.phase
+        {
+            in_place.take()
+        } else {
+            None
+        }
     }
 }
 
@@ -203,7 +222,10 @@ pub enum Phase {
     /// They want a person to be asked.
     Gated,
     /// The tool itself wants a person to be asked.
-    Asking,
+    Asking {
+        /// Its run, if it waits for the answer.
+        in_place: Option<Box<InPlace>>,
+    },
     /// A person is asked.
     AwaitingConfirmation {
         /// The request.
@@ -214,6 +236,8 @@ pub enum Phase {
         expires_at: Option<Timestamp>,
         /// That time has come.
         expired: bool,
+        /// The run that waits for the answer, if its tool asks where it stands.
+        in_place: Option<Box<InPlace>>,
     },
     /// The question was withdrawn; the call is about to end.
     Withdrawn,
@@ -251,6 +275,8 @@ pub enum Phase {
         deadline: Option<Timestamp>,
         /// By what leave it started.
         leave: Leave,
+        /// True if it started out of a doubt, by the leave of the start before.
+        out_of_doubt: bool,
     },
     /// Its tool is an agent between two turns of its model.
     AwaitingCalls {
@@ -358,7 +384,7 @@ impl Phase {
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
-            | Phase::Asking
+            | Phase::Asking { .. }
             | Phase::Withdrawn
             | Phase::Approved { .. }
             | Phase::Denied { .. }
@@ -378,7 +404,7 @@ impl Phase {
             Phase::AwaitingVerdict => "awaiting_verdict",
             Phase::Refused { .. } => "refused",
             Phase::Gated => "gated",
-            Phase::Asking => "asking",
+            Phase::Asking { .. } => "asking",
             Phase::AwaitingConfirmation { .. } => "awaiting_confirmation",
             Phase::Withdrawn => "withdrawn",
             Phase::Approved { .. } => "approved",

@@ -161,7 +161,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
         | Phase::Permitted { .. }
         | Phase::Ready { .. }
         | Phase::InDoubt { .. }
-        | Phase::Asking
+        | Phase::Asking { .. }
         | Phase::Returned { .. }
         | Phase::Supplied { .. }
         | Phase::Found { .. }

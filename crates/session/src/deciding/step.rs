@@ -309,7 +309,7 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
             Some(dispatcher::refuse(session, seq, call, reason, kind))
         }
         Phase::Gated => confirmation::ask(session, seq, call),
-        Phase::Asking => confirmation::request(session, seq, call, About::Tool),
+        Phase::Asking { .. } => confirmation::request(session, seq, call, About::Tool),
         Phase::AwaitingConfirmation {
             request, expired, ..
         } => confirmation::wait(session, seq, call, *request, *expired)

@@ -115,6 +115,5 @@ impl PartialEq for OptionalGateTerms {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #[path = "gate_terms_tests.rs"]
 mod tests;

@@ -77,10 +77,8 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
         yields: VecDeque::new(),
         told_meanwhile: false,
         acknowledged: false,
-        started_in_doubt: false,
         asked: None,
         gate_verdict: None,
-        in_place: None,
         moot: None,
         own_scheduling: None,
         parent: it.parent,
@@ -237,7 +235,7 @@ pub(crate) fn call_ready(session: &mut Session, seq: Seq) {
         | Phase::AwaitingVerdict
         | Phase::Refused { .. }
         | Phase::Gated
-        | Phase::Asking
+        | Phase::Asking { .. }
         | Phase::AwaitingConfirmation { .. }
         | Phase::Withdrawn
         | Phase::Denied { .. }

@@ -60,13 +60,18 @@ fn not_begun(session: &mut Session, it: Start) {
     let Some(call) = running(session, it.call, it.attempt) else {
         return;
     };
-    let Phase::Running { leave, .. } = call.phase else {
+    let Phase::Running {
+        leave,
+        out_of_doubt,
+        ..
+    } = call.phase
+    else {
         return;
     };
     call.attempts = it.attempt.saturating_sub(1);
     if call.agent.is_some() {
         agents::rest(call, 0);
-    } else if call.started_in_doubt {
+    } else if out_of_doubt {
         call.phase = Phase::InDoubt { leave };
     } else {
         call.phase = Phase::Ready { leave };
@@ -159,7 +164,7 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
             return;
         };
         let goes_on = matches!(call.phase, Phase::AwaitingCalls { .. });
-        call.started_in_doubt = matches!(call.phase, Phase::InDoubt { .. });
+        let out_of_doubt = matches!(call.phase, Phase::InDoubt { .. });
         call.attempts = it.attempt;
         // An agent that goes on is told as it was when it began.
         call.background = call.background.filter(|_| goes_on);
@@ -169,6 +174,7 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
             runner: it.runner,
             deadline: it.deadline_us,
             leave,
+            out_of_doubt,
         };
         cache::started(session, it.call);
         agents::started(session, it.call);

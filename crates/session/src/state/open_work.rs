@@ -82,7 +82,7 @@ fn open_call(call: &Call) -> OpenWork {
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
-        | Phase::Asking
+        | Phase::Asking { .. }
         | Phase::Withdrawn
         | Phase::Approved { .. }
         | Phase::Denied { .. }
@@ -99,7 +99,7 @@ fn open_call(call: &Call) -> OpenWork {
         request,
         deadline,
         model_lost_interest: call.model_lost_interest,
-        in_place: call.in_place.is_some(),
+        in_place: call.in_place().is_some(),
     }
 }
 

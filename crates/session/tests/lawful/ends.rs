@@ -121,7 +121,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         Phase::AwaitingConfirmation { expired, .. } => {
             let same_tool = session.terms.contract(&call.name) == call.contract;
             let runner = session.runner.map(|it| it.seq);
-            let waits = call.in_place.as_ref();
+            let waits = call.in_place();
             !expired && (same_tool || !declared) && waits.is_none_or(|it| runner == Some(it.runner))
         }
         Phase::Running { runner, .. } => {
@@ -145,7 +145,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
-        | Phase::Asking
+        | Phase::Asking { .. }
         | Phase::Withdrawn
         | Phase::Approved { .. }
         | Phase::Denied { .. }

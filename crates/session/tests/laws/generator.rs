@@ -407,7 +407,7 @@ impl World {
         let response = Json::of(&json!({"done": flavour}));
         match open.phase {
             // A run that waits may end without the answer.
-            Phase::AwaitingConfirmation { .. } if open.in_place.is_some() && which % 8 > 5 => {
+            Phase::AwaitingConfirmation { .. } if open.in_place().is_some() && which % 8 > 5 => {
                 self.observe(ToolReturned {
                     call,
                     attempt: open.attempts,
@@ -600,7 +600,7 @@ impl World {
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
-            | Phase::Asking
+            | Phase::Asking { .. }
             | Phase::Withdrawn
             | Phase::Approved { .. }
             | Phase::Denied { .. }

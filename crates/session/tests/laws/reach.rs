@@ -57,7 +57,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             (taken_back && batch.iter().any(chosen)).then_some(TOLD_ANEW)
         });
         let in_place = recording.steps.iter().filter_map(|(_, session)| {
-            let mut waits = session.calls.values().filter(|it| it.in_place.is_some());
+            let mut waits = session.calls.values().filter(|it| it.in_place().is_some());
             waits.next().map(|_| WAITS_IN_PLACE)
         });
         let asked_to_end = recording.steps.iter().filter_map(|(_, session)| {

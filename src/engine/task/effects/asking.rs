@@ -17,7 +17,7 @@ impl SessionTask {
     ) -> Result<(), Error> {
         let (call, attempt, hint) = (asked.call, asked.attempt, asked.hint.clone());
         let refused = match self.stream.session.calls.get(&call) {
-            Some(open) if open.in_place.is_some() => Some(ToolError::NotAvailable(
+            Some(open) if open.in_place().is_some() => Some(ToolError::NotAvailable(
                 "the call waits for an answer already; ask again when that has come".to_owned(),
             )),
             Some(open) if is_run(open, attempt) => None,
@@ -92,7 +92,7 @@ impl Stream {
     /// True if the call's tool waits for an answer where it stands.
     pub(in crate::engine) fn waits_in_place(&self, call: Seq) -> bool {
         let open = self.session.calls.get(&call);
-        open.is_some_and(|open| open.in_place.is_some())
+        open.is_some_and(|open| open.in_place().is_some())
     }
 }
 

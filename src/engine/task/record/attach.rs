@@ -46,7 +46,7 @@ impl SessionTask {
             matches!(
                 it.phase.waits_for(),
                 WaitsFor::Runner | WaitsFor::Tool | WaitsFor::Hook
-            ) || it.in_place.is_some()
+            ) || it.in_place().is_some()
         };
         // An engine that shuts down runs nothing any more; the next one attaches.
         let may = self.running.attached.is_none() && !self.shared.slots.is_shut();

@@ -124,7 +124,7 @@ fn ask_about(
     let policy = session.terms.policies.of(&call.name);
     // A doubt has no payload: nobody is to add anything to what may have run.
     let gate = policy.confirm && about == About::Gate;
-    let waits = call.in_place.as_deref().map(|it| &it.question);
+    let waits = call.in_place().map(|it| &it.question);
     let own = waits.or(call.asked.as_deref());
     let own = own.filter(|_| about == About::Tool);
     let (hint, expires_after) = if let Some(own) = own {
@@ -168,7 +168,7 @@ pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
     }
     if let Some(call) = in_place::reporting(session, it.call, it.attempt) {
         call.asked = Some(Box::new(Asked::of(at, it)));
-        call.phase = Phase::Asking;
+        call.phase = Phase::Asking { in_place: None };
     }
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
     let at = session.at;
     let call = session.calls.get(&it.call);
     // One that waits in its run still gives the result that equal calls wait for.
-    let stops = call.filter(|call| call.in_place.is_none());
+    let stops = call.filter(|call| call.in_place().is_none());
     let key = stops.and_then(|call| call.cache_key);
     cache::stopped(session, it.call, key);
     if let Some(call) = session.calls.get_mut(&it.call) {
@@ -197,6 +197,7 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
             about: it.about,
             expires_at: it.expires_at_us,
             expired: false,
+            in_place: call.take_in_place(),
         };
     }
     let request = Request {
@@ -361,7 +362,6 @@ pub(crate) fn withdrawn(session: &mut Session, at: Seq, it: &ConfirmationWithdra
         && call.moot.take().is_none()
     {
         call.cancel = Some(it.reason);
-        call.in_place = None;
         call.phase = Phase::Withdrawn;
     }
 }

@@ -31,23 +31,25 @@ pub(crate) fn asked(session: &mut Session, at: Seq, it: &ToolAsked) {
         runner,
         deadline,
         leave,
+        out_of_doubt,
     } = call.phase
     else {
         return;
     };
-    call.in_place = Some(Box::new(InPlace {
+    let in_place = Some(Box::new(InPlace {
         question: Asked::of(at, it),
         attempt,
         runner,
         leave,
+        out_of_doubt,
         time_left_us: deadline.map(|due| due.0.saturating_sub(now.0).max(0)),
     }));
-    call.phase = Phase::Asking;
+    call.phase = Phase::Asking { in_place };
 }
 
 /// The run goes on, if it waits: with an answer, or without one.
 pub(crate) fn go_on(call: &mut Call, now: Timestamp) -> bool {
-    let Some(waiting) = call.in_place.take() else {
+    let Some(waiting) = call.take_in_place() else {
         return false;
     };
     let due = |left: i64| Timestamp(now.0.saturating_add(left));
@@ -56,6 +58,7 @@ pub(crate) fn go_on(call: &mut Call, now: Timestamp) -> bool {
         runner: waiting.runner,
         deadline: waiting.time_left_us.map(due),
         leave: waiting.leave,
+        out_of_doubt: waiting.out_of_doubt,
     };
     true
 }
@@ -77,7 +80,7 @@ pub(crate) fn reporting(session: &mut Session, call: Seq, reported: u32) -> Opti
 /// The process in which it waits is gone.
 pub(crate) fn cut_off(call: &mut Call) {
     let request = open_request(call);
-    if let Some(waiting) = call.in_place.take() {
+    if let Some(waiting) = call.take_in_place() {
         call.moot = request.map(|request| (request, CancelReason::RunnerGone));
         call.phase = Phase::InDoubt {
             leave: waiting.leave,
