@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::finding::Finding;
+use super::written::Written;
 use crate::json::Json;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
@@ -42,6 +43,8 @@ pub struct ToolConfirmation {
     pub found: Option<Finding>,
     /// Set where a recording is played: the answer was taken once, by the rules of its time.
     taken_before: bool,
+    args_written: Written,
+    payload_written: Written,
 }
 
 impl ToolConfirmation {
@@ -110,6 +113,18 @@ impl ToolConfirmation {
         given.into()
     }
 
+    /// That part as text, with the payload as it was written.
+    #[doc(hidden)]
+    pub fn text_for_program(&self) -> String {
+        let confirmed = self.confirmed;
+        let Some(payload) = &self.payload else {
+            return format!(r#"{{"confirmed":{confirmed}}}"#);
+        };
+        let payload = self.payload_written.text(payload);
+        let payload = payload.as_str();
+        format!(r#"{{"confirmed":{confirmed},"payload":{payload}}}"#)
+    }
+
     /// With something for the tool.
     pub fn with_payload(mut self, payload: Value) -> ToolConfirmation {
         self.payload = Some(payload);
@@ -126,6 +141,22 @@ impl ToolConfirmation {
     pub fn with_args(mut self, args: Value) -> ToolConfirmation {
         self.args = Some(args);
         self
+    }
+
+    /// With arguments whose text goes on record as it was written.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_written_args(mut self, value: Value, text: Json) -> ToolConfirmation {
+        self.args_written = Written::of(&value, text);
+        self.with_args(value)
+    }
+
+    /// With a payload whose text goes on record as it was written.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_written_payload(mut self, value: Value, text: Json) -> ToolConfirmation {
+        self.payload_written = Written::of(&value, text);
+        self.with_payload(value)
     }
 
     /// To the request with this hash and no other.
@@ -151,18 +182,22 @@ impl ToolConfirmation {
             | Value::String(_)
             | Value::Array(_) => None,
         });
-        ToolConfirmation {
+        let mut confirmation = ToolConfirmation {
             hint,
             confirmed: it.confirmed,
-            payload: it.payload.map(|payload| payload.to_value()),
             reason: it.reason,
-            args: it.edited_args.map(|args| args.to_value()),
-            request_hash: None,
             by: Some(it.by),
             extra: extra.unwrap_or_default(),
             found: it.found,
-            taken_before: false,
+            ..ToolConfirmation::default()
+        };
+        if let Some(payload) = it.payload {
+            confirmation = confirmation.with_written_payload(payload.to_value(), payload);
         }
+        if let Some(args) = it.edited_args {
+            confirmation = confirmation.with_written_args(args.to_value(), args);
+        }
+        confirmation
     }
 
     /// An answer that is on record in what is played.
@@ -183,12 +218,13 @@ impl ToolConfirmation {
     #[doc(hidden)]
     pub fn into_record(self, request: Seq, by: Actor) -> ConfirmationAnswered {
         let extra = Some(self.extra).filter(|it| !it.is_empty());
+        let (payload, args) = (self.payload.as_ref(), self.args.as_ref());
         ConfirmationAnswered {
             request,
             confirmed: self.confirmed,
             reason: self.reason,
-            payload: self.payload.as_ref().map(Json::of),
-            edited_args: self.args.as_ref().map(Json::of),
+            payload: payload.map(|it| self.payload_written.text(it)),
+            edited_args: args.map(|it| self.args_written.text(it)),
             extra: extra.map(|it| Json::of(&Value::Object(it))),
             found: self.found,
             by,

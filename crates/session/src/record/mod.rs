@@ -3,7 +3,8 @@
 //! Nothing here folds an event or knows a session. Read `event`, then `observation` and `decision`,
 //! which are made by the table in `kinds`. `answers`, `tool_report`, `llm`, `reconnection`,
 //! `state_change`, `hook` and `media` have the observations of their subjects; `provenance` says
-//! which record an observation is about, and `upcast` reads bodies of older versions.
+//! which record an observation is about, `upcast` reads bodies of older versions, and `written` is
+//! the text of what an approver wrote.
 
 pub(crate) mod answers;
 pub(super) mod decision;
@@ -21,3 +22,4 @@ pub(super) mod reconnection;
 mod state_change;
 mod tool_report;
 mod upcast;
+mod written;

@@ -99,8 +99,12 @@ impl AnswerMembers {
         };
         confirmation.hint = self.optional(&["hint"], "a text")?;
         confirmation.reason = self.optional(&["reason"], "a text")?;
-        confirmation.payload = self.value(&["payload"])?;
-        confirmation.args = self.value(args)?;
+        if let Some((value, text)) = self.value(&["payload"])? {
+            confirmation = confirmation.with_written_payload(value, text);
+        }
+        if let Some((value, text)) = self.value(args)? {
+            confirmation = confirmation.with_written_args(value, text);
+        }
         confirmation.request_hash = self.optional(hash, "a SHA-256 in hex digits")?;
         let extra = self.0.into_iter().map(|(key, it)| (key, it.to_value()));
         confirmation.extra = extra.collect();
@@ -119,14 +123,15 @@ impl AnswerMembers {
         read.map_err(|_| malformed(&format!("{key:?} must be {expected}")))
     }
 
-    /// What the tool gets: it must not run with another number than the person wrote.
-    fn value(&mut self, spellings: &[&str]) -> Result<Option<Value>, UnfitAnswer> {
+    /// A value that the tool gets, and its text: the tool must not run with another number than
+    /// the approver wrote.
+    fn value(&mut self, spellings: &[&str]) -> Result<Option<(Value, Json)>, UnfitAnswer> {
         let Some((key, json)) = self.take(spellings)? else {
             return Ok(None);
         };
         let value = exact_value(&json, &[]);
         let value = value.map_err(|problem| malformed(&format!("{key:?}: {problem}")))?;
-        Ok(Some(value).filter(|it| !it.is_null()))
+        Ok(Some((value, json)).filter(|(it, _)| !it.is_null()))
     }
 
     /// What stands under a key in one of its spellings, but not in two.
@@ -166,5 +171,41 @@ fn short(text: &str) -> String {
 pub fn malformed(problem: &str) -> UnfitAnswer {
     UnfitAnswer::Malformed {
         problem: problem.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use recount_session::{Actor, Seq};
+
+    use super::*;
+
+    #[test]
+    fn both_doors_keep_arguments_and_payload_as_written() {
+        for written in ["100000000000000000000", "-0", "1.10", "1e2", "1E+2"] {
+            let value = format!(r#"{{"a":{written}}}"#);
+            let members = |key: &str| {
+                let text = format!(r#"{{"confirmed":true,"payload":{value},"{key}":{value}}}"#);
+                AnswerMembers::of(&Json::parse(&text).unwrap()).unwrap()
+            };
+            for said in [members("args").strict(), members("editedArgs").lenient()] {
+                let said = said.unwrap();
+                let given = format!(r#"{{"confirmed":true,"payload":{value}}}"#);
+                assert_eq!(said.text_for_program(), given);
+                let answer = said.into_record(Seq(1), Actor::embedder("ada"));
+                assert_eq!(answer.edited_args.unwrap().as_str(), value);
+                assert_eq!(answer.payload.unwrap().as_str(), value);
+            }
+        }
+    }
+
+    #[test]
+    fn arguments_changed_after_the_door_are_written_anew() {
+        let text = Json::parse(r#"{"confirmed":true,"args":{"a":1.10}}"#).unwrap();
+        let said = AnswerMembers::of(&text).unwrap().strict().unwrap();
+        let answer = said.with_args(serde_json::json!({"a": 2}));
+        let answer = answer.into_record(Seq(1), Actor::embedder("ada"));
+        assert_eq!(answer.edited_args.unwrap().as_str(), r#"{"a":2}"#);
     }
 }

@@ -399,7 +399,7 @@ impl Call<'_> {
             return self.passed(deadline, due.unwrap_or_default());
         };
         if let Some(edited) = answered.edited_args.as_ref().filter(|_| answered.confirmed) {
-            (self.args, self.text) = (Some(edited.to_value()), None);
+            (self.args, self.text) = (Some(edited.to_value()), Some(edited.clone()));
         }
         self.confirmation = Some(Box::new(ToolConfirmation::recorded(answered.clone(), hint)));
         self.observe(answered)

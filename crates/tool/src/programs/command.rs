@@ -37,7 +37,8 @@ use recount_session::ToolConfirmation;
 /// A person who approves a call approves the program by its name, its arguments, and the files
 /// named among them by content; a program that is a script named by its path counts by content,
 /// too. Where one of them has changed before an approved call starts, the call is asked about anew.
-/// A file that is named inside another word, as in `sh -c "./a.sh"`, is not seen. See
+/// A file that is named inside another word (`sh -c "./a.sh"`), or meant without being named
+/// (`python -m app`), is not seen, and a directory is not read, since it may hold data. See
 /// [`pin_program`](Self::pin_program) and [`unpinned`](Self::unpinned).
 ///
 /// On unix it leads a process group: the keys of a terminal do not reach it, and it is stopped where it reads from one. What it has started
@@ -240,7 +241,7 @@ async fn end_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
 
 /// The answer of the approver, for the environment.
 fn confirmed(confirmation: &ToolConfirmation) -> Result<String, ToolError> {
-    let text = confirmation.for_program().to_string();
+    let text = confirmation.text_for_program();
     if text.len() > CONFIRMATION_BYTES_MAX {
         return Err(ToolError::NotAvailable(format!(
             "expected a payload of at most {CONFIRMATION_BYTES_MAX} bytes with the yes, found {}",
