@@ -27,8 +27,10 @@ impl Pinned {
     /// `{"program": "./refund.sh", "args": "4f53cd…", "files": {"./refund.sh": "9f86d0…"}}`.
     ///
     /// The arguments are there as a digest, because they may be secret. A word counts by content if
-    /// it is the path of a regular file, also behind the `=` of an option; a program only if it is
-    /// a script that is named by its path.
+    /// it is the path of a regular file, also behind the `=` of an option, behind `@` or joined to
+    /// an option of one letter (`-f./x`); a program only if it is a script that is named by its
+    /// path. A directory is not read, since it may hold data, nor is a file that a word means
+    /// without naming it (`python -m app`).
     #[doc(hidden)]
     pub fn of(&self, program: &str, args: &[String]) -> Value {
         let mut files = BTreeMap::new();
@@ -37,9 +39,7 @@ impl Pinned {
             files.insert(program, digest(&file));
         }
         for word in args {
-            let behind = word.split_once('=').map(|(_, value)| value);
-            let named = [Some(word.as_str()), behind].into_iter().flatten();
-            let mut named = named.filter(|it| Path::new(it).is_file());
+            let mut named = paths_in(word).filter(|it| Path::new(it).is_file());
             if let Some(name) = named.next().filter(|it| !self.except.contains(*it)) {
                 files.insert(name, digest(Path::new(name)));
             }
@@ -67,6 +67,17 @@ impl Pinned {
             .map(|place| place.join(program))
             .find(|it| it.is_file())
     }
+}
+
+/// The parts of a word that may be a path: all of it, what is behind its first `=`, what is behind
+/// `@` as of a file of arguments, and what is joined to an option of one letter.
+fn paths_in(word: &str) -> impl Iterator<Item = &str> {
+    let behind = word.split_once('=').map(|(_, value)| value);
+    let whole = [Some(word), behind].into_iter().flatten();
+    let listed = whole.clone().filter_map(|it| it.strip_prefix('@'));
+    let option = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+    let joined = option.and_then(|it| it.char_indices().nth(1).and_then(|(at, _)| it.get(at..)));
+    whole.chain(listed).chain(joined)
 }
 
 fn is_script(path: &Path) -> bool {
@@ -142,6 +153,28 @@ mod tests {
         };
         let file = whole.of("sh", &[]).pointer("/files/sh").cloned();
         assert!(file.is_some_and(|it| it.is_string()));
+    }
+
+    #[test]
+    fn files_in_options_and_behind_at_signs_count() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("rules");
+        let path = file.to_str().unwrap();
+        for word in [
+            format!("@{path}"),
+            format!("--data=@{path}"),
+            format!("-f{path}"),
+        ] {
+            std::fs::write(&file, "1").unwrap();
+            let before = of("sh", &[&word]);
+            std::fs::write(&file, "2").unwrap();
+            assert_ne!(of("sh", &[&word]), before, "{word}");
+        }
+        assert!(
+            of("sh", &["-", "-é", "@", "=", "-x="])
+                .get("files")
+                .is_none()
+        );
     }
 
     #[test]
