@@ -37,6 +37,17 @@ pub(crate) fn options() -> OpenOptions {
     options
 }
 
+/// Opens the file that a lock is taken on; anything but a regular file is refused before it is
+/// opened, because a pipe would wait for its other end.
+pub(crate) fn lockable(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Ok(facts) => expect(|it| it.is_file(), &facts)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    options.open(path)
+}
+
 /// The content of a file of a journal or of a key store: a regular file of `limit` bytes at most,
 /// and no link to one.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {

@@ -352,12 +352,9 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 fn lock(path: &Path) -> Result<File, Error> {
     let doing = || format!("lock the key store at {}", path.display());
-    let file = private::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path.join(LOCK))
-        .map_err(Error::io(doing()))?;
+    let mut options = private::options();
+    options.create(true).truncate(false).write(true);
+    let file = private::lockable(&options, &path.join(LOCK)).map_err(Error::io(doing()))?;
     file.lock().map_err(Error::io(doing()))?;
     Ok(file)
 }

@@ -93,6 +93,24 @@ fn a_creation_that_was_cut_short_is_taken_up() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_the_lock_is_refused_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    closed_journal(&path);
+    fs::remove_file(path.join("LOCK")).unwrap();
+    let made = Command::new("mkfifo").arg(path.join("LOCK")).status();
+    assert!(made.unwrap().success());
+    for told in [
+        DiskJournal::open(&path).unwrap_err(),
+        DiskJournal::options(&path).read_only().open().unwrap_err(),
+    ] {
+        let told = format!("{told}: {:?}", std::error::Error::source(&told));
+        assert!(told.contains("expected a regular file"), "{told}");
+    }
+}
+
 #[test]
 fn the_system_stream_tells_openings_and_closings() {
     let directory = tempfile::tempdir().unwrap();

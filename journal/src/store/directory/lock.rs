@@ -75,9 +75,10 @@ impl Lock {
             return Ok(());
         }
         let place = path.join(LOG).join(segment_name(1));
-        let written = private::options().write(true).open(&place);
+        let written = private::lockable(private::options().write(true), &place);
         // A log that cannot be opened is reported by the reader of the log.
-        let Ok(file) = written.or_else(|_| File::open(&place)) else {
+        let read = |_| private::lockable(File::options().read(true), &place);
+        let Ok(file) = written.or_else(read) else {
             return Ok(());
         };
         let of = |file: &File| file.metadata().ok().as_ref().and_then(identity);
@@ -98,12 +99,13 @@ impl Lock {
 fn opened(path: &Path) -> io::Result<(File, bool)> {
     let mut options = private::options();
     options.create(true).truncate(false).write(true);
-    match options.open(path.join(LOCK)) {
+    match private::lockable(&options, &path.join(LOCK)) {
         Ok(file) => Ok((file, true)),
         Err(error) => match error.kind() {
             // Where nobody may write, such as on a disk for backups, one may still look.
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-                let looked = private::options().read(true).open(path.join(LOCK));
+                let mut options = private::options();
+                let looked = private::lockable(options.read(true), &path.join(LOCK));
                 let looked = looked.or_else(|_| File::open(path));
                 looked.map(|file| (file, false)).map_err(|_| error)
             }
