@@ -290,6 +290,11 @@ mod tests {
                 json!({}),
                 "/patternProperties",
             ),
+            (
+                json!({"properties": {"a": {"pattern": "(a{1000}){1000}"}}}),
+                json!({"properties": {"a": {}}}),
+                "/properties/a/pattern",
+            ),
             (json!({"anyOf": []}), json!({}), "/anyOf"),
             (
                 json!({"items": {"enum": "a"}}),

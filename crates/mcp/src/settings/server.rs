@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use recount_session::ToolPolicy;
 use recount_session::secret::{Secret, Unsaid};
+use recount_session::{ObjectHash, ToolPolicy};
 use recount_tool::implementation::Pinned;
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -232,14 +232,19 @@ impl McpServer {
     }
 
     /// By what it is known again in what a person approves: the command with the files named in it,
-    /// or the URL without what may be secret in it.
+    /// or the URL without what may be secret in it, and with a digest of it where it has a query.
     pub(crate) fn implementation(&self) -> Option<Value> {
         match &self.way {
             Way::Stdio { program, args } => Some(Pinned::default().of(program, args)),
             Way::Http { url } => {
                 let url = url.parse::<Url>().ok()?;
                 let place = format!("{}://{}", url.scheme(), label::of_url(&url));
-                Some(json!({ "url": place }))
+                let mut made = json!({ "url": place });
+                if let (Some(made), Some(_)) = (made.as_object_mut(), url.query()) {
+                    let whole = ObjectHash::of(url.as_str().as_bytes());
+                    made.insert("whole".to_owned(), json!(whole));
+                }
+                Some(made)
             }
             Way::Broken { .. } => None,
         }
@@ -335,5 +340,16 @@ mod tests {
             server.unsaid().out_of(said),
             "[hidden] [hidden]? [hidden] [hidden] [hidden] [hidden]"
         );
+    }
+
+    #[test]
+    fn a_query_is_part_of_what_identifies_a_server() {
+        let of = |url: &str| McpServer::http(url).implementation();
+        let (test, plain) = (of("http://h/mcp?db=test"), of("http://h/mcp"));
+        assert_ne!(test, of("http://h/mcp?db=production"));
+        assert_eq!(test, of("http://h/mcp?db=test"));
+        assert_eq!(plain, Some(json!({ "url": "http://h/mcp" })));
+        let told = of("http://h/mcp?key=s3cret").map(|it| it.to_string());
+        assert!(told.is_some_and(|it| !it.contains("s3cret")));
     }
 }

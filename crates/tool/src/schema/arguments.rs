@@ -9,6 +9,7 @@ use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError
 use recount_session::schema::map_schema;
 use serde_json::{Map, Value, json};
 
+use super::ecma::Pattern;
 use super::schema_anchors;
 use super::schema_patterns::{ForValue, Patterns};
 use super::schema_work::Work;
@@ -96,7 +97,7 @@ pub fn invalid_places(schema: &Value) -> BTreeSet<String> {
     }
     let schema = lowered_words(schema);
     // The patterns that the checker does not know are no mistake.
-    let patterns = Patterns::of(&schema, |it| compiled(&json!({"pattern": it})).is_ok());
+    let patterns = Patterns::of(&schema, checker_knows);
     let known = patterns.ok().flatten();
     let known = known.and_then(|it| it.for_value(&Value::Null).ok());
     let schema = known.map_or(schema, |it| it.schema);
@@ -112,11 +113,19 @@ pub fn invalid_places(schema: &Value) -> BTreeSet<String> {
     found.unwrap_or_default()
 }
 
+/// Tells if the checker compiles a pattern. It asserts that every `pattern` compiles which its
+/// grammar allows, also one beyond the limit of size; of the name of a property it gives an error.
+fn checker_knows(pattern: &str) -> bool {
+    compiled(&json!({"patternProperties": {pattern: true}})).is_ok()
+}
+
 /// Says what is wrong with a pattern.
 #[doc(hidden)]
 pub fn check_pattern(pattern: &str) -> Result<(), String> {
-    let schema = json!({"pattern": pattern});
-    Patterns::of(&schema, |it| compiled(&json!({"pattern": it})).is_ok()).map(drop)
+    match checker_knows(pattern) {
+        true => Ok(()),
+        false => Pattern::new(pattern).map(drop),
+    }
 }
 
 fn keywords(schema: &Value) -> Result<&Map<String, Value>, String> {
@@ -128,7 +137,7 @@ impl Compiled {
     fn new(schema: &Value) -> Result<Self, String> {
         let work = Work::of(schema)?;
         let schema = work.as_ref().map_or(schema, Work::schema);
-        let patterns = Patterns::of(schema, |it| compiled(&json!({"pattern": it})).is_ok())?;
+        let patterns = Patterns::of(schema, checker_knows)?;
         let for_any = patterns.as_ref().map(|it| it.for_value(&Value::Null));
         let for_any = for_any.transpose()?;
         let readable = for_any.as_ref().map_or(schema, |it| &it.schema);

@@ -273,3 +273,33 @@ fn long_values_are_cut_in_messages() {
         assert!(said.len() < 1_000, "{}: {} bytes", key.len(), said.len());
     }
 }
+
+#[test]
+fn patterns_too_large_to_compile_are_refused_with_their_place() {
+    let large = "(a{1000}){1000}";
+    for (schema, place) in [
+        (json!({"pattern": large}), "/properties/a/pattern: "),
+        (
+            json!({"patternProperties": {large: {}}}),
+            "/properties/a/patternProperties/(a{1000}){1000}: ",
+        ),
+        (
+            json!({"propertyNames": {"pattern": large}}),
+            "/properties/a/propertyNames/pattern: ",
+        ),
+        (
+            json!({"anyOf": [{}, {"pattern": format!("^(?!x){large}")}]}),
+            "/properties/a/anyOf/1/pattern: ",
+        ),
+    ] {
+        let schema = json!({"type": "object", "properties": {"a": schema}});
+        let told = refused(schema.clone());
+        assert!(told.starts_with(place) && told.contains("size"), "{told}");
+        assert_eq!(check_schema(&schema), Err(told.clone()));
+        assert_eq!(fits_schema(&schema, &json!({})), Err(told));
+        assert!(invalid_places(&schema).len() < 2);
+    }
+    assert!(check_pattern(large).is_err_and(|it| it.contains("size")));
+    let long = "(".repeat(10_000);
+    assert!(refused(json!({"pattern": long})).len() < 500);
+}

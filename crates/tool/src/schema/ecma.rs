@@ -2,9 +2,24 @@
 
 use fancy_regex::{Regex, RegexBuilder};
 
+use super::arguments::{quoted, shortened};
+
 /// The number of steps after which a match is given up. A pattern that people write takes far
 /// fewer; one that takes this many takes tens of milliseconds.
 const STEPS_MAX: usize = 200_000;
+/// The longest words of the library about a pattern, which may quote all of it.
+const WHY_CHARS_MAX: usize = 200;
+
+/// What is wrong with a pattern. Of one that is too large the library says only that it failed.
+fn problem(error: &fancy_regex::Error) -> String {
+    if let fancy_regex::Error::CompileError(compile) = error
+        && let fancy_regex::CompileError::InnerError(inner) = compile.as_ref()
+        && let Some(limit) = inner.size_limit()
+    {
+        return format!("expected a size of at most {limit} bytes once compiled, found more");
+    }
+    error.to_string()
+}
 
 /// A pattern, compiled once.
 pub(super) struct Pattern(Regex);
@@ -23,7 +38,10 @@ impl Pattern {
         let regex = RegexBuilder::new(&translated(source))
             .backtrack_limit(STEPS_MAX)
             .build();
-        let regex = regex.map_err(|error| format!("invalid regex {source:?}: {error}"))?;
+        let regex = regex.map_err(|error| {
+            let why = shortened(&problem(&error), WHY_CHARS_MAX);
+            format!("invalid regex {}: {why}", quoted(source))
+        })?;
         Ok(Pattern(regex))
     }
 

@@ -7,12 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use recount_session::schema::map_schema;
 use serde_json::{Map, Value, json};
 
+use super::arguments::shortened;
 use super::ecma::{Match, Pattern};
 
 /// The number of strings of one value that are held against such patterns.
 const STRINGS_MAX: usize = 10_000;
 /// The number of matches that may be given up over one value.
 const GIVEN_UP_MAX: usize = 8;
+/// The longest pointer to a pattern that it is told with.
+const PLACE_CHARS_MAX: usize = 200;
 
 /// A schema with patterns that the checker does not know.
 pub(super) struct Patterns {
@@ -40,7 +43,11 @@ impl Patterns {
         let mut patterns = BTreeMap::new();
         for source in sources(schema) {
             if !knows(&source) {
-                let pattern = Pattern::new(&source)?;
+                let pattern = Pattern::new(&source);
+                let pattern = pattern.map_err(|why| match place_of(schema, &source) {
+                    Some(place) => format!("{}: {why}", shortened(&place, PLACE_CHARS_MAX)),
+                    None => why,
+                })?;
                 patterns.insert(source, pattern);
             }
         }
@@ -191,6 +198,33 @@ fn of_properties(schema: &Value) -> BTreeSet<String> {
         keywords
     });
     found.into_inner()
+}
+
+/// The first place of a pattern in a schema, as a JSON Pointer.
+fn place_of(schema: &Value, source: &str) -> Option<String> {
+    let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
+    let mut open = vec![(String::new(), schema)];
+    while let Some((at, value)) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                if fields.get("pattern").and_then(Value::as_str) == Some(source) {
+                    return Some(format!("{at}/pattern"));
+                }
+                let named = fields.get("patternProperties");
+                if named.is_some_and(|it| it.get(source).is_some()) {
+                    return Some(format!("{at}/patternProperties/{}", escaped(source)));
+                }
+                let inner = fields.iter().rev();
+                open.extend(inner.map(|(name, it)| (format!("{at}/{}", escaped(name)), it)));
+            }
+            Value::Array(items) => {
+                let inner = items.iter().enumerate().rev();
+                open.extend(inner.map(|(index, it)| (format!("{at}/{index}"), it)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    None
 }
 
 fn gather<'v>(root: &'v Value, strings: &mut BTreeSet<&'v str>, names: &mut BTreeSet<&'v str>) {
