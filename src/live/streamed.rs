@@ -18,9 +18,16 @@ const CALL_BYTES_MAX: usize = 512 << 10;
 /// The maximum length of what all of them bring, in bytes.
 const BYTES_MAX: usize = 4 << 20;
 
+/// The maximum number of dropped calls of one connection whose ids are kept.
+const DROPPED_MAX: usize = 256;
+
+/// The maximum length of their ids, in bytes.
+const DROPPED_BYTES_MAX: usize = 1 << 20;
+
 /// The calls of one connection whose arguments are under way.
 #[derive(Debug, Default)]
 pub(crate) struct Streamed {
+    /// Dropped calls are among them, so that their further pieces are known.
     open: Vec<Gathered>,
     /// Set once a piece was dropped because too much was under way: a call without arguments may
     /// be the end of a call whose pieces are gone.
@@ -32,11 +39,22 @@ pub(super) type Whole = (FunctionCall, Option<String>);
 
 #[derive(Debug)]
 struct Gathered {
+    state: State,
     id: Option<String>,
     name: Option<String>,
     tree: Tree,
     bytes: usize,
     problem: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Pieces are kept.
+    Gathering,
+    /// The call was cancelled before its end; further pieces are dropped.
+    Dropped,
+    /// The last piece of a dropped call came.
+    Ended,
 }
 
 impl Streamed {
@@ -47,6 +65,16 @@ impl Streamed {
         let goes_on = call.will_continue == Some(true);
         let comes_in_pieces = !call.partial_args.is_empty() || has_odd_pieces(&call);
         let at = self.position(&call);
+        if let Some(dropped) = at.and_then(|at| self.open.get_mut(at))
+            && dropped.state != State::Gathering
+        {
+            let is_whole = !goes_on && !comes_in_pieces && call.args.is_some();
+            let is_next = dropped.state == State::Ended && is_whole;
+            if !goes_on {
+                dropped.state = State::Ended;
+            }
+            return is_next.then(|| (call, Some(USED_UP.to_owned())));
+        }
         if at.is_none() && !goes_on && !comes_in_pieces {
             let lost = self.overflowed && call.args.is_none();
             return Some((call, lost.then(|| TOO_MUCH.to_owned())));
@@ -62,8 +90,8 @@ impl Streamed {
         if !goes_on {
             return Some(gathered.whole(call));
         }
-        let bytes: usize = self.open.iter().map(|it| it.bytes).sum();
-        if self.open.len() < CALLS_MAX && bytes + gathered.bytes <= BYTES_MAX {
+        let (open, bytes) = self.count(|state| state == State::Gathering);
+        if open < CALLS_MAX && bytes + gathered.bytes <= BYTES_MAX {
             self.open.push(gathered);
         } else {
             self.overflowed = true;
@@ -71,15 +99,44 @@ impl Streamed {
         None
     }
 
-    /// Forgets calls that the service takes back.
+    /// Drops calls that the service takes back, with the pieces that still come.
     pub(super) fn cancel(&mut self, ids: &[String]) {
-        let is_meant = |it: &Gathered| it.id.as_ref().is_some_and(|id| ids.contains(id));
-        self.open.retain(|it| !is_meant(it));
+        let is_meant = |it: &Gathered| {
+            let is_named = it.id.as_ref().is_some_and(|id| ids.contains(id));
+            is_named && it.state == State::Gathering
+        };
+        let meant = self.open.iter_mut().filter(|it| is_meant(it));
+        meant.for_each(Gathered::drop_pieces);
+        self.bound_dropped();
+    }
+
+    /// Forgets the oldest of too many dropped calls, those first that have ended. The pieces of the
+    /// others are not known any more, as if they had been too much.
+    fn bound_dropped(&mut self) {
+        loop {
+            let (calls, bytes) = self.count(|state| state != State::Gathering);
+            if calls <= DROPPED_MAX && bytes <= DROPPED_BYTES_MAX {
+                return;
+            }
+            let oldest = |state| self.open.iter().position(|it| it.state == state);
+            let ended = oldest(State::Ended);
+            let Some(oldest) = ended.or_else(|| oldest(State::Dropped)) else {
+                return;
+            };
+            self.open.remove(oldest);
+            self.overflowed |= ended.is_none();
+        }
+    }
+
+    /// The number of calls in such a state, and the length of what they brought.
+    fn count(&self, is_meant: impl Fn(State) -> bool) -> (usize, usize) {
+        let meant = self.open.iter().filter(|it| is_meant(it.state));
+        meant.fold((0, 0), |(calls, bytes), it| (calls + 1, bytes + it.bytes))
     }
 
     /// True while a call is under way.
     pub(crate) fn is_open(&self) -> bool {
-        !self.open.is_empty()
+        self.open.iter().any(|it| it.state == State::Gathering)
     }
 
     /// The call that a piece belongs to: the one of its id; without an id, the newest of its name;
@@ -90,7 +147,7 @@ impl Streamed {
             .rposition(|it| match (&piece.id, &piece.name) {
                 (Some(id), _) => it.id.as_ref() == Some(id),
                 (None, Some(name)) => it.id.is_none() && it.name.as_ref() == Some(name),
-                (None, None) => true,
+                (None, None) => it.state != State::Ended,
             })
     }
 }
@@ -98,6 +155,7 @@ impl Streamed {
 impl Gathered {
     fn of(call: &FunctionCall) -> Gathered {
         Gathered {
+            state: State::Gathering,
             id: call.id.clone(),
             name: None,
             tree: Tree::default(),
@@ -164,6 +222,19 @@ impl Gathered {
         self.bytes = self.bytes.min(CALL_BYTES_MAX / 64);
     }
 
+    /// Keeps the id alone, by which further pieces are known.
+    fn drop_pieces(&mut self) {
+        let id = self.id.take();
+        *self = Gathered {
+            state: State::Dropped,
+            name: None,
+            tree: Tree::default(),
+            bytes: id.as_ref().map_or(0, String::len),
+            problem: None,
+            id,
+        };
+    }
+
     fn whole(mut self, last: FunctionCall) -> Whole {
         let cut_off = self.tree.open_text();
         if let (None, Some(place)) = (&self.problem, cut_off) {
@@ -188,6 +259,8 @@ fn has_odd_pieces(call: &FunctionCall) -> bool {
 
 /// The memory that a piece takes beyond its own bytes, about.
 const PIECE_BYTES: usize = 64;
+
+const USED_UP: &str = "a call of this id was ended while its arguments were streamed";
 
 const TOO_MUCH: &str = "too much was streamed at a time, and pieces of it are gone";
 

@@ -158,3 +158,69 @@ fn a_call_taken_back_is_forgotten() {
     streamed.cancel(&["i".to_owned()]);
     assert!(!streamed.is_open());
 }
+
+#[test]
+fn pieces_of_a_cancelled_call_are_dropped() {
+    let piece = |text: &str, more: bool| {
+        format!(
+            r#"[{{"id":"i","name":"a","willContinue":{more},"partialArgs":[
+            {{"jsonPath":"$.t","stringValue":"{text}","willContinue":{more}}}]}}]"#
+        )
+    };
+    let tails = [
+        piece("b", false),
+        r#"[{"id":"i","name":"a","args":{"t":"b"}}]"#.to_owned(),
+        r#"[{"id":"i"}]"#.to_owned(),
+        // Without id and name a piece belongs to the newest call.
+        r#"[{"partialArgs":[{"jsonPath":"$.t","stringValue":"b"}]}]"#.to_owned(),
+    ];
+    for tail in &tails {
+        let mut streamed = Streamed::default();
+        let other = r#"[{"id":"o","name":"b","willContinue":true}]"#;
+        assert!(take(&mut streamed, other).is_empty());
+        assert!(take(&mut streamed, &piece("a", true)).is_empty());
+        streamed.cancel(&["i".to_owned()]);
+        assert!(take(&mut streamed, &piece("m", true)).is_empty());
+        assert_eq!(take(&mut streamed, tail), [], "{tail}");
+        assert_eq!(take(&mut streamed, &piece("z", false)), [], "{tail}");
+        let (call, problem) = take(&mut streamed, r#"[{"id":"o"}]"#).pop().unwrap();
+        assert_eq!(
+            (call.args.unwrap().as_str(), problem),
+            ("{}", None),
+            "{tail}"
+        );
+        // An id names one call of a connection: a whole call of it is answered and never runs.
+        let again = take(&mut streamed, r#"[{"id":"i","name":"a","args":{}}]"#);
+        let problems: Vec<_> = again.into_iter().map(|(_, problem)| problem).collect();
+        assert!(
+            matches!(&problems[..], [Some(it)] if it.contains("a call of this id was ended")),
+            "{tail}"
+        );
+    }
+}
+
+#[test]
+fn ids_of_cancelled_calls_are_bounded() {
+    let calls = |id: usize, rest: &str| format!(r#"[{{"id":"c{id}","name":"f",{rest}}}]"#);
+    let tail = r#""partialArgs":[{"jsonPath":"$.t","stringValue":"b"}]"#;
+    let cancelled = |streamed: &mut Streamed, ids: std::ops::Range<usize>| {
+        for id in ids {
+            assert!(take(streamed, &calls(id, r#""willContinue":true"#)).is_empty());
+            streamed.cancel(&[format!("c{id}")]);
+        }
+    };
+    let mut streamed = Streamed::default();
+    cancelled(&mut streamed, 0..1_000);
+    assert!(streamed.open.len() <= DROPPED_MAX && !streamed.is_open());
+    // The tail of a forgotten one does not run either.
+    let (_, problem) = take(&mut streamed, &calls(0, tail)).pop().unwrap();
+    assert!(problem.is_some());
+    assert!(take(&mut streamed, &calls(999, tail)).is_empty());
+    // Those whose tail came are forgotten without a loss.
+    let mut streamed = Streamed::default();
+    for id in 0..1_000 {
+        cancelled(&mut streamed, id..id + 1);
+        assert!(take(&mut streamed, &calls(id, tail)).is_empty());
+    }
+    assert!(streamed.open.len() <= DROPPED_MAX && !streamed.overflowed);
+}

@@ -208,3 +208,25 @@ async fn streamed_arguments_run_once_they_are_whole() {
     assert_eq!(stage.count(&live, "function_call_received").await, 2);
     stage.end(live).await;
 }
+
+/// The first call is taken back while its arguments stream; its pieces go on coming.
+const TAKEN_BACK: &str = r#"
+{"on": {"text": "go"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"Par\",\"willContinue\":true}],\"willContinue\":true}]}}"}, {"toolCallCancellation": {"ids": ["p"]}}]}
+{"on": {"text": "more"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"is\"}]}]}}"}]}
+{"on": {"text": "next"}, "send": [{"call": [{"id": "q", "name": "pay"}]}]}
+{"on": "otherwise", "send": []}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn tail_of_a_cancelled_streamed_call_does_not_run() {
+    let stage = Stage::new(TAKEN_BACK, |agent| agent).await;
+    let live = stage.gone().await;
+    live.send_text("more").await.unwrap();
+    settle().await;
+    assert_eq!(stage.till.runs(), 0, "the rest of a cancelled call");
+    assert_eq!(stage.count(&live, "function_call_received").await, 0);
+    live.send_text("next").await.unwrap();
+    settle().await;
+    assert_eq!(stage.till.runs(), 1);
+    stage.end(live).await;
+}
