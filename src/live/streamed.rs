@@ -51,15 +51,20 @@ struct Gathered {
 enum State {
     /// Pieces are kept.
     Gathering,
-    /// The call was cancelled before its end; further pieces are dropped.
+    /// The call was cancelled, or refused before its end; further pieces are dropped.
     Dropped,
     /// The last piece of a dropped call came.
     Ended,
 }
 
 impl Streamed {
-    /// Takes a call or a piece of one; returns the call that is whole now.
-    pub(super) fn take(&mut self, mut call: FunctionCall) -> Option<Whole> {
+    /// Takes a call or a piece of one, with what is malformed about it; returns the call that is
+    /// whole now, or has failed.
+    pub(super) fn take(
+        &mut self,
+        mut call: FunctionCall,
+        malformed: Option<String>,
+    ) -> Option<Whole> {
         call.id = call.id.filter(|id| !id.is_empty());
         call.name = call.name.filter(|name| !name.is_empty());
         let goes_on = call.will_continue == Some(true);
@@ -73,18 +78,20 @@ impl Streamed {
             if !goes_on {
                 dropped.state = State::Ended;
             }
-            return is_next.then(|| (call, Some(USED_UP.to_owned())));
+            return is_next.then(|| (call, Some(of_arguments(USED_UP))));
         }
         if at.is_none() && !goes_on && !comes_in_pieces {
             let lost = self.overflowed && call.args.is_none();
-            return Some((call, lost.then(|| TOO_MUCH.to_owned())));
+            return Some((call, malformed.or(lost.then(|| of_arguments(TOO_MUCH)))));
         }
         let mut gathered = match at {
             Some(at) => self.open.remove(at),
             None => Gathered::of(&call),
         };
-        if self.overflowed && at.is_none() {
-            gathered.problem = Some(TOO_MUCH.to_owned());
+        if let Some(problem) = malformed {
+            gathered.fail_with(problem);
+        } else if self.overflowed && at.is_none() {
+            gathered.fail(TOO_MUCH);
         }
         gathered.add(&call);
         if !goes_on {
@@ -97,6 +104,33 @@ impl Streamed {
             self.overflowed = true;
         }
         None
+    }
+
+    /// Fails the calls under way to which a lost piece may belong: those of function `name`, or
+    /// all. Returns those that are refused at once.
+    ///
+    /// Without the piece their arguments would have a hole that nothing else shows. It may have
+    /// been the last piece, so a call with an id does not wait for another one. Without an id,
+    /// further pieces could not be told from a new call, so that call fails at its end.
+    pub(super) fn lose_piece(&mut self, name: Option<&str>) -> Vec<Whole> {
+        let mut refused = Vec::new();
+        for gathered in &mut self.open {
+            let is_other = match (name, &gathered.name) {
+                (Some(lost), Some(name)) => lost != name,
+                (None, _) | (_, None) => false,
+            };
+            if gathered.state != State::Gathering || is_other {
+                continue;
+            }
+            gathered.fail(LOST);
+            if gathered.id.is_some() {
+                refused.push(gathered.refuse());
+            }
+        }
+        if !refused.is_empty() {
+            self.bound_dropped();
+        }
+        refused
     }
 
     /// Drops calls that the service takes back, with the pieces that still come.
@@ -172,18 +206,18 @@ impl Gathered {
                     self.name = Some(name.clone());
                 }
                 Some(first) if first == name => {}
-                Some(_) => self.fail("its pieces name two functions".to_owned()),
+                Some(_) => self.fail("its pieces name two functions"),
             }
         }
         if has_odd_pieces(piece) {
-            self.fail("expected `partialArgs` to be a list of pieces".to_owned());
+            self.fail("expected `partialArgs` to be a list of pieces");
         }
         if let Some(args) = &piece.args {
             self.grow(args.as_str().len());
             if self.problem.is_none()
                 && let Err(problem) = self.tree.begin_with(args.as_str())
             {
-                self.fail(problem);
+                self.fail(&problem);
             }
         }
         for part in &piece.partial_args {
@@ -201,7 +235,7 @@ impl Gathered {
         }
         if let Err(problem) = self.tree.put(part) {
             let short: String = path.chars().take(60).collect();
-            self.fail(format!("the piece at {short:?}: {problem}"));
+            self.fail(&format!("the piece at {short:?}: {problem}"));
         }
     }
 
@@ -212,11 +246,15 @@ impl Gathered {
         }
         self.bytes += bytes;
         if self.bytes > CALL_BYTES_MAX {
-            self.fail(format!("longer than {CALL_BYTES_MAX} bytes"));
+            self.fail(&format!("longer than {CALL_BYTES_MAX} bytes"));
         }
     }
 
-    fn fail(&mut self, problem: String) {
+    fn fail(&mut self, problem: &str) {
+        self.fail_with(of_arguments(problem));
+    }
+
+    fn fail_with(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
         self.tree = Tree::default();
         self.bytes = self.bytes.min(CALL_BYTES_MAX / 64);
@@ -235,10 +273,22 @@ impl Gathered {
         };
     }
 
+    /// The failed call, whose further pieces are dropped.
+    fn refuse(&mut self) -> Whole {
+        let call = FunctionCall {
+            id: self.id.clone(),
+            name: self.name.take(),
+            ..FunctionCall::default()
+        };
+        let problem = self.problem.take();
+        self.drop_pieces();
+        (call, problem)
+    }
+
     fn whole(mut self, last: FunctionCall) -> Whole {
         let cut_off = self.tree.open_text();
         if let (None, Some(place)) = (&self.problem, cut_off) {
-            self.fail(format!("the text at {place} was never finished"));
+            self.fail(&format!("the text at {place} was never finished"));
         }
         let args = RawJson::parse(&self.tree.text()).ok();
         let call = FunctionCall {
@@ -252,6 +302,10 @@ impl Gathered {
     }
 }
 
+fn of_arguments(problem: &str) -> String {
+    format!("the streamed arguments: {problem}")
+}
+
 /// True if `partialArgs` is there and is not what it should be.
 fn has_odd_pieces(call: &FunctionCall) -> bool {
     call.other.get("partialArgs").is_some() || call.other.get("partial_args").is_some()
@@ -263,6 +317,8 @@ const PIECE_BYTES: usize = 64;
 const USED_UP: &str = "a call of this id was ended while its arguments were streamed";
 
 const TOO_MUCH: &str = "too much was streamed at a time, and pieces of it are gone";
+
+const LOST: &str = "a message that may have brought a piece of them could not be read";
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]

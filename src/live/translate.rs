@@ -1,7 +1,7 @@
 //! What the service says to us, as observations. Total: whatever comes becomes something on record.
 
 use super::streamed::{Streamed, Whole};
-use super::wire::{ServerContent, ServerMessage, Transcription};
+use super::wire::{CallRead, DecodeError, PartsRead, ServerContent, Transcription};
 use crate::session::{
     CallCancellationReceived, Event, FrameRejected, FunctionCallReceived, GoAwayReceived, Json,
     MalformedArgs, ModelOutputReceived, Observation, ResumptionHandle, ResumptionHandleReceived,
@@ -32,30 +32,29 @@ pub(crate) fn heard(
     check: &CheckArguments<'_>,
     streamed: &mut Streamed,
 ) -> Heard {
-    let message = match ServerMessage::decode_within(frame, depth_max) {
-        Ok(message) => message,
+    let parts = match PartsRead::decode_within(frame, depth_max) {
+        Ok(parts) => parts,
         Err(error) => {
-            let problem = error.to_string();
+            let mut observations = vec![rejected(epoch, &error)];
+            observations.extend(piece_lost(epoch, None, check, streamed));
             return Heard {
-                observations: vec![FrameRejected { epoch, problem }.into()],
+                observations,
                 handle: None,
             };
         }
     };
+    let lost_calls = parts.lost_calls();
+    let message = parts.message;
     let mut seen = Vec::new();
     let mut handle = None;
     if let Some(content) = &message.server_content {
         server_content(epoch, content, &mut seen);
     }
-    if let Some(calls) = message.tool_call {
-        seen.extend(
-            calls
-                .function_calls
-                .into_vec()
-                .into_iter()
-                .filter_map(|call| streamed.take(call))
-                .map(|whole| received(epoch, whole, check)),
-        );
+    if lost_calls {
+        seen.extend(piece_lost(epoch, None, check, streamed));
+    }
+    for call in parts.calls {
+        called(epoch, call, check, streamed, &mut seen);
     }
     if let Some(cancelled) = message.tool_call_cancellation {
         let ids = cancelled.ids.into_vec();
@@ -72,25 +71,17 @@ pub(crate) fn heard(
         );
     }
     if let Some(update) = message.session_resumption_update {
+        let resumable = update.resumable.unwrap_or(false);
         let given = update.new_handle.filter(|handle| !handle.is_empty());
         handle = given.map(ResumptionHandle::new);
-        let fingerprint = handle.as_ref().map(ResumptionHandle::fingerprint);
-        let resumable = update.resumable.unwrap_or(false);
-        seen.push(
-            ResumptionHandleReceived {
-                epoch,
-                resumable,
-                fingerprint,
-                expires_at_us: None,
-            }
-            .into(),
-        );
+        seen.push(handle_received(epoch, resumable, handle.as_ref()));
     }
     if let Some(usage) = message.usage_metadata
         && let Ok(usage) = Json::parse(&usage.encode())
     {
         seen.push(UsageReported { epoch, usage }.into());
     }
+    seen.extend(parts.rejected.iter().map(|error| rejected(epoch, error)));
     if frame.len() > PART_BYTES_MAX {
         seen.iter_mut().for_each(|part| bound(epoch, part));
     }
@@ -98,6 +89,16 @@ pub(crate) fn heard(
         observations: seen,
         handle,
     }
+}
+
+fn handle_received(epoch: Seq, resumable: bool, handle: Option<&ResumptionHandle>) -> Observation {
+    ResumptionHandleReceived {
+        epoch,
+        resumable,
+        fingerprint: handle.map(ResumptionHandle::fingerprint),
+        expires_at_us: None,
+    }
+    .into()
 }
 
 /// The largest part of a frame that goes on record; what is decided about it, and quotes it, must fit there, too.
@@ -184,6 +185,42 @@ fn server_content(epoch: Seq, content: &ServerContent, seen: &mut Vec<Observatio
     }
 }
 
+/// Adds what one element of a list of calls says; a piece of a call under way says nothing yet.
+fn called(
+    epoch: Seq,
+    call: CallRead,
+    check: &CheckArguments<'_>,
+    streamed: &mut Streamed,
+    seen: &mut Vec<Observation>,
+) {
+    let whole = match call {
+        CallRead::Call(call) => streamed.take(call, None),
+        CallRead::Malformed(call, error) => streamed.take(call, Some(error.to_string())),
+        CallRead::Unreadable { name, error } => {
+            seen.push(rejected(epoch, &error));
+            seen.extend(piece_lost(epoch, name.as_deref(), check, streamed));
+            None
+        }
+    };
+    seen.extend(whole.map(|whole| received(epoch, whole, check)));
+}
+
+/// The calls under way that are refused because a piece of them may be lost.
+fn piece_lost(
+    epoch: Seq,
+    name: Option<&str>,
+    check: &CheckArguments<'_>,
+    streamed: &mut Streamed,
+) -> impl Iterator<Item = Observation> {
+    let refused = streamed.lose_piece(name).into_iter();
+    refused.map(move |whole| received(epoch, whole, check))
+}
+
+fn rejected(epoch: Seq, error: &DecodeError) -> Observation {
+    let problem = error.to_string();
+    FrameRejected { epoch, problem }.into()
+}
+
 fn received(epoch: Seq, (call, problem): Whole, check: &CheckArguments<'_>) -> Observation {
     let name = call.name.filter(|name| !name.is_empty());
     let mut original_args = None;
@@ -207,7 +244,7 @@ fn received(epoch: Seq, (call, problem): Whole, check: &CheckArguments<'_>) -> O
         Some((text, Err(problem))) => (None, Some((text, format!("the arguments are {problem}")))),
     };
     let malformed_args = match problem {
-        Some(problem) => Some(("", format!("the streamed arguments: {problem}"))),
+        Some(problem) => Some(("", problem)),
         None => malformed_args,
     };
     let empty = Json::empty_object();
@@ -244,6 +281,7 @@ fn received(epoch: Seq, (call, problem): Whole, check: &CheckArguments<'_>) -> O
 )]
 mod tests {
     use super::*;
+    use crate::live::wire::ServerMessage;
 
     const EPOCH: Seq = Seq(3);
 

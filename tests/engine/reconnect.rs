@@ -12,6 +12,7 @@ mod going_away;
 mod handles;
 mod histories;
 mod losses;
+mod malformed_parts;
 mod order;
 mod settled;
 mod storms;

@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn within(value: &'a RawValue, levels: Levels) -> Result<Self, DecodeError> {
+    pub(super) fn within(value: &'a RawValue, levels: Levels) -> Result<Self, DecodeError> {
         Ok(Self {
             entries: object_entries(value)?,
             levels: levels.inside()?,
@@ -148,6 +148,26 @@ impl<'a> Fields<'a> {
         let levels = self.levels;
         // The list is a level, too.
         self.each_item(name, |item| M::from_json(item, levels.inside()?))
+    }
+
+    /// Takes the fields of an object, to be read one by one.
+    pub(super) fn inner(&mut self, name: &str) -> Result<Option<Self>, DecodeError> {
+        let levels = self.levels;
+        self.take(name)?
+            .map(|value| Self::within(value, levels).map_err(|error| error.under(name)))
+            .transpose()
+    }
+
+    /// Takes the items of a list, each read by `read`, which decides about a malformed item.
+    pub(super) fn each_apart<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(&'a RawValue, Levels) -> T,
+    ) -> Result<Vec<T>, DecodeError> {
+        // The list is a level, too.
+        let levels = self.levels.inside().map_err(|error| error.under(name))?;
+        let items = self.each_item(name, |item| Ok(read(item, levels)))?;
+        Ok(items.into_vec())
     }
 
     /// Takes a field, or leaves it among the others where it is not what it should be.

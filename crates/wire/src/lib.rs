@@ -20,6 +20,7 @@ mod levels;
 mod media_frame;
 mod object_writer;
 mod other;
+mod parts_read;
 mod repeated;
 mod schema;
 mod server;
@@ -62,3 +63,5 @@ pub use usage::{ModalityTokenCount, UsageMetadata};
 pub use fields::Fields;
 #[doc(hidden)]
 pub use media_frame::{Piece, media_frame};
+#[doc(hidden)]
+pub use parts_read::{CallRead, PartsRead};

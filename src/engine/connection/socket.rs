@@ -26,7 +26,7 @@ use crate::engine::agents::recorded::OfSession;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::live_media::media::Media;
 use crate::live::streamed::Streamed;
-use crate::live::wire::ServerMessage;
+use crate::live::wire::PartsRead;
 use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver};
 use crate::session::Seq;
 
@@ -156,8 +156,8 @@ pub(in crate::engine) async fn open(
         };
         connection.sender.send(setup).await.map_err(refused)?;
         let first = connection.receiver.receive().await.map_err(refused)?;
-        match ServerMessage::decode(&first) {
-            Ok(message) if message.setup_complete.is_some() => Ok(connection),
+        match PartsRead::decode(&first) {
+            Ok(parts) if parts.message.setup_complete.is_some() => Ok(connection),
             Ok(_) | Err(_) => {
                 let found = first.chars().take(120).collect();
                 Err(ConnectError::SetupUnexpected {

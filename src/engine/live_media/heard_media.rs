@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::live_event::LiveEvent;
-use crate::live::wire::{Part, ServerContent, ServerMessage, Transcription};
+use crate::live::wire::{Part, PartsRead, ServerContent, ServerMessage, Transcription};
 use crate::session::{MediaCount, Speaker};
 
 /// Takes the media out of a message; whether there was any.
@@ -42,6 +42,15 @@ pub(super) fn event_of(mime_type: String, data: Vec<u8>, heard: &mut MediaCount)
     }
 }
 
+/// Adds counts of media to others.
+pub(super) fn add(all: &mut MediaCount, more: MediaCount) {
+    let kinds = [(&mut all.audio, more.audio), (&mut all.video, more.video)];
+    for (all, more) in kinds {
+        all.frames = all.frames.saturating_add(more.frames);
+        all.bytes = all.bytes.saturating_add(more.bytes);
+    }
+}
+
 /// The rest of a message as events, in the order in which it counts.
 pub(in crate::engine) fn tell(content: &ServerContent, events: &mut Vec<LiveEvent>) {
     let text = |it: &Option<Transcription>| {
@@ -55,6 +64,27 @@ pub(in crate::engine) fn tell(content: &ServerContent, events: &mut Vec<LiveEven
     events.extend(text(&content.output_transcription).map(|it| transcript(Speaker::Model, it)));
     events.extend((content.interrupted == Some(true)).then_some(LiveEvent::Interrupted));
     events.extend((content.turn_complete == Some(true)).then_some(LiveEvent::TurnComplete));
+}
+
+/// The parts of a message that can be read, if it is one, and what is wrong with the others.
+///
+/// It is one problem a message, so that no message drives the events of others out of the buffer.
+pub(super) fn readable_parts(
+    frame: &str,
+    depth_max: usize,
+) -> (Option<ServerMessage>, Option<String>) {
+    match PartsRead::decode_within(frame, depth_max) {
+        Ok(parts) => {
+            let mut problems = parts.problems();
+            let first = problems.next().map(ToString::to_string);
+            let problem = match (first, problems.count()) {
+                (Some(first), more @ 1..) => Some(format!("{first}, and {more} more")),
+                (first, _) => first,
+            };
+            (Some(parts.into()), problem)
+        }
+        Err(error) => (None, Some(error.to_string())),
+    }
 }
 
 /// True if a message whose media was taken out still says something.

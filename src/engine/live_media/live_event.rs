@@ -63,7 +63,8 @@ pub enum LiveEvent {
         /// The peer's reason, or what the network said.
         reason: String,
     },
-    /// A message came that could not be read; what is wrong with it.
+    /// A message, or a part of one, that could not be read, with the reason. A message makes one
+    /// such event at most.
     Unreadable(String),
     /// So many events were lost here, because they were not taken in time.
     Lagged(u64),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::broadcast;
 
-use super::heard_media::{event_of, says_more, take_media, tell};
+use super::heard_media::{add, event_of, readable_parts, says_more, take_media, tell};
 use super::input_lines::{Expected, InputLines, Place};
 use super::live_event::LiveEvent;
 use super::piece::Piece;
@@ -17,7 +17,7 @@ use super::pieces::Pieces;
 use super::withholding::{Passage, Withholding, brings_call};
 use crate::engine::clock::Clock;
 use crate::live::ConnectionLost;
-use crate::live::wire::{ServerContent, ServerMessage, media_frame};
+use crate::live::wire::{ServerContent, media_frame};
 use crate::session::{MediaCount, MediaCounted, Observation, Seq, Timestamp};
 use crate::tool::InputEvent;
 
@@ -302,13 +302,12 @@ impl Media {
         if !matters {
             return true;
         }
-        let mut message = match ServerMessage::decode_within(frame, self.depth_max(epoch)) {
-            Ok(message) => message,
-            // What cannot be read is for the session to put on record.
-            Err(error) => {
-                self.tell(|| LiveEvent::Unreadable(error.to_string()));
-                return true;
-            }
+        let (message, problem) = readable_parts(frame, self.depth_max(epoch));
+        let is_whole = problem.is_none();
+        // What cannot be read is for the session to put on record.
+        self.tell_all(problem.into_iter().map(LiveEvent::Unreadable).collect());
+        let Some(mut message) = message else {
+            return true;
         };
         let Some(content) = &mut message.server_content else {
             return true;
@@ -321,7 +320,7 @@ impl Media {
         }
         self.count(epoch, heard, content);
         self.tell_all(events);
-        !carried || says_more(message)
+        !carried || !is_whole || says_more(message)
     }
 
     /// How deep what the connection brings may nest; of one that has ended nothing is read any
@@ -488,14 +487,6 @@ fn counted(epoch: Seq, counts: Counts) -> Option<MediaCounted> {
         sent,
         withheld,
     })
-}
-
-fn add(all: &mut MediaCount, more: MediaCount) {
-    let kinds = [(&mut all.audio, more.audio), (&mut all.video, more.video)];
-    for (all, more) in kinds {
-        all.frames = all.frames.saturating_add(more.frames);
-        all.bytes = all.bytes.saturating_add(more.bytes);
-    }
 }
 
 #[cfg(test)]

@@ -147,3 +147,41 @@ fn a_message_that_nests_deeper_than_the_connection_takes_brings_neither_media_no
         assert_eq!(media.is_withholding(), is_read);
     }
 }
+
+#[test]
+fn malformed_parts_are_one_event_and_leave_the_media() {
+    let blob = r#"{"inlineData":{"mimeType":"audio/pcm","data":"AAEC"}}"#;
+    let content = format!(r#""serverContent":{{"modelTurn":{{"parts":[{blob}]}}}}"#);
+    let frame = |more: &str| format!("{{{content},{more}}}");
+    let three = r#""goAway":7,"toolCallCancellation":{"ids":[7,7]}"#;
+    for (more, told) in [
+        (r#""usageMetadata":{}"#, None),
+        (
+            r#""goAway":7"#,
+            Some("goAway: expected an object, found a number"),
+        ),
+        (
+            three,
+            Some("ids[0]: expected a string, found a number, and 2 more"),
+        ),
+    ] {
+        let media = withholding();
+        let mut listener = media.listen();
+        let _pieces = media.open(Seq(3), 64);
+        assert!(
+            media.hear(Seq(3), &frame(more)),
+            "{more}: the session records the rest"
+        );
+        let events = std::iter::from_fn(|| listener.try_recv().ok());
+        let (unreadable, others): (Vec<_>, Vec<_>) =
+            events.partition(|it| matches!(it, LiveEvent::Unreadable(_)));
+        assert!(
+            matches!(others[..], [LiveEvent::Audio { .. }]),
+            "{more}: {others:?}"
+        );
+        assert_eq!(unreadable.len(), usize::from(told.is_some()), "{more}");
+        let ends =
+            |it: &LiveEvent| format!("{it:?}").ends_with(&format!("{})", told.unwrap_or_default()));
+        assert!(unreadable.iter().all(ends), "{more}: {unreadable:?}");
+    }
+}

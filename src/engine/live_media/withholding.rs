@@ -13,7 +13,7 @@
 //! ```
 
 use super::piece::Piece;
-use crate::live::wire::ServerMessage;
+use crate::live::wire::{CallRead, PartsRead};
 
 /// What of the user's live input reaches the model on one connection.
 #[derive(Debug, Default)]
@@ -146,13 +146,14 @@ pub(super) fn brings_call(frame: &str, depth_max: usize, non_blocking: &[String]
     if !marked.iter().any(|it| frame.contains(it)) {
         return false;
     }
-    let message = ServerMessage::decode_within(frame, depth_max).ok();
-    let called = message.and_then(|it| it.tool_call);
-    called.is_some_and(|it| {
-        let mut calls = it.function_calls.iter();
-        calls.any(|call| {
-            let name = call.name.as_ref();
-            name.is_none_or(|name| !non_blocking.contains(name))
+    let parts = PartsRead::decode_within(frame, depth_max).ok();
+    parts.is_some_and(|it| {
+        it.calls.iter().any(|call| match call {
+            CallRead::Call(call) | CallRead::Malformed(call, _) => {
+                let name = call.name.as_ref();
+                name.is_none_or(|name| !non_blocking.contains(name))
+            }
+            CallRead::Unreadable { .. } => false,
         })
     })
 }

@@ -139,7 +139,9 @@ impl Callbacks {
                 self.tell(&format!("the connection was lost{code}: {reason}"));
             }
             LiveEvent::Unreadable(problem) => {
-                self.tell(&format!("a message could not be read: {problem}"));
+                self.tell(&format!(
+                    "a message or a part of it could not be read: {problem}"
+                ));
             }
             LiveEvent::Video { .. }
             | LiveEvent::InputWithheld

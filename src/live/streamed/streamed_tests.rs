@@ -8,7 +8,7 @@ fn take(streamed: &mut Streamed, calls: &str) -> Vec<Whole> {
     let calls = message.tool_call.unwrap().function_calls.into_vec();
     calls
         .into_iter()
-        .filter_map(|it| streamed.take(it))
+        .filter_map(|it| streamed.take(it, None))
         .collect()
 }
 
@@ -223,4 +223,59 @@ fn ids_of_cancelled_calls_are_bounded() {
         assert!(take(&mut streamed, &calls(id, tail)).is_empty());
     }
     assert!(streamed.open.len() <= DROPPED_MAX && !streamed.overflowed);
+}
+
+#[test]
+fn malformed_piece_fails_its_call_at_its_end() {
+    let call = |id: &str, more: bool| FunctionCall {
+        id: Some(id.to_owned()),
+        will_continue: Some(more),
+        ..FunctionCall::default()
+    };
+    let problem = || Some("name: expected a string, found a number".to_owned());
+    let mut streamed = Streamed::default();
+    assert_eq!(streamed.take(call("i", true), None), None);
+    assert_eq!(streamed.take(call("o", true), None), None);
+    assert_eq!(streamed.take(call("i", true), problem()), None);
+    let (failed, told) = streamed.take(call("i", false), None).unwrap();
+    assert_eq!((failed.id.as_deref(), failed.args), (Some("i"), None));
+    assert_eq!(told, problem());
+    let (whole, told) = streamed.take(call("o", false), None).unwrap();
+    assert_eq!((whole.id.as_deref(), told), (Some("o"), None));
+    // A malformed last piece ends its call.
+    assert_eq!(streamed.take(call("l", true), None), None);
+    assert_eq!(
+        streamed.take(call("l", false), problem()).unwrap().1,
+        problem()
+    );
+    assert!(!streamed.is_open());
+}
+
+#[test]
+fn lost_piece_fails_the_calls_that_it_may_belong_to() {
+    let begin = |streamed: &mut Streamed| {
+        for call in [
+            r#"[{"id":"p","name":"pay","willContinue":true}]"#,
+            r#"[{"id":"s","name":"ship","willContinue":true}]"#,
+            r#"[{"name":"pay","willContinue":true}]"#,
+        ] {
+            assert!(take(streamed, call).is_empty());
+        }
+    };
+    let ids = |refused: &[Whole]| -> Vec<Option<String>> {
+        let failed = refused.iter().filter(|(_, problem)| problem.is_some());
+        failed.map(|(call, _)| call.id.clone()).collect()
+    };
+    let id = |id: &str| Some(id.to_owned());
+    let mut streamed = Streamed::default();
+    begin(&mut streamed);
+    assert_eq!(ids(&streamed.lose_piece(Some("pay"))), [id("p")]);
+    // Without an id, the call fails at its end.
+    assert_eq!(ids(&take(&mut streamed, r#"[{"name":"pay"}]"#)), [None]);
+    assert_eq!(ids(&take(&mut streamed, r#"[{"id":"s"}]"#)), []);
+    assert_eq!(take(&mut streamed, r#"[{"id":"p"}]"#), []);
+    let mut streamed = Streamed::default();
+    begin(&mut streamed);
+    assert_eq!(ids(&streamed.lose_piece(None)), [id("p"), id("s")]);
+    assert_eq!(streamed.lose_piece(None), []);
 }

@@ -1,7 +1,7 @@
 //! What must hold of any bytes that come as a frame.
 
 use crate::live::translate;
-use crate::live::wire::{ClientMessage, ServerMessage};
+use crate::live::wire::{CallRead, ClientMessage, PartsRead, ServerMessage};
 use crate::session::{Event, Observation, Seq};
 
 /// The largest record of one part of a frame, with room for what is decided about it.
@@ -44,19 +44,27 @@ pub fn any_frame(bytes: &[u8]) {
         let found = observations.iter().filter(|it| it.kind() == kind);
         found.count()
     };
-    match read {
-        Err(_) => assert_eq!(of_kind("frame_rejected"), observations.len(), "{text}"),
-        Ok(message) => {
-            let calls = message.tool_call.into_iter();
-            let calls = calls.flat_map(|it| it.function_calls);
-            // A call whose arguments still stream is none yet.
-            let calls = calls.filter(|it| it.will_continue != Some(true)).count();
+    match PartsRead::decode_within(&text, 64) {
+        Err(_) => {
+            assert!(read.is_err(), "{text}");
+            assert_eq!(of_kind("frame_rejected"), observations.len(), "{text}");
+        }
+        Ok(parts) => {
+            assert_eq!(read.is_ok(), parts.is_whole(), "{text}");
             let known = of_kind("function_call_received");
+            assert!(known <= parts.calls.len(), "{text}");
+            // A call whose arguments still stream is none yet.
+            let ends = parts.calls.iter().filter(|it| match it {
+                CallRead::Call(call) => call.will_continue != Some(true),
+                CallRead::Malformed(..) | CallRead::Unreadable { .. } => false,
+            });
             // One whose very name is too large is not known as a call any more.
+            let rejected = of_kind("frame_rejected");
             assert!(
-                known <= calls && known + of_kind("frame_rejected") >= calls,
+                !parts.is_whole() || known + rejected >= ends.count(),
                 "{text}"
             );
+            assert!(rejected >= parts.rejected.len(), "{text}");
             let is_given = |it: &Observation| matches!(it, Observation::ResumptionHandleReceived(it) if it.fingerprint.is_some());
             assert_eq!(observations.iter().any(is_given), has_handle, "{text}");
         }

@@ -443,7 +443,7 @@ pub struct UsageReported {
     pub usage: Json,
 }
 
-/// `frame_rejected`: what came is not a message that we know how to read; the conversation goes on.
+/// `frame_rejected`: a message, or a part of one, cannot be read; the conversation goes on.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameRejected {

@@ -99,7 +99,7 @@ pub(super) fn resumption_handle_received(it: &ResumptionHandleReceived) -> (Stri
 
 pub(super) fn frame_rejected(it: &FrameRejected) -> (String, Tone) {
     (
-        format!("a frame could not be read: {}", it.problem),
+        format!("a frame or a part of it could not be read: {}", it.problem),
         Tone::Bad,
     )
 }
