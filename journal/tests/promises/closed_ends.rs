@@ -212,18 +212,21 @@ fn note_without_end_is_read_as_before() {
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
 
-/// A note that cannot be read vouches for nothing, and says that something happened to it.
+/// A note that cannot be read or names no log vouches for nothing, and says that something happened
+/// to it.
 #[test]
 fn note_that_cannot_be_read_is_damage() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("journal");
-    let streams = closed_journal(&path);
-    fs::write(path.join("CLOSED"), "{\"files\":").unwrap();
-    assert!(!verify::directory(&path).unwrap().is_sound());
-    assert!(is_damaged(DiskJournal::open(&path)));
-    let repaired = repair(&path, RepairOptions::default()).unwrap();
-    assert!(repaired.was_needed() && !repaired.lost_something());
-    assert!(verify::directory(&path).unwrap().is_sound());
-    let journal = DiskJournal::open(&path).unwrap();
-    streams.iter().for_each(|stream| stream.assert_in(&journal));
+    for note in ["{\"files\":", "{\"files\":{}}"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let streams = closed_journal(&path);
+        fs::write(path.join("CLOSED"), note).unwrap();
+        assert!(!verify::directory(&path).unwrap().is_sound());
+        assert!(is_damaged(DiskJournal::open(&path)));
+        let repaired = repair(&path, RepairOptions::default()).unwrap();
+        assert!(repaired.was_needed() && !repaired.lost_something());
+        assert!(verify::directory(&path).unwrap().is_sound());
+        let journal = DiskJournal::open(&path).unwrap();
+        streams.iter().for_each(|stream| stream.assert_in(&journal));
+    }
 }

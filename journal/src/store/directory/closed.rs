@@ -55,11 +55,17 @@ impl NotedEnd {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(Error::io(format!("read {}", path.display()))(error)),
         };
-        let closed: Closed = serde_json::from_slice(&bytes).map_err(|error| Error::Damaged {
+        let damaged = |what| Error::Damaged {
             session: None,
             seq: None,
-            what: format!("its file {NAME} cannot be read: {error}"),
-        })?;
+            what: format!("its file {NAME} {what}"),
+        };
+        let closed: Closed = serde_json::from_slice(&bytes)
+            .map_err(|error| damaged(format!("cannot be read: {error}")))?;
+        // A log has a segment from its creation on.
+        if !closed.files.keys().any(|path| path.starts_with("log/")) {
+            return Err(damaged("names no segment of the log".to_owned()));
+        }
         Ok(Self {
             noted: closed.end,
             met: false,
