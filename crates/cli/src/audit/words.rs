@@ -148,7 +148,10 @@ pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
     let outcomes = totals.outcomes.iter();
     let outcomes = outcomes.map(|(it, number)| format!("{number} {}", spoken(&word(it))));
     let ends = |(it, number): (&QuestionEnd, &u64)| format!("{number} {}", spoken(it.as_str()));
-    let answers = totals.answers.iter().map(ends);
+    let is_superseded = |it: &(&QuestionEnd, &u64)| *it.0 == QuestionEnd::Superseded;
+    let superseded = totals.answers.iter().filter(is_superseded).map(ends);
+    let answers = totals.answers.iter().filter(|it| !is_superseded(it));
+    let answers = answers.map(ends);
     let automatic = totals.program_answers.iter().map(ends);
     let unclear = totals.answers_not_distinguished;
     let unclear = (unclear > 0).then(|| {
@@ -174,6 +177,7 @@ pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
             "people were asked",
             joined(answers.chain(unclear).chain(refused).chain(edited)),
         ),
+        ("questions asked anew", joined(superseded)),
         ("answered by a program, without a person", joined(automatic)),
         ("without confirmation", joined(unasked)),
         ("unknown to this day", joined(unknown)),

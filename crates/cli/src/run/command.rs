@@ -1,5 +1,6 @@
 //! The command `recount run`: its options, the engine that it starts, and the end.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::failures::{Exit, Failure};
 use crate::files::{destination, policies};
 use crate::journal::{Keys, PATIENCE, ids, opening, os_user};
 use crate::terminal::{Screen, Stop, prompt};
-use crate::text::{one_line, quoted};
+use crate::text::{count, cut, one_line, quoted};
 use recount::engine::{Agent, Engine, LiveHandle, PROGRAM};
 use recount::ledger::{Error as LedgerError, Ledger};
 use recount::live::{Connector, Endpoint};
@@ -25,6 +26,9 @@ const AGENT: &str = "run";
 
 /// The maximum length of a file of tools, in bytes.
 const TOOLS_BYTES_MAX: u64 = 4 << 20;
+
+/// The width of a text in an error.
+const TEXT_COLUMNS: usize = 40;
 
 /// Holds a conversation in which the model may use your tools.
 ///
@@ -102,20 +106,20 @@ impl Run {
         let engine = engine.open().await?;
         let outcome = async {
             let live = connect(&engine, &name, resumed, &stop).await?;
-            self.converse(&live, told, by, &stop, screen).await?;
-            Ok::<_, Failure>(live.session_id())
+            let unsaid = self.converse(&live, told, by, &stop, screen).await?;
+            Ok::<_, Failure>((live.session_id(), unsaid))
         };
         let outcome = outcome.await;
         // What is on record stays, however the conversation ended.
         let shut = engine.shutdown(std::time::Duration::ZERO).await;
-        let session = outcome?;
+        let (session, unsaid) = outcome?;
         shut?;
         self.farewell(session, screen).await?;
         // At a terminal it is how a conversation ends; whoever is not there must learn that not all was said and done.
         if stop.was_asked() && !prompt::is_interactive() {
             return Err(stopped());
         }
-        Ok(Exit::Ok)
+        not_all_said(&unsaid)
     }
 
     /// The tools of the file and of the servers, under the policies if a file of them is given.
@@ -170,7 +174,8 @@ impl Run {
         agent
     }
 
-    /// Holds the conversation until it is over, or somebody asks the program to end.
+    /// Holds the conversation until it is over, or somebody asks the program to end. Returns the
+    /// texts that were not said.
     async fn converse(
         &self,
         live: &LiveHandle,
@@ -178,17 +183,18 @@ impl Run {
         by: Actor,
         stop: &Stop,
         screen: &mut Screen,
-    ) -> Result<(), Failure> {
+    ) -> Result<VecDeque<String>, Failure> {
         let approvals = Approvals::of(self.alike);
+        let mut texts = VecDeque::from(self.text.clone());
         let mut conversation = Conversation::new(live, told, approvals, by, screen).await?;
-        let held = conversation.hold(self.text.clone(), prompt::is_interactive(), screen);
+        let held = conversation.hold(&mut texts, prompt::is_interactive(), screen);
         tokio::select! {
             biased;
-            () = stop.asked() => {}
-            held = held => return held,
+            // What is on record by now is told.
+            () = stop.asked() => conversation.tell(screen).await?,
+            held = held => held?,
         }
-        // What is on record by now.
-        conversation.tell(screen).await
+        Ok(texts)
     }
 
     fn read_tools(&self) -> Result<Toolset, Failure> {
@@ -331,6 +337,20 @@ async fn connect(
         () = stop.asked() => Err(stopped()),
         live = engine.resume(session) => Ok(live?),
     }
+}
+
+/// A program that gave several texts must learn that not all were said. A person at a terminal has
+/// seen it.
+fn not_all_said(unsaid: &VecDeque<String>) -> Result<Exit, Failure> {
+    let Some(first) = unsaid.front().filter(|_| !prompt::is_interactive()) else {
+        return Ok(Exit::Ok);
+    };
+    let what = format!(
+        "{} not said, because the model did not end its turn: the first was {:?}",
+        count(unsaid.len() as u64, "text"),
+        cut(&one_line(first), TEXT_COLUMNS)
+    );
+    Err(Failure::new("not-said", what).advice("say what is left with --resume SESSION --text TEXT"))
 }
 
 fn stopped() -> Failure {

@@ -75,13 +75,13 @@ impl<'a> Conversation<'a> {
     }
 
     /// Says the texts in turn, then what is typed; ends when there is nothing to say and nothing runs.
+    /// Texts that were not said, because the model did not end its turn, stay.
     pub(super) async fn hold(
         &mut self,
-        texts: Vec<String>,
+        texts: &mut VecDeque<String>,
         interactive: bool,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let mut texts = VecDeque::from(texts);
         let mut input = if interactive {
             Input::typed()
         } else {
