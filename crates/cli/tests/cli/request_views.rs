@@ -1,10 +1,15 @@
 //! Every view of a confirmation request shows the arguments that the request binds.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use recount::adk::{CallArgs, Event, REQUEST_CONFIRMATION};
 use recount::prelude::*;
+use recount::tool::CommandTool;
 use serde_json::Value;
 
-use crate::service::Service;
+use crate::program::Bench;
+use crate::service::{Service, runtime};
 
 const MODELS: &str = r#"{"days":9}"#;
 const EDITED: &str = r#"{"days":9999}"#;
@@ -94,4 +99,70 @@ fn every_view_shows_the_arguments_that_an_edited_request_binds() {
         .collect();
     assert!(asked[0].contains(&format!("changed to {EDITED}")), "{full}");
     assert!(asked[1].contains(&format!("about {EDITED}")), "{full}");
+}
+
+/// `log --json` is no view: it prints the record, byte by byte.
+#[test]
+fn unseen_characters_are_escaped_in_every_view() {
+    let unseen = [
+        '\t',
+        '\u{a0}',
+        '\u{34f}',
+        '\u{115f}',
+        '\u{180e}',
+        '\u{200b}',
+        '\u{200d}',
+        '\u{202e}',
+        '\u{2063}',
+        '\u{2800}',
+        '\u{3000}',
+        '\u{3164}',
+        '\u{fe0f}',
+        '\u{feff}',
+        '\u{fff9}',
+        '\u{1bca0}',
+        '\u{1d173}',
+        '\u{e000}',
+        '\u{e0041}',
+        '\u{10ffff}',
+    ];
+    let to: String = unseen.iter().flat_map(|it| ['x', *it]).collect();
+    let (bench, runtime) = (Bench::new(), runtime());
+    let tool = CommandTool::new("pay", "Pays", None, "cat", []);
+    let pay = T::confirm(T::function(Arc::new(tool)), format!("Pay {to}?"));
+    let builder = Engine::builder(bench.path("j"));
+    let builder = builder.agent("a", Agent::new().model("m").tools(pay));
+    let engine = runtime.block_on(builder.open()).unwrap();
+    let live = runtime.block_on(engine.session("a").open()).unwrap();
+    let (mut updates, session) = (live.subscribe(), live.session_id());
+    let args = json!({ "to": to });
+    runtime.spawn(async move {
+        let _ = live
+            .call_function("pay", args, Actor::embedder("ada"))
+            .await;
+    });
+    let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+    runtime.block_on(asked).unwrap();
+    runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();
+    let waiting = bench.run("pending j --json").ends_with(0);
+    let request = waiting.json_lines()[0]["request"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let views = [
+        "pending j".to_owned(),
+        "pending j --json".to_owned(),
+        format!("log j {session}"),
+        "audit decisions j --full".to_owned(),
+        "audit decisions j --csv".to_owned(),
+        format!("approve j {request} --yes"),
+    ];
+    for view in views {
+        let shown = bench.run(&view).ends_with(0).out;
+        let raw: Vec<&char> = unseen.iter().filter(|it| shown.contains(**it)).collect();
+        assert!(
+            raw.is_empty() && shown.contains("34f"),
+            "{view}: {raw:?} in {shown}"
+        );
+    }
 }
