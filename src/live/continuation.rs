@@ -1,10 +1,10 @@
 //! How a connection goes on with a conversation: by the handle of an earlier one, or by being told what was said.
 
-use super::setup;
+use super::outgoing;
 use super::wire::{ClientContent, ClientMessage, Content, RawJson, SessionResumption, Setup};
 use crate::session::{Capabilities, ResumptionHandle};
 
-/// The setup, asking for handles, resuming by `handle` if there is one, and announcing a history if one follows.
+/// The outgoing, asking for handles, resuming by `handle` if there is one, and announcing a history if one follows.
 ///
 /// The service takes an announced history in without answering it; of a history that is not announced, it is said that it
 /// asks for no answer.
@@ -63,14 +63,14 @@ pub(crate) fn asked(asked: &[(Role, String)], capabilities: Capabilities) -> Str
     if capabilities.client_content {
         turns(asked, true)
     } else {
-        setup::realtime(&in_one(asked))
+        outgoing::realtime(&in_one(asked))
     }
 }
 
 /// What was said, and what wants an answer, in one message of a model that takes no turns there: it would answer each.
 pub(crate) fn text(history: &[(Role, String)], asked: &[(Role, String)]) -> String {
     if history.is_empty() {
-        return setup::realtime(&in_one(asked));
+        return outgoing::realtime(&in_one(asked));
     }
     let mut text = "[conversation] You may not know of this:\n".to_owned();
     for (role, said) in history {
@@ -89,7 +89,7 @@ pub(crate) fn text(history: &[(Role, String)], asked: &[(Role, String)]) -> Stri
         text.push_str("[end] And now:\n");
         text.push_str(&in_one(asked));
     }
-    setup::realtime(&text)
+    outgoing::realtime(&text)
 }
 
 fn in_one(words: &[(Role, String)]) -> String {

@@ -1,19 +1,19 @@
 //! The conversation with a Gemini Live service.
 //!
-//! [`wire`] is its language, as pure values; translation turns frames into observations and what is owed into frames;
-//! a [`Connector`] carries them. Nothing in `live` knows what a call means or whether it may run.
+//! [`wire`] is its language, as pure values; `incoming` turns frames into observations,
+//! `outgoing` what is owed into frames; a [`Connector`] carries them. Nothing in `live` knows what a call means or whether it may run.
 
 pub use recount_wire as wire;
 
 mod connector;
 pub(crate) mod continuation;
+pub(crate) mod incoming;
 mod limits;
 pub(crate) mod manner;
+pub(crate) mod outgoing;
 pub(crate) mod schema;
-pub(crate) mod setup;
 pub(crate) mod streamed;
 mod token_error;
-pub(crate) mod translate;
 
 mod websocket;
 

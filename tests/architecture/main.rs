@@ -50,7 +50,6 @@ const BELOW_ENGINE: &[&str] = &[
     "live::wire",
     "control",
     "tool",
-    "replay",
     "ledger",
     "session",
     "recount_journal",

@@ -182,7 +182,7 @@ fn an_import_against_the_order_is_found() {
     assert!(found.contains("task imports facade"), "{found}");
     assert!(!found.contains("error"), "{found}");
     assert_eq!(
-        against("facade/x.rs", "use crate::engine::task::alarm::Alarm;"),
+        against("facade/x.rs", "use crate::engine::task::parts::Parts;"),
         ""
     );
     assert_eq!(against("facade/x.rs", "// crate::engine::nowhere"), "");

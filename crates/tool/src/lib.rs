@@ -75,6 +75,6 @@ pub use crate::run::state::Temporary;
 pub use crate::run::state_watch::Watchers;
 pub use crate::run::tool_event::{EVENTS_WAITING_MAX, Emitter, LookBack, ToolEvents};
 pub use crate::schema::arguments::{ArgumentCheck, check_pattern, invalid_places};
-pub use crate::tools::gate::verdict;
 pub use crate::tools::mistake::is_name;
+pub use crate::tools::predicate::verdict;
 pub use crate::typed::digits::{exact_value, is_inexact, restored};

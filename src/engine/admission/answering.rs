@@ -1,66 +1,11 @@
 //! An answer at the engine's door: held against the question on record, so that what does not fit
 //! is refused on record, too.
 
-use serde_json::Value;
-
 use super::opened_arguments::opened;
 use crate::engine::error::Error;
 use crate::ledger::{Ledger, Seal};
-use crate::session::{Event, ObjectHash, Observation, Seq, Session, SessionId, UnfitAnswer};
-use crate::tool::{Asked, ToolConfirmation, ToolContext};
-
-/// Where it is on record what a person gave for a call.
-pub(in crate::engine) struct Given {
-    pub(in crate::engine) request: Seq,
-    pub(in crate::engine) answer: Seq,
-    /// The `tool_asked` from whose state the tool goes on.
-    pub(in crate::engine) asked: Option<Seq>,
-}
-
-/// The context of a run, with what a person gave for it.
-pub(in crate::engine) async fn with_given(
-    context: ToolContext,
-    ledger: &Ledger,
-    session: SessionId,
-    given: Given,
-) -> Result<ToolContext, Error> {
-    let said = confirmation_of(ledger, session, given.request, given.answer).await?;
-    let context = said
-        .into_iter()
-        .fold(context, ToolContext::with_confirmation);
-    let Some(asked) = given.asked else {
-        return Ok(context);
-    };
-    let state = match ledger.fact(session, asked).await?.map(|fact| fact.event) {
-        Some(Event::Observed(Observation::ToolAsked(it))) => it.state.to_value(),
-        Some(Event::Observed(_) | Event::Decided(_)) | None => Value::Null,
-    };
-    Ok(context.resuming(state))
-}
-
-/// Reads the answer on record to a request.
-async fn confirmation_of(
-    ledger: &Ledger,
-    session: SessionId,
-    request: Seq,
-    answer: Seq,
-) -> Result<Option<ToolConfirmation>, Error> {
-    let (asked, said) = (
-        ledger.fact(session, request).await?,
-        ledger.fact(session, answer).await?,
-    );
-    let hint = asked.and_then(|fact| match fact.event {
-        Event::Decided(decision) => decision.question().and_then(|it| it.hint.clone()),
-        Event::Observed(_) => None,
-    });
-    Ok(said.and_then(|fact| {
-        if let Event::Observed(Observation::ConfirmationAnswered(it)) = fact.event {
-            Some(ToolConfirmation::recorded(it, hint))
-        } else {
-            None
-        }
-    }))
-}
+use crate::session::{Event, ObjectHash, Seq, Session, UnfitAnswer};
+use crate::tool::{Asked, ToolConfirmation};
 
 /// The answer, or what is wrong with it. Of a request that is not open nothing is looked at: the
 /// session says what became of it.

@@ -7,7 +7,7 @@ use super::agent::Agent;
 use super::prepared::Prepared;
 use super::{agents_named, phases, policies, waived_gates};
 use crate::ledger::Ledger;
-use crate::live::{Capabilities, setup};
+use crate::live::{Capabilities, outgoing};
 use crate::session::catalog::Catalog;
 use crate::session::{Gates, OnSettled, PolicySet};
 use crate::tool::{ConfirmationProvider, GateChoice, ToolDispatcher};
@@ -52,7 +52,7 @@ impl Agent {
             .capabilities
             .unwrap_or_else(|| Capabilities::of(platform, &self.model));
         let catalog = dispatcher.catalog();
-        let non_blocking = setup::non_blocking(&catalog, capabilities);
+        let non_blocking = outgoing::non_blocking(&catalog, capabilities);
         mistakes.extend(self.untaken(name, capabilities, &catalog));
         // Without the tools every name would be unknown.
         if registered.is_ok() {

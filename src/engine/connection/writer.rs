@@ -58,13 +58,13 @@ pub(in crate::engine) struct Writer(Arc<Shared>);
 pub(in crate::engine) struct Writing(Arc<Shared>);
 
 struct Shared {
-    desk: Arc<Mutex<Desk>>,
+    outbox: Arc<Mutex<Outbox>>,
     work: Mutex<Work>,
 }
 
 /// What waits to be written, and what was.
 #[derive(Default)]
-struct Desk {
+struct Outbox {
     messages: VecDeque<Outgoing>,
     /// No message comes any more.
     is_closed: bool,
@@ -89,8 +89,8 @@ pub(in crate::engine) fn writer(
     pieces: Pieces,
     failed: oneshot::Sender<ConnectionLost>,
 ) -> (Writer, Writing) {
-    let desk = Arc::<Mutex<Desk>>::default();
-    let writing = write(sender, desk.clone(), pieces);
+    let outbox = Arc::<Mutex<Outbox>>::default();
+    let writing = write(sender, outbox.clone(), pieces);
     // A writer that panics has failed as any other: the peer is still heard out, and nothing that waits is lost.
     let writing = async {
         let written = AssertUnwindSafe(writing).catch_unwind().await;
@@ -103,7 +103,7 @@ pub(in crate::engine) fn writer(
         writing: Some(writing.boxed()),
         task: None,
     });
-    let shared = Arc::new(Shared { desk, work });
+    let shared = Arc::new(Shared { outbox, work });
     (Writer(shared.clone()), Writing(shared))
 }
 
@@ -113,13 +113,13 @@ impl Writer {
     pub(in crate::engine) fn send(&self, message: Outgoing) {
         let mut work = lock(&self.0.work);
         if work.writing.is_some() {
-            lock(&self.0.desk).messages.push_back(message);
+            lock(&self.0.outbox).messages.push_back(message);
         }
         let Some(task) = work.task.clone() else {
             // The task comes to it when it begins.
             return;
         };
-        lock(&self.0.desk).by_task = false;
+        lock(&self.0.outbox).by_task = false;
         let _ = work.poll(&mut Context::from_waker(&task));
         drop(work);
         // For the report, for live input that came while the message was on its way, and where it found the writer taken.
@@ -129,7 +129,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        lock(&self.0.desk).is_closed = true;
+        lock(&self.0.outbox).is_closed = true;
         let task = lock(&self.0.work).task.clone();
         // One that has not begun sees it when it does.
         let _ = task.map(Waker::wake);
@@ -154,7 +154,7 @@ impl Writing {
                 Some(task) => task.clone_from(context.waker()),
                 None => work.task = Some(context.waker().clone()),
             }
-            lock(&self.0.desk).by_task = true;
+            lock(&self.0.outbox).by_task = true;
             work.poll(context)
         })
         .await;
@@ -165,14 +165,14 @@ impl Writing {
     /// already.
     pub(super) fn take_stock(&self, tell: impl FnMut(Carried)) -> bool {
         let _work = lock(&self.0.work);
-        let mut desk = lock(&self.0.desk);
-        desk.reports.drain(..).for_each(tell);
-        desk.owes_report
+        let mut outbox = lock(&self.0.outbox);
+        outbox.reports.drain(..).for_each(tell);
+        outbox.owes_report
     }
 
     /// The next of what was written that is to be reported.
     pub(in crate::engine) fn report(&self) -> Option<Carried> {
-        lock(&self.0.desk).reports.pop_front()
+        lock(&self.0.outbox).reports.pop_front()
     }
 }
 
@@ -202,7 +202,7 @@ impl Work {
 
 async fn write(
     mut sender: Box<dyn FrameSender>,
-    desk: Arc<Mutex<Desk>>,
+    outbox: Arc<Mutex<Outbox>>,
     mut pieces: Pieces,
 ) -> Result<(), ConnectionLost> {
     let (mut is_closed, mut is_over) = (false, false);
@@ -210,7 +210,7 @@ async fn write(
         let place = pieces.place();
         let mut live_input = pin!(pieces.next());
         let live_input = poll_fn(|context| {
-            if lock(&desk).by_task {
+            if lock(&outbox).by_task {
                 live_input.as_mut().poll(context)
             } else {
                 Poll::Pending
@@ -218,7 +218,7 @@ async fn write(
         });
         let (text, carries) = tokio::select! {
             biased;
-            message = next(&desk, place), if !is_closed => match message {
+            message = next(&outbox, place), if !is_closed => match message {
                 Some(Outgoing { text, carries, .. }) => (text, carries),
                 None => {
                     is_closed = true;
@@ -236,17 +236,17 @@ async fn write(
             },
             else => break,
         };
-        lock(&desk).owes_report = carries.is_some();
+        lock(&outbox).owes_report = carries.is_some();
         // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         {
-            let mut desk = lock(&desk);
-            desk.owes_report = false;
+            let mut outbox = lock(&outbox);
+            outbox.owes_report = false;
             sent.unwrap_or_else(|_| Err(untaken()))?;
-            desk.reports.extend(carries);
+            outbox.reports.extend(carries);
         }
         if in_a_row % WRITTEN_IN_A_ROW == 0 {
-            pause(&desk).await;
+            pause(&outbox).await;
         }
     }
     // Whoever waits for a place in them waits in vain.
@@ -258,27 +258,27 @@ async fn write(
 
 /// The next message, once live input has come to its place; none once no sender is left.
 /// It asks for no wake: who sends polls the writer.
-fn next(desk: &Mutex<Desk>, place: Place) -> impl Future<Output = Option<Outgoing>> {
+fn next(outbox: &Mutex<Outbox>, place: Place) -> impl Future<Output = Option<Outgoing>> {
     poll_fn(move |_| {
-        let mut desk = lock(desk);
+        let mut outbox = lock(outbox);
         let waits = |it: &Outgoing| it.after.is_some_and(|after| place < after);
-        if desk.messages.front().is_some_and(waits) {
+        if outbox.messages.front().is_some_and(waits) {
             return Poll::Pending;
         }
-        match desk.messages.pop_front() {
+        match outbox.messages.pop_front() {
             Some(message) => Poll::Ready(Some(message)),
-            None if desk.is_closed => Poll::Ready(None),
+            None if outbox.is_closed => Poll::Ready(None),
             None => Poll::Pending,
         }
     })
 }
 
 /// Waits until the connection's task has listened to the peer, and everybody else had a turn.
-async fn pause(desk: &Mutex<Desk>) {
+async fn pause(outbox: &Mutex<Outbox>) {
     let mut turn = pin!(yield_now());
     let mut has_begun = false;
     poll_fn(|context| {
-        if has_begun && lock(desk).by_task {
+        if has_begun && lock(outbox).by_task {
             return Poll::Ready(());
         }
         if !has_begun {

@@ -5,6 +5,7 @@
 
 pub(super) mod agent_secrets;
 pub(super) mod beginning;
+pub(super) mod given;
 pub(super) mod of_progress;
 pub(super) mod performer;
 pub(super) mod run_of_agent;

@@ -83,7 +83,7 @@ impl Engine {
         let at_least = self.inner.clock.now().after(LAST_NEWS);
         let heard = async {
             // Whoever writes to a session without a task publishes what was written first, and is the last to do so.
-            let turn = self.inner.desk.lock().await;
+            let turn = self.inner.desk_turns.lock().await;
             self.inner.publisher.heard().await;
             turn
         };

@@ -24,7 +24,8 @@ impl Caller {
     }
 }
 
-pub(in crate::engine) fn answer(outcome: Outcome, response: Value) -> Result<Value, ToolError> {
+/// The result of a call, for its caller.
+pub(in crate::engine) fn result_of(outcome: Outcome, response: Value) -> Result<Value, ToolError> {
     match outcome {
         Outcome::Interim | Outcome::Returned | Outcome::Supplied => Ok(response),
         Outcome::Failed

@@ -1,8 +1,9 @@
 //! The inputs of a session's task, and the list of the tasks.
 //!
 //! It knows the values that an input carries, and not what the task does with them. Read `inbox`,
-//! then `registry`.
+//! then `registry`. `alarm` has the due times of sessions without a task.
 
+pub(super) mod alarm;
 pub(in crate::engine) mod asking;
 pub(super) mod callers;
 pub(super) mod inbox;

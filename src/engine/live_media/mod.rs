@@ -1,7 +1,7 @@
 //! Audio, video and live input: past the session and its journal, from the socket to listeners
 //! and back.
 //!
-//! It knows neither the session nor its record. Read `media`, then `pieces` and `input_lines` for
+//! It does not know the session, and of its record only the counts of media. Read `media`, then `pieces` and `input_lines` for
 //! the order of what a client sends.
 
 mod heard_media;

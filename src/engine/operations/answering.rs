@@ -41,7 +41,7 @@ impl Engine {
                 .write(async move { desk.answer_as(request, given, by).await })
                 .await;
         }
-        self.ask(session, |reply| Input::Answer {
+        self.ask_task(session, |reply| Input::Answer {
             request,
             confirmation: given,
             by,

@@ -87,7 +87,7 @@ impl Engine {
             ClientMessage::Text(text) => {
                 let place = self.inner.registry.place_of_words(session);
                 let words = Words { text, place };
-                self.ask(session, |reply| Input::SendText(words, reply))
+                self.ask_task(session, |reply| Input::SendText(words, reply))
                     .await?;
                 Ok(vec![Received::Said])
             }

@@ -18,7 +18,7 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let command = closes(reason, by);
-        self.ask(session, |reply| Input::Command(command, reply))
+        self.ask_task(session, |reply| Input::Command(command, reply))
             .await
     }
 }

@@ -1,5 +1,7 @@
-//! A turn at the desk: a session that no task serves is written to, one writer at a time, and
-//! whoever listens is told.
+//! The way of every command: to the task of its session, or to a turn at the desk.
+//!
+//! At the desk a session that no task serves is written to, one writer at a time, and the listeners
+//! are told.
 
 use std::sync::Arc;
 
@@ -39,7 +41,7 @@ impl Engine {
             return None;
         }
         let inner = &self.inner;
-        let turn = inner.desk.clone().lock_owned().await;
+        let turn = inner.desk_turns.clone().lock_owned().await;
         // The agent may have come meanwhile.
         nobody().await.then(|| DeskTurn {
             desk: Desk::new(inner.ledger.clone(), inner.clock.clone()),
@@ -60,7 +62,7 @@ impl Engine {
             let taking = async move { desk.take(session, command).await };
             return turn.write(taking).await;
         }
-        self.ask(session, |reply| Input::Command(command, reply))
+        self.ask_task(session, |reply| Input::Command(command, reply))
             .await
     }
 }

@@ -16,15 +16,15 @@ use crate::engine::connection::reconnecting::Reconnecting;
 use crate::engine::effects::performer::Performer;
 use crate::engine::effects::slots::Slots;
 use crate::engine::error::Error;
+use crate::engine::inputs::alarm::Alarm;
 use crate::engine::inputs::inbox::{Inbox, Input};
 use crate::engine::inputs::registry::{Registry, TaskRef};
 use crate::engine::live_media::media::Media;
 use crate::engine::notify::notices::Notices;
 use crate::engine::notify::publisher::Publisher;
 use crate::engine::notify::updates::Updates;
-use crate::engine::task::alarm::Alarm;
-use crate::engine::task::full_disk::{self, RoomWait};
 use crate::engine::task::parts::{Connections, Running, Shared, Stream};
+use crate::engine::task::patient_journal::{self, RoomWait};
 use crate::engine::task::session_task::{Begin, SessionTask};
 use crate::engine::task::stint::Stint;
 use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
@@ -70,7 +70,7 @@ pub(in crate::engine) struct Inner {
     /// The places for running tools.
     pub(in crate::engine) slots: Slots,
     /// Held while a session without a task is written to.
-    pub(in crate::engine) desk: Arc<tokio::sync::Mutex<()>>,
+    pub(in crate::engine) desk_turns: Arc<tokio::sync::Mutex<()>>,
     /// When sessions without a task are to have one.
     pub(in crate::engine) alarm: Arc<Alarm>,
     pub(in crate::engine) ringing: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -89,7 +89,7 @@ impl Engine {
         let room = RoomWait::default();
         let inner = Inner {
             control: Mutex::default(),
-            patient_ledger: full_disk::ledger_of_tasks(&ledger, &room),
+            patient_ledger: patient_journal::ledger_of_tasks(&ledger, &room),
             ledger,
             room,
             clock,
@@ -97,7 +97,7 @@ impl Engine {
             registry: Arc::default(),
             publisher,
             slots,
-            desk: Arc::default(),
+            desk_turns: Arc::default(),
             alarm: Arc::default(),
             ringing: Mutex::default(),
             followers: Mutex::default(),
@@ -175,7 +175,7 @@ impl Engine {
     }
 
     /// Sends something to the session's task and waits for what it says.
-    pub(in crate::engine) async fn ask<T>(
+    pub(in crate::engine) async fn ask_task<T>(
         &self,
         session: SessionId,
         input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
@@ -254,7 +254,7 @@ impl Engine {
                 watchers: Arc::default(),
             },
             shared: Shared {
-                desk: self.inner.desk.clone(),
+                desk_turns: self.inner.desk_turns.clone(),
                 clock: self.inner.clock.clone(),
                 publisher: self.inner.publisher.clone(),
                 registry: self.inner.registry.clone(),

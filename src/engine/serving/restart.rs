@@ -29,7 +29,7 @@ impl Engine {
     /// meanwhile comes due now.
     pub(super) async fn perform_what_is_owed_by(&self, agent: &str) -> Result<(), Error> {
         // What the desk is writing comes first; from here on it leaves the agent's sessions to their tasks.
-        drop(self.inner.desk.lock().await);
+        drop(self.inner.desk_turns.lock().await);
         self.begin_what_is_owed(|name| name == agent).await
     }
 

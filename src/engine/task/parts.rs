@@ -7,8 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::alarm::Alarm;
-use super::full_disk::RoomWait;
+use super::patient_journal::RoomWait;
 use super::timer::Timer;
 use crate::engine::agents::extractors::Turn;
 use crate::engine::clock::Clock;
@@ -19,6 +18,7 @@ use crate::engine::connection::socket::Socket;
 use crate::engine::connection::writer::Outgoing;
 use crate::engine::effects::performer::Performer;
 use crate::engine::effects::slots::Slots;
+use crate::engine::inputs::alarm::Alarm;
 use crate::engine::inputs::asking::Waiting;
 use crate::engine::inputs::callers::Caller;
 use crate::engine::inputs::registry::Registry;
@@ -84,7 +84,7 @@ pub(in crate::engine) struct Running {
 /// The parts of the engine that its sessions' tasks share.
 pub(in crate::engine) struct Shared {
     /// Held while somebody else writes to a session, whose agent was not here.
-    pub(in crate::engine) desk: Arc<Mutex<()>>,
+    pub(in crate::engine) desk_turns: Arc<Mutex<()>>,
     pub(in crate::engine) clock: Arc<dyn Clock>,
     pub(in crate::engine) publisher: Publisher,
     pub(in crate::engine) registry: Arc<Registry>,

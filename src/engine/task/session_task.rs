@@ -24,8 +24,8 @@ use crate::engine::live_media::input_lines::Place;
 use crate::engine::reasons;
 use crate::fixture::Step;
 use crate::ledger::Objects;
-use crate::live::setup;
-use crate::live::translate::{self, Heard};
+use crate::live::incoming::{self, Heard};
+use crate::live::outgoing;
 use crate::session::{
     Call, Command, Hook, InstructionSent, Json, Observation, ResponsesSent, Seq, SessionId,
     SessionOpened, UserTextSent, admit, fits,
@@ -114,7 +114,7 @@ impl SessionTask {
             }
             Begin::Resume => {
                 // Whoever began to write before the agent was here comes first; nobody begins to from here on.
-                drop(self.shared.desk.lock().await);
+                drop(self.shared.desk_turns.lock().await);
                 let loaded = self.stream.ledger.load(self.id).await?;
                 self.stream.folded = loaded.tail.seq;
                 (self.stream.session, self.stream.tail, self.stream.seal) =
@@ -136,10 +136,10 @@ impl SessionTask {
             Input::Opened(opened) => Box::pin(self.opened(opened)).await,
             Input::Disconnect(reply) => {
                 let outcome = Box::pin(self.disconnect(reasons::DISCONNECTED)).await;
-                self.answer(reply, outcome)
+                self.hand_back(reply, outcome)
             }
             Input::Drain { until, reply } => Box::pin(self.drain(until, reply)).await,
-            Input::SilenceDue { number } => Box::pin(self.fold_if_silent(number)).await,
+            Input::SilenceDue { number } => Box::pin(self.let_go_if_silent(number)).await,
             Input::ConnectToTell => Box::pin(self.connect_to_tell()).await,
             Input::ReconnectDue { attempt } => Box::pin(self.reconnect_due(attempt)).await,
             Input::HeldDue => Box::pin(self.held_due()).await,
@@ -152,14 +152,14 @@ impl SessionTask {
                 reply,
             } => {
                 let outcome = Box::pin(self.answer_named(request, confirmation, by)).await;
-                self.answer(reply, outcome)
+                self.hand_back(reply, outcome)
             }
             Input::Command(command, reply) => {
                 let Some((command, reply)) = self.show_supplied(command, reply) else {
                     return Ok(());
                 };
                 let outcome = Box::pin(self.command(command)).await;
-                self.answer(reply, outcome)
+                self.hand_back(reply, outcome)
             }
             Input::Shown {
                 command,
@@ -171,7 +171,7 @@ impl SessionTask {
                     .written_by(Hook::BeforeToolResponse.as_str(), &state);
                 self.record(written.into_iter().collect()).await?;
                 let outcome = Box::pin(self.command(command)).await;
-                self.answer(reply, outcome)
+                self.hand_back(reply, outcome)
             }
             Input::HookAnswered {
                 answers,
@@ -297,14 +297,14 @@ impl SessionTask {
         let Heard {
             mut observations,
             handle,
-        } = translate::heard(epoch, text, depth_max, &check, &mut streamed);
+        } = incoming::heard(epoch, text, depth_max, &check, &mut streamed);
         if let Some(socket) = &mut self.connections.socket {
             socket.streamed = streamed;
         }
         self.note_connection(epoch, &mut observations);
         self.split_off_rest(epoch, &mut observations);
         self.seal_secrets(&mut observations).await?;
-        let bound = |it| translate::bound_call(epoch, it);
+        let bound = |it| incoming::bound_call(epoch, it);
         observations.iter_mut().for_each(bound);
         before.extend(observations);
         if before.is_empty() {
@@ -358,7 +358,7 @@ impl SessionTask {
         let Some(epoch) = self.connections.socket.as_ref().map(|socket| socket.epoch) else {
             return Err(Error::NotConnected { session: self.id });
         };
-        let frame = setup::user_text(&text, self.agent.capabilities);
+        let frame = outgoing::user_text(&text, self.agent.capabilities);
         let heard = text.clone();
         let said = fits(UserTextSent { epoch, text }.into())?;
         self.record(vec![said]).await?;
@@ -382,7 +382,7 @@ impl SessionTask {
     }
 
     /// Hands an outcome to whoever asked; what broke the machinery also ends the task.
-    pub(in crate::engine) fn answer<T>(
+    pub(in crate::engine) fn hand_back<T>(
         &self,
         reply: Reply<T>,
         outcome: Result<T, Error>,

@@ -1,6 +1,6 @@
 //! What must hold of any bytes that come as a frame.
 
-use crate::live::translate;
+use crate::live::incoming;
 use crate::live::wire::{CallRead, ClientMessage, PartsRead, ServerMessage};
 use crate::session::{Event, Observation, Seq};
 
@@ -29,7 +29,7 @@ pub fn any_frame(bytes: &[u8]) {
         assert_eq!(again, Ok(message), "of a client: {text}");
     }
     let translate = || {
-        let heard = translate::heard(Seq(1), &text, 64, &|_, _| None, &mut Default::default());
+        let heard = incoming::heard(Seq(1), &text, 64, &|_, _| None, &mut Default::default());
         (heard.observations, heard.handle.is_some())
     };
     let heard = translate();

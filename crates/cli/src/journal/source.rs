@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How long to wait before knocking again where somebody answers, and has a log in which each knock is a line.
 const KNOCK_AGAIN: Duration = Duration::from_millis(500);
 
-/// The sessions of a journal, from here.
+/// The sessions of a journal, from here. An operator's decisions are in `operator/operations`.
 pub(crate) enum Source {
     /// Nobody has the journal open but this command.
     Journal(Ledger),

@@ -1,6 +1,6 @@
 //! Answers of a server to a call, read exactly, also where the library cannot read them.
 //!
-//! They do not know how an answer came. Read `result`, then `raw_results`, `raw` and `unanswered`.
+//! Only `unanswered` knows the way an answer came, HTTP. Read `result`, then `raw_results`, `raw` and `unanswered`.
 
 pub(super) mod raw;
 pub(super) mod raw_results;

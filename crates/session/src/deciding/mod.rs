@@ -1,6 +1,7 @@
 //! The step: folding one event, the decisions that follow, and what is owed then.
 //!
-//! It names every event once and holds no rule of its own. Read `step`, then `restless`.
+//! It holds no rule of its own. Read `step`, which names every event and phase, then `restless`,
+//! which names them again: the calls that an event wakes.
 
 pub(super) mod causes;
 mod restless;

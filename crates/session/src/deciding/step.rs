@@ -11,7 +11,7 @@ use crate::record::observation::{DeadlinePassed, Observation, Speaker};
 use crate::reducers::asking::{confirmation, hooks};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
 use crate::reducers::running::{agents, in_place};
-use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, state};
+use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
 use crate::reducers::{dispatcher, tracker};
 use crate::state::effect::Effect;
 use crate::state::session::Session;
@@ -226,9 +226,9 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::ToolEventEmitted(it) => tracker::tool_emitted(session, it),
         Observation::ToolPaused(it) => tracker::tool_paused(session, fact.seq, it),
         Observation::ToolAsked(it) => confirmation::tool_asked(session, fact.seq, it),
-        Observation::StateChanged(it) => state::changed(session, it),
+        Observation::StateChanged(it) => shared_state::changed(session, it),
         Observation::TurnCompleted(_) => {
-            state::turn_completed(session);
+            shared_state::turn_completed(session);
             conversation::turn_ended(session);
         }
         Observation::InstructionSent(it) => phases::instruction_sent(session, it),

@@ -6,7 +6,7 @@
 //! which record an observation is about, `upcast` reads bodies of older versions, and `written` is
 //! the text of what an approver wrote.
 
-pub(crate) mod answers;
+pub(super) mod answers;
 pub(super) mod decision;
 pub(super) mod event;
 #[cfg(feature = "schema")]

@@ -6,8 +6,8 @@ use recount_session::{Json, UnfitAnswer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::policy_file::keys::unknown_key;
 use crate::typed::digits::exact_value;
+use crate::typed::found::unknown_key;
 use recount_session::ToolConfirmation;
 
 /// The keys of an answer at a door where nothing else may stand.

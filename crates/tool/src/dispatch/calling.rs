@@ -20,8 +20,8 @@ use crate::run::error::ToolError;
 use crate::run::outcome::{Ask, ToolOutcome};
 use crate::run::state::State;
 use crate::run::tool_event::Emitter;
-use crate::tools::gate::verdict;
 use crate::tools::policy_tool::PolicyTool;
+use crate::tools::predicate::verdict;
 use recount_session::ToolConfirmation;
 
 impl ToolDispatcher {

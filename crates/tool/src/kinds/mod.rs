@@ -1,7 +1,7 @@
 //! Kinds of tools: a function, a closure, one that streams, one that hears the user, one whose result
 //! comes later.
 //!
-//! They know no policy. Read `function`.
+//! They apply no policy; a function may declare its own gate. Read `function`.
 
 pub(super) mod function;
 pub(super) mod input_streaming_tool;

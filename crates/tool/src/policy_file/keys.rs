@@ -13,6 +13,7 @@ use recount_session::{
 use serde_json::{Map, Value, json};
 
 use crate::schema::arguments::check_schema;
+use crate::typed::found::{expected, found};
 
 /// One key.
 pub(crate) struct Key {
@@ -444,41 +445,7 @@ pub(super) fn count_schema() -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": u32::MAX})
 }
 
-/// What is wrong with a value, in words.
-pub(crate) fn expected(expected: &str, value: &Value) -> String {
-    format!("expected {expected}, found {}", found(value))
-}
-
-/// What is wrong with a key that nobody knows, in words.
-pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
-    let near = known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(key, name), name));
-    match near.min_by_key(|(distance, _)| *distance) {
-        Some((distance, name)) if distance <= name.len().div_ceil(3) => {
-            format!("{key}: unknown key; did you mean {name:?}?")
-        }
-        _ => format!("{key}: unknown key; expected one of {}", known.join(", ")),
-    }
-}
-
-/// A value for a message: on one line, and short.
-pub(crate) fn found(value: &Value) -> String {
-    let text = match value {
-        Value::Object(_) => return "a table".to_owned(),
-        Value::Array(items) if items.is_empty() => return "an empty list".to_owned(),
-        Value::String(text) => format!("{text:?}"),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => value.to_string(),
-    };
-    if text.chars().count() > SHOWN_CHARS_MAX {
-        let start: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-        return format!("{start}…");
-    }
-    text
-}
-
 const FLAG: &str = "true or false";
-const SHOWN_CHARS_MAX: usize = 80;
 pub(super) const TIME: &str =
     "a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false";
 pub(super) const COUNT: &str = "a whole number of at least 1, or false";

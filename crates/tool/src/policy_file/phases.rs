@@ -5,12 +5,13 @@ use serde_json::{Map, Value, json};
 
 use super::keys::{self, Misread};
 use super::reading::Reader;
+use crate::typed::found;
 
 impl Reader {
     /// All phases; what is wrong with one does not hide what is wrong with the next.
     pub(super) fn phases(&mut self, value: &Value) -> Vec<PhaseDeclaration> {
         let Some(entries) = value.as_array() else {
-            self.mistake(&["phases"], keys::expected("a list of phases", value));
+            self.mistake(&["phases"], found::expected("a list of phases", value));
             return Vec::new();
         };
         let mut phases: Vec<PhaseDeclaration> = Vec::new();
@@ -18,7 +19,7 @@ impl Reader {
             let index = index.to_string();
             let path = ["phases", index.as_str()];
             let Some(entry) = entry.as_object() else {
-                self.mistake(&path, keys::expected("a phase with a name", entry));
+                self.mistake(&path, found::expected("a phase with a name", entry));
                 continue;
             };
             let phase = self.phase(&path, entry);
@@ -65,7 +66,7 @@ impl Reader {
             if phase.tools.is_none() {
                 self.mistake(
                     &[path, &["tools"]].concat(),
-                    keys::expected("a list of names of tools", tools),
+                    found::expected("a list of names of tools", tools),
                 );
             }
         }
@@ -81,7 +82,7 @@ impl Reader {
             }
             Some((other, None)) => self.mistake(
                 &[path, &["transitions"]].concat(),
-                keys::expected("a list of transitions", other),
+                found::expected("a list of transitions", other),
             ),
         }
         phase
@@ -90,7 +91,7 @@ impl Reader {
     fn transition(&mut self, path: &[&str], value: &Value) -> Option<Transition> {
         let expected = "{ to = \"phase\", when = { is_true = \"key\" } }";
         let Some(entry) = value.as_object() else {
-            self.mistake(path, keys::expected(expected, value));
+            self.mistake(path, found::expected(expected, value));
             return None;
         };
         self.strangers(path, entry, &["to", "when"]);
@@ -99,7 +100,7 @@ impl Reader {
             None => Err("expected a condition, found nothing".to_owned()),
             Some(when) => keys::condition(when, false).map_err(|misread| match misread {
                 Misread::Other => {
-                    keys::expected("a condition such as { is_true = \"verified\" }", when)
+                    found::expected("a condition such as { is_true = \"verified\" }", when)
                 }
                 Misread::Because(why) => why,
             }),
@@ -118,7 +119,7 @@ impl Reader {
         let value = entry.get(key);
         let text = value.and_then(Value::as_str).filter(|it| !it.is_empty());
         if text.is_none() {
-            let found = value.map_or_else(|| "nothing".to_owned(), keys::found);
+            let found = value.map_or_else(|| "nothing".to_owned(), found::found);
             self.mistake(
                 &[path, &[key]].concat(),
                 format!("expected a text, found {found}"),

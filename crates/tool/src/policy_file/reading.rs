@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Misread, unknown_key};
+use super::keys::Misread;
 use super::mistake::{PolicyFileError, PolicyMistake, is_json, whole};
 use super::places::Places;
+use crate::typed::found::{self, unknown_key};
 use recount_session::{Json, PolicyChanges};
 
 /// Reads a file of policies: JSON where it begins with `{`, otherwise TOML. Without the feature `toml` only JSON is read.
@@ -170,7 +171,7 @@ impl Reader {
             }
             Some(other) => self.mistake(
                 &["tools"],
-                super::keys::expected("a table of policies by tool name", other),
+                found::expected("a table of policies by tool name", other),
             ),
         }
         self.unknown_phases(&changes);
@@ -188,7 +189,7 @@ impl Reader {
         match super::keys::unless_false(value, read) {
             Ok(setting) => Some(setting),
             Err(Misread::Other | Misread::Because(_)) => {
-                self.mistake(&[key], super::keys::expected(expected, value));
+                self.mistake(&[key], found::expected(expected, value));
                 None
             }
         }
@@ -200,7 +201,7 @@ impl Reader {
         value: &Value,
     ) -> recount_session::ToolPolicyChanges {
         let Some(entry) = value.as_object() else {
-            self.mistake(path, super::keys::expected("a table of policies", value));
+            self.mistake(path, found::expected("a table of policies", value));
             return Default::default();
         };
         let known: Vec<&str> = super::keys::names_of_keys().collect();

@@ -1,7 +1,8 @@
 //! Programs of this machine as tools, and files that name them.
 //!
 //! The crate has this folder with the feature `programs`. It knows how a program is started, fed,
-//! ended and known again; it does not know policies or the record. Read `command` first.
+//! ended and known again; it does not know the record. Read `command`, which knows no policy, then
+//! `tools_file`, which reads that of each tool.
 
 mod command;
 #[doc(hidden)]

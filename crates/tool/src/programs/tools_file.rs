@@ -36,10 +36,11 @@ use serde_json::{Map, Value};
 
 use super::command::CommandTool;
 use crate::dispatch::dispatcher::ToolDispatcher;
-use crate::policy_file::keys::{self, expected, unknown_key};
+use crate::policy_file::keys;
 use crate::policy_file::toml_text::from_toml;
 use crate::tools::mistake::ToolMistake;
 use crate::tools::policy_tool::PolicyTool;
+use crate::typed::found::{expected, unknown_key};
 
 /// Reads the text of a tools file.
 ///

@@ -1,13 +1,13 @@
 //! Tools with their policies, put together: one tool, sets of them, `T`, and agents as tools.
 //!
-//! Nothing here runs a call. Read `policy_tool`, `toolset`, then `t`. A set may hold an agent, and an
+//! Nothing here asks for leave or keeps a time limit; `PolicyTool::run` runs one call. Read `policy_tool`, `toolset`, then `t`. A set may hold an agent, and an
 //! agent has a set of its own, so these three name each other.
 
 mod following;
-pub(super) mod gate;
+mod implemented;
 pub(super) mod mistake;
 pub(super) mod policy_tool;
-mod runs;
+pub(super) mod predicate;
 pub(super) mod t;
 mod t_policies;
 pub(super) mod text_agent;

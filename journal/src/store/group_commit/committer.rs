@@ -11,7 +11,7 @@ use futures_channel::oneshot;
 use uuid::Uuid;
 
 use super::company::Crowd;
-use super::end::LogEnd;
+use super::log_end::LogEnd;
 use super::queue::Shared;
 use super::queued::Queued;
 use crate::index::{Index, kept, refused_by_disk};

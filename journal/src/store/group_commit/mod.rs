@@ -6,16 +6,16 @@
 //! poll. The room does not know how a journal is found and opened, and reads nothing back.
 //!
 //! Read `queue` first (what callers do), then `state` (all that changes, under one lock), `queued`,
-//! `end` (one commit), `committer`, `company` and `waiting` (the wait for more appends), `indexer`.
+//! `log_end` (one commit), `committer`, `company` and `waiting` (the wait for more appends), `indexer`.
 //! Beside them: `limits`, `floor` and `full_disk` (a disk without room), `metrics`.
 
 pub(super) mod committer;
 mod company;
-pub(super) mod end;
 pub(super) mod floor;
 mod full_disk;
 pub(super) mod indexer;
 mod limits;
+pub(super) mod log_end;
 pub(super) mod metrics;
 pub(super) mod queue;
 mod queued;

@@ -14,9 +14,9 @@ use futures_channel::oneshot;
 use uuid::Uuid;
 
 use super::company::Company;
-use super::end::LogEnd;
 use super::floor::Floor;
 use super::limits::QUEUE_LIMIT;
+use super::log_end::LogEnd;
 use super::queued::Queued;
 use super::state::State;
 use crate::index::Index;

@@ -13,7 +13,7 @@ use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::story::Story;
 use crate::fixture::Step;
 use crate::ledger::Objects;
-use crate::live::{ConnectError, Connection, continuation, setup};
+use crate::live::{ConnectError, Connection, continuation, outgoing};
 use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
 
 impl SessionTask {
@@ -23,11 +23,11 @@ impl SessionTask {
         if self.connections.socket.is_some()
             && std::mem::take(&mut self.connections.reconnecting.is_nobodys)
         {
-            return self.answer(reply, Ok(()));
+            return self.hand_back(reply, Ok(()));
         }
         if self.connections.socket.is_some() || self.connections.reconnecting.asked.is_some() {
             let connected = Error::AlreadyConnected { session: self.id };
-            return self.answer(reply, Err(connected));
+            return self.hand_back(reply, Err(connected));
         }
         self.connections.reconnecting.asked = Some(reply);
         if self.connections.opening.is_some() {
@@ -64,7 +64,7 @@ impl SessionTask {
         let handle = self.handle_at(self.shared.clock.now()).cloned();
         let story = self.story(handle.is_some()).await?;
         let model = connector.model_name(&agent.model);
-        let message = setup::message(
+        let message = outgoing::message(
             &model,
             self.instruction().as_deref(),
             &agent.catalog,
@@ -150,7 +150,7 @@ impl SessionTask {
     /// Tells whoever asked for a connection what came of it.
     fn answer_asked(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
         match self.connections.reconnecting.asked.take() {
-            Some(asked) => self.answer(asked, outcome),
+            Some(asked) => self.hand_back(asked, outcome),
             None => Ok(()),
         }
     }

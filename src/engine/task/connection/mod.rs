@@ -4,9 +4,9 @@
 
 mod connecting;
 mod held_back;
+mod history;
 pub(super) mod message_limit;
 mod noise;
 pub(super) mod reconnecting;
-mod story;
 mod withholding;
 mod words;

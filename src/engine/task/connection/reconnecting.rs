@@ -183,7 +183,7 @@ impl SessionTask {
             // Whoever asked tries again, or does not.
             self.record(vec![failed]).await?;
             self.stop_reconnecting();
-            return self.answer(asked, Err(error.into()));
+            return self.hand_back(asked, Err(error.into()));
         }
         let again = match refusal {
             Refusal::Lasting => Again::GiveUp,

@@ -23,7 +23,7 @@ impl SessionTask {
             return Ok(());
         }
         let outcome = self.send_text(text, place).await;
-        self.answer(reply, outcome)
+        self.hand_back(reply, outcome)
     }
 
     /// Says what the user said while it could not be said, each behind the live input before it.
@@ -31,7 +31,7 @@ impl SessionTask {
         while let Some((text, place, reply)) = self.connections.reconnecting.unsaid.pop_front() {
             self.connections.media.wait_for_words(place);
             let outcome = self.send_text(text, place).await;
-            self.answer(reply, outcome)?;
+            self.hand_back(reply, outcome)?;
         }
         self.connections.media.go_on();
         Ok(())

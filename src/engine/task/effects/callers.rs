@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::engine::error::Error;
-use crate::engine::inputs::callers::{Answer, Caller, answer};
+use crate::engine::inputs::callers::{Answer, Caller, result_of};
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{
     Actor, Decision, Event, Fact, FunctionCallReceived, Json, Observation, Outcome, Rejection,
@@ -108,7 +108,7 @@ impl SessionTask {
                     }
                     let body = self.stream.response_body(fact.seq).await?;
                     let body = body.map(|body| body.to_value()).unwrap_or_default();
-                    (it.call, answer(it.outcome, body))
+                    (it.call, result_of(it.outcome, body))
                 }
                 Event::Decided(Decision::CallCancelled(it)) => {
                     let told = it.reason.in_words().to_owned();

@@ -13,7 +13,7 @@ use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::recorded_response::response_in;
 use crate::ledger::{HintBy, PendingConfirmation};
-use crate::live::setup;
+use crate::live::outgoing;
 use crate::session::{
     Decision, Delivery, Effect, Event, FunctionResponseScheduling, Hook, Json, Outcome, Route, Seq,
     Wording, response,
@@ -51,7 +51,7 @@ impl SessionTask {
             // Another process owes it; this one must not run it.
             Effect::RunTool { .. } => InFlight::Left,
             Effect::AskConfirmation { call, request } => {
-                Box::pin(self.ask(*call, *request)).await?
+                Box::pin(self.ask_provider(*call, *request)).await?
             }
             Effect::SendResponse {
                 response,
@@ -83,7 +83,7 @@ impl SessionTask {
     }
 
     /// Asks the provider of this process, if there is one; the other doors need no asking.
-    async fn ask(&self, seq: Seq, request: Seq) -> Result<InFlight, Error> {
+    async fn ask_provider(&self, seq: Seq, request: Seq) -> Result<InFlight, Error> {
         let Some(provider) = self.agent.provider.clone() else {
             return Ok(InFlight::Left);
         };
@@ -137,7 +137,7 @@ impl SessionTask {
             self.put_in(epoch, words, Some(carried));
             return Ok(());
         }
-        let frame = setup::tool_response(delivery, &body, self.agent.capabilities);
+        let frame = outgoing::tool_response(delivery, &body, self.agent.capabilities);
         if let Some(socket) = self
             .connections
             .socket
@@ -152,7 +152,7 @@ impl SessionTask {
     /// Tells the model the instruction of the phase it is in.
     fn send_instruction(&mut self, phase: Seq, epoch: Seq) {
         if let Some(instruction) = self.instruction() {
-            let words = setup::instruction(&instruction, self.agent.capabilities);
+            let words = outgoing::instruction(&instruction, self.agent.capabilities);
             self.put_in(epoch, words, Some(Carried::Instruction(phase)));
         }
     }
@@ -183,7 +183,7 @@ impl SessionTask {
         } else {
             delivery.scheduling
         };
-        Ok(setup::told(&text, scheduling, self.agent.capabilities))
+        Ok(outgoing::told(&text, scheduling, self.agent.capabilities))
     }
 }
 

@@ -9,8 +9,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::engine::admission::answering::{Given, with_given};
 use crate::engine::effects::beginning::Beginning;
+use crate::engine::effects::given::{Given, with_given};
 use crate::engine::effects::performer::InFlight;
 use crate::engine::effects::run_of_agent::OnRecord;
 use crate::engine::effects::session_of_run::SessionOfRun;

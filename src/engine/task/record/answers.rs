@@ -1,6 +1,7 @@
 //! A person's answer: held against its question, then on record; and what it gives to the run.
 
-use crate::engine::admission::answering::{Given, examine};
+use crate::engine::admission::answering::examine;
+use crate::engine::effects::given::Given;
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;

@@ -3,8 +3,8 @@
 use recount_journal::{Durability, Error as JournalError, seal};
 
 use crate::engine::error::Error;
-use crate::engine::task::full_disk::PAUSE;
 use crate::engine::task::parts::Stream;
+use crate::engine::task::patient_journal::PAUSE;
 use crate::ledger::{self, Objects, Tail};
 use crate::session::{Fact, OpenWork, Seq};
 

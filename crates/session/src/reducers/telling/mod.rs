@@ -9,4 +9,4 @@ pub(crate) mod phases;
 pub(crate) mod redelivery;
 pub(crate) mod responses;
 pub(crate) mod scheduling;
-pub(crate) mod state;
+pub(crate) mod shared_state;

@@ -58,7 +58,7 @@ impl SessionTask {
     }
 
     /// It was silent for long enough, unless somebody spoke or came at this very moment.
-    pub(super) async fn fold_if_silent(&mut self, number: u64) -> Result<(), Error> {
+    pub(super) async fn let_go_if_silent(&mut self, number: u64) -> Result<(), Error> {
         if self.connections.silence.is_none()
             || self.connections.silences != number
             || self.handles > 0

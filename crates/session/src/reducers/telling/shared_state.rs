@@ -54,5 +54,5 @@ pub(crate) fn turn_completed(session: &mut Session) {
 }
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
+#[path = "shared_state_tests.rs"]
 mod tests;

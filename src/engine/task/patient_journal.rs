@@ -1,9 +1,9 @@
-//! Sessions whose journal has no room: what is to go on record waits for it, and what follows from
-//! the record waits behind it.
+//! A journal whose readings wait for room on the disk, and the wait itself.
 //!
-//! A full disk refuses an append before anything of it is written, so the same batch is appended
-//! again until there is room. The connection stays meanwhile, and the model hears the outcome of
-//! its call then. Callers are refused at once, before their request becomes a part of the session.
+//! A full disk refuses an append before anything of it is written, so `record/full_disk` makes the
+//! same append again until there is room. The connection stays meanwhile, and the model hears the
+//! outcome of its call then. Callers are refused at once, before their request becomes a part of the
+//! session.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -182,6 +182,6 @@ fn swift_behind(swift: u32, had_room: bool, took: Duration) -> u32 {
 }
 
 #[cfg(all(test, feature = "testing"))]
-#[path = "end_tests.rs"]
+#[path = "log_end_tests.rs"]
 #[expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod tests;

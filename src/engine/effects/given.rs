@@ -1,0 +1,61 @@
+//! What an approver gave for a run: the answer on record, and the state that its tool asked from.
+
+use serde_json::Value;
+
+use crate::engine::error::Error;
+use crate::ledger::Ledger;
+use crate::session::{Event, Observation, Seq, SessionId};
+use crate::tool::{ToolConfirmation, ToolContext};
+
+/// Where it is on record what a person gave for a call.
+pub(in crate::engine) struct Given {
+    pub(in crate::engine) request: Seq,
+    pub(in crate::engine) answer: Seq,
+    /// The `tool_asked` from whose state the tool goes on.
+    pub(in crate::engine) asked: Option<Seq>,
+}
+
+/// The context of a run, with what a person gave for it.
+pub(in crate::engine) async fn with_given(
+    context: ToolContext,
+    ledger: &Ledger,
+    session: SessionId,
+    given: Given,
+) -> Result<ToolContext, Error> {
+    let said = confirmation_of(ledger, session, given.request, given.answer).await?;
+    let context = said
+        .into_iter()
+        .fold(context, ToolContext::with_confirmation);
+    let Some(asked) = given.asked else {
+        return Ok(context);
+    };
+    let state = match ledger.fact(session, asked).await?.map(|fact| fact.event) {
+        Some(Event::Observed(Observation::ToolAsked(it))) => it.state.to_value(),
+        Some(Event::Observed(_) | Event::Decided(_)) | None => Value::Null,
+    };
+    Ok(context.resuming(state))
+}
+
+/// Reads the answer on record to a request.
+async fn confirmation_of(
+    ledger: &Ledger,
+    session: SessionId,
+    request: Seq,
+    answer: Seq,
+) -> Result<Option<ToolConfirmation>, Error> {
+    let (asked, said) = (
+        ledger.fact(session, request).await?,
+        ledger.fact(session, answer).await?,
+    );
+    let hint = asked.and_then(|fact| match fact.event {
+        Event::Decided(decision) => decision.question().and_then(|it| it.hint.clone()),
+        Event::Observed(_) => None,
+    });
+    Ok(said.and_then(|fact| {
+        if let Event::Observed(Observation::ConfirmationAnswered(it)) = fact.event {
+            Some(ToolConfirmation::recorded(it, hint))
+        } else {
+            None
+        }
+    }))
+}
