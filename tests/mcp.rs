@@ -48,6 +48,10 @@ mod server;
 mod survives;
 #[path = "mcp/tasks.rs"]
 mod tasks;
+#[path = "mcp/unreadable.rs"]
+mod unreadable;
+#[path = "mcp/unreadable_http.rs"]
+mod unreadable_http;
 
 /// Not a test: what the others start as a server.
 #[test]

@@ -11,6 +11,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient};
 use serde_json::{Value, json};
 
+use super::lost::Lost;
 use super::raw_results;
 use super::result::Told;
 use crate::asking::asker::Asker;
@@ -28,12 +29,13 @@ pub(crate) enum Called {
 /// The server's reports of progress go to the tool's `context` meanwhile.
 pub(crate) async fn call(
     peer: &Peer<RoleClient>,
-    asker: &Asker,
+    (asker, lost): (&Asker, &Lost),
     params: CallToolRequestParams,
     context: Option<&ToolContext>,
 ) -> Result<Called, ServiceError> {
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let options = PeerRequestOptions::no_options();
+    let mut lost = lost.listen();
     let handle = peer.send_cancellable_request(request, options).await?;
     let token = handle.progress_token.clone();
     let _reporting = context.map(|it| asker.hears_of(token, it));
@@ -41,8 +43,15 @@ pub(crate) async fn call(
         peer,
         id: Some(handle.id.clone()),
     };
-    let answer = handle.await_response().await;
-    waits.id = None;
+    let answer = tokio::select! {
+        biased;
+        answer = handle.await_response() => {
+            waits.id = None;
+            answer
+        }
+        // The answer may be another's, so the server hears that nothing waits for this one.
+        error = lost.next() => Err(ServiceError::McpError(error)),
+    };
     Ok(match answer? {
         ServerResult::CallToolResult(result) => Called::Known(CallToolResponse::Complete(result)),
         ServerResult::InputRequiredResult(asked) => {
@@ -84,6 +93,12 @@ pub(crate) fn told(said: Value) -> Result<Json, ToolError> {
     let Ok(structured) = structured else {
         return unknown("structured content that is not JSON as Recount takes it");
     };
+    if said
+        .get("isError")
+        .is_some_and(|it| !it.is_boolean() && !it.is_null())
+    {
+        return unknown("`isError` that is neither true nor false");
+    }
     if said.get("isError") == Some(&Value::Bool(true)) {
         let texts = blocks.iter().filter_map(|it| it.get("text")?.as_str());
         let texts: Vec<&str> = texts.collect();

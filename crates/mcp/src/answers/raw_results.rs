@@ -14,6 +14,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
+use super::lost::Lost;
+use super::unreadable::{Frame, read, unreadable};
+
 /// The message of a server with its structured content as a string, or none where it has none.
 pub(crate) fn marked(message: &str) -> Option<String> {
     /// A message, as far as it leads to a result.
@@ -64,7 +67,7 @@ pub(crate) fn content(value: &Value) -> Result<Json, String> {
 }
 
 /// The prefix of this process.
-fn mark() -> &'static str {
+pub(super) fn mark() -> &'static str {
     static MARK: OnceLock<String> = OnceLock::new();
     MARK.get_or_init(|| format!("recount:{}:", uuid::Uuid::new_v4()))
 }
@@ -77,20 +80,25 @@ pub(crate) struct MarkedLines<R> {
 
 #[derive(Default)]
 struct Marker {
+    lost: Lost,
     /// The line that is being read.
     line: Vec<u8>,
     /// Bytes that were read and not handed on yet.
     ready: Vec<u8>,
     at: usize,
-    /// True within a line that is too long to be kept, and goes on as it is.
+    /// True within a line that is too long to be kept; its rest is dropped.
     is_long: bool,
 }
 
 impl<R: AsyncRead> MarkedLines<R> {
-    pub(crate) fn of(reader: R) -> MarkedLines<R> {
+    pub(crate) fn of(reader: R, lost: Lost) -> MarkedLines<R> {
+        let marker = Marker {
+            lost,
+            ..Marker::default()
+        };
         MarkedLines {
             lines: BufReader::new(reader),
-            marker: Marker::default(),
+            marker,
         }
     }
 }
@@ -100,20 +108,39 @@ impl Marker {
     fn take(&mut self, bytes: &[u8]) -> usize {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(bytes.len(), |at| at + 1);
+        if self.is_long {
+            self.is_long = end.is_none();
+            return taken;
+        }
         self.line
             .extend_from_slice(bytes.get(..taken).unwrap_or_default());
-        if end.is_none() && !self.is_long && self.line.len() < LINE_BYTES_MAX {
+        let is_long = self.line.len() > LINE_BYTES_MAX;
+        if end.is_none() && !is_long {
             return taken;
         }
         let line = std::mem::take(&mut self.line);
-        let text = str::from_utf8(&line).ok().filter(|_| !self.is_long);
-        self.ready = match text.and_then(marked) {
-            Some(marked) => marked.into_bytes(),
+        let frame = match is_long {
+            true => match unreadable(&line, "it is too long", None) {
+                Frame::AsItIs => Frame::Replaced(Vec::new()),
+                frame => frame,
+            },
+            false => read(&line, None),
+        };
+        self.ready = match self.lost.heed(frame) {
+            Some(messages) => lines(&messages).into_bytes(),
+            None if is_long => Vec::new(),
             None => line,
         };
         (self.at, self.is_long) = (0, end.is_none());
         taken
     }
+}
+
+/// Messages as lines. A message may have white space between its members, and so ends of lines.
+fn lines(messages: &[String]) -> String {
+    let lines = messages.iter();
+    let lines = lines.map(|it| it.trim_end().replace(['\n', '\r'], " ") + "\n");
+    lines.collect()
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for MarkedLines<R> {
@@ -146,7 +173,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for MarkedLines<R> {
     }
 }
 
-/// The longest line that is read as a message; rmcp takes none that is longer.
+/// The longest line that is read as a message, in bytes: as much as an event over HTTP may have.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[cfg(test)]
@@ -200,17 +227,61 @@ mod tests {
 
     #[tokio::test]
     async fn lines_go_on_whole_however_they_come() {
-        let message = r#"{"result":{"structuredContent":{"n":1}}}"#;
+        let message = r#"{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"n":1}}}"#;
         let text = format!("{{}}\n{message}\n\n{{\"a\":\"é\"}}\nrest");
         for piece in [1, 7, 1000] {
             let reader = BufReader::with_capacity(piece, text.as_bytes());
             let mut out = String::new();
-            MarkedLines::of(reader)
+            MarkedLines::of(reader, Lost::default())
                 .read_to_string(&mut out)
                 .await
                 .unwrap();
             let expected = text.replace(message, &marked(message).unwrap());
             assert_eq!(out, expected);
         }
+    }
+
+    #[tokio::test]
+    async fn line_that_is_too_long_ends_its_request() {
+        let next = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+        let long = "x".repeat(LINE_BYTES_MAX + 20_000);
+        for (text, ends) in [
+            (
+                format!("{{\"id\":1,\"result\":\"{long}\"}}\n{next}\n"),
+                true,
+            ),
+            (
+                format!("{{\"method\":\"a\",\"params\":\"{long}\"}}\n{next}\n"),
+                false,
+            ),
+        ] {
+            let mut out = String::new();
+            let mut lines = MarkedLines::of(text.as_bytes(), Lost::default());
+            lines.read_to_string(&mut out).await.unwrap();
+            let mut messages: Vec<Value> = out
+                .lines()
+                .map(|it| serde_json::from_str(it).unwrap())
+                .collect();
+            let last = messages.pop().unwrap();
+            assert_eq!(last.get("id"), Some(&json!(2)));
+            let ended = messages.iter().map(|it| {
+                let is_error = it.get("error").is_some_and(Value::is_object);
+                is_error && it.get("id") == Some(&json!(1))
+            });
+            assert_eq!(ended.collect::<Vec<_>>(), vec![true; usize::from(ends)]);
+        }
+    }
+
+    #[tokio::test]
+    async fn messages_of_a_batch_come_one_by_one() {
+        let messages = [
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","method":"a"}"#,
+        ];
+        let text = format!("\u{feff}[{},\t{}]\n", messages[0], messages[1]);
+        let mut out = String::new();
+        let mut lines = MarkedLines::of(text.as_bytes(), Lost::default());
+        lines.read_to_string(&mut out).await.unwrap();
+        assert_eq!(out.lines().collect::<Vec<_>>(), messages);
     }
 }

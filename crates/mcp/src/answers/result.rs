@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{raw_results, unanswered};
+use super::{raw_results, unanswered, unreadable};
 use crate::words::causes;
 
 /// The result of a call: `{"content": [blocks], "structuredContent": value}`.
@@ -26,7 +26,7 @@ pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
     }
     let structured = structured.transpose().map_err(|problem| {
         let what = "the structured content of the result is not JSON as Recount takes it";
-        ToolError::ExecutionFailed(format!("{what}: {problem}"))
+        ToolError::UnknownOutcome(format!("the tool has run, but {what}: {problem}"))
     })?;
     let content: Vec<Value> = result
         .content
@@ -89,6 +89,12 @@ pub(crate) fn failed(error: ServiceError, server: &str) -> ToolError {
     match error {
         ServiceError::McpError(error) if error.code == ErrorCode::INVALID_PARAMS => {
             ToolError::InvalidArgs(error.message.into_owned())
+        }
+        ServiceError::McpError(error) if unreadable::is_of_unreadable(&error) => {
+            ToolError::UnknownOutcome(format!(
+                "the MCP server {server:?} sent {}; whether the call took effect is unknown",
+                error.message
+            ))
         }
         ServiceError::McpError(error) => ToolError::ExecutionFailed(format!(
             "the MCP server {server:?} answered with error {}: {}",

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use recount_session::secret::Unsaid;
 use recount_tool::{Ask, ToolContext, ToolError};
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, InputRequest,
-    InputRequests, InputResponses, JsonObject, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, TASKS_EXTENSION_ID,
+    ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode, ErrorData,
+    FormElicitationCapability, Implementation, InputRequest, InputRequests, InputResponses,
+    JsonObject, ProgressNotificationParam, ProgressToken, ProtocolVersion, TASKS_EXTENSION_ID,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -273,6 +273,24 @@ impl ClientHandler for Asker {
         Ok(self.ask(&call, request).await)
     }
 
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != UNREADABLE_REQUEST {
+            let code = ErrorCode::METHOD_NOT_FOUND;
+            return Err(ErrorData::new(code, request.method, None));
+        }
+        tracing::info!(target: "recount::mcp", server = %self.server, "a request of the server was refused: it cannot be read");
+        let reason = request
+            .params
+            .as_ref()
+            .and_then(|it| it.get("reason")?.as_str());
+        let told = format!("the request cannot be read: {}", reason.unwrap_or_default());
+        Err(ErrorData::invalid_request(told, None))
+    }
+
     async fn on_progress(
         &self,
         said: ProgressNotificationParam,
@@ -288,6 +306,9 @@ impl ClientHandler for Asker {
         self.changed.store(true, Ordering::Release);
     }
 }
+
+/// The method of the request that stands in place of one of the server that cannot be read.
+pub(crate) const UNREADABLE_REQUEST: &str = "recount/unreadable";
 
 #[cfg(test)]
 mod tests {

@@ -63,6 +63,13 @@ impl Definition {
                 problem: problem.to_owned(),
             });
         };
+        if let Some(reason) = listed.get(UNREADABLE).and_then(Value::as_str) {
+            note(
+                "definition",
+                &format!("left out: it cannot be read: {reason}"),
+            );
+            return None;
+        }
         let text = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
         for key in ["title", "description"] {
             if listed
@@ -206,6 +213,9 @@ impl McpServer {
         self.aliases.get(name).cloned()
     }
 }
+
+/// The member that stands in place of a definition that cannot be read, with the reason.
+pub(crate) const UNREADABLE: &str = "recount/unreadable";
 
 /// The member of `_meta` of a tool that looks at what a person gave, and of its calls.
 pub(crate) const CONFIRMATION: &str = "recount/confirmation";

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use recount_session::ObjectHash;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult};
-use rmcp::service::{Peer, RunningService};
+use rmcp::service::{ClientInitializeError, Peer, RunningService};
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleClient, ServiceError, ServiceExt};
 use serde_json::Value;
 
+use crate::answers::lost::Lost;
 use crate::answers::raw_results::MarkedLines;
 use crate::asking::asker::Asker;
 use crate::definitions::definition::{Definition, hash_of};
@@ -22,6 +24,8 @@ use crate::words::causes;
 /// One connection to a server.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Asker>,
+    /// The results that came without the id of their request.
+    lost: Lost,
     child: Mutex<Option<ChildProcess>>,
     /// What the server has last said of its tools, by its own names. Whoever asks anew holds it, so
     /// that nobody calls meanwhile by what may be no more.
@@ -57,28 +61,33 @@ impl Connection {
 
     async fn opened(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
         let asker = Asker::new(server.name(), server.unsaid());
+        let lost = Lost::default();
         let (service, child) = match &server.way {
             Way::Stdio { program, args } => {
                 let (mut child, pipes) = ChildProcess::start(server, program, args)?;
                 let (stdout, stdin) = pipes;
-                let service = match asker.serve((MarkedLines::of(stdout), stdin)).await {
+                let lines = MarkedLines::of(stdout, lost.clone());
+                // A line that is too long does not get here; one that is marked may be longer.
+                let transport = AsyncRwTransport::new_client(lines, stdin);
+                let transport = transport.with_max_line_length(usize::MAX);
+                let service = match greeted(asker.serve(transport), &lost).await {
                     Ok(service) => service,
-                    Err(error) => {
+                    Err(reason) => {
                         let epitaph = child.epitaph().await;
-                        return Err(format!("{}; {epitaph}", causes::of_handshake(&error)));
+                        return Err(format!("{reason}; {epitaph}"));
                     }
                 };
                 (service, Some(child))
             }
             Way::Http { url } => {
-                let transport = http::transport(server, url)?;
-                let service = asker.serve(transport).await;
-                (service.map_err(|error| causes::of_handshake(&error))?, None)
+                let transport = http::transport(server, url, lost.clone())?;
+                (greeted(asker.serve(transport), &lost).await?, None)
             }
             Way::Broken { problem } => return Err(problem.clone()),
         };
         let connection = Connection {
             service,
+            lost,
             child: Mutex::new(child),
             listed: tokio::sync::Mutex::default(),
             lists_within: server.connects_within,
@@ -119,7 +128,13 @@ impl Connection {
             ..ListToolsRequest::default()
         };
         let request = ClientRequest::ListToolsRequest(request);
-        match self.peer().send_request(request).await? {
+        let mut lost = self.lost.listen();
+        let answer = tokio::select! {
+            biased;
+            answer = self.peer().send_request(request) => answer,
+            error = lost.next() => Err(ServiceError::McpError(error)),
+        };
+        match answer? {
             ServerResult::ListToolsResult(listed) => {
                 let tools = listed.tools.iter().map(serde_json::to_value);
                 let tools: Result<_, _> = tools.collect();
@@ -152,6 +167,10 @@ impl Connection {
         self.service.service()
     }
 
+    pub(crate) fn lost(&self) -> &Lost {
+        &self.lost
+    }
+
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
     }
@@ -171,6 +190,19 @@ impl Connection {
         if let Some(child) = child {
             child.end().await;
         }
+    }
+}
+
+/// Waits for the handshake, as long as its answer can come.
+async fn greeted(
+    serving: impl Future<Output = Result<RunningService<RoleClient, Asker>, ClientInitializeError>>,
+    lost: &Lost,
+) -> Result<RunningService<RoleClient, Asker>, String> {
+    let mut lost = lost.listen();
+    tokio::select! {
+        biased;
+        served = serving => served.map_err(|error| causes::of_handshake(&error)),
+        error = lost.next() => Err(format!("it sent {}", error.message)),
     }
 }
 

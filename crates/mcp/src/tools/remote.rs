@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recount_session::Json;
 use recount_session::secret::Unsaid;
+use recount_session::{BODY_BYTES_MAX, Json};
 use recount_tool::{ToolContext, ToolError};
 use rmcp::ServiceError;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject, Task};
@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use super::connection::{Connection, Unlisted};
 use crate::answers::raw::{self, Called};
-use crate::answers::{result, unanswered};
+use crate::answers::{result, unanswered, unreadable};
 use crate::definitions::definition::{CONFIRMATION, Checked, Definition, checked};
 use crate::settings::error::McpError;
 use crate::settings::server::{McpServer, Way};
@@ -85,6 +85,12 @@ impl Remote {
     /// A result or an error as it may go on record.
     pub(crate) fn shown(&self, outcome: Result<Json, ToolError>) -> Result<Json, ToolError> {
         match outcome {
+            Ok(text) if text.as_str().len() > RESULT_BYTES_MAX => {
+                Err(ToolError::UnknownOutcome(format!(
+                    "the tool has run, but its result of {} bytes is too large to be on record",
+                    text.as_str().len()
+                )))
+            }
             Ok(text) => Ok(shown::without_in_text(&self.unsaid, text)),
             Err(error) => Err(self.error_without_secrets(error)),
         }
@@ -130,11 +136,11 @@ impl Remote {
         let (mut rounds, mut is_anew) = (0, false);
         loop {
             let waiting = connection.asker().waits(context);
-            let asker = connection.asker();
-            let answer = raw::call(connection.peer(), asker, params.clone(), context).await;
+            let heard = (connection.asker(), connection.lost());
+            let answer = raw::call(connection.peer(), heard, params.clone(), context).await;
             // What got no answer may still be at work, and ask.
             let is_over = answer.as_ref().err().is_none_or(|error| match error {
-                ServiceError::McpError(_) => true,
+                ServiceError::McpError(error) => !unreadable::is_of_lost(error),
                 error => rounds == 0 && unanswered::was_turned_away(error),
             });
             if is_over {
@@ -296,5 +302,7 @@ fn meta(context: &ToolContext, tool: &Definition) -> RequestMetaObject {
 const KEY: &str = "recount/idempotencyKey";
 const ATTEMPTS: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// The largest result that fits on record, in bytes, with room for the members around it.
+const RESULT_BYTES_MAX: usize = BODY_BYTES_MAX - (60 << 10);
 /// How often a server may answer one call with questions.
 const ROUNDS_MAX: u32 = 10;

@@ -10,12 +10,14 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::http_client::HttpClient;
 use super::http_marking::Marking;
+use crate::answers::lost::Lost;
 use crate::settings::server::McpServer;
 
 /// The transport to a server at a URL, with its headers.
 pub(crate) fn transport(
     server: &McpServer,
     url: &str,
+    lost: Lost,
 ) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(tls()?)
@@ -27,7 +29,7 @@ pub(crate) fn transport(
     let config =
         StreamableHttpClientTransportConfig::with_uri(url).reinit_on_expired_session(false);
     Ok(StreamableHttpClientTransport::with_client(
-        HttpClient(Marking::of(client)),
+        HttpClient(Marking::of(client, lost)),
         config,
     ))
 }

@@ -1,20 +1,22 @@
 //! The way to a server over HTTP, on which results stay as the server wrote them.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use http::{HeaderName, HeaderValue};
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{ClientJsonRpcMessage, RequestId};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     StreamableHttpResponseLimits,
 };
+use sse_stream::{Error as SseError, Sse};
 
 use super::json_answers::Posted;
-use crate::answers::raw_results::marked;
+use crate::answers::lost::Lost;
+use crate::answers::unreadable::{error_for, read};
 
 pub(super) type Answered<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
@@ -22,30 +24,76 @@ pub(super) type Answered<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 #[derive(Clone)]
 pub(super) struct Marking {
     client: reqwest::Client,
-    /// Set once the server has answered a request with one JSON message in place of events.
-    answers_in_json: Arc<AtomicBool>,
+    lost: Lost,
 }
 
 impl Marking {
-    pub(crate) fn of(client: reqwest::Client) -> Marking {
-        Marking {
-            client,
-            answers_in_json: Arc::default(),
-        }
+    pub(crate) fn of(client: reqwest::Client, lost: Lost) -> Marking {
+        Marking { client, lost }
     }
 }
 
-/// Events whose structured content is marked.
-pub(super) fn marking(events: BoxedSseResponse) -> BoxedSseResponse {
-    let events = events.map(|event| {
-        event.map(|mut event| {
-            if let Some(marked) = event.data.as_deref().and_then(marked) {
-                event.data = Some(marked);
-            }
-            event
+/// Events whose structured content is marked, and of which the library can read each. The stream
+/// that responds to a post has the answer to the request that was `asked` there.
+pub(super) fn marking(
+    events: BoxedSseResponse,
+    lost: Lost,
+    asked: Option<RequestId>,
+) -> BoxedSseResponse {
+    let events = events.flat_map(move |event| {
+        stream::iter(match event {
+            Ok(event) => marked_event(event, &lost, asked.as_ref()),
+            Err(error) => vec![ended(error, asked.as_ref())],
         })
     });
     events.boxed()
+}
+
+/// The events in place of one: a batch is more than one message.
+fn marked_event(event: Sse, lost: &Lost, asked: Option<&RequestId>) -> Vec<Result<Sse, SseError>> {
+    // The library takes no other event for a message.
+    let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
+    let data = event.data.as_deref().filter(|_| is_message);
+    let frame = data.map(|it| read(it.as_bytes(), asked));
+    let Some(messages) = frame.and_then(|it| lost.heed(it)) else {
+        return vec![Ok(event)];
+    };
+    let mut events: Vec<_> = messages
+        .into_iter()
+        .map(|message| Ok(Sse::default().data(message)))
+        .collect();
+    // Its id is where the stream can be resumed, also without a message.
+    events.insert(
+        0,
+        Ok(Sse {
+            data: None,
+            ..event
+        }),
+    );
+    events
+}
+
+/// An answer to the request in place of the end of its stream, if an event there cannot be read.
+/// The library would ask for the same event again and again.
+fn ended(error: SseError, asked: Option<&RequestId>) -> Result<Sse, SseError> {
+    let is_unreadable = match &error {
+        SseError::Body(cause) => cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|it| it.kind() == io::ErrorKind::InvalidData),
+        SseError::InvalidLine
+        | SseError::DuplicatedEventLine
+        | SseError::DuplicatedIdLine
+        | SseError::DuplicatedRetry
+        | SseError::Utf8Parse(_)
+        | SseError::IntParse(_) => true,
+    };
+    match asked.filter(|_| is_unreadable) {
+        Some(id) => {
+            let what = format!("an event that cannot be read: {error}");
+            Ok(Sse::default().data(error_for(id, &what)))
+        }
+        None => Err(error),
+    }
 }
 
 impl StreamableHttpClient for Marking {
@@ -80,8 +128,13 @@ impl StreamableHttpClient for Marking {
             token,
             headers,
         };
-        if self.answers_in_json.load(Ordering::Relaxed) && posted.may_bring_result() {
-            return posted.answered(&self.client, limits).await;
+        let asked = posted.request().cloned();
+        if let Some(asked) = &asked
+            && posted.may_bring_result()
+        {
+            return posted
+                .answered((&self.client, &self.lost), asked, limits)
+                .await;
         }
         let Posted {
             uri,
@@ -95,11 +148,7 @@ impl StreamableHttpClient for Marking {
             client.post_message_with_response_limits(uri, message, session, token, headers, limits);
         Ok(match posted.await? {
             StreamableHttpPostResponse::Sse(events, session) => {
-                StreamableHttpPostResponse::Sse(marking(events), session)
-            }
-            StreamableHttpPostResponse::Json(message, session) => {
-                self.answers_in_json.store(true, Ordering::Relaxed);
-                StreamableHttpPostResponse::Json(message, session)
+                StreamableHttpPostResponse::Sse(marking(events, self.lost.clone(), asked), session)
             }
             other => other,
         })
@@ -128,7 +177,7 @@ impl StreamableHttpClient for Marking {
         let events = self
             .client
             .get_stream(uri, session, last_event, token, headers);
-        events.await.map(marking)
+        events.await.map(|it| marking(it, self.lost.clone(), None))
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -143,6 +192,6 @@ impl StreamableHttpClient for Marking {
         let events = self.client.get_stream_with_max_sse_event_size(
             uri, session, last_event, token, headers, bytes_max,
         );
-        events.await.map(marking)
+        events.await.map(|it| marking(it, self.lost.clone(), None))
     }
 }

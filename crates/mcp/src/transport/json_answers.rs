@@ -1,7 +1,7 @@
 //! Answers over HTTP whose body is one JSON message, read as the server wrote it.
 //!
 //! rmcp reads such a body into values at once. So the requests whose results go on record are
-//! posted here where a server answers in that way; every answer means what it means to rmcp.
+//! posted here, and the lists of tools; every answer means what it means to rmcp.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use reqwest::Response;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
     StreamableHttpPostResponse, StreamableHttpResponseLimits,
@@ -20,7 +20,8 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::SseStream;
 
 use super::http_marking::{Answered, marking};
-use crate::answers::raw_results::marked;
+use crate::answers::lost::Lost;
+use crate::answers::unreadable::{answer_in, answers};
 
 /// A request on its way to a server.
 pub(super) struct Posted {
@@ -32,12 +33,24 @@ pub(super) struct Posted {
 }
 
 impl Posted {
-    /// True if the answer may hold the result of a call.
+    /// The id of the request, if it is one.
+    pub(super) fn request(&self) -> Option<&RequestId> {
+        match &self.message {
+            ClientJsonRpcMessage::Request(it) => Some(&it.id),
+            ClientJsonRpcMessage::Response(_)
+            | ClientJsonRpcMessage::Notification(_)
+            | ClientJsonRpcMessage::Error(_) => None,
+        }
+    }
+
+    /// True if the answer may hold the result of a call, or the list of tools.
     pub(super) fn may_bring_result(&self) -> bool {
         match &self.message {
             ClientJsonRpcMessage::Request(it) => matches!(
                 it.request,
-                ClientRequest::CallToolRequest(_) | ClientRequest::GetTaskRequest(_)
+                ClientRequest::CallToolRequest(_)
+                    | ClientRequest::GetTaskRequest(_)
+                    | ClientRequest::ListToolsRequest(_)
             ),
             ClientJsonRpcMessage::Response(_)
             | ClientJsonRpcMessage::Notification(_)
@@ -48,7 +61,8 @@ impl Posted {
     /// Posts it, and reads the answer.
     pub(crate) async fn answered(
         self,
-        client: &reqwest::Client,
+        (client, lost): (&reqwest::Client, &Lost),
+        asked: &RequestId,
         limits: StreamableHttpResponseLimits,
     ) -> Answered<StreamableHttpPostResponse> {
         let body = serde_json::to_vec(&self.message)?;
@@ -76,13 +90,13 @@ impl Posted {
             return Err(StreamableHttpError::SessionExpired);
         }
         if !status.is_success() {
-            return failed(response, limits).await;
+            return failed(response, asked, limits).await;
         }
         let session = text_of(&response, SESSION);
         match kind_of(&response) {
             Kind::Json => {
                 let body = body_of(response, limits.max_json_response_size).await?;
-                let message = message_in(&body)?;
+                let message = answer_in(&body, asked);
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
             Kind::Events => {
@@ -91,7 +105,8 @@ impl Posted {
                     let piece = piece.map_err(io::Error::other)?;
                     held.take(&piece, limits.max_sse_event_size).map(|()| piece)
                 });
-                let events = marking(SseStream::from_bytes_stream(pieces).boxed());
+                let events = SseStream::from_bytes_stream(pieces).boxed();
+                let events = marking(events, lost.clone(), Some(asked.clone()));
                 Ok(StreamableHttpPostResponse::Sse(events, session))
             }
             Kind::Other => {
@@ -105,6 +120,7 @@ impl Posted {
 /// An answer that is no success: what the server says in JSON, or else its status.
 async fn failed(
     response: Response,
+    asked: &RequestId,
     limits: StreamableHttpResponseLimits,
 ) -> Answered<StreamableHttpPostResponse> {
     let status = response.status();
@@ -128,25 +144,22 @@ async fn failed(
         && !is_forbidden
         && !is_busy
         && let Some(body) = &said
-        && let Ok(error @ ServerJsonRpcMessage::Error(_)) = message_in(body)
+        && let Ok(error @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(body)
+        && answers(&error, asked)
     {
         return Ok(StreamableHttpPostResponse::Json(error, session));
     }
     if let Some(by_status) = by_status {
         return Err(by_status.into());
     }
-    let words = said.map(|it| String::from_utf8_lossy(&it).into_owned());
+    let words = said.map(|mut it| {
+        it.truncate(limits.max_error_response_size);
+        String::from_utf8_lossy(&it).into_owned()
+    });
     let told = format!("HTTP {status}: {}", words.unwrap_or_default());
     Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(
         told,
     )))
-}
-
-fn message_in(body: &[u8]) -> Answered<ServerJsonRpcMessage> {
-    let text = String::from_utf8_lossy(body);
-    let marked = marked(&text);
-    let text = marked.as_deref().unwrap_or(&text);
-    Ok(serde_json::from_str(text)?)
 }
 
 async fn body_of(response: Response, max_size: usize) -> Answered<Vec<u8>> {
@@ -175,7 +188,7 @@ impl Held {
         };
         if self.0 > bytes_max {
             let told = format!("an event of more than {bytes_max} bytes");
-            return Err(io::Error::other(told));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, told));
         }
         Ok(())
     }

@@ -274,9 +274,9 @@ pub enum Rejection {
     },
 }
 
-/// How large the body of a record may get by what comes from outside. Sealed it takes a third more, which the journal
-/// still takes.
-pub(super) const BODY_BYTES_MAX: usize = (3 << 20) - 4096;
+/// The maximum size of the body of a record that comes from outside, in bytes. Sealed it takes a
+/// third more, which the journal still takes.
+pub const BODY_BYTES_MAX: usize = (3 << 20) - 4096;
 
 impl Rejection {
     /// A short stable name, as `answer_refused` records it.
