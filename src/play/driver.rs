@@ -225,6 +225,14 @@ impl<'f> Driver<'f> {
         Ok(())
     }
 
+    /// A frame comes whose words are not on record.
+    fn receive_unworded(&self, came_to: &Observation) {
+        if !self.model.send_unworded(came_to.clone()) {
+            let what = came_to.kind();
+            self.undone(format!("nobody was connected to receive a {what}"));
+        }
+    }
+
     async fn observed(&mut self, at_ms: u64, observation: &Observation) -> Result<(), Error> {
         // What the engine does by itself is waited for; everything else is done at its time.
         if let Observation::DeadlinePassed(_) = observation {
@@ -250,14 +258,16 @@ impl<'f> Driver<'f> {
             Observation::FunctionCallReceived(it) => {
                 let (name, args) = (it.name.clone().unwrap_or_default(), it.args.clone());
                 let args = args.map_or_else(Default::default, |it| it.to_value());
-                if let Some(by) = it.by.clone() {
-                    self.with_handle("a call of the program", move |live| async move {
+                match it.by.clone() {
+                    Some(by) => self.with_handle("a call of the program", move |live| async move {
                         // How it ends is on record.
                         let _ = live.call_function(&name, args, by).await;
                         Ok(())
-                    });
+                    }),
+                    None => self.receive_unworded(observation),
                 }
             }
+            Observation::FrameRejected(_) => self.receive_unworded(observation),
             Observation::StateChanged(it) => self.change_state(it),
             Observation::ConfirmationAnswered(it) => self.answer(it),
             Observation::ResponseSupplied(it) => self.supply(it),
@@ -302,8 +312,7 @@ impl<'f> Driver<'f> {
             | Observation::TurnCompleted(_)
             | Observation::TurnInterrupted(_)
             | Observation::MediaCounted(_)
-            | Observation::UsageReported(_)
-            | Observation::FrameRejected(_) => {
+            | Observation::UsageReported(_) => {
                 self.undone(format!("{} cannot be played", observation.kind()))
             }
         }

@@ -10,6 +10,11 @@ use crate::fixture::{Refused, Step, Timed};
 use crate::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
+use crate::session::Observation;
+
+/// The beginning of a frame whose words are not on record; no frame of a service has it, because it
+/// is no JSON.
+const UNWORDED: &str = "\u{0}";
 
 /// A try to connect whose outcome has not come.
 struct Opening {
@@ -33,32 +38,41 @@ struct Stage {
     opening: Option<Opening>,
     frames: Option<mpsc::UnboundedSender<Result<String, ConnectionLost>>>,
     sent: VecDeque<String>,
-    /// True if the process is gone before a connection beyond `tries` comes.
+    /// What those frames came to whose words are not on record, by the numbers that they bear.
+    unworded: Vec<Observation>,
+    /// True if no connection beyond `tries` comes: the process was gone before, or the runner let
+    /// go.
     hangs: bool,
 }
 
 impl RecordedModel {
-    /// The model of a process whose steps these are; a connection beyond them comes never, or,
-    /// where the process is not to be gone, is refused.
+    /// The model of a process whose steps these are; a connection beyond them comes never, because
+    /// the process was gone before or let go of the session. One is refused where there is none in
+    /// the steps of a process that is not to be gone.
     pub(super) fn new(name: Option<String>, steps: &[Timed], hangs: bool) -> RecordedModel {
-        let tries = steps.iter().filter_map(|timed| match &timed.step {
-            Step::ConnectionOpened => Some(Ok(())),
-            Step::ConnectionRefused(refused) => Some(Err(refused.clone())),
-            Step::FrameOut(_)
-            | Step::FrameIn(_)
-            | Step::TextIn(_)
-            | Step::ConnectionAsked
-            | Step::ConnectionLost(_)
-            | Step::ProcessGone(_)
-            | Step::ProcessBegan(_)
-            | Step::Observed(_) => None,
-        });
+        let tries: VecDeque<Result<(), Refused>> = steps
+            .iter()
+            .filter_map(|timed| match &timed.step {
+                Step::ConnectionOpened => Some(Ok(())),
+                Step::ConnectionRefused(refused) => Some(Err(refused.clone())),
+                Step::FrameOut(_)
+                | Step::FrameIn(_)
+                | Step::TextIn(_)
+                | Step::ConnectionAsked
+                | Step::ConnectionLost(_)
+                | Step::ProcessGone(_)
+                | Step::ProcessBegan(_)
+                | Step::Observed(_) => None,
+            })
+            .collect();
+        let hangs = hangs || !tries.is_empty();
         let stage = Stage {
-            tries: tries.collect(),
+            tries,
             tried: 0,
             opening: None,
             frames: None,
             sent: VecDeque::new(),
+            unworded: Vec::new(),
             hangs,
         };
         RecordedModel {
@@ -93,6 +107,22 @@ impl RecordedModel {
     pub(super) fn send(&self, frame: &str) -> bool {
         let frames = self.lock().frames.clone();
         frames.is_some_and(|it| it.send(Ok(frame.to_owned())).is_ok())
+    }
+
+    /// Sends a frame whose words are not on record, by its number; whether somebody is connected.
+    pub(super) fn send_unworded(&self, came_to: Observation) -> bool {
+        let number = {
+            let mut stage = self.lock();
+            stage.unworded.push(came_to);
+            stage.unworded.len() - 1
+        };
+        self.send(&format!("{UNWORDED}{number}"))
+    }
+
+    /// What a frame came to whose words are not on record.
+    pub(super) fn came_to(&self, frame: &str) -> Option<Observation> {
+        let number: usize = frame.strip_prefix(UNWORDED)?.parse().ok()?;
+        self.lock().unworded.get(number).cloned()
     }
 
     /// Ends the connection; whether there was one.

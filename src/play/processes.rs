@@ -18,10 +18,11 @@ use super::played::{Played, is_setup};
 use super::serving::Serving;
 use super::told::Told;
 use super::tools::{self, Prompter};
-use crate::engine::{Agent, Desk, Engine};
+use crate::engine::reasons::IDLE;
+use crate::engine::{self, Agent, Desk, Engine};
 use crate::fixture::playback::Extent;
 use crate::fixture::{ProcessBegan, ProcessGone, Step, Timed};
-use crate::session::Fact;
+use crate::session::{Fact, Observation};
 
 /// The agents of the processes.
 pub(super) enum Cast {
@@ -165,7 +166,8 @@ impl Driver<'_> {
             }
         };
         let real = self.fixture.real_tools;
-        let agent = agent.played(
+        let model = self.model.clone();
+        let mut agent = agent.played(
             self.model.clone(),
             terms.capabilities,
             terms.gates(),
@@ -177,6 +179,10 @@ impl Driver<'_> {
                 }
             },
         );
+        agent = agent.hearing(Arc::new(move |frame| model.came_to(frame)));
+        if steps.iter().any(|it| is_idle_detachment(&it.step)) {
+            agent = agent.without_provider();
+        }
         let mut engine = Engine::in_memory()
             .journal(Arc::new(journal))
             .clock(self.clock.clone())
@@ -203,11 +209,19 @@ impl Driver<'_> {
         }
         let first = self.fixture.steps().first().map(|it| &it.step);
         self.asked_to_connect = first.is_some_and(is_of_connecting);
-        self.taking = Some(if self.asked_to_connect {
-            tokio::spawn(session.connect())
-        } else {
-            tokio::spawn(session.open())
-        });
+        let connects = self.asked_to_connect;
+        self.taking = Some(tokio::spawn(async move {
+            let live = session.open().await?;
+            if connects {
+                // What there is to say of it is on record, and so is the end of the session.
+                match live.connect().await {
+                    Ok(())
+                    | Err(engine::Error::Connect(_) | engine::Error::NotConnected { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(live)
+        }));
     }
 
     /// Waits until the record is as long as the one of the recorded process was in the end.
@@ -286,6 +300,15 @@ fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
         }
     }
     (rest, None)
+}
+
+/// True if a runner lets go because its process has nothing to do in the session. Where a program
+/// answers questions, an open one is something to do.
+fn is_idle_detachment(step: &Step) -> bool {
+    let Step::Observed(Observation::RunnerDetached(it)) = step else {
+        return false;
+    };
+    it.reason == IDLE
 }
 
 /// True if the engine takes this step when it connects.

@@ -83,6 +83,9 @@ pub(super) fn on_record(catalog: &Catalog, policies: &PolicySet, prompter: &Prom
         for pointer in &declared.secret {
             tool = tool.with_secret(pointer);
         }
+        if let Some(definition) = &declared.definition {
+            tool = tool.with_definition(definition.clone());
+        }
         all = all | Toolset::from(tool);
     }
     all

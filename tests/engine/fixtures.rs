@@ -1,5 +1,6 @@
 //! A conversation that was recorded comes to the same story whenever it is played.
 
+mod as_recorded;
 mod corpus;
 mod processes;
 mod stage;

@@ -72,7 +72,7 @@ pub use record::media::{Frames, MediaCount};
 pub use record::observation::*;
 pub use record::reconnection::HistoryForm;
 #[doc(hidden)]
-pub use record::reconnection::SHUT_DOWN;
+pub use record::reconnection::{LEFT_IN_TIME, SHUT_DOWN};
 pub use state::closing::Closing;
 pub use state::effect::Effect;
 pub use state::library::Library;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::extractors::{Extractor, Turn};
 use super::hooks::AgentHooks;
 use super::phases::PhaseBuilder;
+use super::played::HeardAs;
 use super::policies::CallLimits;
 use super::reconnects::Reconnects;
 use crate::fixture::Recording;
@@ -58,6 +59,8 @@ pub struct Agent {
     pub(in crate::engine) on_record: Option<PolicySet>,
     /// The gates of that record.
     pub(super) gates_on_record: Option<Gates>,
+    /// The reader of frames of that record whose words are on no record.
+    pub(super) heard_as: Option<HeardAs>,
     /// Where its sessions are recorded, and whether there is only one.
     pub(in crate::engine) recording: Option<(Recording, bool)>,
 }

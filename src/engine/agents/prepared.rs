@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::extractors::Extractor;
 use super::hooks::AgentHooks;
+use super::played::HeardAs;
 use super::reconnects::Reconnects;
 use crate::fixture::Recorder;
 use crate::live::manner::Manner;
@@ -41,4 +42,5 @@ pub(crate) struct Prepared {
     pub(in crate::engine) hooks: AgentHooks,
     pub(in crate::engine) manner: Manner,
     pub(in crate::engine) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
+    pub(super) heard_as: Option<HeardAs>,
 }

@@ -91,6 +91,7 @@ impl Agent {
             hooks: self.hooks,
             manner: self.manner,
             formatters,
+            heard_as: self.heard_as,
         };
         Ok(prepared.recorded(self.recording))
     }

@@ -4,6 +4,7 @@ use super::session_task::SessionTask;
 use crate::engine::effects::performer::due_of;
 use crate::engine::error::Error;
 use crate::engine::inputs::callers::Caller;
+use crate::engine::reasons;
 use crate::session::owed;
 
 impl SessionTask {
@@ -25,7 +26,7 @@ impl SessionTask {
 
     /// Lets go of the session, unless somebody wants something of it at this very moment.
     pub(super) async fn retire(&mut self) -> Result<bool, Error> {
-        self.disconnect("nothing runs and nobody listens").await?;
+        self.disconnect(reasons::IDLE).await?;
         self.connections.reconnecting.farewell().await;
         self.stream.fold_ahead().await;
         for due in owed(&self.stream.session).iter().filter_map(due_of) {

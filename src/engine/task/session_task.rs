@@ -27,7 +27,7 @@ use crate::ledger::Objects;
 use crate::live::incoming::{self, Heard};
 use crate::live::outgoing;
 use crate::session::{
-    Call, Command, Hook, InstructionSent, Json, Observation, ResponsesSent, Seq, SessionId,
+    Call, Command, Hook, InstructionSent, Observation, ResponsesSent, Seq, SessionId,
     SessionOpened, UserTextSent, admit, fits,
 };
 use crate::tool::{InputEvent, State};
@@ -292,12 +292,10 @@ impl SessionTask {
         let depth_max = self.json_depth_max();
         let socket = self.connections.socket.as_mut();
         let mut streamed = socket.map_or_else(Default::default, |it| take(&mut it.streamed));
-        let dispatcher = &self.agent.dispatcher;
-        let check = |name: &str, args: &Json| dispatcher.check_text(name, args, &[]).err();
         let Heard {
             mut observations,
             handle,
-        } = incoming::heard(epoch, text, depth_max, &check, &mut streamed);
+        } = self.agent.heard(epoch, text, depth_max, &mut streamed);
         if let Some(socket) = &mut self.connections.socket {
             socket.streamed = streamed;
         }

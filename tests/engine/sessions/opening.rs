@@ -226,7 +226,7 @@ fn what_is_damaged_or_of_another_program_counts_for_nothing() {
     assert_eq!(opened(kept.clone()), "snapshot");
     let (program, last) = (env!("CARGO_PKG_VERSION"), long.facts.len());
     let others = [
-        (r#""format":4"#.to_owned(), r#""format":1"#),
+        (r#""format":5"#.to_owned(), r#""format":1"#),
         (format!(r#""program":"{program}""#), r#""program":"0.0.1""#),
         (r#""rules":1"#.to_owned(), r#""rules":2"#),
         (

@@ -186,6 +186,10 @@ pub struct Disconnected {
     pub reason: String,
 }
 
+/// The reason to leave a connection that the service said it would end, in the words on record.
+#[doc(hidden)]
+pub const LEFT_IN_TIME: &str = "left before the service ends it";
+
 /// The stand-in for the close of a connection whose process is gone.
 const CONNECTION_GONE: &str = "the process that held the connection is gone";
 
@@ -205,6 +209,12 @@ impl Disconnected {
     #[doc(hidden)]
     pub fn is_of_gone_process(&self) -> bool {
         self.code.is_none() && self.reason == CONNECTION_GONE
+    }
+
+    /// True if the connection was left before the service ended it.
+    #[doc(hidden)]
+    pub fn is_of_switch(&self) -> bool {
+        self.code.is_none() && self.reason == LEFT_IN_TIME
     }
 }
 

@@ -110,7 +110,8 @@ impl Teller {
                 let id = self.id(value);
                 said.push(format!("{key}={id}"));
             }
-            ("resumed", Value::String(_)) => said.push("resumed=true".to_owned()),
+            // A fingerprint of a handle, which no play has.
+            ("resumed" | "rejected", Value::String(_)) => said.push(format!("{key}=true")),
             ("responses", Value::Array(seqs)) => {
                 let lines: Vec<String> = seqs.iter().map(|seq| self.record(seq)).collect();
                 said.push(format!("{key}={}", lines.join(",")));

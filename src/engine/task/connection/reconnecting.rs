@@ -7,6 +7,7 @@ use crate::engine::connection::noise;
 use crate::engine::connection::reconnecting::{Again, milliseconds};
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
+use crate::engine::reasons;
 use crate::engine::task::parts::Connections;
 use crate::engine::task::session_task::SessionTask;
 use crate::fixture::Step;
@@ -316,7 +317,7 @@ impl SessionTask {
         self.connections
             .reconnecting
             .note_end(now, reconnects.longest_wait());
-        let reason = "left before the service ends it".to_owned();
+        let reason = reasons::LEFT_IN_TIME.to_owned();
         let left = Disconnected {
             epoch,
             code: None,
