@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::extractors::{Extractor, Turn};
+use super::heard::HeardAs;
 use super::hooks::AgentHooks;
 use super::phases::PhaseBuilder;
-use super::played::HeardAs;
 use super::policies::CallLimits;
 use super::reconnects::Reconnects;
 use crate::fixture::Recording;

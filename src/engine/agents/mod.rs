@@ -2,12 +2,14 @@
 //!
 //! Nothing here runs a session or opens a connection. Read `agent`, then `preparing`, which makes a
 //! `prepared` one of it. The other files are parts of an agent, such as `phases` and `hooks`, or
-//! checks of them (`agents_named`, `waived_gates`); `recorded` and `played` are about fixtures.
+//! checks of them (`agents_named`, `waived_gates`); `heard`, `recorded` and
+//! `played` are about fixtures.
 
 pub(in crate::engine) mod agent;
 mod agent_tools;
 mod agents_named;
 pub(super) mod extractors;
+pub(crate) mod heard;
 pub(in crate::engine) mod hooks;
 pub(in crate::engine) mod phases;
 #[cfg(feature = "play")]

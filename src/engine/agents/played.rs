@@ -8,21 +8,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::agent::Agent;
-use super::prepared::Prepared;
+use super::heard::HeardAs;
 use super::reconnects::Reconnects;
 use crate::live::Connector;
-use crate::live::incoming::{self, Heard};
-use crate::live::streamed::Streamed;
-use crate::session::{Capabilities, Gates, Json, Observation, PolicySet, Seq};
+use crate::session::{Capabilities, Gates, PolicySet};
 use crate::tool::{
     ConfirmationProvider, ConfirmationRequest, GateChoice, PolicyTool, ToolConfirmation, Toolset,
 };
 
 /// The time limit of a connection that comes in its turn: a day, which no recorded one took.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Says what a frame of a record came to whose words are not on that record.
-pub(crate) type HeardAs = Arc<dyn Fn(&str) -> Option<Observation> + Send + Sync>;
 
 impl Agent {
     /// An agent that has nothing but what is on record of one: its tools, its policies, and the
@@ -77,37 +72,6 @@ impl Agent {
         self.heard_as = Some(heard_as);
         self
     }
-}
-
-impl Prepared {
-    /// The observations in one frame of the connection `epoch`; see [`incoming::heard`].
-    pub(in crate::engine) fn heard(
-        &self,
-        epoch: Seq,
-        frame: &str,
-        depth_max: usize,
-        streamed: &mut Streamed,
-    ) -> Heard {
-        let recorded = self.heard_as.as_ref().and_then(|it| it(frame));
-        if let Some(recorded) = recorded {
-            return Heard {
-                observations: vec![of_connection(epoch, recorded)],
-                handle: None,
-            };
-        }
-        let check = |name: &str, args: &Json| self.dispatcher.check_text(name, args, &[]).err();
-        incoming::heard(epoch, frame, depth_max, &check, streamed)
-    }
-}
-
-/// The same observation, of this connection.
-fn of_connection(epoch: Seq, mut observation: Observation) -> Observation {
-    if let Observation::FunctionCallReceived(it) = &mut observation {
-        it.epoch = epoch;
-    } else if let Observation::FrameRejected(it) = &mut observation {
-        it.epoch = epoch;
-    }
-    observation
 }
 
 /// Says nothing: the answers are in the fixture.

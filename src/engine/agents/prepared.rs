@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::extractors::Extractor;
+use super::heard::HeardAs;
 use super::hooks::AgentHooks;
-use super::played::HeardAs;
 use super::reconnects::Reconnects;
 use crate::fixture::Recorder;
 use crate::live::manner::Manner;

@@ -1,0 +1,42 @@
+//! The observations that an agent's frames come to: those that they say, or in a play those on record.
+
+use std::sync::Arc;
+
+use super::prepared::Prepared;
+use crate::live::incoming::{self, Heard};
+use crate::live::streamed::Streamed;
+use crate::session::{Json, Observation, Seq};
+
+/// Says what a frame of a record came to whose words are not on that record.
+pub(crate) type HeardAs = Arc<dyn Fn(&str) -> Option<Observation> + Send + Sync>;
+
+impl Prepared {
+    /// The observations in one frame of the connection `epoch`; see [`incoming::heard`].
+    pub(in crate::engine) fn heard(
+        &self,
+        epoch: Seq,
+        frame: &str,
+        depth_max: usize,
+        streamed: &mut Streamed,
+    ) -> Heard {
+        let recorded = self.heard_as.as_ref().and_then(|it| it(frame));
+        if let Some(recorded) = recorded {
+            return Heard {
+                observations: vec![of_connection(epoch, recorded)],
+                handle: None,
+            };
+        }
+        let check = |name: &str, args: &Json| self.dispatcher.check_text(name, args, &[]).err();
+        incoming::heard(epoch, frame, depth_max, &check, streamed)
+    }
+}
+
+/// The same observation, of this connection.
+fn of_connection(epoch: Seq, mut observation: Observation) -> Observation {
+    if let Observation::FunctionCallReceived(it) = &mut observation {
+        it.epoch = epoch;
+    } else if let Observation::FrameRejected(it) = &mut observation {
+        it.epoch = epoch;
+    }
+    observation
+}
