@@ -4,7 +4,8 @@ use super::outgoing;
 use super::wire::{ClientContent, ClientMessage, Content, RawJson, SessionResumption, Setup};
 use crate::session::{Capabilities, ResumptionHandle};
 
-/// The outgoing, asking for handles, resuming by `handle` if there is one, and announcing a history if one follows.
+/// The setup, asking for handles, resuming by `handle` if there is one, and announcing a history if
+/// one follows.
 ///
 /// The service takes an announced history in without answering it; of a history that is not announced, it is said that it
 /// asks for no answer.

@@ -1,7 +1,8 @@
 //! The conversation with a Gemini Live service.
 //!
-//! [`wire`] is its language, as pure values; `incoming` turns frames into observations,
-//! `outgoing` what is owed into frames; a [`Connector`] carries them. Nothing in `live` knows what a call means or whether it may run.
+//! [`wire`] is its language, as pure values; `incoming` turns frames into observations, `outgoing`
+//! what is owed into frames; a [`Connector`] carries them. Nothing in `live` knows what a call
+//! means or whether it may run.
 
 pub use recount_wire as wire;
 

@@ -229,7 +229,7 @@ impl<'f> Driver<'f> {
     fn receive_unworded(&self, came_to: &Observation) {
         if !self.model.send_unworded(came_to.clone()) {
             let what = came_to.kind();
-            self.undone(format!("nobody was connected to receive a {what}"));
+            self.undone(format!("there was no connection to receive a {what}"));
         }
     }
 

@@ -38,7 +38,7 @@ struct Stage {
     opening: Option<Opening>,
     frames: Option<mpsc::UnboundedSender<Result<String, ConnectionLost>>>,
     sent: VecDeque<String>,
-    /// What those frames came to whose words are not on record, by the numbers that they bear.
+    /// The observations of frames whose words are not on record, by the numbers that they bear.
     unworded: Vec<Observation>,
     /// True if no connection beyond `tries` comes: the process was gone before, or the runner let
     /// go.
@@ -109,7 +109,8 @@ impl RecordedModel {
         frames.is_some_and(|it| it.send(Ok(frame.to_owned())).is_ok())
     }
 
-    /// Sends a frame whose words are not on record, by its number; whether somebody is connected.
+    /// Sends a frame whose words are not on record, by its number. Returns false without a
+    /// connection.
     pub(super) fn send_unworded(&self, came_to: Observation) -> bool {
         let number = {
             let mut stage = self.lock();
@@ -119,7 +120,7 @@ impl RecordedModel {
         self.send(&format!("{UNWORDED}{number}"))
     }
 
-    /// What a frame came to whose words are not on record.
+    /// The observation of a frame whose words are not on record.
     pub(super) fn came_to(&self, frame: &str) -> Option<Observation> {
         let number: usize = frame.strip_prefix(UNWORDED)?.parse().ok()?;
         self.lock().unworded.get(number).cloned()

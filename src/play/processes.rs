@@ -213,7 +213,7 @@ impl Driver<'_> {
         self.taking = Some(tokio::spawn(async move {
             let live = session.open().await?;
             if connects {
-                // What there is to say of it is on record, and so is the end of the session.
+                // The failure is on record, and so is the end of the session.
                 match live.connect().await {
                     Ok(())
                     | Err(engine::Error::Connect(_) | engine::Error::NotConnected { .. }) => {}

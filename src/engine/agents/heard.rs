@@ -1,4 +1,4 @@
-//! The observations that an agent's frames come to: those that they say, or in a play those on record.
+//! The observations in a frame of the model: those that it says, or in a play those on record.
 
 use std::sync::Arc;
 

@@ -61,7 +61,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// The agent of a process that asked nobody itself: an open question keeps nothing up.
+    /// The agent of a process without a provider: an open question keeps no runner there.
     pub(crate) fn without_provider(mut self) -> Agent {
         self.provider = None;
         self

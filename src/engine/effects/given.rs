@@ -1,4 +1,4 @@
-//! What an approver gave for a run: the answer on record, and the state that its tool asked from.
+//! The leave for a run: an approver's answer on record, and the state from which its tool asked.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::ledger::Ledger;
 use crate::session::{Event, Observation, Seq, SessionId};
 use crate::tool::{ToolConfirmation, ToolContext};
 
-/// Where it is on record what a person gave for a call.
+/// The records of the leave for a call.
 pub(in crate::engine) struct Given {
     pub(in crate::engine) request: Seq,
     pub(in crate::engine) answer: Seq,

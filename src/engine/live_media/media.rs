@@ -304,7 +304,7 @@ impl Media {
         }
         let (message, problem) = readable_parts(frame, self.depth_max(epoch));
         let is_whole = problem.is_none();
-        // What cannot be read is for the session to put on record.
+        // The session puts on record that a part cannot be read.
         self.tell_all(problem.into_iter().map(LiveEvent::Unreadable).collect());
         let Some(mut message) = message else {
             return true;

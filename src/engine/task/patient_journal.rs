@@ -2,8 +2,8 @@
 //!
 //! A full disk refuses an append before anything of it is written, so `record/full_disk` makes the
 //! same append again until there is room. The connection stays meanwhile, and the model hears the
-//! outcome of its call then. Callers are refused at once, before their request becomes a part of the
-//! session.
+//! outcome of its call then. Callers are refused at once, before their request becomes a part of
+//! the session.
 
 use std::sync::Arc;
 use std::time::Duration;

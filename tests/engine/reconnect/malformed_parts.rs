@@ -8,12 +8,12 @@ use crate::reconnect::stage::Stage;
 
 const GOOD: &str = r#"{"id":"good","name":"pay","args":{"cents":1}}"#;
 
-/// What became of frames that brought good calls and something malformed.
+/// The outcome of frames with good calls and a malformed part.
 struct Became {
     runs: usize,
     /// The calls on record, as JSON.
     calls: String,
-    /// What is on record as a frame that could not be read, as JSON.
+    /// The records of frames that could not be read, as JSON.
     rejected: String,
     /// The tool responses that the model took.
     responses: String,
@@ -297,7 +297,7 @@ async fn lost_piece_refuses_the_calls_under_way() {
     }
 }
 
-/// What evidently is no piece of a call under way does not fail it.
+/// A part that evidently is no piece of a call under way does not fail it.
 #[tokio::test(start_paused = true)]
 async fn malformed_part_beside_a_streamed_call_is_rejected_alone() {
     let first = calls(&[&piece("Pa", "\"p\"", "pay", true)]);

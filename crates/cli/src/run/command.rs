@@ -174,8 +174,8 @@ impl Run {
         agent
     }
 
-    /// Holds the conversation until it is over, or somebody asks the program to end. Returns the
-    /// texts that were not said.
+    /// Holds the conversation until it is over, or the program is asked to end. Returns the texts
+    /// that were not said.
     async fn converse(
         &self,
         live: &LiveHandle,
@@ -190,7 +190,7 @@ impl Run {
         let held = conversation.hold(&mut texts, prompt::is_interactive(), screen);
         tokio::select! {
             biased;
-            // What is on record by now is told.
+            // The screen shows all that is on record by now.
             () = stop.asked() => conversation.tell(screen).await?,
             held = held => held?,
         }

@@ -1,7 +1,7 @@
 //! Answers of a server to a call, read exactly, also where the library cannot read them.
 //!
-//! Only `unanswered` knows the way an answer came, HTTP. Read `result`, then `raw_results`, `unreadable`
-//! with `head`, `listed` and `lost`, then `raw` and `unanswered`.
+//! Only `unanswered` knows the way an answer came, HTTP. Read `result`, then `raw_results`,
+//! `unreadable` with `head`, `listed` and `lost`, then `raw` and `unanswered`.
 
 mod head;
 mod listed;

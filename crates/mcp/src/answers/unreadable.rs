@@ -136,7 +136,7 @@ fn unreadable_asked(head: &Head, why: &str) -> Frame {
             let params = json!({ "reason": why });
             json!({"jsonrpc": "2.0", "id": id, "method": UNREADABLE_REQUEST, "params": params})
         }
-        // What else it says of the change does not matter.
+        // Its other members do not matter.
         (None, Some(method @ TOOLS_CHANGED)) => json!({"jsonrpc": "2.0", "method": method}),
         (None, _) => return Frame::AsItIs,
     };

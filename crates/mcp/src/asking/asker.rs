@@ -282,7 +282,11 @@ impl ClientHandler for Asker {
             let code = ErrorCode::METHOD_NOT_FOUND;
             return Err(ErrorData::new(code, request.method, None));
         }
-        tracing::info!(target: "recount::mcp", server = %self.server, "a request of the server was refused: it cannot be read");
+        tracing::info!(
+            target: "recount::mcp",
+            server = %self.server,
+            "a request of the server was refused: it cannot be read"
+        );
         let reason = request
             .params
             .as_ref()

@@ -1,8 +1,8 @@
 //! The session at one moment: the fold of its events, and what the world is owed.
 //!
-//! It moves by no rule of its own: the step and the reducers write to it. Read `session`, then `terms` and
-//! `effect`. `snapshot` keeps a session as bytes, in the forms of `rows`; `open_work` and `waiting`
-//! list what is open.
+//! It moves by no rule of its own: the step and the reducers write to it. Read `session`, then
+//! `terms` and `effect`. `snapshot` keeps a session as bytes, in the forms of `rows`; `open_work`
+//! and `waiting` list what is open.
 
 pub(super) mod closing;
 pub(super) mod effect;

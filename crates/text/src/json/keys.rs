@@ -9,10 +9,10 @@ pub(super) struct Keys<'a> {
     unescaped: Vec<u8>,
 }
 
-/// How many keys have room without an allocation.
+/// The number of keys that have room without an allocation.
 const FEW: usize = 32;
-/// How many keys of one object are compared one by one; of a larger one they are sorted when it
-/// closes.
+/// The number of keys of one object that are compared one by one; those of a larger one are sorted
+/// when it closes.
 const ONE_BY_ONE: usize = 16;
 
 /// A key: a place in the text or, behind its end, in what was unescaped.

@@ -27,7 +27,7 @@ impl Json {
         }
     }
 
-    /// What stands where the pointer leads, or the first value on the way that is no object, with
+    /// The value at the end of the pointer, or the first value on the way that is no object, with
     /// the pointer to it.
     ///
     /// ```

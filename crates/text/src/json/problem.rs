@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::strict::{self, Flaw, What};
 use super::unreadable::Unreadable;
 
-/// Why a text is not a [`Json`](crate::json::Json) that Recount takes.
+/// The reason for which Recount does not take a text as a [`Json`](crate::json::Json).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonProblem {
     /// Not JSON at all, and where.

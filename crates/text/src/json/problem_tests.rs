@@ -24,8 +24,8 @@ fn by_serde(text: &str, depth: usize) -> Result<(), JsonProblem> {
 const DUPLICATE: &str = "duplicate key ";
 const RESERVED: &str = "reserved key ";
 
-/// How the keys begin under which serde_json hands raw values and numbers to itself, also when it
-/// reads a `Value`.
+/// The beginning of the keys under which serde_json hands raw values and numbers to itself, also
+/// when it reads a `Value`.
 const SERDE_JSON_KEYS: &str = "$serde_json::private::";
 
 fn problem(error: &str) -> JsonProblem {

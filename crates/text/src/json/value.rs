@@ -266,8 +266,8 @@ mod tests {
         ));
     }
 
-    /// What a text is kept as by the rules one after the other: it is JSON, white space goes, and
-    /// nothing is wrong with the rest.
+    /// The text that is kept of a text, by the rules one after the other: it is JSON, white space
+    /// goes, and nothing is wrong with the rest.
     fn by_the_rules(text: &str) -> Option<String> {
         serde_json::from_str::<&RawValue>(text).ok()?;
         let kept = compact(text);

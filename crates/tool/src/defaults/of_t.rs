@@ -90,8 +90,9 @@ impl T {
 
     /// `escalate`: the model calls for a person.
     ///
-    /// It calls the program's [`Escalation`](crate::Escalation), which is registered as any other service; without one the answer says that there is
-    /// nobody. Either way an [`Escalated`](crate::Escalated) is emitted, so a program may do with a listener alone.
+    /// It calls the program's [`Escalation`](crate::Escalation), which is registered as any other
+    /// service; without one the answer says that no person is there. Either way an
+    /// [`Escalated`](crate::Escalated) is emitted, so a listener alone is enough for a program.
     ///
     /// ```json
     /// {"success":true,"message":"Ada takes over","reason":"angry","context":"No additional context provided","status":"escalated",

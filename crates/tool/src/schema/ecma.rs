@@ -10,7 +10,7 @@ const STEPS_MAX: usize = 200_000;
 /// The longest words of the library about a pattern, which may quote all of it.
 const WHY_CHARS_MAX: usize = 200;
 
-/// What is wrong with a pattern. Of one that is too large the library says only that it failed.
+/// The mistake of a pattern. Of one that is too large the library says only that it failed.
 fn problem(error: &fancy_regex::Error) -> String {
     if let fancy_regex::Error::CompileError(compile) = error
         && let fancy_regex::CompileError::InnerError(inner) = compile.as_ref()

@@ -1,7 +1,7 @@
 //! Arguments held against the schema that a tool declares, and what it costs to do so.
 //!
-//! It knows JSON Schema and no tool. Read `arguments`; `schema_work` is what a check costs, and every other file is one part of the
-//! standard.
+//! It knows JSON Schema and no tool. Read `arguments`; `schema_work` is the cost of a
+//! check, and every other file is one part of the standard.
 
 pub(super) mod arguments;
 mod ecma;

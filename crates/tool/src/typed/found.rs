@@ -5,12 +5,12 @@ use serde_json::Value;
 /// The longest value in a message, in characters.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// What is wrong with a value, in words.
+/// Says that a value is not the expected one.
 pub(crate) fn expected(expected: &str, value: &Value) -> String {
     format!("expected {expected}, found {}", found(value))
 }
 
-/// What is wrong with a key that nobody knows, in words.
+/// Says that a key is unknown, and which known one is near.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
     let near = known
         .iter()

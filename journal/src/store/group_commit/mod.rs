@@ -6,8 +6,8 @@
 //! poll. The room does not know how a journal is found and opened, and reads nothing back.
 //!
 //! Read `queue` first (what callers do), then `state` (all that changes, under one lock), `queued`,
-//! `log_end` (one commit), `committer`, `company` and `waiting` (the wait for more appends), `indexer`.
-//! Beside them: `limits`, `floor` and `full_disk` (a disk without room), `metrics`.
+//! `log_end` (one commit), `committer`, `company` and `waiting` (the wait for more appends),
+//! `indexer`. Beside them: `limits`, `floor` and `full_disk` (a disk without room), `metrics`.
 
 pub(super) mod committer;
 mod company;
