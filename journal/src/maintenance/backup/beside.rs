@@ -18,6 +18,9 @@ const PREFIX: &str = "recount-beside-";
 /// The file by whose lock a copy is known to be in use.
 const IN_USE: &str = "LOCK";
 
+/// That file before it is locked.
+const IN_USE_DRAFT: &str = "LOCK.new";
+
 /// A copy of all whole commits of a journal, in a directory of its own that goes with this value.
 ///
 /// The copy takes no lock, so the process that has the journal open is not disturbed. It stands
@@ -56,12 +59,7 @@ impl Beside {
             .recursive(false)
             .create(&scratch)
             .map_err(making)?;
-        let locked = || -> io::Result<File> {
-            let file = anew(&scratch.join(IN_USE))?;
-            file.lock()?;
-            Ok(file)
-        };
-        let in_use = locked().map_err(|error| {
+        let in_use = locked(&scratch).map_err(|error| {
             let _ = fs::remove_dir_all(&scratch);
             Error::io(format!("lock {}", scratch.display()))(error)
         })?;
@@ -107,6 +105,16 @@ impl Beside {
     }
 }
 
+/// Locks the directory of a copy. The file is locked before it has its name, or another process
+/// takes the copy for one that was left behind, and removes it.
+fn locked(scratch: &Path) -> io::Result<File> {
+    let draft = scratch.join(IN_USE_DRAFT);
+    let file = anew(&draft)?;
+    file.lock()?;
+    fs::rename(draft, scratch.join(IN_USE))?;
+    Ok(file)
+}
+
 /// Removes the copies beside this one that belong to the same user and that no process has locked.
 fn sweep(scratch: &Path) -> io::Result<()> {
     let owner = owner(&fs::symlink_metadata(scratch)?);
@@ -148,5 +156,40 @@ impl Drop for Beside {
     fn drop(&mut self) {
         // What cannot be removed is left to the system, which clears its temporary files.
         let _ = fs::remove_dir_all(&self.scratch);
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn copy_that_is_being_made_is_not_swept() {
+        let beside = tempfile::tempdir().unwrap();
+        let scratch = |number: u32| beside.path().join(format!("{PREFIX}{number}"));
+        let sweeper = beside.path().join("sweeper");
+        fs::create_dir(&sweeper).unwrap();
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    // A directory may go while it is looked at.
+                    let _ = sweep(&sweeper);
+                }
+            });
+            let swept = (0..5_000).map(scratch).find(|scratch| {
+                fs::create_dir(scratch).unwrap();
+                let in_use = locked(scratch);
+                let stands = in_use.is_ok() && scratch.join(IN_USE).exists();
+                let _ = fs::remove_dir_all(scratch);
+                !stands
+            });
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(swept, None);
+        });
     }
 }
