@@ -37,7 +37,8 @@ async fn called(dispatcher: &ToolDispatcher, name: &str, times: u64) -> u64 {
     succeeded
 }
 
-/// Calls the tool of ten milliseconds so often at the same time, each call in a task as in a service.
+/// Calls the tool of ten milliseconds so often at the same time, each call in a task as in a
+/// service.
 async fn at_once(dispatcher: &Arc<ToolDispatcher>, calls: usize) {
     let call = |_| {
         let dispatcher = dispatcher.clone();

@@ -160,7 +160,8 @@ fn opened(file: &Path) -> BufReader<File> {
     BufReader::with_capacity(1 << 20, File::open(file).expect("the export"))
 }
 
-/// Makes a journal of so many records, the chosen stream's spread evenly among the others'; returns that stream and its length.
+/// Makes a journal of so many records, the chosen stream's spread evenly among the others'; returns
+/// that stream and its length.
 fn fill(path: &Path, records: u64) -> (Uuid, u64) {
     let journal = DiskJournal::open(path).expect("a journal");
     let mut chosen = Stream::new(OTHERS / 2);

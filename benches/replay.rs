@@ -1,4 +1,5 @@
-//! How fast a session is re-derived from its stored lines, in memory and from the disk, and how fast it is opened by folding it.
+//! How fast a session is re-derived from its stored lines, in memory and from the disk, and how
+//! fast it is opened by folding it.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -24,7 +25,8 @@ const CALLS: usize = 10_000;
 /// Records of one append.
 const BATCH: usize = 1_000;
 
-/// A session of gated calls, each asked, granted, run and answered: the session as it ends, and its facts.
+/// A session of gated calls, each asked, granted, run and answered: the session as it ends, and its
+/// facts.
 fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
     let begun = history().opened("support").attached(tools).connected();
     let (mut session, mut facts) = (begun.session().clone(), begun.facts().to_vec());

@@ -1,4 +1,5 @@
-//! How long it takes to decide a session of 100,000 calls again under other policies, in memory and from a journal on the disk.
+//! How long it takes to decide a session of 100,000 calls again under other policies, in memory and
+//! from a journal on the disk.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -55,7 +56,8 @@ impl Telling {
         first
     }
 
-    /// The model calls a tool, somebody agrees where somebody is asked, the tool returns, and the model hears it.
+    /// The model calls a tool, somebody agrees where somebody is asked, the tool returns, and the
+    /// model hears it.
     fn call(&mut self, n: u64, tool: &str) {
         let epoch = self.epoch;
         let first = self.observed(FunctionCallReceived {
@@ -111,8 +113,8 @@ impl Telling {
     }
 }
 
-/// A session of which every other call is gated. No handle of its conversation comes, so that until the end one may come which covers
-/// what was before it.
+/// A session of which every other call is gated. No handle of its conversation comes, so that until
+/// the end one may come which covers what was before it.
 fn recorded(calls: u64, tools: &Toolbox) -> (Library, Vec<Fact>) {
     let begun = history().opened("support").attached(tools).connected();
     let mut telling = Telling {
@@ -147,7 +149,8 @@ fn write(path: &Path, id: SessionId, library: &Library, facts: &[Fact], tools: &
     block_on(ledger.journal().close()).expect("a clean close");
 }
 
-/// What the command does: it opens the journal to read it, and decides the session again page by page.
+/// What the command does: it opens the journal to read it, and decides the session again page by
+/// page.
 fn from_disk(path: &Path, id: SessionId, changes: &PolicyChanges) -> Vec<CallReport> {
     let journal = DiskJournal::options(path).read_only().open();
     let ledger = Ledger::new(Arc::new(journal.expect("the journal opens again")));

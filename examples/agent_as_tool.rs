@@ -1,6 +1,8 @@
-//! A text agent as a tool: the voice model has a caller verified by an agent with a model and tools of its own, one of which asks a person.
+//! A text agent as a tool: the voice model has a caller verified by an agent with a model and tools
+//! of its own, one of which asks a person.
 //!
-//! It runs offline: both models are written down here. With a key, `GeminiLlm` takes the place of the scripted one.
+//! It runs offline: both models are written down here. With a key, `GeminiLlm` takes the place of
+//! the scripted one.
 #![expect(
     clippy::indexing_slicing,
     reason = "a JSON value without the key reads as null"

@@ -1,4 +1,5 @@
-//! A person must agree before money moves, and may take their time: the program ends meanwhile, and another one goes on.
+//! A person must agree before money moves, and may take their time: the program ends meanwhile, and
+//! another one goes on.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A web service that embeds the engine: one route talks to the model, one lists what waits for a person, one approves.
+//! A web service that embeds the engine: one route talks to the model, one lists what waits for a
+//! person, one approves.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! A search that takes its time: the model goes on talking, and takes up what was found when it has nothing else to say.
+//! A search that takes its time: the model goes on talking, and takes up what was found when it has
+//! nothing else to say.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! The tools of an MCP server: the reference server for files. What writes asks first; what reads does not.
+//! The tools of an MCP server: the reference server for files. What writes asks first; what reads
+//! does not.
 //!
-//! Run `recount simulate --script fixtures/scripts/mcp_filesystem.jsonl` beside it, in a directory with a directory `notes`.
-//! The arguments are the model's URL and the server's command line.
+//! Run `recount simulate --script fixtures/scripts/mcp_filesystem.jsonl` beside it, in a directory
+//! with a directory `notes`. The arguments are the model's URL and the server's command line.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A call about a debt in phases: what the model may do depends on what is known, and not on what it remembers to ask.
+//! A call about a debt in phases: what the model may do depends on what is known, and not on what
+//! it remembers to ask.
 
 use recount::prelude::*;
 use recount::session::{Decision, Event, Observation};

@@ -1,4 +1,5 @@
-//! Policies composed, on tools of a program without a model: a dispatcher alone keeps to them, and records what it did.
+//! Policies composed, on tools of a program without a model: a dispatcher alone keeps to them, and
+//! records what it did.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,5 @@
-//! A tool that gives one result after another: each is on record, and the model hears it while the tool goes on.
+//! A tool that gives one result after another: each is on record, and the model hears it while the
+//! tool goes on.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! A tool tells the program what happened, in the program's own types: no strings, no casts, and on record before it is heard.
+//! A tool tells the program what happened, in the program's own types: no strings, no casts, and on
+//! record before it is heard.
 
 use recount::prelude::*;
 use recount::simulator::{Script, Simulator, Transcript};

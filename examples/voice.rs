@@ -1,7 +1,8 @@
-//! A conversation by voice: sound in, a picture shown, sound out, and a search that runs while the model goes on speaking.
+//! A conversation by voice: sound in, a picture shown, sound out, and a search that runs while the
+//! model goes on speaking.
 //!
-//! `voice URL question.pcm` says what is in the file (16 bits, one channel, 16,000 a second; without a file a second of
-//! silence) and writes the answer to `answer.pcm` (24,000 a second). Run
+//! `voice URL question.pcm` says what is in the file (16 bits, one channel, 16,000 a second;
+//! without a file a second of silence) and writes the answer to `answer.pcm` (24,000 a second). Run
 //! `recount simulate --script fixtures/scripts/voice.jsonl` beside it.
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! A tool that the model calls while it talks: the weather.
 //!
-//! The model is the simulator, in this process. For Gemini itself, write `.connect_google_ai(key)` in place of `.connect_to(…)`.
+//! The model is the simulator, in this process. For Gemini itself, write `.connect_google_ai(key)`
+//! in place of `.connect_to(…)`.
 
 use recount::prelude::*;
 use recount::simulator::{Script, Simulator};

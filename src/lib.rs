@@ -35,9 +35,10 @@ pub use engine::{
 pub use recount_journal as journal;
 /// Makes an async function a tool that a model can call.
 ///
-/// The function becomes a constructor of the same name and visibility, `fn get_weather() -> impl ToolFunction`. Its
-/// parameters are the arguments: any type that is `Deserialize + JsonSchema`, read as by [`TypedTool`](tool::TypedTool);
-/// `Option` ones may be left out.
+/// The function becomes a constructor of the same name and visibility,
+/// `fn get_weather() -> impl ToolFunction`. Its parameters are the arguments: any type that is
+/// `Deserialize + JsonSchema`, read as by [`TypedTool`](tool::TypedTool); `Option` ones may be left
+/// out.
 ///
 /// ```
 /// use recount::prelude::*;
@@ -53,14 +54,16 @@ pub use recount_journal as journal;
 /// # Ok::<(), recount::tool::RegistrationError>(())
 /// ```
 ///
-/// * The name is the function's, or `name = ".."`. The description is the string, or `description = ".."`, or the doc
-///   comment; one of them there must be.
-/// * A parameter is described by a doc comment of its own, or by the item of its name in an `# Arguments` list in the
-///   function's; attributes of serde and schemars on it hold for it as for a field.
-/// * A parameter of type [`ToolContext`] is filled by the runtime, and the model does not hear of it.
-/// * It returns a value that can be written as JSON, or a `Result` of one, or nothing, which the model hears as `null`. An
-///   error that is or becomes a [`ToolError`] keeps its kind; any other one is told in its words as
-///   [`ToolError::ExecutionFailed`].
+/// * The name is the function's, or `name = ".."`. The description is the string, or
+///   `description = ".."`, or the doc comment; one of them there must be.
+/// * A parameter is described by a doc comment of its own, or by the item of its name in an
+///   `# Arguments` list in the function's; attributes of serde and schemars on it hold for it as
+///   for a field.
+/// * A parameter of type [`ToolContext`] is filled by the runtime, and the model does not hear of
+///   it.
+/// * It returns a value that can be written as JSON, or a `Result` of one, or nothing, which the
+///   model hears as `null`. An error that is or becomes a [`ToolError`] keeps its kind; any other
+///   one is told in its words as [`ToolError::ExecutionFailed`].
 ///
 /// ```
 /// use recount::prelude::*;

@@ -1,4 +1,5 @@
-//! Dispatching a call of a tool that does nothing takes at most ten allocations, its record included.
+//! Dispatching a call of a tool that does nothing takes at most ten allocations, its record
+//! included.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

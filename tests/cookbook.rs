@@ -1,4 +1,5 @@
-//! The cookbook is what it says it is: every program of `examples/` is small, and stands on the page that lists them.
+//! The cookbook is what it says it is: every program of `examples/` is small, and stands on the
+//! page that lists them.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

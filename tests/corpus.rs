@@ -1,8 +1,10 @@
-//! The corpus of old journals: every record that a version ever wrote is read, and every decision comes out again.
+//! The corpus of old journals: every record that a version ever wrote is read, and every decision
+//! comes out again.
 //!
-//! `fixtures/journals/rules-N/` holds exports of journals written under rules N. They are read for ever and never
-//! written again, which `SHA256SUMS` beside them vouches for; `RECOUNT_WRITE_JOURNALS=1 cargo test --all-features --test engine restart` writes
-//! those of new stories.
+//! `fixtures/journals/rules-N/` holds exports of journals written under rules N. They are read for
+//! ever and never written again, which `SHA256SUMS` beside them vouches for;
+//! `RECOUNT_WRITE_JOURNALS=1 cargo test --all-features --test engine restart` writes those of new
+//! stories.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
@@ -187,7 +189,8 @@ fn under_gates_everywhere_no_call_would_have_run_unasked() {
         let exported = Exported::read(&fs::read(&file).unwrap());
         for call in exported.what_if(&gates).calls {
             match (call.under.verdict, call.under.rule) {
-                // A gate that is waived in the whole session, and a result that nothing runs for, ask nobody.
+                // A gate that is waived in the whole session, and a result that nothing runs for,
+                // ask nobody.
                 (Some(Verdict::Allowed), Some(Rule::Confirm | Rule::Cached)) | (None, _) => {}
                 (Some(Verdict::Allowed), _) => allowed += 1,
                 (Some(Verdict::Ask | Verdict::AskProgram), _) => asked += 1,

@@ -1,4 +1,5 @@
-//! The pages of `docs/tools` leave nothing out: every short name that `T` has stands in one of them.
+//! The pages of `docs/tools` leave nothing out: every short name that `T` has stands in one of
+//! them.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

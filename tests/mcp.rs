@@ -1,5 +1,5 @@
-//! Tools of MCP servers, against a real server: a child process that speaks on its standard input and output, or a service
-//! on this machine over streamable HTTP.
+//! Tools of MCP servers, against a real server: a child process that speaks on its standard input
+//! and output, or a service on this machine over streamable HTTP.
 #![cfg(all(feature = "mcp", feature = "testing"))]
 #![expect(
     clippy::expect_used,

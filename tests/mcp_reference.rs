@@ -1,5 +1,6 @@
-//! The reference servers, as the registry of npm has them. They are not here by themselves: `.ci/run` installs them, and says
-//! with `RECOUNT_MCP_SERVERS` in which directory their programs are. So `cargo test` runs them only by name.
+//! The reference servers, as the registry of npm has them. They are not here by themselves:
+//! `.ci/run` installs them, and says with `RECOUNT_MCP_SERVERS` in which directory their programs
+//! are. So `cargo test` runs them only by name.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

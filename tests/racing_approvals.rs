@@ -1,7 +1,9 @@
-//! Sixty-four people approve one request at the same time, and in every third round the process is killed meanwhile.
+//! Sixty-four people approve one request at the same time, and in every third round the process is
+//! killed meanwhile.
 //!
-//! The tool runs at most once by each request; its witness is a file outside of the process. Whatever a caller was told before
-//! the kill, that his answer counts or whose does, is on record afterwards. `RECOUNT_RACES` asks for more or fewer rounds.
+//! The tool runs at most once by each request; its witness is a file outside of the process.
+//! Whatever a caller was told before the kill, that his answer counts or whose does, is on record
+//! afterwards. `RECOUNT_RACES` asks for more or fewer rounds.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::expect_used,
@@ -55,7 +57,8 @@ fn of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies
     while raced < races {
         let order = json!({"home": home.name(), "races": races - raced});
         let mut child = ChildProcess::start(THIS_TEST, &order);
-        // The line of the race in which it is killed, counted down; of what it says: it races, what each was told, it ran, over.
+        // The line of the race in which it is killed, counted down; of what it says: it races, what
+        // each was told, it ran, over.
         let mut kill_in: Option<u64> = None;
         while let Some(said) = child.next() {
             if said == "racing" {
@@ -98,7 +101,8 @@ fn of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies
     assert!(checked.ran > 0 && checked.cut_off > 0, "{checked:?}");
 }
 
-/// A process: it sees through what it finds waiting, and begins new sessions until enough races were held.
+/// A process: it sees through what it finds waiting, and begins new sessions until enough races
+/// were held.
 async fn life(home: &Home, races: u64) {
     let witness = home.clone();
     let pay = TypedTool::with_context("pay", "Pays", move |_: Map<String, Value>, context| {
@@ -122,7 +126,8 @@ async fn life(home: &Home, races: u64) {
         asked.await.unwrap();
         race(&engine, &live).await;
     }
-    // A shutdown starts nothing any more, so what a kill has left approved and not started is seen through before.
+    // A shutdown starts nothing any more, so what a kill has left approved and not started is seen
+    // through before.
     for found in engine.sessions().await.unwrap() {
         if found.open.contains_key("ready") || found.open.contains_key("running") {
             let live = engine.resume(found.id).await.unwrap();
@@ -203,8 +208,8 @@ struct Checked {
     cut_off: usize,
 }
 
-/// The journal is sound and replays; every session has one answer and one outcome, and ran as often as that says; everybody
-/// was told what is on record.
+/// The journal is sound and replays; every session has one answer and one outcome, and ran as often
+/// as that says; everybody was told what is on record.
 async fn check(home: &Home, told: &[Told]) -> Checked {
     let (ledger, sessions) = home.on_record().await;
     let mut noted = home.noted();
@@ -275,7 +280,8 @@ async fn paying(witness: Home, context: ToolContext) -> Result<Value, ToolError>
 struct Dice(u64);
 
 impl Dice {
-    /// As the race begins, when the first are told, anywhere, or when all are told and the tool is about to return.
+    /// As the race begins, when the first are told, anywhere, or when all are told and the tool is
+    /// about to return.
     fn line(&mut self) -> u64 {
         let last = PEOPLE as u64 + 2;
         match self.roll(4) {

@@ -1,4 +1,5 @@
-//! A journal tells its stories again, alike in every run and on any number of threads, and nothing runs for it.
+//! A journal tells its stories again, alike in every run and on any number of threads, and nothing
+//! runs for it.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::expect_used,
@@ -120,7 +121,8 @@ fn a_divergence_is_reported_alike_by_every_run_with_its_causes_and_the_state_bef
     }
 }
 
-/// What the model does in the sessions of an engine: two calls that run, and one about which a person is asked.
+/// What the model does in the sessions of an engine: two calls that run, and one about which a
+/// person is asked.
 const MODEL: &str = r#"
 {"on": {"text": "go"}, "once": false, "send": [{"call": [{"id": "a", "name": "look"}, {"id": "b", "name": "look", "args": {"n": 2}}, {"id": "c", "name": "pay", "args": {"cents": 4200}}]}]}
 {"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}
@@ -231,8 +233,8 @@ fn write(ledger: &Ledger, recording: &Recording, facts: usize) {
     }
 }
 
-/// Replays every session of a journal twenty times on one thread and as often on eight, and as tasks of either scheduler of tokio; all
-/// reports are alike.
+/// Replays every session of a journal twenty times on one thread and as often on eight, and as
+/// tasks of either scheduler of tokio; all reports are alike.
 fn replayed_alike(path: &Path, sessions: usize) -> BTreeMap<SessionId, Report> {
     let ledger = Ledger::new(Arc::new(DiskJournal::open_existing(path).unwrap()));
     let found = block_on(ledger.journal().sessions(None, sessions + 1)).unwrap();

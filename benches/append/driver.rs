@@ -13,7 +13,8 @@ use crate::latency::Latency;
 use crate::log::Log;
 use crate::processor_time::processor_time;
 
-/// The pause below which the pacemaker does not sleep once more: at high rates arrivals come in twos and threes.
+/// The pause below which the pacemaker does not sleep once more: at high rates arrivals come in
+/// twos and threes.
 const SHORTEST_NAP: Duration = Duration::from_micros(50);
 
 /// What a closed loop came to.
@@ -55,7 +56,8 @@ pub(crate) struct Session<Batches> {
     _left: Batches,
 }
 
-/// Every session appends its next batch as soon as the one before is acknowledged, until the time or its batches are over.
+/// Every session appends its next batch as soon as the one before is acknowledged, until the time
+/// or its batches are over.
 pub(crate) fn closed_loop<L: Log, B: Iterator<Item = L::Batch> + Send + 'static>(
     runtime: &Runtime,
     log: &Arc<L>,
@@ -129,7 +131,8 @@ pub(crate) struct Driven {
     pub(crate) lateness: Vec<Latency>,
 }
 
-/// So many appends a second are due, evenly spread, session after session, whether or not the log keeps up.
+/// So many appends a second are due, evenly spread, session after session, whether or not the log
+/// keeps up.
 ///
 /// A session has one append under way; what is due to it meanwhile waits, and its waiting counts.
 pub(crate) fn drive<L: Log>(
@@ -171,8 +174,8 @@ pub(crate) fn drive<L: Log>(
     }
 }
 
-/// Tells the sessions in turn that an append is due, each at its time. A thread of its own: a runtime's timers are a
-/// millisecond coarse.
+/// Tells the sessions in turn that an append is due, each at its time. A thread of its own: a
+/// runtime's timers are a millisecond coarse.
 fn pace(senders: &[mpsc::UnboundedSender<Instant>], rate: f64, appends: usize) -> Vec<Latency> {
     set_current_timer_slack(NonZeroU64::new(1)).expect("sleeping to the microsecond");
     let begun = Instant::now();

@@ -39,7 +39,8 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// The batches of a session, over and over: the raw log does not mind, and is faster than memory is large.
+    /// The batches of a session, over and over: the raw log does not mind, and is faster than
+    /// memory is large.
     pub(crate) fn over_and_over(plan: Arc<Vec<Append>>) -> impl Iterator<Item = Self> + Send {
         let places = (0..plan.len()).cycle();
         places.map(move |place| Self {

@@ -1,4 +1,5 @@
-//! What durable appends cost, as ratios to a raw log in the same run with the same writers and bytes.
+//! What durable appends cost, as ratios to a raw log in the same run with the same writers and
+//! bytes.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -33,9 +34,11 @@ use neighbours::Neighbours;
 use rounds::{Ground, Pair};
 use table::{thousands, verdict};
 
-/// Sessions that append at the same time, and the least share of the raw log's rate that the journal should come to.
+/// Sessions that append at the same time, and the least share of the raw log's rate that the
+/// journal should come to.
 const SESSIONS: [(u64, f64); 3] = [(1, 0.60), (64, 0.35), (1_024, 0.15)];
-/// The journal's p99 in p99s of the raw log, at most, when both are driven at half of what the journal sustains.
+/// The journal's p99 in p99s of the raw log, at most, when both are driven at half of what the
+/// journal sustains.
 const DRIVEN_TARGET: f64 = 3.0;
 /// The journal's p50 in p50s of the raw log, at most, when one session appends alone.
 const ALONE_TARGET: f64 = 1.7;

@@ -1,8 +1,10 @@
-//! The opponent: the least that makes appends of many writers durable, and nothing of what a journal is for.
+//! The opponent: the least that makes appends of many writers durable, and nothing of what a
+//! journal is for.
 //!
-//! A file is written with zeros and synced beforehand, so that a sync has data to write and no metadata. Writers queue
-//! their batches; a thread takes the queue, writes it at once, syncs once, and tells each writer. While it does, the
-//! next queue fills: group commit without a timer. No frame, checksum, order, index, or reading back.
+//! A file is written with zeros and synced beforehand, so that a sync has data to write and no
+//! metadata. Writers queue their batches; a thread takes the queue, writes it at once, syncs once,
+//! and tells each writer. While it does, the next queue fills: group commit without a timer. No
+//! frame, checksum, order, index, or reading back.
 
 use std::fs::File;
 use std::mem;
@@ -29,7 +31,8 @@ pub(crate) struct Preallocated {
 impl Preallocated {
     pub(crate) fn new(path: &Path) -> Self {
         let file = File::create(path).expect("a file");
-        // Larger writes make larger folios in the page cache, and every sync of a few bytes then walks through one.
+        // Larger writes make larger folios in the page cache, and every sync of a few bytes then
+        // walks through one.
         let zeros = vec![0; 64 << 10];
         for offset in (0..FILE_BYTES).step_by(zeros.len()) {
             file.write_all_at(&zeros, offset).expect("room");
@@ -51,8 +54,8 @@ impl Preallocated {
         self.offset += length;
     }
 
-    /// The simplest form of a log: this thread writes and syncs, again and again, nobody waits for anybody. Returns the
-    /// writes a second.
+    /// The simplest form of a log: this thread writes and syncs, again and again, nobody waits for
+    /// anybody. Returns the writes a second.
     pub(crate) fn loop_for(&mut self, bytes: &[u8], time: Duration) -> f64 {
         let (begun, mut writes) = (Instant::now(), 0);
         while begun.elapsed() < time {
@@ -66,7 +69,8 @@ impl Preallocated {
 /// Who puts the bytes of many writers one behind the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
-    /// The thread that writes: batches are queued as they are. This is what the journal is measured against.
+    /// The thread that writes: batches are queued as they are. This is what the journal is measured
+    /// against.
     Queue,
     /// The writers, each on its own core, into one buffer under the lock.
     SharedBuffer,

@@ -47,7 +47,8 @@ impl Ground {
         }
     }
 
-    /// Appends a second that the journal alone comes to before its index has caught up, roughly; warms up as well.
+    /// Appends a second that the journal alone comes to before its index has caught up, roughly;
+    /// warms up as well.
     pub(crate) fn guess(&mut self, sessions: u64, time: Duration) -> f64 {
         let most = if sessions == 1 { 20_000.0 } else { 300_000.0 };
         let plan = plan::build(sessions, (most * time.as_secs_f64()) as usize);
@@ -163,8 +164,8 @@ fn over_and_over(plan: &Shared) -> Vec<impl Iterator<Item = Planned> + Send + us
     sessions.map(Planned::over_and_over).collect()
 }
 
-/// The batches of each session, once. The lines stay in the plan: giving back memory that was taken long ago, by
-/// another thread, takes time that is nobody's.
+/// The batches of each session, once. The lines stay in the plan: giving back memory that was taken
+/// long ago, by another thread, takes time that is nobody's.
 fn once(plan: &Shared) -> Vec<impl Iterator<Item = Append> + Send + use<>> {
     let sessions = plan.iter().map(Arc::clone);
     sessions

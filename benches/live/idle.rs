@@ -1,4 +1,5 @@
-//! What a session costs that is connected and says nothing: the heap it has, with its socket and without.
+//! What a session costs that is connected and says nothing: the heap it has, with its socket and
+//! without.
 
 use std::fs;
 use std::future::pending;
@@ -15,7 +16,8 @@ use recount::prelude::*;
 use crate::machine;
 use crate::service::{IDLE, Service};
 
-/// The heap of each of so many sessions, in bytes: what was allocated on the thread that serves them, and is not free.
+/// The heap of each of so many sessions, in bytes: what was allocated on the thread that serves
+/// them, and is not free.
 pub(crate) fn heap(sessions: usize, with_socket: bool) -> f64 {
     let service = with_socket.then(Service::start);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -45,7 +47,8 @@ pub(crate) fn heap(sessions: usize, with_socket: bool) -> f64 {
 
 /// What a process of two threads has that serves sessions over sockets.
 pub(crate) struct Crowd {
-    /// Growth of the resident memory for each session, in bytes: the heap with all that is lost between its pieces.
+    /// Growth of the resident memory for each session, in bytes: the heap with all that is lost
+    /// between its pieces.
     pub(crate) resident: f64,
     pub(crate) connecting: Duration,
     /// For each of them to say something and to hear the answer, all at the same time.

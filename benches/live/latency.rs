@@ -1,4 +1,5 @@
-//! What the engine adds to a piece of audio between the socket and the listener, while 64 tools run and journal.
+//! What the engine adds to a piece of audio between the socket and the listener, while 64 tools run
+//! and journal.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,8 @@
-//! Live sessions: what the engine adds to audio on its way, and what a session costs that is connected.
+//! Live sessions: what the engine adds to audio on its way, and what a session costs that is
+//! connected.
 //!
-//! `cargo bench --bench live`, or with one of `latency`, `heap`, `crowd`. The service is a process of its own.
+//! `cargo bench --bench live`, or with one of `latency`, `heap`, `crowd`. The service is a process
+//! of its own.
 
 #![expect(
     clippy::expect_used,
@@ -18,7 +20,8 @@ mod service;
 use std::process::Command;
 use std::time::Duration;
 
-/// What is measured, each in a process of its own, because memory that one has used is not given back.
+/// What is measured, each in a process of its own, because memory that one has used is not given
+/// back.
 const PARTS: [&str; 4] = ["latency", "heap", "heap-without-socket", "crowd"];
 
 fn main() {

@@ -1,5 +1,5 @@
-//! The other end of the sockets, in a process of its own: it takes any setup, and sends audio and calls where the model's
-//! name asks for them.
+//! The other end of the sockets, in a process of its own: it takes any setup, and sends audio and
+//! calls where the model's name asks for them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};

@@ -27,7 +27,8 @@ pub(crate) enum End {
     Hold,
 }
 
-/// Fills a journal: every session has one open item, and sessions take turns, so that streams lie between each other.
+/// Fills a journal: every session has one open item, and sessions take turns, so that streams lie
+/// between each other.
 pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) {
     let journal = Arc::new(DiskJournal::open(path).expect("a journal"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -57,7 +58,8 @@ pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) {
     println!("closed_ms {}", since(closing));
 }
 
-/// Of all appends, the one at place `n` goes to session `n` modulo their number; this writes those of some sessions.
+/// Of all appends, the one at place `n` goes to session `n` modulo their number; this writes those
+/// of some sessions.
 async fn write(journal: Arc<DiskJournal>, numbers: Vec<u64>, sessions: u64, appends: u64) {
     let mut streams: Vec<(u64, Stream)> = numbers
         .into_iter()

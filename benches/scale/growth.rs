@@ -3,9 +3,11 @@
 /// Above this a growth is called worse than linear; figures of one run differ by that much.
 pub(crate) const LINEAR: f64 = 1.10;
 
-/// The exponent of the power of the size that fits best, over all sizes or over the largest three, whichever is larger.
+/// The exponent of the power of the size that fits best, over all sizes or over the largest three,
+/// whichever is larger.
 ///
-/// A cost of each opening flattens the curve at small sizes; the largest sizes alone show what it would hide.
+/// A cost of each opening flattens the curve at small sizes; the largest sizes alone show what it
+/// would hide.
 pub(crate) fn exponent(points: &[(f64, f64)]) -> f64 {
     let largest = points
         .get(points.len().saturating_sub(3)..)

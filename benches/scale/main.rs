@@ -1,4 +1,5 @@
-//! What a journal costs as it grows, from ten thousand records to a million: opening, listing, memory.
+//! What a journal costs as it grows, from ten thousand records to a million: opening, listing,
+//! memory.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -46,7 +47,8 @@ struct Size {
     killed: f64,
     rebuilt: f64,
     listing: f64,
-    /// KiB after opening and listing, the most of its openings: after a clean close, after a kill, without sled.
+    /// KiB after opening and listing, the most of its openings: after a clean close, after a kill,
+    /// without sled.
     resident: [f64; 3],
     /// KiB, the most of all openings.
     peak: f64,
@@ -54,7 +56,8 @@ struct Size {
     disk: f64,
 }
 
-/// A figure over all sizes: its name, its unit, where to find it, and what it may be at the largest.
+/// A figure over all sizes: its name, its unit, where to find it, and what it may be at the
+/// largest.
 type Figure = (&'static str, &'static str, fn(&Size) -> f64, Option<f64>);
 
 const FIGURES: [Figure; 10] = [

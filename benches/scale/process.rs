@@ -25,7 +25,8 @@ pub(crate) fn is_child() -> bool {
     true
 }
 
-/// Fills a journal in a process that closes it, or that is killed as soon as everything is acknowledged.
+/// Fills a journal in a process that closes it, or that is killed as soon as everything is
+/// acknowledged.
 pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> Said {
     let word = match end {
         End::Close => "fill",

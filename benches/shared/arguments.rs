@@ -20,7 +20,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads the command line. Options named in `with_value` take one; other options are criterion's and mean nothing here.
+    /// Reads the command line. Options named in `with_value` take one; other options are
+    /// criterion's and mean nothing here.
     pub(crate) fn read(with_value: &[&str]) -> Self {
         let (mut filters, mut values) = (Vec::new(), Vec::new());
         let (mut bench, mut quick, mut test) = (false, false, false);

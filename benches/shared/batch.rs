@@ -1,4 +1,5 @@
-//! The typical batch: a call that is received, permitted, ready and started, four records of 350 bytes.
+//! The typical batch: a call that is received, permitted, ready and started, four records of 350
+//! bytes.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,5 @@
-//! How busy other programs kept the processors meanwhile: they slow two opponents down by different amounts.
+//! How busy other programs kept the processors meanwhile: they slow two opponents down by different
+//! amounts.
 
 use std::fs;
 
@@ -24,13 +25,15 @@ impl Neighbours {
         let stat = read("/proc/stat");
         let processors = ticks(stat.lines().next().unwrap_or_default());
         let all = processors.iter().take(8).sum();
-        // user, nice, system and steal. Interrupts are left out, they are mostly those of our own disk writes.
+        // user, nice, system and steal. Interrupts are left out, they are mostly those of our own
+        // disk writes.
         let places = [0, 1, 2, 7];
         let busy = places.iter().filter_map(|place| processors.get(*place));
         let busy = busy.sum();
         let own = read("/proc/self/stat");
         let (_, own) = own.rsplit_once(") ").expect("a name in brackets");
-        // utime stime cutime cstime: this process and the children that ended. The state before is no number.
+        // utime stime cutime cstime: this process and the children that ended. The state before is
+        // no number.
         let ours = ticks(own).iter().skip(10).take(4).sum();
         Self { all, busy, ours }
     }

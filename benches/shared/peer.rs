@@ -11,7 +11,8 @@ use recount::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 
-/// What a connection sends back for a frame, which it has so long after the last of its own was there to be received.
+/// What a connection sends back for a frame, which it has so long after the last of its own was
+/// there to be received.
 pub(crate) type Reply = Box<dyn FnMut(&str, Duration) -> Option<String> + Send>;
 
 /// A way to the model; each connection has a function of its own.

@@ -1,4 +1,5 @@
-//! Sessions as they happen: gated calls, each asked, granted, run and answered, on record as an engine writes them.
+//! Sessions as they happen: gated calls, each asked, granted, run and answered, on record as an
+//! engine writes them.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! A durable tool-call step: call and decision are on disk before the tool runs, result and response before it is sent.
+//! A durable tool-call step: call and decision are on disk before the tool runs, result and
+//! response before it is sent.
 //!
-//! Simulator and socket are left out: the model is a function. One session is held against a raw write with its sync, by turns in the same
-//! run: each of them behind a rest, and in loops; many sessions are told in steps a second, processor time and disk.
+//! Simulator and socket are left out: the model is a function. One session is held against a raw
+//! write with its sync, by turns in the same run: each of them behind a rest, and in loops; many
+//! sessions are told in steps a second, processor time and disk.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -30,12 +32,14 @@ use sessions::{Sessions, disk};
 use table::{thousands, verdict};
 use tokio::runtime::{Builder, Runtime};
 
-/// The p50 of a step alone, in p50s of a raw write, at most. A step is two writes, one after the other.
+/// The p50 of a step alone, in p50s of a raw write, at most. A step is two writes, one after the
+/// other.
 const ALONE_TARGET: f64 = 3.0;
 /// The threads of the runtime.
 const THREADS: [usize; 2] = [1, 2];
-/// How long everything rests before each write and each step that begins behind a rest: as between the calls of a conversation, where what is known of
-/// the disk counts no more (a second), and where it does.
+/// How long everything rests before each write and each step that begins behind a rest: as between
+/// the calls of a conversation, where what is known of the disk counts no more (a second), and
+/// where it does.
 const RESTS: [Duration; 2] = [Duration::from_millis(1_100), Duration::from_millis(1)];
 /// Bytes of a raw write: about what each of the two appends of a step comes to.
 const RAW_BYTES: usize = 1_400;

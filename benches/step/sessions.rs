@@ -36,7 +36,8 @@ pub(crate) struct Sessions {
 pub(crate) struct Took {
     pub(crate) time: Duration,
     pub(crate) worked: Duration,
-    /// From the moment at which the call is there to be received to the moment at which its response is sent.
+    /// From the moment at which the call is there to be received to the moment at which its
+    /// response is sent.
     pub(crate) steps: Vec<Duration>,
 }
 
@@ -76,7 +77,8 @@ impl Sessions {
             .left
             .store((count - sessions) as u64, Ordering::SeqCst);
         let (begun, worked) = (Instant::now(), processor_time());
-        // The model begins, as it does in a conversation; each further call follows from a response.
+        // The model begins, as it does in a conversation; each further call follows from a
+        // response.
         self.begin();
         while self.calls.answered.load(Ordering::SeqCst) < count as u64 {
             self.calls.all_answered.notified().await;

@@ -1,4 +1,5 @@
-//! What a process of its own does: have sessions wait for a person, or open a journal of such sessions.
+//! What a process of its own does: have sessions wait for a person, or open a journal of such
+//! sessions.
 //!
 //! What it found goes to standard output, a name and a figure a line.
 

@@ -1,5 +1,5 @@
-//! What sessions cost that wait for a person: opening, listing and memory after a restart, and the way from a kill to the last
-//! response.
+//! What sessions cost that wait for a person: opening, listing and memory after a restart, and the
+//! way from a kill to the last response.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -126,7 +126,8 @@ fn many(sessions: usize, rounds: usize, empty_kib: f64) -> Vec<Vec<String>> {
 fn looked(sessions: usize, expire: bool, left: Left, rounds: usize) -> Vec<Said> {
     let scratch = machine::scratch();
     let looks = (0..rounds).map(|round| {
-        // Whoever opens a journal that was left behind closes it, so each look after a kill takes one of its own.
+        // Whoever opens a journal that was left behind closes it, so each look after a kill takes
+        // one of its own.
         let journal = match left {
             Left::Closed => scratch.path().join("journal"),
             Left::Killed => scratch.path().join(format!("journal-{round}")),

@@ -1,7 +1,9 @@
-//! A web service that embeds the engine: it may die while a person decides, and the approval counts after its restart.
+//! A web service that embeds the engine: it may die while a person decides, and the approval counts
+//! after its restart.
 //!
 //! `docs/cookbook/approve_after_restart.md` builds it step by step. Run
-//! `recount simulate --script fixtures/scripts/refund.jsonl` beside it; then `approvals_service ws://127.0.0.1:8787`.
+//! `recount simulate --script fixtures/scripts/refund.jsonl` beside it; then
+//! `approvals_service ws://127.0.0.1:8787`.
 
 mod service;
 

@@ -49,7 +49,8 @@ fn write_receipt(receipts: &Path, args: &Value) -> Result<Value, ToolError> {
     Ok(json!({"refunded": true}))
 }
 
-/// The engine. What waits for a person is in the journal, so it does not matter how the process before has ended.
+/// The engine. What waits for a person is in the journal, so it does not matter how the process
+/// before has ended.
 async fn open(config: &Config) -> Result<Engine, Error> {
     let support = Agent::new()
         .model("gemini-3.8-live")
@@ -80,7 +81,8 @@ pub(crate) async fn serve(
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    // In a rolling deploy the old process has the address until it stops, and the journal until just after.
+    // In a rolling deploy the old process has the address until it stops, and the journal until
+    // just after.
     let engine = open(&config).await?;
     let served = listen(&engine, config, ready, stop).await;
     // Also where the door could not be opened: what was approved runs by now.
@@ -174,7 +176,8 @@ async fn deny(
     answer(&service.engine, id, no, person).await
 }
 
-/// The first answer on record counts. It is acknowledged then; the tool and the model go on by themselves.
+/// The first answer on record counts. It is acknowledged then; the tool and the model go on by
+/// themselves.
 async fn answer(
     engine: &Engine,
     id: RequestId,

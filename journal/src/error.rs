@@ -78,7 +78,8 @@ pub enum Error {
         /// What is taken.
         limit: usize,
     },
-    /// The disk is nearly full; nothing was written, and appends are taken again as soon as there is room.
+    /// The disk is nearly full; nothing was written, and appends are taken again as soon as there
+    /// is room.
     #[error(
         "the disk has no room: {free} bytes are free, {floor} are to stay free; nothing was written"
     )]
@@ -88,7 +89,8 @@ pub enum Error {
         /// What must stay free.
         floor: u64,
     },
-    /// A write or sync failed, so nothing is taken or answered any more; opening the journal again recovers.
+    /// A write or sync failed, so nothing is taken or answered any more; opening the journal again
+    /// recovers.
     #[error("the journal stopped after a failure and must be opened again: {cause}")]
     Poisoned {
         /// The failure.
@@ -180,7 +182,8 @@ pub enum Error {
         /// What was found.
         what: String,
     },
-    /// A value of the index does not hold its checksum or is missing; the log still has it, and opening again rebuilds the index.
+    /// A value of the index does not hold its checksum or is missing; the log still has it, and
+    /// opening again rebuilds the index.
     #[error("the index is damaged{}: {what}; opening the journal again rebuilds it from the log", place(*session, *seq))]
     Index {
         /// The stream, where it can be told.

@@ -111,7 +111,8 @@ impl FromStr for Hash {
             found: text.chars().take(80).collect(),
         };
         let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| refused())?;
-        // Step by step over all of them, which the compiler does many at a time: every record that is read has a hash.
+        // Step by step over all of them, which the compiler does many at a time: every record that
+        // is read has a hash.
         let mut values = [0; 64];
         for (value, digit) in values.iter_mut().zip(digits) {
             *value = value_of(*digit);

@@ -116,8 +116,9 @@ pub trait Journal: Send + Sync + 'static {
     /// Adds records, objects and changes of open work to one stream, all or nothing.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the stream is not where the caller believes, [`Error::BrokenChain`], [`Error::Refused`]
-    /// and [`Error::TooLarge`] for an append that is wrong in itself, [`Error::Poisoned`] once the store failed.
+    /// [`Error::Conflict`] when the stream is not where the caller believes,
+    /// [`Error::BrokenChain`], [`Error::Refused`] and [`Error::TooLarge`] for an append that is
+    /// wrong in itself, [`Error::Poisoned`] once the store failed.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>>;
 
     /// The records of a stream from a seq, at most so many.
@@ -130,7 +131,8 @@ pub trait Journal: Send + Sync + 'static {
 
     /// The records of several spans, in their order, each as [`read`](Journal::read) gives it.
     ///
-    /// A journal may read them together, which is what this is for; by default they are read one after the other.
+    /// A journal may read them together, which is what this is for; by default they are read one
+    /// after the other.
     ///
     /// ```
     /// use recount_journal::{Actor, Append, Draft, Hash, Journal, MemoryJournal, Span, block_on};
@@ -192,16 +194,18 @@ pub trait Journal: Send + Sync + 'static {
     /// The content of an object.
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>>;
 
-    /// The first commit behind a position, 0 for the very first; waits for one when there is none yet.
+    /// The first commit behind a position, 0 for the very first; waits for one when there is none
+    /// yet.
     ///
-    /// A commit is seen here after its sync and never before. Whoever goes on from [`Commit::position`] misses nothing,
-    /// however far behind it is.
+    /// A commit is seen here after its sync and never before. Whoever goes on from
+    /// [`Commit::position`] misses nothing, however far behind it is.
     fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>>;
 
     /// The position of the last commit, from which [`Journal::follow`] gives only what is new.
     fn position(&self) -> BoxFuture<'_, Result<u64, Error>>;
 
-    /// What was last kept of a stream by [`keep_snapshot`](Journal::keep_snapshot), byte for byte or torn; often nothing.
+    /// What was last kept of a stream by [`keep_snapshot`](Journal::keep_snapshot), byte for byte
+    /// or torn; often nothing.
     ///
     /// A journal that keeps none, as this one by default, says that there is none.
     fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, Error>> {
@@ -209,8 +213,9 @@ pub trait Journal: Send + Sync + 'static {
         Box::pin(async { Ok(None) })
     }
 
-    /// Keeps what a reader made of a stream beside it, so that the next reader need not make it again. It takes the place of what was
-    /// kept before; it is no part of the journal, is neither hashed nor copied with it, and may be gone at any time.
+    /// Keeps what a reader made of a stream beside it, so that the next reader need not make it
+    /// again. It takes the place of what was kept before; it is no part of the journal, is neither
+    /// hashed nor copied with it, and may be gone at any time.
     ///
     /// ```
     /// use recount_journal::{Journal, MemoryJournal, block_on};

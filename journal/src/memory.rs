@@ -11,7 +11,8 @@ use crate::records::admission::Admission;
 use crate::records::open_work::OpenWork;
 use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, WorkChange};
 
-/// Keeps everything in memory. It runs on the caller's thread, so a simulation stays on one; it writes no system records.
+/// Keeps everything in memory. It runs on the caller's thread, so a simulation stays on one; it
+/// writes no system records.
 ///
 /// ```
 /// use recount_journal::{Journal, MemoryJournal, block_on};

@@ -1,4 +1,5 @@
-//! What the function becomes: its arguments as a type, and a constructor of the tool with the function inside.
+//! What the function becomes: its arguments as a type, and a constructor of the tool with the
+//! function inside.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};

@@ -1,7 +1,7 @@
 //! The attribute `#[tool]`: an async function becomes a tool that a model can call.
 //!
-//! It is used through the crate `recount`, whose docs describe it. Nothing here knows what a tool is: the expansion only
-//! names what `recount` exports.
+//! It is used through the crate `recount`, whose docs describe it. Nothing here knows what a tool
+//! is: the expansion only names what `recount` exports.
 
 mod attribute;
 mod doc;

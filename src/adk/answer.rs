@@ -3,12 +3,15 @@
 use crate::session::{Json, UnfitAnswer};
 use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 
-/// Reads the `response` of a FunctionResponse to [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
+/// Reads the `response` of a FunctionResponse to
+/// [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
 ///
-/// `confirmed` must be there and a boolean. `hint` and `reason` are texts, `payload` is anything; `editedArgs` are arguments
-/// in place of the model's, `requestHash` is the hash of the request that was seen. Each of them may be absent or `null`. A number
-/// in `payload` or `editedArgs` that would lose digits is refused.
-/// Keys that mean nothing here are kept, but for `args`, by which somebody may mean `editedArgs`. Some clients put the whole in a text: `{"response":"{\"confirmed\":true}"}`.
+/// `confirmed` must be there and a boolean. `hint` and `reason` are texts, `payload` is anything;
+/// `editedArgs` are arguments in place of the model's, `requestHash` is the hash of the request
+/// that was seen. Each of them may be absent or `null`. A number in `payload` or `editedArgs` that
+/// would lose digits is refused. Keys that mean nothing here are kept, but for `args`, by which
+/// somebody may mean `editedArgs`. Some clients put the whole in a text:
+/// `{"response":"{\"confirmed\":true}"}`.
 ///
 /// ```
 /// use recount::adk::confirmation_from;

@@ -66,7 +66,8 @@ impl ClientMessage {
     /// # Errors
     /// [`RefusedMessage`], of those that need no session to be seen.
     pub fn parse(message: &str) -> Result<ClientMessage, RefusedMessage> {
-        // Two readers of a key that stands twice may see two values, so an approval could be shown as a denial.
+        // Two readers of a key that stands twice may see two values, so an approval could be shown
+        // as a denial.
         let json =
             Json::parse(message).map_err(|problem| unreadable(format!("it is {problem}")))?;
         if let Some(name) = called(&json, LEVELS) {
@@ -129,7 +130,8 @@ impl Part {
                 let kind = part.into_keys().next().unwrap_or_default();
                 return Err(RefusedMessage::UnsupportedPart { kind });
             };
-        // `thought` and its like say something about a part; another content beside the first would be passed over.
+        // `thought` and its like say something about a part; another content beside the first would
+        // be passed over.
         match part
             .into_keys()
             .find(|key| CONTENTS.contains(&key.as_str()))
@@ -140,11 +142,13 @@ impl Part {
     }
 }
 
-/// How deep a part lies in a message at most: in its parts, in the message, in two wrappers. Each level is read anew.
+/// How deep a part lies in a message at most: in its parts, in the message, in two wrappers. Each
+/// level is read anew.
 const LEVELS: usize = 5;
 
-/// The function that a message calls, in whatever part of it. It is looked for before all else, because a call is refused on
-/// record, which nothing else that is wrong with the message may keep it from.
+/// The function that a message calls, in whatever part of it. It is looked for before all else,
+/// because a call is refused on record, which nothing else that is wrong with the message may keep
+/// it from.
 fn called(json: &Json, levels: usize) -> Option<String> {
     let within = levels.checked_sub(1)?;
     if let Ok(parts) = serde_json::from_str::<Vec<Json>>(json.as_str()) {
@@ -193,7 +197,8 @@ fn function_response(mut members: Members) -> Result<ClientResponse, RefusedMess
     })
 }
 
-/// `{"type":"function_response","function_call_id":…,"response":…}`; a response that is a text holds the JSON.
+/// `{"type":"function_response","function_call_id":…,"response":…}`; a response that is a text
+/// holds the JSON.
 fn typed_response(mut members: Members) -> Result<ClientResponse, RefusedMessage> {
     let response = members.remove("response").unwrap_or_else(null);
     let response = match serde_json::from_str::<String>(response.as_str()) {

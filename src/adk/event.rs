@@ -23,7 +23,8 @@ pub struct Event {
     pub id: String,
     /// Seconds since 1970.
     pub timestamp: f64,
-    /// The turn of the user that it belongs to; what comes of a call belongs to the turn of the call.
+    /// The turn of the user that it belongs to; what comes of a call belongs to the turn of the
+    /// call.
     pub invocation_id: String,
     /// `user`, or the agent's name.
     pub author: String,
@@ -186,7 +187,8 @@ impl Event {
         })
     }
 
-    /// Whether what follows waits for somebody outside: it holds a call that is long-running, or asks for confirmation.
+    /// Whether what follows waits for somebody outside: it holds a call that is long-running, or
+    /// asks for confirmation.
     ///
     /// It is what ADK calls `should_pause_invocation`.
     pub fn should_pause(&self) -> bool {

@@ -1,9 +1,11 @@
-//! ADK's language for approvals and long-running calls: what a client is shown, and what it may answer.
+//! ADK's language for approvals and long-running calls: what a client is shown, and what it may
+//! answer.
 //!
-//! A client that was written for Google's Agent Development Kit asks its user what an `adk_request_confirmation` call says,
-//! and answers with a FunctionResponse. [`Event`] is what such a client is shown, [`ClientMessage`] reads what comes back,
-//! strictly: what does not say `"confirmed": true` or `"confirmed": false` is no answer. Nothing here knows whether a
-//! request is open, who answers, or that there is a journal.
+//! A client that was written for Google's Agent Development Kit asks its user what an
+//! `adk_request_confirmation` call says, and answers with a FunctionResponse. [`Event`] is what
+//! such a client is shown, [`ClientMessage`] reads what comes back, strictly: what does not say
+//! `"confirmed": true` or `"confirmed": false` is no answer. Nothing here knows whether a request
+//! is open, who answers, or that there is a journal.
 
 mod answer;
 mod card_answer;

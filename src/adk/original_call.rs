@@ -31,8 +31,8 @@ pub enum OriginalCallError {
 
 /// The call that a call of [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION) asks about.
 ///
-/// Keys may be in upper or lower case, as some programs write `ID` and `Name`. Of a call that was made here, the
-/// [`Confirmation`](super::Confirmation) has it as it is.
+/// Keys may be in upper or lower case, as some programs write `ID` and `Name`. Of a call that was
+/// made here, the [`Confirmation`](super::Confirmation) has it as it is.
 ///
 /// ```
 /// use recount::adk::{OriginalCallError, original_call_from};

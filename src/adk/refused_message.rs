@@ -4,7 +4,8 @@ use crate::session::RequestId;
 
 /// Why nothing of a client's message is taken.
 ///
-/// Where it is about a request that is known, that goes on record as a refused answer, and the request stays open.
+/// Where it is about a request that is known, that goes on record as a refused answer, and the
+/// request stays open.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RefusedMessage {

@@ -41,7 +41,8 @@ impl Translation {
         }
     }
 
-    /// The session as far as it was translated; what a fact names must be in its library before the fact is.
+    /// The session as far as it was translated; what a fact names must be in its library before the
+    /// fact is.
     pub(crate) fn session_mut(&mut self) -> &mut Session {
         &mut self.session
     }
@@ -58,7 +59,8 @@ impl Translation {
         }
     }
 
-    /// The events of one fact; `referred` is the response in the record to which it [refers](Translation::refers_to).
+    /// The events of one fact; `referred` is the response in the record to which it
+    /// [refers](Translation::refers_to).
     pub(crate) fn translate(&mut self, fact: &Fact, referred: Option<Json>) -> Vec<Event> {
         let id = self.session.id;
         let before = std::mem::replace(&mut self.session, Session::new(id));

@@ -14,7 +14,8 @@ use crate::session::{
 
 /// A call: by whom it was allowed, on which arguments, and what became of it.
 ///
-/// Times in JSON are spelled as in the records, durations are microseconds, absent things are `null`:
+/// Times in JSON are spelled as in the records, durations are microseconds, absent things are
+/// `null`:
 ///
 /// ```json
 /// {"session":"0199…","agent":"support","external_id":"ticket-1001","labels":{"channel":"chat"},"on_behalf_of":null,
@@ -56,12 +57,14 @@ pub struct AuditedCall {
     pub called_at: Timestamp,
     /// The program that made it itself; none where the model did.
     pub called_by: Option<Actor>,
-    /// The call of the agent whose model made it; none, and left out, where that of the conversation did.
+    /// The call of the agent whose model made it; none, and left out, where that of the
+    /// conversation did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Seq>,
     /// The tool; empty where the model named none.
     pub tool: String,
-    /// The arguments exactly as they are on record; under [`sealed_args`](Self::sealed_args) stands `{"$sealed":"v1.…"}`.
+    /// The arguments exactly as they are on record; under [`sealed_args`](Self::sealed_args) stands
+    /// `{"$sealed":"v1.…"}`.
     pub args: Option<Json>,
     /// What came instead of arguments that can be kept, as far as the journal kept it.
     pub malformed_args: Option<String>,
@@ -69,11 +72,13 @@ pub struct AuditedCall {
     pub sealed_args: Vec<String>,
     /// What was wrong with the arguments.
     pub flaw: Option<String>,
-    /// The arguments with which it runs in place of [`args`](Self::args), because a person changed them.
+    /// The arguments with which it runs in place of [`args`](Self::args), because a person changed
+    /// them.
     pub edited_args: Option<Json>,
     /// By what it was let run, or kept from it.
     pub verdict: Verdict,
-    /// What the policies said; none where the embedding program answered before, or nothing was decided.
+    /// What the policies said; none where the embedding program answered before, or nothing was
+    /// decided.
     pub policy: Option<PolicyVerdict>,
     /// Whether confirmation gates held when the policies spoke, and why not.
     pub gates: Gates,

@@ -25,7 +25,8 @@ use crate::session::{Outcome, Timestamp};
 pub struct Filter {
     /// Something was decided about the call, or happened to it, at this time or later.
     pub from: Option<Timestamp>,
-    /// Something was decided about the call, or happened to it, before this time; with `from`, between the two.
+    /// Something was decided about the call, or happened to it, before this time; with `from`,
+    /// between the two.
     pub until: Option<Timestamp>,
     /// Somebody of this name answered, tried to, cancelled, supplied, reconciled, or made the call.
     pub actors: Vec<String>,
@@ -37,7 +38,8 @@ pub struct Filter {
     pub verdicts: Vec<Verdict>,
     /// It ended like this.
     pub outcomes: Vec<Outcome>,
-    /// It ran, and at least one start of it had no person's yes; what was allowed and never ran is left out.
+    /// It ran, and at least one start of it had no person's yes; what was allowed and never ran is
+    /// left out.
     pub unconfirmed: bool,
 }
 
@@ -101,7 +103,8 @@ impl Filter {
         self.from.is_none_or(|from| from <= at) && self.until.is_none_or(|until| at < until)
     }
 
-    /// Whether a session that ends like this can have anything that is asked about. Its erasure is recorded elsewhere, and later.
+    /// Whether a session that ends like this can have anything that is asked about. Its erasure is
+    /// recorded elsewhere, and later.
     pub(super) fn reaches(&self, head: &Head, erasure: Option<&Erasure>) -> bool {
         let erased = |it: &Erasure| {
             let mut times = [Some(it.requested_at_us), it.erased_at_us].into_iter();

@@ -1,4 +1,5 @@
-//! What the journal says of itself and an auditor has to know: crashes, repairs, erasures, and kinds of a later version.
+//! What the journal says of itself and an auditor has to know: crashes, repairs, erasures, and
+//! kinds of a later version.
 
 use recount_journal::{Journal, Record};
 use serde::{Deserialize, Serialize};

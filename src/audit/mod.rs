@@ -1,4 +1,5 @@
-//! Who decided what, when and on which arguments: the calls of a whole journal as rows that answer an auditor's questions.
+//! Who decided what, when and on which arguments: the calls of a whole journal as rows that answer
+//! an auditor's questions.
 //!
 //! ```text
 //! facts of a session ─▶ Telling ─▶ AuditedCall, one a call ─▶ Filter ─▶ Report, with its Totals
@@ -6,8 +7,8 @@
 //! the journal's own stream ───────────────────────────────────────────▶ JournalNote
 //! ```
 //!
-//! Everything is taken from what is on record; nothing is decided again and nothing runs. `audit` prints nothing and does not
-//! know how a row is shown.
+//! Everything is taken from what is on record; nothing is decided again and nothing runs. `audit`
+//! prints nothing and does not know how a row is shown.
 
 mod audited_call;
 mod filter;

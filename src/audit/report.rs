@@ -37,9 +37,9 @@ pub struct Report {
 
 /// Tells all sessions of a journal, and gives the calls that are asked about.
 ///
-/// `progress` hears how many records have been read, and of how many. A session that is sealed and whose key is not here, or that
-/// cannot be read, is in [`Report::unread`] and stops nothing. Nothing is decided again: `replay` tells whether what is on record
-/// follows.
+/// `progress` hears how many records have been read, and of how many. A session that is sealed and
+/// whose key is not here, or that cannot be read, is in [`Report::unread`] and stops nothing.
+/// Nothing is decided again: `replay` tells whether what is on record follows.
 ///
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -136,7 +136,8 @@ async fn tell(
     Ok(telling)
 }
 
-/// What is known of a session that cannot be told because of `error`; the error again, where the journal itself cannot be read.
+/// What is known of a session that cannot be told because of `error`; the error again, where the
+/// journal itself cannot be read.
 async fn unread(
     ledger: &Ledger,
     session: SessionId,

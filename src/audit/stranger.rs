@@ -85,7 +85,8 @@ impl Names {
     }
 }
 
-/// The known name that differs from this one in a third of its letters at most, or only in their case.
+/// The known name that differs from this one in a third of its letters at most, or only in their
+/// case.
 fn near(name: &str, known: &BTreeSet<String>) -> Option<String> {
     let lower = name.to_lowercase();
     let distance = |it: &String| strsim::damerau_levenshtein(&lower, &it.to_lowercase());

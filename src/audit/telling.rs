@@ -1,7 +1,7 @@
 //! One session, fact by fact, as the rows of its calls.
 //!
-//! The session itself is folded along: which record is a new call, by what leave one started, with which arguments it runs and
-//! as what it waits is known there and is not worked out a second time.
+//! The session itself is folded along: which record is a new call, by what leave one started, with
+//! which arguments it runs and as what it waits is known there and is not worked out a second time.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ use crate::session::{
 
 /// The calls of a session as far as its facts were told.
 pub(super) struct Telling {
-    /// The fold of those facts; the objects that a fact names must be in it before the fact is told.
+    /// The fold of those facts; the objects that a fact names must be in it before the fact is
+    /// told.
     pub(super) session: Session,
     sealed: bool,
     opened: Option<SessionOpened>,

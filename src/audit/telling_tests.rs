@@ -434,7 +434,8 @@ fn a_start_that_never_began_is_no_run() {
         row.runs.is_empty() && !row.ran_without_confirmation,
         "{row:#?}"
     );
-    // Whoever asks what ran unconfirmed does not ask about it, although it was allowed, but about what did run.
+    // Whoever asks what ran unconfirmed does not ask about it, although it was allowed, but about
+    // what did run.
     let unconfirmed = Filter {
         unconfirmed: true,
         ..Filter::default()

@@ -11,7 +11,8 @@ use crate::session::{About, ActedAs, Outcome};
 
 /// How many calls there were of each kind.
 ///
-/// `verdicts` add up to `calls`; `outcomes` and `open` do, too. `answers` counts questions, of which a call may have several or none.
+/// `verdicts` add up to `calls`; `outcomes` and `open` do, too. `answers` counts questions, of
+/// which a call may have several or none.
 ///
 /// ```json
 /// {"calls":4,"verdicts":{"allowed_by_rule":2,"approved":1,"denied":1},"outcomes":{"returned":2,"failed":1,"denied":1},"open":0,
@@ -71,7 +72,8 @@ impl Totals {
 }
 
 impl AuditedCall {
-    /// Whether nobody knows to this day what it did: it was cut off or its time was up, and nobody has found out.
+    /// Whether nobody knows to this day what it did: it was cut off or its time was up, and nobody
+    /// has found out.
     pub fn is_unknown(&self) -> bool {
         let outcome = self.ended.as_ref().map(|it| it.outcome);
         let unknown = matches!(outcome, Some(Outcome::Unknown | Outcome::TimedOut));

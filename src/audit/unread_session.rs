@@ -37,7 +37,8 @@ pub struct UnreadSession {
 }
 
 impl UnreadSession {
-    /// What is to be said of it beside [`why`](Self::why): what is wrong with it, or who wanted it erased.
+    /// What is to be said of it beside [`why`](Self::why): what is wrong with it, or who wanted it
+    /// erased.
     pub fn more(&self) -> Option<String> {
         let erasure = || {
             let it = self.erasure.as_ref()?;
@@ -53,9 +54,11 @@ impl UnreadSession {
 pub enum Unread {
     /// It is sealed, and no key store was given.
     KeyNotGiven,
-    /// It is sealed, and the key store has no key of it: it is kept elsewhere, or somebody removed it.
+    /// It is sealed, and the key store has no key of it: it is kept elsewhere, or somebody removed
+    /// it.
     KeyMissing,
-    /// It is sealed, and its key was erased, and with it whatever it sealed; [`UnreadSession::erasure`] says who wanted it.
+    /// It is sealed, and its key was erased, and with it whatever it sealed;
+    /// [`UnreadSession::erasure`] says who wanted it.
     Erased,
     /// A record, or something that one names, cannot be read.
     Unreadable,

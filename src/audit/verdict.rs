@@ -10,8 +10,8 @@ use crate::session::{About, Actor, Hook, Rule, Verdict as PolicySaid};
 
 /// By what a call was let run, or kept from it: the last word about its gate.
 ///
-/// Questions about a run that was cut off, and those that a tool asks by itself, come after that word and have answers of their own in
-/// [`AuditedCall::questions`].
+/// Questions about a run that was cut off, and those that a tool asks by itself, come after that
+/// word and have answers of their own in [`AuditedCall::questions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -14,8 +14,8 @@ pub(super) enum Aligned {
 
 /// Aligns two lists in order: what is equal is the same.
 ///
-/// Only what both have is looked for, so lists that have little in common cost little more than to sort them, and lists that
-/// have most in common, in one order, as much as they differ.
+/// Only what both have is looked for, so lists that have little in common cost little more than to
+/// sort them, and lists that have most in common, in one order, as much as they differ.
 pub(super) fn align<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<Aligned> {
     let (places_a, places_b) = (places_of(a, b), places_of(b, a));
     let both_a: Vec<&T> = places_a.iter().filter_map(|at| a.get(*at)).collect();
@@ -68,8 +68,8 @@ fn weave(
     aligned.extend(b.map(Aligned::OnlyB));
 }
 
-/// Looks again at what stands between the items that both lists have. `again` is given the places on both sides and says which of
-/// them belong together, in order.
+/// Looks again at what stands between the items that both lists have. `again` is given the places
+/// on both sides and says which of them belong together, in order.
 pub(super) fn between(
     aligned: &[Aligned],
     again: impl Fn(&[usize], &[usize]) -> Vec<(usize, usize)>,

@@ -9,8 +9,8 @@ use crate::ledger::Ledger;
 use crate::session::{Event, Fact, Json, Observation, SessionId, Speaker};
 use crate::story::{Field, Line, Said, Teller};
 
-/// The story that a fixture records, as it is compared; nothing where none is written down, because nobody knows then what
-/// was decided.
+/// The story that a fixture records, as it is compared; nothing where none is written down, because
+/// nobody knows then what was decided.
 ///
 /// ```
 /// use recount::compare::recorded;
@@ -58,11 +58,12 @@ fn story(fixture: &Fixture, fields: &[String]) -> Option<Story> {
     Some(growing.story())
 }
 
-/// Reads a session as it is compared with a fixture: told as that is told, without what is taken out of it. With the key of the
-/// session what stood sealed is known, and taken out, too.
+/// Reads a session as it is compared with a fixture: told as that is told, without what is taken
+/// out of it. With the key of the session what stood sealed is known, and taken out, too.
 ///
 /// # Errors
-/// [`fixture::Error::Ledger`] as [`told`](super::told), [`fixture::Error::NoShape`] where an event needs what is taken out.
+/// [`fixture::Error::Ledger`] as [`told`](super::told), [`fixture::Error::NoShape`] where an event
+/// needs what is taken out.
 pub async fn told_beside(
     fixture: &Fixture,
     ledger: &Ledger,

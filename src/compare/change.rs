@@ -29,8 +29,9 @@ pub struct Change {
 }
 
 impl Change {
-    /// Every place at which two values differ, as deep as both have objects there. The order of keys and the space between them do not
-    /// count; a number is the text it is written as, however long.
+    /// Every place at which two values differ, as deep as both have objects there. The order of
+    /// keys and the space between them do not count; a number is the text it is written as, however
+    /// long.
     pub fn between(a: &Json, b: &Json) -> Vec<Change> {
         let changed = changes(&in_order(a), &in_order(b)).into_iter();
         let named = changed.map(|it| Change {

@@ -179,8 +179,8 @@ pub enum Difference {
     },
 }
 
-/// Every difference between two stories: first of the sessions, then of the turns, of the calls, and of what is about no call, each
-/// in their order.
+/// Every difference between two stories: first of the sessions, then of the turns, of the calls,
+/// and of what is about no call, each in their order.
 pub fn differences(a: &Story, b: &Story) -> Vec<Difference> {
     let mut found = Vec::new();
     sessions(a, b, &mut found);

@@ -1,7 +1,9 @@
-//! Two sessions side by side, or a session and a fixture: where their stories part, whatever their times and ids.
+//! Two sessions side by side, or a session and a fixture: where their stories part, whatever their
+//! times and ids.
 //!
-//! Turns are matched by what was said and called, calls by turn, tool and arguments. Nothing is decided here and nothing runs:
-//! what is compared stands on record. A fixture tells less than a journal, so a session beside one is told as it tells.
+//! Turns are matched by what was said and called, calls by turn, tool and arguments. Nothing is
+//! decided here and nothing runs: what is compared stands on record. A fixture tells less than a
+//! journal, so a session beside one is told as it tells.
 
 mod alignment;
 mod beside;

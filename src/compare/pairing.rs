@@ -35,7 +35,8 @@ impl Turns {
             })
             .collect()
         });
-        // or the one in its place, where neither was said in a turn that is still left: one that has its equal claims no other.
+        // or the one in its place, where neither was said in a turn that is still left: one that
+        // has its equal claims no other.
         let left_a = left(&aligned, |it| match it {
             Aligned::OnlyA(at) => Some(user(a, at)),
             Aligned::OnlyB(_) | Aligned::Both(_, _) => None,
@@ -71,8 +72,8 @@ type Alone = (Vec<usize>, Vec<usize>);
 
 /// What happened beside the calls in one story alone, by turn.
 ///
-/// Equal events of a turn belong together, in order. What is left in a turn that only one story has has no place in the other, so an equal one
-/// that is left anywhere there is the same.
+/// Equal events of a turn belong together, in order. What is left in a turn that only one story has
+/// has no place in the other, so an equal one that is left anywhere there is the same.
 pub(super) fn events(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<TurnOf, Alone> {
     let mut alone: BTreeMap<TurnOf, Alone> = BTreeMap::new();
     for (at, it) in a.events.iter().enumerate() {
@@ -156,7 +157,8 @@ pub(super) struct Pair {
 
 /// The calls of `a` that `b` has, too.
 ///
-/// Within a turn equal calls belong together; then equal ones, wherever they stand; only what is left of a turn is paired by its tool.
+/// Within a turn equal calls belong together; then equal ones, wherever they stand; only what is
+/// left of a turn is paired by its tool.
 pub(super) fn calls(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<usize, Pair> {
     let mut left = Left::of(a, b, turns);
     let mut pairs = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! What of a session is compared: its turns, its calls, and what was decided and reported about each.
+//! What of a session is compared: its turns, its calls, and what was decided and reported about
+//! each.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,14 +11,16 @@ use crate::session::{Json, Seq, Speaker};
 /// A session as it is compared with another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Story {
-    /// What the session as a whole is known by: `agent`, `model`, `rules`, and `closed`, the reason of its close. Where ids count, also `program`,
-    /// `external_id`, `on_behalf_of`, and each label, as `labels/channel`.
+    /// What the session as a whole is known by: `agent`, `model`, `rules`, and `closed`, the reason
+    /// of its close. Where ids count, also `program`, `external_id`, `on_behalf_of`, and each
+    /// label, as `labels/channel`.
     pub about: BTreeMap<String, String>,
     /// The turns, in their order; the last one may not have ended.
     pub turns: Vec<Turn>,
     /// The calls of all turns, in the order in which they came.
     pub calls: Vec<CallTold>,
-    /// What happened and is about no call: what the program or a hook wrote to the state, and where ids count every other record.
+    /// What happened and is about no call: what the program or a hook wrote to the state, and where
+    /// ids count every other record.
     pub events: Vec<EventTold>,
 }
 
@@ -164,7 +167,8 @@ impl Growing {
         }
     }
 
-    /// This happened, and is about no call. It begins no turn, because a program may write while nobody speaks.
+    /// This happened, and is about no call. It begins no turn, because a program may write while
+    /// nobody speaks.
     pub(super) fn happen(&mut self, place: Place, said: String) {
         let turn = self.turns.len();
         self.events.push(EventTold { place, turn, said });

@@ -20,15 +20,17 @@ pub enum Exactness {
     /// Two runs of the same conversation are the same.
     #[default]
     Meaning,
-    /// Every record counts, also of how the session was served: with its time, the record that led to it, and all fields of its body. The
-    /// session's own id and the chain of hashes, which hold it, do not.
+    /// Every record counts, also of how the session was served: with its time, the record that led
+    /// to it, and all fields of its body. The session's own id and the chain of hashes, which hold
+    /// it, do not.
     Record,
 }
 
 /// Reads a session as it is compared.
 ///
 /// # Errors
-/// Whatever keeps the journal from being read; [`Error::UnknownSession`] where it has no record of the session.
+/// Whatever keeps the journal from being read; [`Error::UnknownSession`] where it has no record of
+/// the session.
 pub async fn told(
     ledger: &Ledger,
     session: SessionId,
@@ -176,7 +178,8 @@ impl Telling {
                     None => self.exactly(fact),
                 }
             }
-            // How the session was served differs from run to run; what the model took back is told by what was decided about the calls.
+            // How the session was served differs from run to run; what the model took back is told
+            // by what was decided about the calls.
             Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
             | Observation::Disconnected(_)
@@ -202,7 +205,8 @@ impl Telling {
         self.growing.report(fact.seq.0, about.0, line);
     }
 
-    /// What is no part of the story, or told there in its own words, counts with all that it says where ids do.
+    /// What is no part of the story, or told there in its own words, counts with all that it says
+    /// where ids do.
     fn exactly(&mut self, fact: &Fact) {
         match self.exactness {
             Exactness::Meaning => {}
@@ -260,7 +264,8 @@ impl Telling {
     }
 }
 
-/// The fields of our own events that name records, connections, runners and hashes of what is compared by itself.
+/// The fields of our own events that name records, connections, runners and hashes of what is
+/// compared by itself.
 const NAMES: [&str; 11] = [
     "call",
     "of",

@@ -1,4 +1,5 @@
-//! Where a service listens for its operators, and what must be shown there: in one file beside its journal.
+//! Where a service listens for its operators, and what must be shown there: in one file beside its
+//! journal.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,8 +14,9 @@ use super::token::{Proof, Token};
 /// The file, in the journal's directory.
 const FILE: &str = "CONTROL";
 
-/// The files that a service with a control API has beside its journal, or had in another version of Recount. One that was
-/// killed leaves them; they mean nothing to the journal, and the next service removes them.
+/// The files that a service with a control API has beside its journal, or had in another version of
+/// Recount. One that was killed leaves them; they mean nothing to the journal, and the next service
+/// removes them.
 pub const CONTROL_FILES: [&str; 4] = [FILE, "CONTROL.new", "CONTROL.token", "CONTROL.token.new"];
 
 const FORMAT: &str = "recount-control";
@@ -40,8 +42,9 @@ impl Address {
 
 /// Where a service listens, and what it and its operators prove to each other there.
 ///
-/// All of it stands in one file, so a token is never shown where another service listened: whoever reads the file before that
-/// service is replaced has its old address with its old token, which opens nothing any more.
+/// All of it stands in one file, so a token is never shown where another service listened: whoever
+/// reads the file before that service is replaced has its old address with its old token, which
+/// opens nothing any more.
 ///
 /// ```json
 /// {"format":"recount-control","version":2,"address":"127.0.0.1:41234","pid":4711,"token":"5f3a…","proof":"c07e…"}
@@ -94,7 +97,8 @@ impl Offer {
         file::replace(directory, FILE, &serde_json::to_string(&written)?)
     }
 
-    /// Removes what this process wrote; another one that has the journal by now may have replaced it.
+    /// Removes what this process wrote; another one that has the journal by now may have replaced
+    /// it.
     pub(super) fn remove(&self, directory: &Path) {
         let path = directory.join(FILE);
         let found = file::read(&path).and_then(|found| Offer::of(&path, &found.text));
@@ -145,8 +149,8 @@ impl Offer {
     }
 }
 
-/// Takes back whatever an earlier service offered, which is gone: whoever has the journal now calls this before anybody could
-/// take its old address for that of the new one.
+/// Takes back whatever an earlier service offered, which is gone: whoever has the journal now calls
+/// this before anybody could take its old address for that of the new one.
 ///
 /// # Errors
 /// Where the system does not let it.

@@ -109,8 +109,8 @@ impl Client {
         in_time(async { self.socket.send(Message::text(text)).await.map_err(lost) }).await
     }
 
-    /// The next item of the answer, or what it came to. A service that says nothing for a minute is lost, whatever else it
-    /// sends, unless a log is followed.
+    /// The next item of the answer, or what it came to. A service that says nothing for a minute is
+    /// lost, whatever else it sends, unless a log is followed.
     ///
     /// # Errors
     /// See [`Unanswered`].

@@ -53,8 +53,8 @@ pub(super) struct Door {
 impl Door {
     /// The place of somebody who may come in.
     ///
-    /// A browser says where a page comes from, and lets no page choose the header of the token; so no page gets in, whatever
-    /// it has found out.
+    /// A browser says where a page comes from, and lets no page choose the header of the token; so
+    /// no page gets in, whatever it has found out.
     fn admit(
         &self,
         handshake: &Handshake,
@@ -74,7 +74,8 @@ impl Door {
     }
 }
 
-/// Serves one operator until either side ends it, or lets go of a newcomer that gives way to others.
+/// Serves one operator until either side ends it, or lets go of a newcomer that gives way to
+/// others.
 pub(super) async fn serve(stream: TcpStream, door: Arc<Door>, newcomer: Arc<CancellationToken>) {
     // Small messages in turn are what this protocol is made of.
     let _ = stream.set_nodelay(true);

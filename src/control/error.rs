@@ -50,7 +50,8 @@ pub enum ConnectError {
         #[source]
         source: io::Error,
     },
-    /// Somebody listens there who does not know what only the service of this journal can know. Nothing was asked of them.
+    /// Somebody listens there who does not know what only the service of this journal can know.
+    /// Nothing was asked of them.
     #[error("whoever answers at {} is not the service of the journal, which process {} was", .0.address, .0.pid)]
     Unproven(Address),
     /// Whoever listens there has no place for one more operator.

@@ -1,4 +1,5 @@
-//! The file of a service in the directory of a journal: written whole and for its user alone, read without trust in what lies there.
+//! The file of a service in the directory of a journal: written whole and for its user alone, read
+//! without trust in what lies there.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -29,7 +30,8 @@ impl Found {
 /// Puts a file into a directory, whole or not at all, for its user alone.
 pub(super) fn replace(directory: &Path, name: &str, text: &str) -> io::Result<()> {
     let draft = directory.join(format!("{name}.new"));
-    // What a killed process left goes first: the draft must be made here, not be somebody's link to elsewhere.
+    // What a killed process left goes first: the draft must be made here, not be somebody's link to
+    // elsewhere.
     remove(&draft)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -46,7 +46,8 @@ pub enum Request {
     Answer {
         /// The request.
         request: RequestId,
-        /// What is said to it, as [`confirmation`] reads it; what is no answer is refused on record, and the request stays open.
+        /// What is said to it, as [`confirmation`] reads it; what is no answer is refused on
+        /// record, and the request stays open.
         answer: Box<RawValue>,
         /// Who says it, where that is not the user of the service: a name that nobody checked.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
@@ -118,8 +119,9 @@ fn strict_ticket<'de, D: Deserializer<'de>>(reader: D) -> Result<Ticket, D::Erro
     ticket(given.get()).map_err(D::Error::custom)
 }
 
-/// A ticket from outside, strictly: an object with its three keys. One that has an `id` besides would name the call twice, maybe
-/// another one, and one that names an actor would claim what the door alone knows.
+/// A ticket from outside, strictly: an object with its three keys. One that has an `id` besides
+/// would name the call twice, maybe another one, and one that names an actor would claim what the
+/// door alone knows.
 pub fn ticket(text: &str) -> Result<Ticket, serde_json::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -208,8 +210,8 @@ pub struct OnRecord {
     pub tool: String,
     /// Who it is from, as it stands on record.
     pub by: Actor,
-    /// Of a call that was taken back, how often its tool had been started: what it has done by then stays done. Of anything else, and where it was not started, 0
-    /// and left out.
+    /// Of a call that was taken back, how often its tool had been started: what it has done by then
+    /// stays done. Of anything else, and where it was not started, 0 and left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
 }
@@ -287,10 +289,12 @@ impl LogItem {
     }
 }
 
-/// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a call in doubt, alone. `reason` is a
-/// text, `payload` is something for the tool, `args` are arguments in place of the model's, `request_hash` is that of the
-/// request that was seen, and `hint` is what the person was told. Any other key is refused, and so is `null`: what is not said is
-/// left out. A number in `payload` or `args` that would lose digits as a [`Value`](serde_json::Value) is refused, too.
+/// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a
+/// call in doubt, alone. `reason` is a text, `payload` is something for the tool, `args` are
+/// arguments in place of the model's, `request_hash` is that of the request that was seen, and
+/// `hint` is what the person was told. Any other key is refused, and so is `null`: what is not said
+/// is left out. A number in `payload` or `args` that would lose digits as a
+/// [`Value`](serde_json::Value) is refused, too.
 ///
 /// ```json
 /// {"confirmed":true,"payload":{"days":3},"request_hash":"9f86…"}
@@ -324,7 +328,8 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> 
     members.strict()
 }
 
-/// What became of a call, strictly: `done` with its result or `failed` with the reason, and nothing else.
+/// What became of a call, strictly: `done` with its result or `failed` with the reason, and nothing
+/// else.
 ///
 /// ```json
 /// {"done":{"receipt":17}}

@@ -1,11 +1,13 @@
-//! The way to a running service: what the process that holds a journal offers to an operator on the same machine.
+//! The way to a running service: what the process that holds a journal offers to an operator on the
+//! same machine.
 //!
-//! A journal belongs to one process, so whoever wants to look at it or answer in it meanwhile asks that process. It listens on
-//! the loopback interface for a WebSocket; where, and what must be shown there, stands in the file `CONTROL` in the journal's
-//! directory, which only its own user can read. `docs/control.md` has the messages.
+//! A journal belongs to one process, so whoever wants to look at it or answer in it meanwhile asks
+//! that process. It listens on the loopback interface for a WebSocket; where, and what must be
+//! shown there, stands in the file `CONTROL` in the journal's directory, which only its own user
+//! can read. `docs/control.md` has the messages.
 //!
-//! Nothing here knows an engine: whoever starts a [`Server`] says what becomes of a [`Request`]. Who asks follows from the
-//! door, never from a message.
+//! Nothing here knows an engine: whoever starts a [`Server`] says what becomes of a [`Request`].
+//! Who asks follows from the door, never from a message.
 
 mod address;
 mod claimed;

@@ -1,12 +1,13 @@
-//! Whoever has come and not shown the token yet. They are anybody on this machine, so they have places of their own, and the
-//! one that has kept the service waiting longest gives way.
+//! Whoever has come and not shown the token yet. They are anybody on this machine, so they have
+//! places of their own, and the one that has kept the service waiting longest gives way.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use tokio_util::sync::CancellationToken;
 
-/// How many may be about to show the token. An operator does that within a moment, so the oldest of so many is none.
+/// How many may be about to show the token. An operator does that within a moment, so the oldest of
+/// so many is none.
 pub(super) const NEWCOMERS_MAX: usize = 128;
 
 /// Those that are here, the oldest first.

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-/// The name of the user, if the system tells it. An environment variable would say whatever its parent wanted.
+/// The name of the user, if the system tells it. An environment variable would say whatever its
+/// parent wanted.
 ///
 /// It asks a program, so it blocks for a moment.
 pub fn current() -> Option<String> {

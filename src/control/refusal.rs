@@ -1,4 +1,5 @@
-//! A refusal as whoever was refused is told of it: what stands against it, since when, and where that is on record.
+//! A refusal as whoever was refused is told of it: what stands against it, since when, and where
+//! that is on record.
 
 use serde::{Deserialize, Serialize};
 

@@ -28,7 +28,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How long to wait before another try where the system has no room for one more connection.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// What becomes of a request: its items go to [`Items`], the last message is what this comes to. Dropped, it ends.
+/// What becomes of a request: its items go to [`Items`], the last message is what this comes to.
+/// Dropped, it ends.
 pub type Handler = Arc<dyn Fn(Request, Items) -> BoxFuture<'static, Reply> + Send + Sync>;
 
 /// Takes the items of an answer to whoever asked, as fast as they are read.

@@ -1,5 +1,5 @@
-//! What an operator and a service prove to each other: two secrets that are new with every start, in a file that only the user
-//! of the service can read.
+//! What an operator and a service prove to each other: two secrets that are new with every start,
+//! in a file that only the user of the service can read.
 
 use std::fmt;
 use std::hint::black_box;
@@ -79,8 +79,9 @@ impl Proof {
         Proof(Secret::random())
     }
 
-    /// What shows it to whoever came with this `Sec-WebSocket-Key`, which is new with every connection. Nobody makes the proof of one key
-    /// from that of another: a hash can be gone on with behind its padding only, and no key, 24 characters of Base64, has that in it.
+    /// What shows it to whoever came with this `Sec-WebSocket-Key`, which is new with every
+    /// connection. Nobody makes the proof of one key from that of another: a hash can be gone on
+    /// with behind its padding only, and no key, 24 characters of Base64, has that in it.
     pub(super) fn shown_for(&self, key: &[u8]) -> String {
         let mut hash = Sha256::new();
         hash.update(self.0.0.as_bytes());

@@ -23,7 +23,8 @@ pub trait Clock: Send + Sync + 'static {
     /// A name for a session that begins now.
     fn new_session(&self) -> SessionId;
 
-    /// A number that nobody can foresee; in a test, the same ones in every run. Waits are spread with it.
+    /// A number that nobody can foresee; in a test, the same ones in every run. Waits are spread
+    /// with it.
     fn entropy(&self) -> u64 {
         // The lower half of such a name is random.
         self.new_session().0.as_u64_pair().1
@@ -52,7 +53,8 @@ impl Clock for SystemClock {
     fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
         let clock = *self;
         Box::pin(async move {
-            // The wall clock may be set while we sleep, and goes on while the machine sleeps, so it is asked again and again.
+            // The wall clock may be set while we sleep, and goes on while the machine sleeps, so it
+            // is asked again and again.
             while let Ok(left @ 1..) = u64::try_from(due.0.saturating_sub(clock.now().0)) {
                 tokio::time::sleep(Duration::from_micros(left).min(ASKED_AGAIN)).await;
             }

@@ -1,7 +1,8 @@
 //! Erasing a session: its key is taken away, and with it all that is sealed under it.
 //!
-//! Records are never changed, so that every hash still stands and the journal verifies; what was sealed opens no more. The
-//! journal's own stream says who asked for it and why, before the key is gone, and that it is gone, after.
+//! Records are never changed, so that every hash still stands and the journal verifies; what was
+//! sealed opens no more. The journal's own stream says who asked for it and why, before the key is
+//! gone, and that it is gone, after.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +67,8 @@ pub enum EraseError {
         /// The session.
         session: SessionId,
     },
-    /// Its records stand in clear, so taking a key away hides at most what was sealed apart, such as secret arguments.
+    /// Its records stand in clear, so taking a key away hides at most what was sealed apart, such
+    /// as secret arguments.
     #[error(
         "expected a sealed session, found that session {session} was never sealed: \
          its records are in clear"
@@ -104,11 +106,13 @@ struct Erased {
 }
 
 impl Ledger {
-    /// Takes the key of a session away for good, so that nothing opens that is sealed under it, and puts on record who wants
-    /// that and why. Asked again for one that is erased, it says what was done. One that was stopped on the way is finished.
+    /// Takes the key of a session away for good, so that nothing opens that is sealed under it, and
+    /// puts on record who wants that and why. Asked again for one that is erased, it says what was
+    /// done. One that was stopped on the way is finished.
     ///
-    /// Copies elsewhere are not reached: backups of the key store, and what was exported in clear. Nothing may serve the session
-    /// meanwhile: a process that does has the key in memory until it ends.
+    /// Copies elsewhere are not reached: backups of the key store, and what was exported in clear.
+    /// Nothing may serve the session meanwhile: a process that does has the key in memory until it
+    /// ends.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -126,8 +130,8 @@ impl Ledger {
     /// ```
     ///
     /// # Errors
-    /// An [`EraseError`]; then the key is as it was, unless the key store failed, or the journal when it was gone: asked again,
-    /// that is finished.
+    /// An [`EraseError`]; then the key is as it was, unless the key store failed, or the journal
+    /// when it was gone: asked again, that is finished.
     pub async fn erase(
         &self,
         session: SessionId,
@@ -210,7 +214,8 @@ impl Ledger {
             }
             next += lines.len() as u64;
             for line in &lines {
-                // The journal's own stream is read for what is known of it; `verify` says what is wrong with it.
+                // The journal's own stream is read for what is known of it; `verify` says what is
+                // wrong with it.
                 if let Ok(record) = line.record() {
                     note_erasure(&mut erasures, &record);
                 }

@@ -1,4 +1,5 @@
-//! Importing sessions: what they have open follows from their records, so each is folded on its way in.
+//! Importing sessions: what they have open follows from their records, so each is folded on its way
+//! in.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -13,8 +14,9 @@ use super::store::work_changes;
 use super::{Entry, Erasure, Error, fact_of};
 use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolve, open_work};
 
-/// Makes a new journal of an export, whole or of one session: the records and objects as they are, and what follows from
-/// them, open work and the names of all requests. What is sealed is read with the keys in `keys`, and stays sealed.
+/// Makes a new journal of an export, whole or of one session: the records and objects as they are,
+/// and what follows from them, open work and the names of all requests. What is sealed is read with
+/// the keys in `keys`, and stays sealed.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,10 +29,10 @@ use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolv
 /// ```
 ///
 /// # Errors
-/// [`Error::Journal`] as [`recount_journal::import`] says, [`Error::Unreadable`] for a record that is no event, and
-/// [`Error::MissingObject`] where an event names an object that does not stand before it;
-/// [`Error::Sealed`] where a session is sealed and its key is not in `keys`, unless the export says that it was erased. Nothing is
-/// left behind.
+/// [`Error::Journal`] as [`recount_journal::import`] says, [`Error::Unreadable`] for a record that
+/// is no event, and [`Error::MissingObject`] where an event names an object that does not stand
+/// before it; [`Error::Sealed`] where a session is sealed and its key is not in `keys`, unless the
+/// export says that it was erased. Nothing is left behind.
 pub fn import(
     reader: impl BufRead + Send,
     to: impl AsRef<Path>,
@@ -76,7 +78,8 @@ impl Fold<'_> {
         for object in &append.objects {
             let hash = ObjectHash::from_bytes(*object.hash.as_bytes());
             let library = self.session.library_mut();
-            // Of other objects a fold knows nothing, and of one that does not open here the records will tell.
+            // Of other objects a fold knows nothing, and of one that does not open here the records
+            // will tell.
             let _adopted = if is_sealed_object(&object.bytes) {
                 key(self.keys, &mut self.key, id).is_ok_and(|key| {
                     let content = key.open_object(&object.bytes);

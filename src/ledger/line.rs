@@ -1,4 +1,5 @@
-//! One fact as one line of the journal, and back; whether its body is sealed is known here and nowhere above.
+//! One fact as one line of the journal, and back; whether its body is sealed is known here and
+//! nowhere above.
 
 use std::ops::Range;
 
@@ -13,13 +14,14 @@ use crate::session::{Actor, ActorKind, DecodeError, Event, Fact, Seq, SessionId,
 
 /// The opaque reference by which the envelope tells one person of a session from another.
 ///
-/// The name itself stands in the body only; the reference says nothing to whoever does not know it. Of a sealed session it
-/// is made with the session's key, so that names cannot be tried out.
+/// The name itself stands in the body only; the reference says nothing to whoever does not know it.
+/// Of a sealed session it is made with the session's key, so that names cannot be tried out.
 pub fn actor_reference(session: SessionId, actor: &Actor) -> String {
     Uuid::new_v5(&session.0, format!("actor:{}", actor.name).as_bytes()).to_string()
 }
 
-/// The line of `fact`, whose predecessor hashes to `prev`. `room` is for its body, and may be used again.
+/// The line of `fact`, whose predecessor hashes to `prev`. `room` is for its body, and may be used
+/// again.
 pub(super) fn line_of(
     session: SessionId,
     fact: &Fact,
@@ -63,7 +65,8 @@ pub(super) fn line_of(
     }
 }
 
-/// The objects that a record names and that must stand before it; none where no event is of its kind and shape.
+/// The objects that a record names and that must stand before it; none where no event is of its
+/// kind and shape.
 pub fn objects_named(record: &Record<'_>) -> Vec<Hash> {
     // Most records hold no hash at all, which is told without reading them as events.
     let mut runs = record.body.get().split(|c: char| !c.is_ascii_hexdigit());
@@ -82,8 +85,8 @@ pub fn objects_named(record: &Record<'_>) -> Vec<Hash> {
 /// The fact on `line`, whose body is in clear.
 ///
 /// # Errors
-/// [`Error::Malformed`] where the line is no record, [`Error::Unreadable`] where no event is of its kind and shape,
-/// [`Error::Sealed`] where its body is sealed.
+/// [`Error::Malformed`] where the line is no record, [`Error::Unreadable`] where no event is of its
+/// kind and shape, [`Error::Sealed`] where its body is sealed.
 pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error> {
     let outline = outline_of(session, seq, line)?;
     if SealedBody::is_one(outline.body) {
@@ -101,8 +104,8 @@ pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error>
     })
 }
 
-/// The event of a line whose outline holds none: because there is none, because the line is no record, or because a later version
-/// wrote more behind the body than an outline knows of.
+/// The event of a line whose outline holds none: because there is none, because the line is no
+/// record, or because a later version wrote more behind the body than an outline knows of.
 fn decoded_whole(
     session: SessionId,
     seq: Seq,
@@ -188,7 +191,8 @@ impl Entry {
     /// A record as another process has read it, with its body where that process has opened it.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where `line` is no record, [`Error::Seal`] where its body is neither clear nor sealed.
+    /// [`Error::Malformed`] where `line` is no record, [`Error::Seal`] where its body is neither
+    /// clear nor sealed.
     pub fn relayed(
         session: SessionId,
         seq: Seq,

@@ -166,7 +166,8 @@ impl Ledger {
         }
     }
 
-    /// The tool of a call; none where no call was received there, or its session is sealed and the key is not here.
+    /// The tool of a call; none where no call was received there, or its session is sealed and the
+    /// key is not here.
     ///
     /// # Errors
     /// Whatever keeps the record from being read.

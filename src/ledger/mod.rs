@@ -1,7 +1,7 @@
 //! Session facts in a journal: events become lines and lines become events again.
 //!
-//! The session knows no journal and the journal no events; this is where they meet, and the one place that knows whether
-//! a body is sealed. It decides nothing.
+//! The session knows no journal and the journal no events; this is where they meet, and the one
+//! place that knows whether a body is sealed. It decides nothing.
 
 mod erasure;
 mod error;

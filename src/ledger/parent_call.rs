@@ -19,7 +19,8 @@ pub struct ParentCall {
 }
 
 impl Ledger {
-    /// The call of the agent whose model made this one; none where that of the conversation did, or a program.
+    /// The call of the agent whose model made this one; none where that of the conversation did, or
+    /// a program.
     pub(super) async fn parent_of(
         &self,
         session: SessionId,

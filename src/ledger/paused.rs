@@ -32,18 +32,20 @@ pub struct PausedCall {
     pub labels: BTreeMap<String, String>,
     /// The record of the call.
     pub call: Seq,
-    /// The call of the agent whose model made it; none, and left out, where that of the conversation did.
+    /// The call of the agent whose model made it; none, and left out, where that of the
+    /// conversation did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<ParentCall>>,
     /// The tool.
     pub tool: String,
-    /// The arguments with which it runs, exactly as they stand on record: the model's, or as a person changed them.
+    /// The arguments with which it runs, exactly as they stand on record: the model's, or as a
+    /// person changed them.
     pub args: Json,
     /// The model's arguments, where a person changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_before_edit: Option<Json>,
-    /// What its tool wants to know again when it looks after the call: the state of the pause, else what the model was told
-    /// meanwhile. It stands in no listing.
+    /// What its tool wants to know again when it looks after the call: the state of the pause, else
+    /// what the model was told meanwhile. It stands in no listing.
     #[serde(skip)]
     pub state: Option<Json>,
     /// When it paused.
@@ -55,8 +57,8 @@ pub struct PausedCall {
 type Behind = (FunctionCallReceived, Option<Json>, Option<Json>);
 
 impl Ledger {
-    /// Every call that waits for a response from outside, oldest session first; without those of sealed sessions whose
-    /// key is not here.
+    /// Every call that waits for a response from outside, oldest session first; without those of
+    /// sealed sessions whose key is not here.
     ///
     /// # Errors
     /// Whatever keeps the journal from being read.
@@ -64,7 +66,8 @@ impl Ledger {
         self.paused_of(&self.open_items().await?).await
     }
 
-    /// The calls of one session that wait for a result from outside, oldest first. It costs what is open in that session.
+    /// The calls of one session that wait for a result from outside, oldest first. It costs what is
+    /// open in that session.
     ///
     /// # Errors
     /// Whatever keeps the journal from being read.
@@ -114,8 +117,8 @@ impl Ledger {
         Ok(paused)
     }
 
-    /// The call behind an open item, the arguments that a person wrote for it, if one did, and what its tool wants
-    /// to know again. Its pause stands a few records behind it.
+    /// The call behind an open item, the arguments that a person wrote for it, if one did, and what
+    /// its tool wants to know again. Its pause stands a few records behind it.
     async fn call_that_paused(&self, item: &OpenItem) -> Result<Option<Behind>, Error> {
         let (session, call) = (SessionId(item.session), Seq(item.item));
         let (mut next, mut received, mut edited) = (call, None, None);

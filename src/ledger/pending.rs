@@ -1,7 +1,8 @@
 //! Requests that wait for a person, as whoever answers is shown them.
 //!
-//! The index of open work says which they are, and no more, since it stays in clear for ever. Each costs three records of its session:
-//! how that began, the call, and the question; those of many requests are read at once.
+//! The index of open work says which they are, and no more, since it stays in clear for ever. Each
+//! costs three records of its session: how that began, the call, and the question; those of many
+//! requests are read at once.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -16,7 +17,8 @@ use crate::session::{
     Timestamp,
 };
 
-/// How near a question stands to its call as a rule, and how many records behind a call are read at once.
+/// How near a question stands to its call as a rule, and how many records behind a call are read at
+/// once.
 const NEARBY: u64 = 16;
 
 /// How near a question stands to its call where both are read with what is between them.
@@ -62,18 +64,20 @@ pub struct PendingConfirmation {
     pub call: Seq,
     /// Its hash.
     pub call_hash: ObjectHash,
-    /// The call of the agent whose model made it; none, and left out, where that of the conversation did.
+    /// The call of the agent whose model made it; none, and left out, where that of the
+    /// conversation did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<ParentCall>>,
     /// The tool.
     pub tool: String,
-    /// The arguments, exactly as they stand on record, or as a person changed them: what an answer binds. Under [`sealed_args`](Self::sealed_args)
-    /// stands `{"$sealed":"v1.…"}`, which is the same for the same secret.
+    /// The arguments, exactly as they stand on record, or as a person changed them: what an answer
+    /// binds. Under [`sealed_args`](Self::sealed_args) stands `{"$sealed":"v1.…"}`, which is the
+    /// same for the same secret.
     pub args: Json,
     /// The JSON Pointers of the arguments that are secret, and sealed.
     pub sealed_args: Vec<String>,
-    /// The session is sealed and its key is not here: agent, names, tool and hint are unknown, and empty; `args` is the body
-    /// of the call as it is stored.
+    /// The session is sealed and its key is not here: agent, names, tool and hint are unknown, and
+    /// empty; `args` is the body of the call as it is stored.
     pub sealed: bool,
     /// What the tool's author wants the person to know.
     pub hint: Option<String>,
@@ -83,7 +87,8 @@ pub struct PendingConfirmation {
     pub about: About,
     /// The JSON Schema that the payload of a yes must fit.
     pub payload_schema: Option<Json>,
-    /// The contract of the tool that is asked about; none of a sealed session whose key is not here.
+    /// The contract of the tool that is asked about; none of a sealed session whose key is not
+    /// here.
     pub contract: Option<ObjectHash>,
     /// Its whole declaration; none of a sealed session whose key is not here.
     pub declaration: Option<ObjectHash>,
@@ -105,7 +110,8 @@ impl Ledger {
         self.pending_of(&self.open_requests().await?).await
     }
 
-    /// The requests of one session that wait for an answer, oldest first. It costs what is open in that session.
+    /// The requests of one session that wait for an answer, oldest first. It costs what is open in
+    /// that session.
     ///
     /// # Errors
     /// Whatever keeps the journal from being read.
@@ -282,7 +288,8 @@ impl Ledger {
         Ok(all)
     }
 
-    /// The request of an item, and where its question stands: its name follows from that place, so no record is read for it.
+    /// The request of an item, and where its question stands: its name follows from that place, so
+    /// no record is read for it.
     async fn question_of(&self, item: &OpenItem) -> Result<Option<(RequestId, Seq)>, Error> {
         let (session, call) = (SessionId(item.session), item.item);
         let Some(id) = item.request.map(RequestId) else {
@@ -290,7 +297,8 @@ impl Ledger {
         };
         let is_it = |seq: &Seq| id == session.request_id(*seq);
         let (next, near) = (call.saturating_add(1), call.saturating_add(NEARBY));
-        // Before a question there is a verdict, hardly ever none; and each name that is tried is hashed.
+        // Before a question there is a verdict, hardly ever none; and each name that is tried is
+        // hashed.
         let mut nearby = (next.saturating_add(1)..near).chain([next]).map(Seq);
         if let Some(seq) = nearby.find(is_it) {
             return Ok(Some((id, seq)));
@@ -301,7 +309,8 @@ impl Ledger {
         Ok(seq.map(|seq| (id, seq)))
     }
 
-    /// The newest of the arguments that persons wrote between a call and a question, of those that the question binds.
+    /// The newest of the arguments that persons wrote between a call and a question, of those that
+    /// the question binds.
     async fn edited(
         &self,
         session: SessionId,
@@ -413,7 +422,8 @@ mod tests {
         draft.line()
     }
 
-    /// A session whose question stands so far behind its call, with an edit that the question binds, or none, and others.
+    /// A session whose question stands so far behind its call, with an edit that the question
+    /// binds, or none, and others.
     fn asked_behind(distance: u64, edited: bool) -> (Ledger, Vec<Line>, SessionId) {
         let session = SessionId(Uuid::from_u128(5));
         let journal = MemoryJournal::new();

@@ -37,8 +37,8 @@ impl Ledger {
 
     /// Every request, open or not, whose name is `wanted`.
     ///
-    /// The index answers only for a whole name, but a name follows from its record's place: so all names are derived
-    /// again, and only records whose name is wanted are read.
+    /// The index answers only for a whole name, but a name follows from its record's place: so all
+    /// names are derived again, and only records whose name is wanted are read.
     ///
     /// # Errors
     /// Whatever keeps the journal from being read.

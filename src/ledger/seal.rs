@@ -1,4 +1,5 @@
-//! How a session's records are sealed, and the texts of it that are kept sealed outside the journal.
+//! How a session's records are sealed, and the texts of it that are kept sealed outside the
+//! journal.
 
 use recount_journal::seal::SessionKey;
 use recount_journal::{Hash, Object};
@@ -7,7 +8,8 @@ use super::store::Objects;
 use super::{Error, Ledger};
 use crate::session::{Catalog, ObjectHash, PolicySet, ResumptionHandle, SessionId};
 
-/// How the records of one session are written. It is chosen when the session begins and holds to its end.
+/// How the records of one session are written. It is chosen when the session begins and holds to
+/// its end.
 #[derive(Clone, Debug, Default)]
 pub struct Seal {
     /// The session's key, where it has one and the key store is here.
@@ -27,7 +29,8 @@ impl Seal {
         }
     }
 
-    /// The catalog and the policies of a runner as objects, and the addresses under which records name them.
+    /// The catalog and the policies of a runner as objects, and the addresses under which records
+    /// name them.
     ///
     /// # Errors
     /// [`Error::Sealed`] where the session is sealed and its key is not here.
@@ -82,8 +85,8 @@ impl Ledger {
         Ok(keys.create_key(session.0).await?)
     }
 
-    /// Keeps the handle by which the session's conversation can be resumed, sealed, beside the journal. Of a session whose key was
-    /// erased nothing is kept.
+    /// Keeps the handle by which the session's conversation can be resumed, sealed, beside the
+    /// journal. Of a session whose key was erased nothing is kept.
     ///
     /// # Errors
     /// [`Error::NoKeyStore`]; where the key store cannot be written.
@@ -107,7 +110,8 @@ impl Ledger {
     }
 
     /// The handle that was kept last. Its fingerprint and expiry stand in the session's last
-    /// `resumption_handle_received`; where they differ, a crash came between the record and the keeping.
+    /// `resumption_handle_received`; where they differ, a crash came between the record and the
+    /// keeping.
     ///
     /// ```
     /// # async fn example(ledger: recount::ledger::Ledger, session: recount::session::SessionId) -> Result<(), recount::ledger::Error> {

@@ -5,8 +5,9 @@
 //! {"cents":4200,"card":{"number":{"$sealed":"v1.…"}}}
 //! ```
 //!
-//! The place they are sealed for is their tool and pointer: within a session, the same secret there has the same bytes, so
-//! that calls can be told to be alike without a key, and neither another argument nor another session can take them.
+//! The place they are sealed for is their tool and pointer: within a session, the same secret there
+//! has the same bytes, so that calls can be told to be alike without a key, and neither another
+//! argument nor another session can take them.
 
 use recount_journal::seal::SessionKey;
 use recount_text::json::is_within;
@@ -22,9 +23,11 @@ struct Marker {
     sealed: String,
 }
 
-/// Seals what is secret in a call, in place; `secret` are JSON Pointers, each before those that lead into it.
+/// Seals what is secret in a call, in place; `secret` are JSON Pointers, each before those that
+/// lead into it.
 ///
-/// Where a part of the way is no object, that part is sealed whole, and so is the text of arguments that are malformed.
+/// Where a part of the way is no object, that part is sealed whole, and so is the text of arguments
+/// that are malformed.
 ///
 /// ```
 /// # use recount::ledger::{open_arguments, seal_arguments};

@@ -1,9 +1,11 @@
-//! What folding a long session came to, kept beside the journal, so that the next opening folds only what came since.
+//! What folding a long session came to, kept beside the journal, so that the next opening folds
+//! only what came since.
 //!
-//! A snapshot is never trusted over the stream. Its label says of which records, by which program and rules it was made; it counts only
-//! where all of that is as it is now: the last record that it folded stands in the journal with the same hash, and so do all before it,
-//! since each names the hash of the one before. Absent, torn, stale or of another program, it is as if there were none. Of a sealed
-//! session it is sealed as a whole by the session's key.
+//! A snapshot is never trusted over the stream. Its label says of which records, by which program
+//! and rules it was made; it counts only where all of that is as it is now: the last record that it
+//! folded stands in the journal with the same hash, and so do all before it, since each names the
+//! hash of the one before. Absent, torn, stale or of another program, it is as if there were none.
+//! Of a sealed session it is sealed as a whole by the session's key.
 
 use recount_journal::Hash;
 use recount_journal::seal::is_sealed_object;
@@ -18,7 +20,8 @@ use crate::session::{Library, RULES, Seq, Session, SessionId};
 /// How many records an opening must have folded for a snapshot to pay.
 pub(crate) const PAYS_FROM: u64 = 4_096;
 
-/// The shape of what is kept. A change of how records are folded is a new one, too, where it comes without a new version of the program.
+/// The shape of what is kept. A change of how records are folded is a new one, too, where it comes
+/// without a new version of the program.
 const FORMAT: u32 = 5;
 
 /// Of what a snapshot was made, and by whom.
@@ -46,7 +49,8 @@ impl Label<'_> {
 }
 
 impl Ledger {
-    /// The session as a snapshot has it, where one counts. Whatever is wrong with it, folding the records says what is wrong with them.
+    /// The session as a snapshot has it, where one counts. Whatever is wrong with it, folding the
+    /// records says what is wrong with them.
     pub(super) async fn snapshot_of(&self, id: SessionId) -> Option<Session> {
         let kept = self.journal().snapshot(id.0).await.ok()??;
         let content = checked(&kept)?;
@@ -84,7 +88,8 @@ impl Ledger {
         snapshot.restored(library).filter(is_it)
     }
 
-    /// Keeps what `folded` records came to, where that pays. A journal that cannot keep it is none the worse.
+    /// Keeps what `folded` records came to, where that pays. A journal that cannot keep it is none
+    /// the worse.
     pub(super) async fn keep_snapshot(&self, loaded: &Loaded, folded: u64) {
         if folded < PAYS_FROM {
             return;

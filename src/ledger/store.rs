@@ -94,7 +94,8 @@ impl Ledger {
         Ledger { journal, ..self }
     }
 
-    /// With what becomes of records whose kinds a newer program brought; without this, they are refused.
+    /// With what becomes of records whose kinds a newer program brought; without this, they are
+    /// refused.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -149,7 +150,8 @@ impl Ledger {
     /// Folds a session.
     ///
     /// # Errors
-    /// [`Error::UnknownSession`] where the journal has no record of it; whatever keeps a record from being read.
+    /// [`Error::UnknownSession`] where the journal has no record of it; whatever keeps a record
+    /// from being read.
     pub async fn load(&self, id: SessionId) -> Result<Loaded, Error> {
         // The journal's own stream has this id and is no session.
         if id.0.is_nil() {
@@ -277,8 +279,8 @@ impl Ledger {
         }
     }
 
-    /// The records of a session from `from` on, `limit` at most, as they are stored; bodies that are sealed are opened
-    /// where the key is here.
+    /// The records of a session from `from` on, `limit` at most, as they are stored; bodies that
+    /// are sealed are opened where the key is here.
     ///
     /// # Errors
     /// Whatever keeps a record from being read.
@@ -327,8 +329,8 @@ impl Ledger {
     /// Hands the objects that `fact` names to `session`, so that it can be folded.
     ///
     /// # Errors
-    /// [`Error::MissingObject`] where the journal does not hold one, or holds something else there; [`Error::NewerRules`] where it
-    /// was a newer program that decided what follows.
+    /// [`Error::MissingObject`] where the journal does not hold one, or holds something else there;
+    /// [`Error::NewerRules`] where it was a newer program that decided what follows.
     pub async fn provide(&self, session: &mut Session, fact: &Fact) -> Result<(), Error> {
         let Event::Observed(observation) = &fact.event else {
             return Ok(());
@@ -376,14 +378,16 @@ impl Ledger {
         Ok(())
     }
 
-    /// Appends `facts`, which lead from a session with `open_before` to `session`, as one atomic batch, sealed as `seal`
-    /// says.
+    /// Appends `facts`, which lead from a session with `open_before` to `session`, as one atomic
+    /// batch, sealed as `seal` says.
     ///
-    /// When it returns, the batch is as durable as `durability` says. What was open is what [`open_work`] gave, in its order.
+    /// When it returns, the batch is as durable as `durability` says. What was open is what
+    /// [`open_work`] gave, in its order.
     ///
     /// # Errors
-    /// Whatever the journal says; a conflict means that somebody else writes to the session, and that this writer
-    /// must stop. [`Error::Sealed`] where the session is sealed and its key is not here.
+    /// Whatever the journal says; a conflict means that somebody else writes to the session, and
+    /// that this writer must stop. [`Error::Sealed`] where the session is sealed and its key is not
+    /// here.
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a part of the one batch, and none follows from another"
@@ -454,7 +458,8 @@ fn find(open: &[(Seq, OpenWork)], seq: Seq) -> Option<&OpenWork> {
 /// The flag of an item whose call the model took back.
 pub(super) const MODEL_LOST_INTEREST: u32 = 1;
 
-/// The flag of a call that waits where its tool runs: whoever serves the session next has to look after it.
+/// The flag of a call that waits where its tool runs: whoever serves the session next has to look
+/// after it.
 pub(crate) const IN_PLACE: u32 = 2;
 
 fn open_item(session: SessionId, seq: Seq, item: &OpenWork) -> OpenItem {

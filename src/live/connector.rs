@@ -1,6 +1,7 @@
 //! How frames travel: whatever carries JSON messages both ways.
 //!
-//! In production that is a WebSocket; a test hands in a scripted model instead. Nothing here knows what a frame says.
+//! In production that is a WebSocket; a test hands in a scripted model instead. Nothing here knows
+//! what a frame says.
 
 use async_trait::async_trait;
 
@@ -33,8 +34,8 @@ pub trait Connector: Send + Sync + 'static {
         }
     }
 
-    /// What is wrong with it, as far as that is known without a connection: a URL that is none, a key that is empty. An agent
-    /// is told of it together with its other mistakes.
+    /// What is wrong with it, as far as that is known without a connection: a URL that is none, a
+    /// key that is empty. An agent is told of it together with its other mistakes.
     fn mistakes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -53,8 +54,9 @@ pub struct Connection {
 
 /// The way out of a connection.
 ///
-/// A session polls it where it sends, and the connection's own task goes on with what the peer does not take at once. So it must not block its
-/// thread, nor wait there for the session; and it may be polled while the way in is, on another thread.
+/// A session polls it where it sends, and the connection's own task goes on with what the peer does
+/// not take at once. So it must not block its thread, nor wait there for the session; and it may be
+/// polled while the way in is, on another thread.
 #[async_trait]
 pub trait FrameSender: Send {
     /// Writes one JSON message.

@@ -1,4 +1,5 @@
-//! How a connection goes on with a conversation: by the handle of an earlier one, or by being told what was said.
+//! How a connection goes on with a conversation: by the handle of an earlier one, or by being told
+//! what was said.
 
 use super::outgoing;
 use super::wire::{ClientContent, ClientMessage, Content, RawJson, SessionResumption, Setup};
@@ -7,8 +8,8 @@ use crate::session::{Capabilities, ResumptionHandle};
 /// The setup, asking for handles, resuming by `handle` if there is one, and announcing a history if
 /// one follows.
 ///
-/// The service takes an announced history in without answering it; of a history that is not announced, it is said that it
-/// asks for no answer.
+/// The service takes an announced history in without answering it; of a history that is not
+/// announced, it is said that it asks for no answer.
 pub(crate) fn setup(message: String, handle: Option<&ResumptionHandle>, announced: bool) -> String {
     let Ok(mut message) = ClientMessage::decode(&message) else {
         // It was written here, and what is written here can be read.
@@ -42,7 +43,8 @@ pub(crate) enum Role {
     Engine,
 }
 
-/// Turns of the conversation, in order; `complete` ends them: an announced history, or words that want an answer.
+/// Turns of the conversation, in order; `complete` ends them: an announced history, or words that
+/// want an answer.
 pub(crate) fn turns(turns: &[(Role, String)], complete: bool) -> String {
     let turns = turns.iter().map(|(role, text)| match role {
         Role::User | Role::Engine => Content::text("user", text),
@@ -68,7 +70,8 @@ pub(crate) fn asked(asked: &[(Role, String)], capabilities: Capabilities) -> Str
     }
 }
 
-/// What was said, and what wants an answer, in one message of a model that takes no turns there: it would answer each.
+/// What was said, and what wants an answer, in one message of a model that takes no turns there: it
+/// would answer each.
 pub(crate) fn text(history: &[(Role, String)], asked: &[(Role, String)]) -> String {
     if history.is_empty() {
         return outgoing::realtime(&in_one(asked));

@@ -21,7 +21,8 @@ pub(crate) struct Heard {
 
 /// The observations in one frame, in the order in which they count.
 ///
-/// A frame may carry several payloads: what the model said comes first, then its calls, then what it takes back.
+/// A frame may carry several payloads: what the model said comes first, then its calls, then what
+/// it takes back.
 ///
 /// `depth_max` is how deep the frame may nest outside of arguments. Calls that come in pieces are
 /// gathered in `streamed`, which belongs to the connection, and are heard once they are whole.
@@ -101,13 +102,15 @@ fn handle_received(epoch: Seq, resumable: bool, handle: Option<&ResumptionHandle
     .into()
 }
 
-/// The largest part of a frame that goes on record; what is decided about it, and quotes it, must fit there, too.
+/// The largest part of a frame that goes on record; what is decided about it, and quotes it, must
+/// fit there, too.
 const PART_BYTES_MAX: usize = 512 << 10;
 
 /// The longest name or id by which a call is still known.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// Leaves of a part that is too large only that it came; a call stays a call, so that the model is answered.
+/// Leaves of a part that is too large only that it came; a call stays a call, so that the model is
+/// answered.
 fn bound(epoch: Seq, part: &mut Observation) {
     let body = Event::Observed(part.clone()).body();
     let bytes = body.map_or(usize::MAX, |body| body.len());
@@ -164,7 +167,8 @@ fn server_content(epoch: Seq, content: &ServerContent, seen: &mut Vec<Observatio
     };
     seen.extend(transcript(Speaker::User, &content.input_transcription));
     if let Some(turn) = &content.model_turn {
-        // A function call that stands here, too, was or will be delivered as a tool call; only that one counts.
+        // A function call that stands here, too, was or will be delivered as a tool call; only that
+        // one counts.
         let text = turn.spoken();
         if !text.is_empty() {
             seen.push(ModelOutputReceived { epoch, text }.into());

@@ -2,8 +2,9 @@
 
 /// How much of what the service sends is taken in.
 ///
-/// A frame or message that is larger ends the connection with close code 1009, and says so. A message that nests deeper
-/// than the limit goes on record as one that could not be read, and the connection goes on.
+/// A frame or message that is larger ends the connection with close code 1009, and says so. A
+/// message that nests deeper than the limit goes on record as one that could not be read, and the
+/// connection goes on.
 ///
 /// ```
 /// use recount::live::{Endpoint, Limits};
@@ -18,8 +19,10 @@ pub struct Limits {
     pub frame_bytes_max: usize,
     /// Bytes of one message, which may come in several frames; 16 MiB if nothing else is said.
     pub message_bytes_max: usize,
-    /// Levels of the protocol's own objects and lists within each other; 64 if nothing else is said, and never more than
-    /// 256. Arguments that nest deeper than 64 levels are answered as malformed, whatever is said here.
+    /// Levels of the protocol's own objects and lists within each other; 64 if nothing else is
+    /// said, and never more than
+    /// 256. Arguments that nest deeper than 64 levels are answered as malformed, whatever is said
+    ///      here.
     pub json_depth_max: usize,
 }
 

@@ -60,7 +60,8 @@ pub(crate) fn user_text(text: &str, capabilities: Capabilities) -> String {
     }
 }
 
-/// What became of a call, as a word in the conversation; one that counts without a word asks for no answer.
+/// What became of a call, as a word in the conversation; one that counts without a word asks for no
+/// answer.
 pub(crate) fn told(
     text: &str,
     scheduling: Option<FunctionResponseScheduling>,
@@ -77,8 +78,8 @@ pub(crate) fn told(
     }
 }
 
-/// The instruction of now: as an update of the context where the model takes one, otherwise as a word of ours in the
-/// conversation that asks for no answer, as far as the model lets one.
+/// The instruction of now: as an update of the context where the model takes one, otherwise as a
+/// word of ours in the conversation that asks for no answer, as far as the model lets one.
 pub(crate) fn instruction(text: &str, capabilities: Capabilities) -> String {
     if capabilities.context_update {
         let instruction = Content {
@@ -154,13 +155,15 @@ fn functions(catalog: &Catalog) -> impl Iterator<Item = &ToolDeclaration> {
     tools.filter(|tool| tool.server_side.is_none() && !tool.inner)
 }
 
-/// Whether the model waits: a tool of several responses would keep it waiting for long, if nothing else is declared.
+/// Whether the model waits: a tool of several responses would keep it waiting for long, if nothing
+/// else is declared.
 fn behavior(tool: &ToolDeclaration, capabilities: Capabilities) -> Behavior {
     let by_kind = (!tool.kind.is_inline()).then_some(Behavior::NonBlocking);
     capabilities.effective(tool.behavior.or(by_kind))
 }
 
-/// A tool that the service runs itself: an entry of its own, as the normal form of the tool list has it.
+/// A tool that the service runs itself: an entry of its own, as the normal form of the tool list
+/// has it.
 fn server_side(tool: &ToolDeclaration) -> Option<Tool> {
     let declared = tool.server_side.as_ref()?.as_object()?;
     let mut entry = Tool::default();
@@ -173,7 +176,8 @@ fn server_side(tool: &ToolDeclaration) -> Option<Tool> {
 fn declaration(tool: &ToolDeclaration, capabilities: Capabilities) -> FunctionDeclaration {
     let schema = tool.parameters.as_ref();
     let form = SchemaForm::of(capabilities);
-    // The service's own Schema spells its types in capitals and has a field of its own; anything else is JSON Schema.
+    // The service's own Schema spells its types in capitals and has a field of its own; anything
+    // else is JSON Schema.
     let capitals = schema
         .and_then(|schema| schema.get("type"))
         .and_then(|kind| kind.as_str())

@@ -121,7 +121,8 @@ impl<'f> Driver<'f> {
         }
     }
 
-    /// Everything that was begun comes to all it comes to by itself: time moves on only when nothing else happens.
+    /// Everything that was begun comes to all it comes to by itself: time moves on only when
+    /// nothing else happens.
     pub(super) async fn settle(&mut self) -> Result<(), Error> {
         sleep(Duration::from_millis(1)).await;
         if let Some(taking) = self.taking.take_if(|it| it.is_finished())
@@ -347,8 +348,8 @@ impl<'f> Driver<'f> {
         }
     }
 
-    /// Waits for a time of the recording. A tool whose run began earlier than on record does what it did as long after that,
-    /// though its turn has not come.
+    /// Waits for a time of the recording. A tool whose run began earlier than on record does what
+    /// it did as long after that, though its turn has not come.
     pub(super) async fn until(&mut self, at_ms: u64) -> Result<(), Error> {
         while let Some((due_ms, step)) = self.due_before(at_ms) {
             sleep_until(self.clock.instant(due_ms)).await;

@@ -1,4 +1,5 @@
-//! The journal of a play: it is read to its end, also where the recorded process shut down and closed its own.
+//! The journal of a play: it is read to its end, also where the recorded process shut down and
+//! closed its own.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! Playing fixtures back: the engine runs for real, against the recorded model, in virtual time and without a socket.
+//! Playing fixtures back: the engine runs for real, against the recorded model, in virtual time and
+//! without a socket.
 //!
 //! Nothing in `play` decides anything; what it does not know is how a fixture came about.
 
@@ -29,15 +30,16 @@ use crate::engine::Agent;
 use crate::fixture::Fixture;
 
 impl Fixture {
-    /// Plays the conversation with an agent: its policies, phases, hooks and instruction; what its tools do is on record,
-    /// unless they are to [run for real](Fixture::with_real_tools).
+    /// Plays the conversation with an agent: its policies, phases, hooks and instruction; what its
+    /// tools do is on record, unless they are to [run for real](Fixture::with_real_tools).
     ///
     /// The play has as many processes as the recorded session, over the same records, each with
     /// this agent. One that was killed is dropped where its record ended, and the next takes over.
     ///
-    /// Each step comes at its time, and not before what went before it has led to all it leads to by itself. A runtime of its own is
-    /// used, on a thread of its own, whose time moves on when nothing else happens; so it takes no time, may be called in any
-    /// test, and comes to the same in every run. What a real tool waits for outside the process does not stop that time.
+    /// Each step comes at its time, and not before what went before it has led to all it leads to
+    /// by itself. A runtime of its own is used, on a thread of its own, whose time moves on when
+    /// nothing else happens; so it takes no time, may be called in any test, and comes to the same
+    /// in every run. What a real tool waits for outside the process does not stop that time.
     ///
     /// ```
     /// use recount::fixture::Fixture;
@@ -52,7 +54,8 @@ impl Fixture {
     /// ```
     ///
     /// # Errors
-    /// Where the agent is not configured right, or the machinery fails. What comes of the conversation is no error.
+    /// Where the agent is not configured right, or the machinery fails. What comes of the
+    /// conversation is no error.
     ///
     /// # Panics
     /// Where code of the agent panics that the engine does not catch.
@@ -71,7 +74,8 @@ impl Fixture {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NeedsProgram`] where code took part whose answers a fixture does not hold, and as [`play`](Fixture::play).
+    /// [`Error::NeedsProgram`] where code took part whose answers a fixture does not hold, and as
+    /// [`play`](Fixture::play).
     pub fn play_by_itself(&self) -> Result<Played, Error> {
         if let Some(what) = self.all_policies().find_map(needs_program) {
             return Err(Error::NeedsProgram { what });

@@ -40,7 +40,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// What a recorded tool does, in its turn: when its run is as old as it was, or, where that has not begun, as soon as it is.
+    /// What a recorded tool does, in its turn: when its run is as old as it was, or, where that has
+    /// not begun, as soon as it is.
     pub(super) async fn prompt_in_turn(&mut self, at: usize) -> Result<(), Error> {
         let Some(timed) = self.fixture.steps().get(at) else {
             return Ok(());
@@ -92,7 +93,8 @@ impl Driver<'_> {
         }
     }
 
-    /// The first of what tools do whose turn has not come, and whose time comes well before `at_ms`.
+    /// The first of what tools do whose turn has not come, and whose time comes well before
+    /// `at_ms`.
     pub(super) fn due_before(&mut self, at_ms: u64) -> Option<(u64, usize)> {
         while let Some((due_ms, at)) = self.due.first().copied() {
             if at > self.next && !self.ahead.contains(&at) {

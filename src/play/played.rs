@@ -24,7 +24,8 @@ pub struct Played {
 }
 
 impl Played {
-    /// In which lines the story differs from the one on record; nothing where it does not, and where none is on record.
+    /// In which lines the story differs from the one on record; nothing where it does not, and
+    /// where none is on record.
     pub fn difference(&self) -> Option<Difference> {
         let recorded = self.fixture.story()?;
         recorded.difference(&self.story())
@@ -35,8 +36,8 @@ impl Played {
         self.sent.iter().map(|(_, frame)| frame.as_str())
     }
 
-    /// Where the model was sent something else than on record: what is on record, and what was sent instead. Nothing is
-    /// said of the frames of a fixture that was exported, which holds none.
+    /// Where the model was sent something else than on record: what is on record, and what was sent
+    /// instead. Nothing is said of the frames of a fixture that was exported, which holds none.
     pub fn sent_otherwise(&self) -> Vec<(Option<String>, Option<String>)> {
         let mut otherwise = Vec::new();
         let recorded = |(at, timed): (usize, &Timed)| match &timed.step {
@@ -83,7 +84,8 @@ impl Played {
         self.fixture.story().is_some()
     }
 
-    /// Whether it went as on record: the same story, which must be there, the same frames to the model, and everything done.
+    /// Whether it went as on record: the same story, which must be there, the same frames to the
+    /// model, and everything done.
     pub fn is_as_recorded(&self) -> bool {
         self.report().is_empty()
     }
@@ -129,7 +131,8 @@ impl Played {
         }
     }
 
-    /// The fixture with this story, and with the frames that were sent now in the place of those on record.
+    /// The fixture with this story, and with the frames that were sent now in the place of those on
+    /// record.
     #[must_use]
     pub fn updated(&self) -> Fixture {
         let mut fixture = self.fixture.clone();
@@ -151,7 +154,8 @@ impl Played {
         fixture
     }
 
-    /// The setup is not compared: instruction, voice and all else that the agent's code says are not on record.
+    /// The setup is not compared: instruction, voice and all else that the agent's code says are
+    /// not on record.
     pub(super) fn without_setup(mut self) -> Played {
         self.compares_setup = false;
         self

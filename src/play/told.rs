@@ -73,8 +73,9 @@ impl Told {
         Story::of(&self.facts)
     }
 
-    /// Fails the test unless the model called the tool with exactly these arguments, once or more; `5` is not `5.0` here. A call that was
-    /// refused, denied or taken back counts, too, although its tool did not run: what became of it is in the story.
+    /// Fails the test unless the model called the tool with exactly these arguments, once or more;
+    /// `5` is not `5.0` here. A call that was refused, denied or taken back counts, too, although
+    /// its tool did not run: what became of it is in the story.
     ///
     /// # Panics
     /// Where it was not; the message lists what was called.
@@ -89,7 +90,8 @@ impl Told {
         }
     }
 
-    /// Fails the test if the model called the tool, with whatever arguments, also where it did not run.
+    /// Fails the test if the model called the tool, with whatever arguments, also where it did not
+    /// run.
     ///
     /// # Panics
     /// Where it was; the message lists what was called.

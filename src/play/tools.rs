@@ -208,7 +208,8 @@ impl Recorded {
     }
 }
 
-/// How a run ended: what is on record is in the words for the model, and is put into the same again.
+/// How a run ended: what is on record is in the words for the model, and is put into the same
+/// again.
 fn returned(it: &ToolReturned) -> ToolOutcome {
     let response = it.response.to_value();
     let (told, place) = match response.get("output") {

@@ -51,7 +51,8 @@ pub(super) struct CallView<'s> {
     /// The call of the agent whose model made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<Seq>,
-    /// How many turns the model of the agent that it calls has had, and the calls of the last one that have not ended.
+    /// How many turns the model of the agent that it calls has had, and the calls of the last one
+    /// that have not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     turns: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -26,8 +26,9 @@ pub struct Diverged {
     pub derived: Option<Said>,
     /// The session as of the record before, up to which everything followed.
     pub before: Box<Session>,
-    /// The records that led there, each the cause of the next: from the first, such as the call that was received, to the one that
-    /// directly led there. Of what follows; of what is on record where nothing follows.
+    /// The records that led there, each the cause of the next: from the first, such as the call
+    /// that was received, to the one that directly led there. Of what follows; of what is on record
+    /// where nothing follows.
     pub causes: Vec<Fact>,
 }
 

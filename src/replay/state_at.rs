@@ -27,8 +27,9 @@ pub enum NoState {
 
 /// The session as of its record `at`; as of its last one without it. Nothing is known as of record 0.
 ///
-/// It is the fold of all records up to that one, so two of them may be asked for in any order, and each is the same whenever it is
-/// asked for. What the engine owed there says [`owed`](crate::session::owed).
+/// It is the fold of all records up to that one, so two of them may be asked for in any order, and
+/// each is the same whenever it is asked for. What the engine owed there says
+/// [`owed`](crate::session::owed).
 ///
 /// ```
 /// # use recount::ledger::Ledger;
@@ -40,8 +41,8 @@ pub enum NoState {
 /// ```
 ///
 /// # Errors
-/// [`NoState::BeyondTheEnd`], and whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is sealed
-/// and its key is not here.
+/// [`NoState::BeyondTheEnd`], and whatever keeps the journal from being read, such as
+/// [`Error::Sealed`] where the session is sealed and its key is not here.
 pub async fn state_at(
     ledger: &Ledger,
     session: SessionId,

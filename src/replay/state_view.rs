@@ -1,8 +1,8 @@
 //! A folded session as JSON: the one shape in which its state is shown, compared and pointed into.
 //!
-//! Calls, requests and responses stand under the seqs that name them, as everywhere in a journal. What is absent is left out, but
-//! for the lists, which are there also when they are empty; times are microseconds since 1970, as in the records. Keys are only
-//! ever added.
+//! Calls, requests and responses stand under the seqs that name them, as everywhere in a journal.
+//! What is absent is left out, but for the lists, which are there also when they are empty; times
+//! are microseconds since 1970, as in the records. Keys are only ever added.
 //!
 //! ```json
 //! {"session":"0199…","head":9,"at_us":1763700000000000,"opened_at_us":1763700000000000,"agent":"support","rules":1,
@@ -21,10 +21,12 @@
 //!  "owed":[{"effect":"ask_confirmation","call":5,"request":7}]}
 //! ```
 //!
-//! `connection` is the seq of the live one, `runner` that of the process that can run tools. A call in `calls` has not ended, one in
-//! `settled` has; what somebody supplied or found out later stands in `supplied` and `reconciled`. `owed` is what the engine owes
-//! the world. `due` is the kind of the decision that follows next: where it is there, the batch is not over, and nothing of it is
-//! performed before its end. Where it is absent, the batch may still go on with an observation, which a state cannot foresee. Arguments that are sealed on record are sealed here.
+//! `connection` is the seq of the live one, `runner` that of the process that can run tools. A call
+//! in `calls` has not ended, one in `settled` has; what somebody supplied or found out later stands
+//! in `supplied` and `reconciled`. `owed` is what the engine owes the world. `due` is the kind of
+//! the decision that follows next: where it is there, the batch is not over, and nothing of it is
+//! performed before its end. Where it is absent, the batch may still go on with an observation,
+//! which a state cannot foresee. Arguments that are sealed on record are sealed here.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +120,8 @@ impl<'s> StateView<'s> {
         let reconciled = session.reconciled.iter().filter(|(seq, _)| wanted(**seq));
         let requests = session.requests.iter().filter(|(_, it)| wanted(it.call));
         let deliveries = session.deliveries.iter().filter(|(_, it)| wanted(it.call));
-        // An item is named by its call, by the response that is still to be told, or by the session's first record.
+        // An item is named by its call, by the response that is still to be told, or by the
+        // session's first record.
         let item_of = |seq: &Seq| session.deliveries.get(seq).map_or(*seq, |it| it.call);
         let open = open_work(session).into_iter();
         let open = open.filter(|(seq, _)| *seq == Seq(1) || wanted(item_of(seq)));

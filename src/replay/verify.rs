@@ -9,12 +9,14 @@ use crate::session::{
 /// How many records are read at a time.
 const PAGE: usize = 1024;
 
-/// How many records the chain of causes names at most: a story of retries and questions anew may be long.
+/// How many records the chain of causes names at most: a story of retries and questions anew may be
+/// long.
 const CAUSES_MAX: usize = 64;
 
 /// Decides every observation of `session` again and compares.
 ///
-/// Nothing but the journal is asked, so the report is the same on every machine, scheduler and number of threads.
+/// Nothing but the journal is asked, so the report is the same on every machine, scheduler and
+/// number of threads.
 ///
 /// ```
 /// # use recount::ledger::Ledger;
@@ -28,13 +30,14 @@ const CAUSES_MAX: usize = 64;
 /// ```
 ///
 /// # Errors
-/// Whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is sealed and its key is not
-/// here; a divergence is a result, not an error.
+/// Whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is
+/// sealed and its key is not here; a divergence is a result, not an error.
 pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error> {
     verify_by(ledger, session, decide, |_| ()).await
 }
 
-/// As [`verify`], by other rules than `decide`, and telling after each page how many records were read.
+/// As [`verify`], by other rules than `decide`, and telling after each page how many records were
+/// read.
 pub async fn verify_by(
     ledger: &Ledger,
     session: SessionId,
@@ -61,7 +64,8 @@ pub async fn verify_by(
         }
         for entry in &entries {
             let told = match retelling.compare(entry) {
-                // Whatever is the decision that follows is of a kind that is known, so that is asked last.
+                // Whatever is the decision that follows is of a kind that is known, so that is
+                // asked last.
                 Err(_) if ledger.passes_over(entry) => {
                     retelling.state.head = entry.seq;
                     continue;

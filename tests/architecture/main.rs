@@ -238,7 +238,8 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object("the journal imports nothing of ours".to_owned());
             }
         }
-        // What it writes into a user's code begins with `::`, so that nothing there can stand in for it.
+        // What it writes into a user's code begins with `::`, so that nothing there can stand in
+        // for it.
         "macros" => {
             for (at, _) in words_at(&code.product).filter(|(_, word)| word.starts_with("recount")) {
                 let before = code.product[..at].trim_end();

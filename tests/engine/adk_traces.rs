@@ -1,8 +1,9 @@
 //! What ADK was seen to do, our engine does, or does better by a rule that a table names.
 //!
-//! Every trace in `fixtures/adk` is played to a real engine: its model's calls by a model without a socket, its client's messages
-//! through the door for clients, in the ids of our own events. After each message, what is pending, decided, executed and
-//! answered is compared. What the model was told is read from what the model received, and what ran from the tools.
+//! Every trace in `fixtures/adk` is played to a real engine: its model's calls by a model without a
+//! socket, its client's messages through the door for clients, in the ids of our own events. After
+//! each message, what is pending, decided, executed and answered is compared. What the model was
+//! told is read from what the model received, and what ran from the tools.
 
 mod ours;
 mod standing;
@@ -80,7 +81,8 @@ fn compare(name: &str, trace: &Trace, row: &Row) -> Vec<String> {
     wrong
 }
 
-/// How each turn was answered; of several messages at once how each was, sorted, since any may be first.
+/// How each turn was answered; of several messages at once how each was, sorted, since any may be
+/// first.
 fn replies(played: &[Played]) -> Vec<String> {
     let turns = played.iter().map(|turn| {
         let mut replies = turn.replies.clone();

@@ -1,4 +1,5 @@
-//! Agents that are called as tools: their turns and calls are on record, pass the same policies, and outlive a process.
+//! Agents that are called as tools: their turns and calls are on record, pass the same policies,
+//! and outlive a process.
 
 mod taken_back;
 mod told;
@@ -59,7 +60,8 @@ impl Witness {
     }
 }
 
-/// A model that says by the number of its turn what is written down, however often it is asked, and leaves a note of each time.
+/// A model that says by the number of its turn what is written down, however often it is asked, and
+/// leaves a note of each time.
 struct TurnByTurn {
     witness: Witness,
     replies: Vec<LlmReply>,

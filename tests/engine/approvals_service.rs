@@ -1,4 +1,5 @@
-//! The service of the cookbook: its process is killed while a person decides, and the approval counts after the restart.
+//! The service of the cookbook: its process is killed while a person decides, and the approval
+//! counts after the restart.
 
 #[path = "../../examples/approvals_service/service.rs"]
 mod service;

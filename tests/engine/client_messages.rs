@@ -1,4 +1,5 @@
-//! What a client may answer through the door for clients, and what it may not: forged, foreign, late and half answers.
+//! What a client may answer through the door for clients, and what it may not: forged, foreign,
+//! late and half answers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -726,7 +727,8 @@ fn events_have_the_keys_of_recorded_ones() {
     for (ours, theirs) in ours.iter().zip(theirs) {
         let (mut our_keys, mut their_keys) = (keys(ours), keys(theirs));
         their_keys.retain(|key| !key.starts_with("/nodeInfo"));
-        // As the JavaScript version has it, the request itself says so, and not the response that says that the call waits.
+        // As the JavaScript version has it, the request itself says so, and not the response that
+        // says that the call waits.
         for keys in [&mut our_keys, &mut their_keys] {
             keys.retain(|key| {
                 !key.contains("/requestedToolConfirmations/")

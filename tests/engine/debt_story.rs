@@ -1,4 +1,5 @@
-//! A call about a debt, in four phases: whoever restarts the process in any of them, the story ends the same.
+//! A call about a debt, in four phases: whoever restarts the process in any of them, the story ends
+//! the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -32,7 +33,8 @@ const SCRIPT: &str = r#"
 {"on": "otherwise", "send": [{"say": "I see."}]}
 "#;
 
-/// What the caller says, and the tool that runs then: two words in the third phase, one in each other.
+/// What the caller says, and the tool that runs then: two words in the third phase, one in each
+/// other.
 const CALLER: [(&str, &str); 5] = [
     ("This is Ada, account 4711.", "verify_identity"),
     ("What do I owe?", "disclose_debt"),
@@ -232,7 +234,8 @@ impl Story {
         told
     }
 
-    /// The instructions of phases as the model got them, by a setup or in the conversation; said again is said once.
+    /// The instructions of phases as the model got them, by a setup or in the conversation; said
+    /// again is said once.
     fn instructions(&self) -> Vec<String> {
         let transcript = self.model.transcript();
         let mut heard: Vec<String> = Vec::new();
@@ -253,8 +256,8 @@ impl Story {
         heard
     }
 
-    /// What the model was told of calls, as their responses or as conversation; what a dead connection may have
-    /// swallowed is said again.
+    /// What the model was told of calls, as their responses or as conversation; what a dead
+    /// connection may have swallowed is said again.
     fn heard(&self) -> BTreeSet<String> {
         let transcript = self.model.transcript();
         let told = transcript.told().map(|(_, text)| text);
@@ -265,7 +268,8 @@ impl Story {
             let (_, body) = call.split_once("Response: ")?;
             Some(format!("{name} {body}"))
         });
-        // That a call waits is told once, whether or not the connection ends meanwhile, and is no outcome.
+        // That a call waits is told once, whether or not the connection ends meanwhile, and is no
+        // outcome.
         let final_ones = transcript
             .answers()
             .filter(|it| it.2 != Standing::Continues);

@@ -1,9 +1,10 @@
-//! A deploy in the middle: a thousand sessions wait for a person, their process is killed, and a new version of the program
-//! starts with other tools.
+//! A deploy in the middle: a thousand sessions wait for a person, their process is killed, and a
+//! new version of the program starts with other tools.
 //!
-//! What was asked under a contract that still holds is approved and runs once, in the new version's body, also where the
-//! tool's description was reworded. Where the contract has changed the approver is told so and is asked anew; where the tool is
-//! gone they are told that, and the question waits for the version that has it again. The witness of what ran is a file.
+//! What was asked under a contract that still holds is approved and runs once, in the new version's
+//! body, also where the tool's description was reworded. Where the contract has changed the
+//! approver is told so and is asked anew; where the tool is gone they are told that, and the
+//! question waits for the version that has it again. The witness of what ran is a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -25,7 +26,8 @@ const SESSIONS: usize = 1_000;
 /// Sessions that do something at the same time.
 const AT_ONCE: usize = 50;
 
-/// What becomes of each in the second version: its body, its description, its contract is another; it is gone.
+/// What becomes of each in the second version: its body, its description, its contract is another;
+/// it is gone.
 const TOOLS: [&str; 4] = ["refund", "notify", "pay", "ship"];
 
 const MODEL: &str = r#"
@@ -116,7 +118,8 @@ async fn ask(engine: &Engine, tool: &str) -> LiveHandle {
     live
 }
 
-/// Everything is listed; what holds is approved, and of the rest the approver is told why it does not.
+/// Everything is listed; what holds is approved, and of the rest the approver is told why it does
+/// not.
 async fn second_version(home: &Home) {
     let engine = open(home, 2).await;
     let listed = engine.pending().await.unwrap();

@@ -1,9 +1,10 @@
-//! Whatever the service does, the session comes through: every script of `fixtures/scripts/faults` is played over real
-//! sockets, against an engine with a journal on disk.
+//! Whatever the service does, the session comes through: every script of `fixtures/scripts/faults`
+//! is played over real sockets, against an engine with a journal on disk.
 //!
-//! Of each, the laws hold on the journal that it leaves behind, what the user saw and what the service received is as the
-//! snapshot says, and no task and no socket is left. No clock runs: the time of the engine, of the sockets and of the script is
-//! moved by the steps below, and by nothing else.
+//! Of each, the laws hold on the journal that it leaves behind, what the user saw and what the
+//! service received is as the snapshot says, and no task and no socket is left. No clock runs: the
+//! time of the engine, of the sockets and of the script is moved by the steps below, and by nothing
+//! else.
 
 mod ending;
 mod scene;
@@ -28,7 +29,8 @@ macro_rules! faults {
     };
 }
 
-// What the user and the person at the desk do, and what is waited for. The script says what the service does.
+// What the user and the person at the desk do, and what is waited for. The script says what the
+// service does.
 faults! {
     cancelled_before_the_response: [
         Say("Ship order 7."), Record("call_started"), Say("Stop!"), Record("turn_completed"), STILL_THERE, Record("turn_completed"),

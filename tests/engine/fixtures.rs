@@ -68,7 +68,8 @@ fn a_play_opens_no_socket_whatever_the_agent_would_connect_to() {
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
         let engine = Engine::in_memory().agent("support", agent).open().await;
         let engine = engine.unwrap();
-        // The agent's own limits end the other branch, and nobody waits for an accept that is given up.
+        // The agent's own limits end the other branch, and nobody waits for an accept that is given
+        // up.
         tokio::select! {
             accepted = listener.accept() => drop(accepted.unwrap()),
             connected = engine.session("support").connect() => panic!("{:?}", connected.map(drop)),

@@ -1,6 +1,8 @@
-//! Gemini's generateContent over HTTP, against a small server of the test: what it is sent, what is heard, and what is asked again.
+//! Gemini's generateContent over HTTP, against a small server of the test: what it is sent, what is
+//! heard, and what is asked again.
 //!
-//! The requests are kept in `generate_content.jsonl` of the target's temporary directory, where the vendor's own library reads them in CI.
+//! The requests are kept in `generate_content.jsonl` of the target's temporary directory, where the
+//! vendor's own library reads them in CI.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

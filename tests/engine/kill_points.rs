@@ -1,8 +1,8 @@
 //! The demo's session, its process killed with SIGKILL at the four points of every batch.
 //!
-//! The process is this test's own program, started again; the model is a simulator that outlives it. After each kill
-//! a second process takes the session up and sees it through, and what came of it is compared with a run that nothing
-//! interrupted.
+//! The process is this test's own program, started again; the model is a simulator that outlives
+//! it. After each kill a second process takes the session up and sees it through, and what came of
+//! it is compared with a run that nothing interrupted.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -76,7 +76,8 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
         points.len()
     );
     assert!(cuts > 8, "only {cuts} calls were cut off");
-    // Frames may be cut otherwise in another run, so the last batches of this one need not be there in each.
+    // Frames may be cut otherwise in another run, so the last batches of this one need not be there
+    // in each.
     assert!(
         kills + 16 > points.len(),
         "{kills} of {} points",
@@ -173,8 +174,8 @@ fn the_process(order: &Order) {
             see_through(&live, &order.words).await.unwrap();
             live
         };
-        // A session that never comes to rest must end its test; one that does needs a hundredth of this. A process that
-        // stops where it was told to is killed long before.
+        // A session that never comes to rest must end its test; one that does needs a hundredth of
+        // this. A process that stops where it was told to is killed long before.
         let _live = timeout(PATIENCE, seen_through)
             .await
             .expect("the session comes to rest");
@@ -193,7 +194,8 @@ fn say(what: &str) {
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
-/// Runs the session to its end, its first process killed where `die` says, and returns how it came out.
+/// Runs the session to its end, its first process killed where `die` says, and returns how it came
+/// out.
 fn story(
     runtime: &Runtime,
     die: Option<(usize, CrashPoint)>,
@@ -264,7 +266,8 @@ struct Kept {
     hash: Hash,
 }
 
-/// Nothing acknowledged is missing, the journal verifies, the session replays; returns how it came out.
+/// Nothing acknowledged is missing, the journal verifies, the session replays; returns how it came
+/// out.
 async fn check(
     order: &Order,
     acknowledged: &[Kept],

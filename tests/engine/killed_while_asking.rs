@@ -1,7 +1,9 @@
-//! A process is killed while one of its tools waits where it stands for a person, or has just gone on with the answer.
+//! A process is killed while one of its tools waits where it stands for a person, or has just gone
+//! on with the answer.
 //!
-//! Whoever starts next knows that nobody can go on from there: the question is withdrawn, and the tool's rule says what
-//! becomes of the call. The body runs a second time only where the rule lets it. The witness of what ran is a file.
+//! Whoever starts next knows that nobody can go on from there: the question is withdrawn, and the
+//! tool's rule says what becomes of the call. The body runs a second time only where the rule lets
+//! it. The witness of what ran is a file.
 
 use std::future::pending;
 use std::time::Duration;
@@ -112,8 +114,8 @@ async fn first_life(home: &Home, rule: InDoubt, answered: bool) {
     pending::<()>().await;
 }
 
-/// The session is taken up by itself. Somebody agrees to whatever is asked now, until the call has ended and the model has
-/// heard of it; what was asked before takes no answer.
+/// The session is taken up by itself. Somebody agrees to whatever is asked now, until the call has
+/// ended and the model has heard of it; what was asked before takes no answer.
 async fn second_life(home: &Home, rule: InDoubt, before: RequestId) {
     let model = ScriptedModel::parse(MODEL).unwrap();
     let engine = open(home, rule, &model).await;

@@ -1,4 +1,5 @@
-//! What is said while a session is described reaches the model, and what is wrong with it is told at once.
+//! What is said while a session is described reaches the model, and what is wrong with it is told
+//! at once.
 
 use recount::engine::{Error, LiveBuilder};
 use recount::live::Modality;

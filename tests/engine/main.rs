@@ -1,6 +1,7 @@
 //! The engine by its promises, from a dispatcher alone to sessions that outlive their processes.
 //!
-//! They are one program because each program takes in the whole library, which is what building them costs.
+//! They are one program because each program takes in the whole library, which is what building
+//! them costs.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,4 +1,5 @@
-//! Records that a newer program wrote: they are kept, and whoever reads the session says whether they may be passed over.
+//! Records that a newer program wrote: they are kept, and whoever reads the session says whether
+//! they may be passed over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +39,8 @@ async fn engine(journal: &Arc<SurvivingJournal>, unknown: UnknownKinds) -> Engin
     engine.open().await.unwrap()
 }
 
-/// A session that was begun here, and to which a newer program has added, in the middle and at the end.
+/// A session that was begun here, and to which a newer program has added, in the middle and at the
+/// end.
 async fn pondered(journal: &Arc<SurvivingJournal>) -> SessionId {
     let first = engine(journal, UnknownKinds::Refuse).await;
     let id = first.session("desk").open().await.unwrap().session_id();

@@ -1,8 +1,10 @@
-//! Every two policies hold together, in either order, on every kind of tool, or the build says which makes no sense there.
+//! Every two policies hold together, in either order, on every kind of tool, or the build says
+//! which makes no sense there.
 //!
-//! A policy stands in one table with what it is, what it cannot be put on, what is done to try it, and what must be seen
-//! then. For each pair one conversation is played that tries both, and what both promise is looked for in what is left
-//! of it: the runs that the tool counted, the records, and what the model was told. A pair of twice the same is one, too.
+//! A policy stands in one table with what it is, what it cannot be put on, what is done to try it,
+//! and what must be seen then. For each pair one conversation is played that tries both, and what
+//! both promise is looked for in what is left of it: the runs that the tool counted, the records,
+//! and what the model was told. A pair of twice the same is one, too.
 
 mod tools;
 mod world;
@@ -28,7 +30,8 @@ pub(crate) struct Policy {
     check: fn(&Evidence),
 }
 
-/// The policies, in the order in which they are tried: what keeps calls out comes first, what uses them up last.
+/// The policies, in the order in which they are tried: what keeps calls out comes first, what uses
+/// them up last.
 const POLICIES: [Policy; 13] = [
     Policy {
         form: "in_phases",
@@ -115,8 +118,8 @@ const POLICIES: [Policy; 13] = [
         apply: |tool| T::withdraw_on_cancel(tool),
         forbids: &[],
         act: |world| {
-            // A long-running tool is taken back while its result is awaited, any other while it runs, and either
-            // while a person is asked.
+            // A long-running tool is taken back while its result is awaited, any other while it
+            // runs, and either while a person is asked.
             let doing = match world.kind() {
                 Kind::LongRunning => Doing::Ok,
                 Kind::Function | Kind::Typed | Kind::Custom | Kind::Streaming => Doing::Hang,
@@ -296,7 +299,8 @@ fn nothing_else_happened(it: &Evidence) {
         if it.verdict(call).1.verdict == Verdict::Refused {
             assert!(it.runs_of(call).is_empty(), "{call:?}");
         }
-        // Of what was cut off the model is told in the conversation, because the connection of before is gone.
+        // Of what was cut off the model is told in the conversation, because the connection of
+        // before is gone.
         let in_the_conversation = call.then == Then::CutOff;
         if let ([meanwhile @ .., end], false) =
             (it.answers_to(call).as_slice(), in_the_conversation)

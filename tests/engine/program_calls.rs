@@ -1,4 +1,5 @@
-//! A program calls the tools of a session itself: the same policies, the same record, and no model hears of it.
+//! A program calls the tools of a session itself: the same policies, the same record, and no model
+//! hears of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

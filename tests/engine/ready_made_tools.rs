@@ -1,4 +1,5 @@
-//! The ready-made tools, against the simulator: what the model is told, what the program hears, and what is on record.
+//! The ready-made tools, against the simulator: what the model is told, what the program hears, and
+//! what is on record.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -200,7 +201,8 @@ const HANGS_UP: &str = r#"
 {"on": {"text": "bye"}, "send": [{"call": [{"id": "e", "name": "endSession", "args": {"reason": "goodbye", "confirmed": true}}]}]}
 "#;
 
-/// A process that is cut at a point of one of its batches; how many batches there were, and what was left behind.
+/// A process that is cut at a point of one of its batches; how many batches there were, and what
+/// was left behind.
 fn cut_at(place: Option<(usize, CrashPoint)>) -> (usize, Arc<SurvivingJournal>, ScriptedModel) {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(HANGS_UP).unwrap();
@@ -549,7 +551,8 @@ const BAD_CALLS: &str = r#"
 {"on": {"text": "again"}, "send": [{"call": [{"id": "s", "name": "read"}]}]}
 "#;
 
-/// As SAMMY answers, but for the kind, which its errors do not have, and the message, which it loses.
+/// As SAMMY answers, but for the kind, which its errors do not have, and the message, which it
+/// loses.
 #[tokio::test]
 async fn errors_have_the_measured_envelope() {
     let simulator = simulator(BAD_CALLS).await;

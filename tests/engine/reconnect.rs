@@ -1,7 +1,8 @@
-//! Connections end, sessions do not: whatever becomes of a connection, nothing runs twice and nothing stays untold.
+//! Connections end, sessions do not: whatever becomes of a connection, nothing runs twice and
+//! nothing stays untold.
 //!
-//! What the model was told is read off what the scripted model received. Every journal written here is held against the
-//! laws, and replays.
+//! What the model was told is read off what the scripted model received. Every journal written here
+//! is held against the laws, and replays.
 
 mod doors;
 mod stage;

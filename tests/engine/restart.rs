@@ -1,6 +1,8 @@
-//! Sessions that outlive their processes: what waits, what was cut off, what was parked, and who is told.
+//! Sessions that outlive their processes: what waits, what was cut off, what was parked, and who is
+//! told.
 //!
-//! A [`Life`](recount::testing::Life) is a process; the journal, the clock and the model outlive it.
+//! A [`Life`](recount::testing::Life) is a process; the journal, the clock and the model outlive
+//! it.
 
 mod approvals;
 mod debt;

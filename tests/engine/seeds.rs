@@ -1,6 +1,8 @@
-//! The code of gemini-adk-rs's chapters on tools compiles here after changing imports only, and keeps what it promises.
+//! The code of gemini-adk-rs's chapters on tools compiles here after changing imports only, and
+//! keeps what it promises.
 //!
-//! Every block of the two chapters is in the list of `blocks` with the test that holds it. The text of a block is left as it is; what it takes for granted stands above it.
+//! Every block of the two chapters is in the list of `blocks` with the test that holds it. The text
+//! of a block is left as it is; what it takes for granted stands above it.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

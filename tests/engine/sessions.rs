@@ -1,4 +1,5 @@
-//! A session from its setup to its end, by a scripted model: what it hears, does and tells, one promise after the other.
+//! A session from its setup to its end, by a scripted model: what it hears, does and tells, one
+//! promise after the other.
 //!
 //! They are one program because each program takes in the whole library.
 

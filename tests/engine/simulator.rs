@@ -1,4 +1,5 @@
-//! The simulator behaves as the service does, as far as the script goes: over a socket and without one.
+//! The simulator behaves as the service does, as far as the script goes: over a socket and without
+//! one.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,5 @@
-//! A tool made of a type is given every digit that the model sent, and tells none of what is secret.
+//! A tool made of a type is given every digit that the model sent, and tells none of what is
+//! secret.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Law 1, write ahead: nothing happens that is not on record, and where nothing can be recorded, nothing happens.
+//! Law 1, write ahead: nothing happens that is not on record, and where nothing can be recorded,
+//! nothing happens.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -49,7 +50,8 @@ impl World {
         self.ran.lock().unwrap().clone()
     }
 
-    /// States that every run and every word to the model stands in the journal as begun, and who was asked, too.
+    /// States that every run and every word to the model stands in the journal as begun, and who
+    /// was asked, too.
     async fn assert_nothing_beyond_the_record(&self, when: &str) {
         let ledger = Ledger::new(self.journal.clone());
         let (mut starts, mut responses, mut texts) = (BTreeMap::<_, usize>::new(), 0, 0);

@@ -1,5 +1,6 @@
-//! A server that answers a call with questions, as later versions of the protocol have it. The library's own servers do that only where
-//! such a version was agreed on, so this one speaks for itself.
+//! A server that answers a call with questions, as later versions of the protocol have it. The
+//! library's own servers do that only where such a version was agreed on, so this one speaks for
+//! itself.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -32,7 +33,8 @@ pub(crate) fn serve() {
     std::process::exit(0);
 }
 
-/// Asks for what is not answered yet; what was answered stands in the state that comes back with the answer.
+/// Asks for what is not answered yet; what was answered stands in the state that comes back with
+/// the answer.
 fn called(params: &Value) -> Value {
     let state = params["requestState"].as_str().unwrap_or("[]");
     let mut answers: Vec<Value> = serde_json::from_str(state).unwrap();

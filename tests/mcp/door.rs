@@ -43,7 +43,8 @@ pub(crate) enum Does {
     Holds(Arc<Semaphore>),
 }
 
-/// Where calls come by before they get to the server; what it was not told to do otherwise, it lets in.
+/// Where calls come by before they get to the server; what it was not told to do otherwise, it lets
+/// in.
 #[derive(Clone, Default)]
 pub(crate) struct Door {
     next: Arc<Mutex<BTreeMap<&'static str, VecDeque<Does>>>>,

@@ -1,4 +1,5 @@
-//! Calls that a server has answered with a question, and what becomes of them when the next request fails.
+//! Calls that a server has answered with a question, and what becomes of them when the next request
+//! fails.
 
 use recount::mcp::McpServer;
 use recount::prelude::*;

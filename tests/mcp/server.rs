@@ -1,5 +1,5 @@
-//! A real server, made of the other side of the library: this program, started again as a child process, or a service of
-//! this process over HTTP.
+//! A real server, made of the other side of the library: this program, started again as a child
+//! process, or a service of this process over HTTP.
 
 use std::fs::{File, OpenOptions};
 use std::future::pending;
@@ -24,8 +24,10 @@ use crate::asking_server::{self, input_required};
 
 /// The test of this program that is the server.
 const SERVES: &str = "the_server";
-/// What a server is told: `{"tools": [...], "witness": path, "description": text, "endless": true, "hangs_once": true}`;
-/// `{"task": {"id": text, "message": text, "ends": how}}` for the tasks that it takes on; `{"asks": true}` for the [`asking_server`].
+/// What a server is told:
+/// `{"tools": [...], "witness": path, "description": text, "endless": true, "hangs_once": true}`;
+/// `{"task": {"id": text, "message": text, "ends": how}}` for the tasks that it takes on;
+/// `{"asks": true}` for the [`asking_server`].
 pub(crate) const CONFIG: &str = "RECOUNT_TEST_MCP";
 
 /// A server as a child process.

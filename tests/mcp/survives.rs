@@ -1,4 +1,5 @@
-//! What survives the process that called: a call that was cut off, a question that the server had asked, an approval.
+//! What survives the process that called: a call that was cut off, a question that the server had
+//! asked, an approval.
 
 use std::future::pending;
 use std::path::Path;
@@ -60,7 +61,8 @@ fn a_call_that_was_killed_is_in_doubt_and_runs_again_only_by_its_rule() {
         assert_eq!(second.until("pending"), "0", "{tool} {rule:?}");
         second.end();
 
-        // The server of the killed process notices that nobody is there, and so does the other: each gives up its lock as it ends.
+        // The server of the killed process notices that nobody is there, and so does the other:
+        // each gives up its lock as it ends.
         let witness = std::fs::File::open(home.join("called")).unwrap();
         witness.lock().unwrap();
         let count = |what: &str| noted(home).lines().filter(|it| *it == what).count();
@@ -84,7 +86,8 @@ async fn open(home: &Path, rule: InDoubt, tool: &str) -> Engine {
     engine.open().await.unwrap()
 }
 
-/// The model calls, and the server has the call, or has asked a question for it, when the process is killed.
+/// The model calls, and the server has the call, or has asked a question for it, when the process
+/// is killed.
 async fn first_life(home: &Path, rule: InDoubt, tool: &str) {
     let engine = open(home, rule, tool).await;
     let live = engine.session("desk").connect().await.unwrap();

@@ -1,4 +1,5 @@
-//! The state at any record is what the session was then, in whatever order records are asked for, and its JSON names it.
+//! The state at any record is what the session was then, in whatever order records are asked for,
+//! and its JSON names it.
 
 use std::sync::Arc;
 
@@ -47,7 +48,8 @@ fn the_state_at_every_record_is_the_fold_up_to_it_forward_and_backward() {
     assert!(compared > 500, "only {compared} states");
 }
 
-/// Whatever a session holds open stands in its JSON under the seq that names it, and what changed is what differs.
+/// Whatever a session holds open stands in its JSON under the seq that names it, and what changed
+/// is what differs.
 #[test]
 fn the_json_of_a_state_names_everything_and_its_changes_lead_from_one_to_the_other() {
     let (mut calls, mut changed) = (0, 0);

@@ -33,8 +33,8 @@ pub(crate) fn the_same_policies_change_nothing(recording: &Recording) -> Verdict
     }
 }
 
-/// Whatever the policies, every call that ended on record is told once, with the end that it has there; and under gates everywhere nothing
-/// would have run that nobody was asked about.
+/// Whatever the policies, every call that ended on record is told once, with the end that it has
+/// there; and under gates everywhere nothing would have run that nobody was asked about.
 pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) -> Verdict {
     let of_everything = |policy| PolicyChanges {
         defaults: policy,
@@ -82,8 +82,8 @@ pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) ->
     Ok(())
 }
 
-/// Whether a tool ran without a question; for the result of an equal call none runs, and a gate that is waived in the whole session asks
-/// nobody.
+/// Whether a tool ran without a question; for the result of an equal call none runs, and a gate
+/// that is waived in the whole session asks nobody.
 fn ran_unasked(under: &Told) -> bool {
     let allowed = under.verdict == Some(Allowed);
     allowed && !matches!(under.rule, Some(Rule::Confirm | Rule::Cached))

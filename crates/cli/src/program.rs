@@ -111,7 +111,8 @@ pub(crate) fn run() -> ExitCode {
         .map_err(|error| Failure::io("start the runtime", &error))
         .and_then(|runtime| {
             let outcome = runtime.block_on(obey(command_line.command, &mut screen));
-            // What runs is cut off before the program ends, but a thread that waits, such as for a name's address, must not keep it.
+            // What runs is cut off before the program ends, but a thread that waits, such as for a
+            // name's address, must not keep it.
             runtime.shutdown_timeout(CUT_OFF_WITHIN);
             outcome
         });

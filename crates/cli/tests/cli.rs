@@ -1,4 +1,5 @@
-//! The program `recount` does what its help says, as its user meets it: by its output and its exit code.
+//! The program `recount` does what its help says, as its user meets it: by its output and its exit
+//! code.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

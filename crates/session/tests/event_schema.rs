@@ -1,7 +1,8 @@
 //! The schema of the journal: every event, with all its fields and with those it must have.
 //!
-//! A field may be added if it may be absent; since journals are kept nothing is renamed or removed. The full examples are Rust literals, so a
-//! new field stops the build here; what may be absent is found by leaving it out.
+//! A field may be added if it may be absent; since journals are kept nothing is renamed or removed.
+//! The full examples are Rust literals, so a new field stops the build here; what may be absent is
+//! found by leaving it out.
 
 #![expect(
     clippy::expect_used,
@@ -837,10 +838,12 @@ mod json_schema {
         folders.flat_map(|it| entries(&it)).collect()
     }
 
-    /// What the events had when they were first pinned, a property a line: the kind, or the shape within bodies, and its fields.
+    /// What the events had when they were first pinned, a property a line: the kind, or the shape
+    /// within bodies, and its fields.
     const FIRST: &str = include_str!("event_schema/first_version.txt");
 
-    /// What was taken away before any journal was kept: `question` holds it since. No other property goes, and this list does not grow.
+    /// What was taken away before any journal was kept: `question` holds it since. No other
+    /// property goes, and this list does not grow.
     const TAKEN_AWAY: [&str; 2] = [
         "confirmation_reopened.call",
         "confirmation_reopened.contract",
@@ -852,7 +855,8 @@ mod json_schema {
         let of = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
         let begun: BTreeSet<String> = first.iter().map(|it| of(it)).collect();
         let changelog = include_str!("../../../CHANGELOG.md");
-        // A field and its kind stand in one clause, so that a name which many have is not found with another kind.
+        // A field and its kind stand in one clause, so that a name which many have is not found
+        // with another kind.
         let changelog = changelog.split_whitespace().collect::<Vec<_>>().join(" ");
         let clauses = || changelog.split("; ").flat_map(|it| it.split(". "));
         let names = |clause: &str, name: &str| clause.contains(&format!("`{name}`"));

@@ -1,7 +1,8 @@
 //! The laws of the session, as properties over generated histories.
 //!
-//! Each function of `laws/` and `lawful/` named below is one law and states it; here each is put before some hundred histories,
-//! and laws 2 to 5 before twenty thousand. `PROPTEST_CASES` and `RECOUNT_HISTORIES` ask for more or fewer.
+//! Each function of `laws/` and `lawful/` named below is one law and states it; here each is put
+//! before some hundred histories, and laws 2 to 5 before twenty thousand. `PROPTEST_CASES` and
+//! `RECOUNT_HISTORIES` ask for more or fewer.
 
 #![expect(
     clippy::expect_used,
@@ -40,7 +41,8 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
     verdict.map_err(TestCaseError::fail)
 }
 
-/// Laws 2 to 5 of any history: every call ends once, no run without leave, not twice, one answer counts.
+/// Laws 2 to 5 of any history: every call ends once, no run without leave, not twice, one answer
+/// counts.
 const OF_ANY_WORLD: [Law; 12] = [
     ("every call ends once", ends::every_call_ends_once),
     (
@@ -150,7 +152,8 @@ macro_rules! laws {
             #![proptest_config(ProptestConfig {
                 // What fails is printed as a readable history; no seed is kept out of sight.
                 failure_persistence: None,
-                // Twice what proptest, or `PROPTEST_CASES`, asks for: the rarest break that was tried needed 400.
+                // Twice what proptest, or `PROPTEST_CASES`, asks for: the rarest break that was
+                // tried needed 400.
                 cases: 2 * ProptestConfig::default().cases,
                 ..ProptestConfig::default()
             })]

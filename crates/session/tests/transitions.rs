@@ -1,7 +1,8 @@
 //! What every observation does to a call in every phase, as one table.
 //!
-//! A phase that outlives a step has a block with a row for each kind of observation. The others pass within the step
-//! that brings them, so no observation ever meets them (a law checks it); their row says what they pass on to.
+//! A phase that outlives a step has a block with a row for each kind of observation. The others
+//! pass within the step that brings them, so no observation ever meets them (a law checks it);
+//! their row says what they pass on to.
 
 #![expect(
     clippy::expect_used,
@@ -189,7 +190,8 @@ fn passages() -> Vec<History> {
     ]
 }
 
-/// Whether an observation can meet the phase. A new phase stops the build here: give it a station or a passage.
+/// Whether an observation can meet the phase. A new phase stops the build here: give it a station
+/// or a passage.
 fn lasts(phase: &Phase) -> bool {
     match phase {
         Phase::AwaitingConfirmation { .. }
@@ -260,7 +262,8 @@ fn every_phase_meets_every_observation_as_the_table_says() {
     insta::assert_snapshot!(table);
 }
 
-/// The page of the documentation that says the same; with `RECOUNT_WRITE_DOCS=1` it is written anew.
+/// The page of the documentation that says the same; with `RECOUNT_WRITE_DOCS=1` it is written
+/// anew.
 #[test]
 fn the_page_of_phases_says_what_the_rules_do() {
     let meets = |Station { name, history }: Station| page::Meets {

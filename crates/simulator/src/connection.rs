@@ -224,7 +224,8 @@ impl Connection {
         }
     }
 
-    /// Settles the call that `response` answers: by id, or, where it names none, the oldest pending one of that name.
+    /// Settles the call that `response` answers: by id, or, where it names none, the oldest pending
+    /// one of that name.
     pub(super) fn take_answer(&mut self, response: &FunctionResponse) -> Answer {
         let answered = self.calls.iter_mut().find(|call| match &response.id {
             Some(id) => call.id.as_ref() == Some(id),
@@ -248,7 +249,8 @@ impl Connection {
         Answer { id, standing }
     }
 
-    /// The words of the turn that this message completes, if it completes one that the model answers.
+    /// The words of the turn that this message completes, if it completes one that the model
+    /// answers.
     pub(super) fn complete_turn(&mut self, message: &ClientMessage) -> Option<String> {
         let words = user_words(message);
         if message.realtime_input.is_some() {

@@ -179,7 +179,8 @@ impl Wanted {
     }
 }
 
-/// Whether `whole` has everything that `part` has: of objects the fields, of lists the items in order.
+/// Whether `whole` has everything that `part` has: of objects the fields, of lists the items in
+/// order.
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part

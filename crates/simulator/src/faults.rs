@@ -23,7 +23,8 @@ impl Fault {
         }
     }
 
-    /// A close frame has room for a short reason, so the rest of it is cut, as the real service does.
+    /// A close frame has room for a short reason, so the rest of it is cut, as the real service
+    /// does.
     pub(super) fn close(mut self) -> Step {
         let end = (0..=CLOSE_REASON_BYTES_MAX.min(self.reason.len()))
             .rev()

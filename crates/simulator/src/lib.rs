@@ -1,9 +1,9 @@
 //! A fake Gemini Live service that plays a script.
 //!
-//! A [`Script`] says what the model does when, and what the client is expected to send; a [`Player`] plays it as a pure
-//! state machine; a [`Simulator`] puts the player behind a WebSocket on this machine. The [`Transcript`] says what was
-//! received and sent, so that a test asserts on what the model was told. Nothing in `simulator` knows the engine, a
-//! session or a journal.
+//! A [`Script`] says what the model does when, and what the client is expected to send; a
+//! [`Player`] plays it as a pure state machine; a [`Simulator`] puts the player behind a WebSocket
+//! on this machine. The [`Transcript`] says what was received and sent, so that a test asserts on
+//! what the model was told. Nothing in `simulator` knows the engine, a session or a journal.
 
 mod connection;
 mod expectation;

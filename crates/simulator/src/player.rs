@@ -16,7 +16,8 @@ use super::trigger::{Signal, Trigger};
 
 /// Plays a script to whoever hands it messages, and keeps the transcript.
 ///
-/// A rule that fires once fires once in the whole conversation; the calls of a connection end with it.
+/// A rule that fires once fires once in the whole conversation; the calls of a connection end with
+/// it.
 ///
 /// ```
 /// use recount_wire::{ClientMessage, Setup};
@@ -85,7 +86,8 @@ impl Player {
         self.transcript.forget();
     }
 
-    /// A client connects, with whatever key the service asks for. What the service does on that is [`due`](Self::due).
+    /// A client connects, with whatever key the service asks for. What the service does on that is
+    /// [`due`](Self::due).
     pub fn connect(&mut self) -> ConnectionId {
         self.connect_with(true)
     }

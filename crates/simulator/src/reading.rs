@@ -1,4 +1,5 @@
-//! Reading what people write by hand: nothing misspelt is passed over, and the nearest name is offered.
+//! Reading what people write by hand: nothing misspelt is passed over, and the nearest name is
+//! offered.
 
 use recount_wire::{DecodeError, Fields};
 

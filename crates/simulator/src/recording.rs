@@ -9,8 +9,8 @@ use super::transcript::{ConnectionId, Side};
 
 /// One frame, as it went over a socket.
 ///
-/// [`line`](Self::line) writes it as recordings have it: the message as it was sent, digit by digit and in its own
-/// spelling, with handles, keys and tokens replaced.
+/// [`line`](Self::line) writes it as recordings have it: the message as it was sent, digit by digit
+/// and in its own spelling, with handles, keys and tokens replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// On which connection.

@@ -75,7 +75,8 @@ pub(super) struct Rule {
 }
 
 impl Script {
-    /// Reads a script from a file: YAML where its name ends in `.yaml` or `.yml`, otherwise JSON lines.
+    /// Reads a script from a file: YAML where its name ends in `.yaml` or `.yml`, otherwise JSON
+    /// lines.
     ///
     /// # Errors
     /// A [`ScriptError`] if the file cannot be read, has more than 256 MiB or no end, or if a line

@@ -175,7 +175,8 @@ impl Reader<'_> {
         (ABNORMAL, String::new())
     }
 
-    /// Takes one message to the player; says whether the service has closed the connection, or how the client has.
+    /// Takes one message to the player; says whether the service has closed the connection, or how
+    /// the client has.
     async fn take(&mut self, message: Message) -> Result<bool, (u16, String)> {
         match message {
             Message::Text(text) => Ok(self.take_text("text", text.as_str()).await),

@@ -40,8 +40,9 @@ pub struct Simulator {
 
 /// A fake service that is listening; it stops when this is dropped.
 ///
-/// All its connections belong to one conversation. It takes any path, so that the address of either platform, in any
-/// API version, and a gateway's all lead to it; it neither asks for a key nor keeps one.
+/// All its connections belong to one conversation. It takes any path, so that the address of either
+/// platform, in any API version, and a gateway's all lead to it; it neither asks for a key nor
+/// keeps one.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -97,7 +98,8 @@ impl Simulator {
         }
     }
 
-    /// Keeps no transcript, so that a service that runs for long does not grow; expectations are not met then.
+    /// Keeps no transcript, so that a service that runs for long does not grow; expectations are
+    /// not met then.
     #[must_use]
     pub fn without_transcript(mut self) -> Self {
         self.player.forget();
@@ -182,7 +184,8 @@ impl Running {
         entries.get(seen..).unwrap_or_default().to_vec()
     }
 
-    /// How many sockets are open, those that the service has closed and the client has not included.
+    /// How many sockets are open, those that the service has closed and the client has not
+    /// included.
     pub fn sockets_open(&self) -> usize {
         self.shared.sockets.load(Ordering::SeqCst)
     }
@@ -209,7 +212,8 @@ impl Running {
         self.order(Step::Send(Box::new(message)))
     }
 
-    /// Closes the newest connection, without a close frame where the code is 1006; says whether there is one.
+    /// Closes the newest connection, without a close frame where the code is 1006; says whether
+    /// there is one.
     pub fn close(&self, code: u16, reason: &str) -> bool {
         self.order(Step::Close {
             code,
@@ -217,7 +221,8 @@ impl Running {
         })
     }
 
-    /// Goes on reading what the client of the newest connection sends, after a step `{"read": false}`.
+    /// Goes on reading what the client of the newest connection sends, after a step
+    /// `{"read": false}`.
     pub fn read_on(&self) -> bool {
         self.order(Step::Read(true))
     }

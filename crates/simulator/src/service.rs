@@ -19,7 +19,8 @@ pub(super) struct Service {
     pub(super) models: Vec<String>,
     /// Refuses an answer without an id, with 1007, as Google AI does.
     pub(super) requires_ids: bool,
-    /// Refuses an answer to a call that this connection did not issue, with 1008, instead of ignoring it.
+    /// Refuses an answer to a call that this connection did not issue, with 1008, instead of
+    /// ignoring it.
     pub(super) refuses_unknown_calls: bool,
     /// Refuses realtime input while a blocking call waits, with 1008.
     pub(super) refuses_input_during_calls: bool,

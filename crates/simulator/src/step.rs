@@ -139,7 +139,8 @@ fn say(said: &RawJson, fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     Ok(steps)
 }
 
-/// The client has cut the turn short: nothing more of it comes, and its calls are not wanted any more.
+/// The client has cut the turn short: nothing more of it comes, and its calls are not wanted any
+/// more.
 fn interrupt(ids: Repeated<String>) -> Vec<Step> {
     let interrupted = ServerMessage {
         server_content: Some(ServerContent {
@@ -156,7 +157,8 @@ fn interrupt(ids: Repeated<String>) -> Vec<Step> {
     steps
 }
 
-/// Sound in frames of the same length; each begins with its number, so that a lost or a swapped one is seen.
+/// Sound in frames of the same length; each begins with its number, so that a lost or a swapped one
+/// is seen.
 fn audio(audio: &RawJson) -> Result<Vec<Step>, DecodeError> {
     let mut fields = Fields::of(audio)?;
     let frames = number(&mut fields, "frames")?.unwrap_or(1);

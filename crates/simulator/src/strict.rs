@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use recount_wire::{ClientMessage, Setup};
 
-/// The first field of `setup` that the service does not know, and where it stands, spelt as the service does.
+/// The first field of `setup` that the service does not know, and where it stands, spelt as the
+/// service does.
 pub(super) fn unknown_name(setup: &Setup) -> Option<(String, String)> {
     let text = ClientMessage::setup(setup.clone()).encode();
     let message: Value = serde_json::from_str(&text).ok()?;
@@ -219,7 +220,8 @@ const TOOL: &[(&str, Kind)] = &[
     ("exaAiSearch", Kind::Anything),
 ];
 
-/// The part of OpenAPI that the protocol takes; `additionalProperties`, `$schema` and `const` are no part of it.
+/// The part of OpenAPI that the protocol takes; `additionalProperties`, `$schema` and `const` are
+/// no part of it.
 const SCHEMA: &[(&str, Kind)] = &[
     ("type", Kind::Anything),
     ("format", Kind::Anything),

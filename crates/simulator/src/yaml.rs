@@ -1,7 +1,7 @@
 //! Scripts in YAML, as the JSON they stand for.
 //!
-//! Numbers keep every digit, and quoted scalars are strings, whatever they look like. There are no anchors, tags or keys
-//! that are no scalars: a script needs none.
+//! Numbers keep every digit, and quoted scalars are strings, whatever they look like. There are no
+//! anchors, tags or keys that are no scalars: a script needs none.
 
 use std::fmt::Write;
 
@@ -15,7 +15,8 @@ use super::script::ScriptError;
 /// How deep a script may nest.
 const DEPTH_MAX: usize = 64;
 
-/// The entries of a script, each as JSON with the line it begins on: the items of its lists, and what stands alone.
+/// The entries of a script, each as JSON with the line it begins on: the items of its lists, and
+/// what stands alone.
 pub(super) fn entries(text: &str) -> Result<Vec<(usize, String)>, ScriptError> {
     let mut events = Events(Parser::new_from_str(text));
     let mut entries = Vec::new();

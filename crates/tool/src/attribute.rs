@@ -1,7 +1,7 @@
 //! What the expansion of `#[tool]` names: how a function's answer becomes a tool's.
 //!
-//! Which conversion holds is found by the type of the answer: the first of the three traits that applies, because each
-//! stands one reference further out than the next.
+//! Which conversion holds is found by the type of the answer: the first of the three traits that
+//! applies, because each stands one reference further out than the next.
 
 pub use serde;
 

@@ -1,5 +1,6 @@
-//! Tools: what a model may call, what holds for each of them, and how one call is run. It does not know who asked, what was
-//! journaled, or whether a person agreed. An embedder names it `recount::tool`.
+//! Tools: what a model may call, what holds for each of them, and how one call is run. It does not
+//! know who asked, what was journaled, or whether a person agreed. An embedder names it
+//! `recount::tool`.
 
 mod agents;
 mod approval;

@@ -88,7 +88,8 @@ impl Part {
 pub struct Blob {
     /// Such as `audio/pcm;rate=16000`.
     pub mime_type: Option<String>,
-    /// Base64 as it came, and as it is written again; libraries differ in the alphabet and in padding.
+    /// Base64 as it came, and as it is written again; libraries differ in the alphabet and in
+    /// padding.
     pub data: Option<String>,
     /// Everything else.
     pub other: Other,

@@ -15,8 +15,8 @@ pub(super) trait Field: Sized {
 
 /// Declares a message, its fields and their names on the wire.
 ///
-/// A field that has not the type it should have stays in `other`: none of these is worth a message. Names behind `known` are
-/// kept in `other`, too, in camelCase throughout.
+/// A field that has not the type it should have stays in `other`: none of these is worth a message.
+/// Names behind `known` are kept in `other`, too, in camelCase throughout.
 macro_rules! message {
     (
         $(#[$about:meta])*

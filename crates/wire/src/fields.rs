@@ -1,7 +1,7 @@
 //! Reading the fields of one JSON object, each once, in either spelling.
 //!
-//! serde's own tools for unknown fields (`flatten`, untagged enums) read values into numbers and maps and so lose the
-//! text; this reader keeps it.
+//! serde's own tools for unknown fields (`flatten`, untagged enums) read values into numbers and
+//! maps and so lose the text; this reader keeps it.
 
 use recount_text::json::{DecodeError, Member, Number, RawJson, kind, members};
 use serde::Deserialize;
@@ -50,7 +50,8 @@ impl<'a> Fields<'a> {
         Self::within(value.raw(), Levels::default())
     }
 
-    /// As [`parse`](Fields::parse), with a limit of the caller's on how deep the protocol's own objects and lists may nest.
+    /// As [`parse`](Fields::parse), with a limit of the caller's on how deep the protocol's own
+    /// objects and lists may nest.
     pub(super) fn parse_within(text: &'a str, depth_max: usize) -> Result<Self, DecodeError> {
         Self::within_levels(text, Levels::at_most(depth_max))
     }

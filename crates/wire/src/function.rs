@@ -26,7 +26,8 @@ pub struct FunctionDeclaration {
     pub name: String,
     /// What it does and when to use it.
     pub description: Option<String>,
-    /// The arguments as a schema in the protocol's own form; exclusive with `parameters_json_schema`.
+    /// The arguments as a schema in the protocol's own form; exclusive with
+    /// `parameters_json_schema`.
     pub parameters: Option<Schema>,
     /// The arguments as a JSON Schema.
     pub parameters_json_schema: Option<RawJson>,
@@ -88,7 +89,8 @@ pub struct FunctionResponse {
     pub name: Option<String>,
     /// The answer; its `output` and `error` have a meaning, otherwise it is all output.
     pub response: Option<RawJson>,
-    /// `SILENT`, `WHEN_IDLE` or `INTERRUPT`: when the model takes notice, for calls that do not block.
+    /// `SILENT`, `WHEN_IDLE` or `INTERRUPT`: when the model takes notice, for calls that do not
+    /// block.
     pub scheduling: Option<String>,
     /// Whether more answers to this call follow.
     pub will_continue: Option<bool>,

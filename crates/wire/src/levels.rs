@@ -2,7 +2,8 @@
 
 use recount_text::json::DecodeError;
 
-/// Levels of objects and lists that may still follow. What users put into a message is not looked into and may go deeper.
+/// Levels of objects and lists that may still follow. What users put into a message is not looked
+/// into and may go deeper.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Levels {
     left: usize,

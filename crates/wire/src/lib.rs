@@ -1,13 +1,16 @@
 //! The messages of the Gemini Live protocol, read and written without losing anything.
 //!
-//! * [`ClientMessage`] and [`ServerMessage`] are the two directions; a message is a struct of options, because a
-//!   server message may carry several payloads.
-//! * Field names are read in camelCase and in snake_case at every depth and written in camelCase. What belongs to
-//!   users (arguments, responses, JSON Schemas, labels) keeps its keys, and every number and string its digits.
-//! * What is not known here is kept in [`Other`] and written again; a `null` in a known field reads as its absence.
+//! * [`ClientMessage`] and [`ServerMessage`] are the two directions; a message is a struct of
+//!   options, because a server message may carry several payloads.
+//! * Field names are read in camelCase and in snake_case at every depth and written in camelCase.
+//!   What belongs to users (arguments, responses, JSON Schemas, labels) keeps its keys, and every
+//!   number and string its digits.
+//! * What is not known here is kept in [`Other`] and written again; a `null` in a known field reads
+//!   as its absence.
 //! * Enumerations are open: a value nobody has heard of yet is a string like the others.
 //!
-//! Nothing in `wire` opens a socket, knows an order of messages, or decides whether a message makes sense.
+//! Nothing in `wire` opens a socket, knows an order of messages, or decides whether a message makes
+//! sense.
 
 mod client;
 mod content;

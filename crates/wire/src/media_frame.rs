@@ -1,7 +1,7 @@
 //! The message that a conversation has most of: media and nothing else, read in one pass.
 //!
-//! [`ServerMessage`](super::ServerMessage) reads such a message, too, level by level and keeping what it does not know,
-//! which costs several times as much. Audio is what must not wait.
+//! [`ServerMessage`](super::ServerMessage) reads such a message, too, level by level and keeping
+//! what it does not know, which costs several times as much. Audio is what must not wait.
 
 use std::borrow::Cow;
 

@@ -6,7 +6,8 @@ use super::fields::Message;
 use super::other::Other;
 use super::repeated::Repeated;
 
-/// The text of an object under construction, behind that of whatever it stands in; absent fields write nothing.
+/// The text of an object under construction, behind that of whatever it stands in; absent fields
+/// write nothing.
 pub(crate) struct ObjectWriter {
     text: String,
     /// Whether it has a field already.

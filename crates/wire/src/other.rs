@@ -2,10 +2,11 @@
 
 use recount_text::json::RawJson;
 
-/// Fields kept as they came: those this version does not look into, and those it has never heard of.
+/// Fields kept as they came: those this version does not look into, and those it has never heard
+/// of.
 ///
-/// A field whose name the protocol is known to use is found under its camelCase name, however it was spelt; an
-/// unknown one keeps its own.
+/// A field whose name the protocol is known to use is found under its camelCase name, however it
+/// was spelt; an unknown one keeps its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Other(Vec<(String, RawJson)>);
 

@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 /// The items of a repeated field; reads as a slice.
 ///
-/// An absent list and an empty one mean the same to most fields but not to all (`tools: []` clears the tools), so a
-/// message that is read and written again keeps the difference.
+/// An absent list and an empty one mean the same to most fields but not to all (`tools: []` clears
+/// the tools), so a message that is read and written again keeps the difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated<T>(Option<Vec<T>>);
 

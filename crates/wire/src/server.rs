@@ -16,7 +16,8 @@ use super::server_content::ServerContent;
 use super::signals::{VoiceActivity, VoiceActivityDetectionSignal, VoiceConsentSignature};
 use super::usage::UsageMetadata;
 
-/// A message from service to client; it may carry several payloads, and `server_content` comes first.
+/// A message from service to client; it may carry several payloads, and `server_content` comes
+/// first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerMessage {
     /// The setup is accepted.
@@ -60,8 +61,9 @@ impl ServerMessage {
         Self::read(&mut Fields::parse(text)?)
     }
 
-    /// As [`decode`](ServerMessage::decode), where the protocol's own objects and lists may nest as deep as the caller
-    /// says instead of 64 levels; never deeper than 256. Arguments are not looked into and may go deeper.
+    /// As [`decode`](ServerMessage::decode), where the protocol's own objects and lists may nest as
+    /// deep as the caller says instead of 64 levels; never deeper than 256. Arguments are not
+    /// looked into and may go deeper.
     ///
     /// # Errors
     /// As [`decode`](ServerMessage::decode).

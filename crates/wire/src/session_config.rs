@@ -14,7 +14,8 @@ message! {
         pub automatic_activity_detection: Option<AutomaticActivityDetection> = "automaticActivityDetection",
         /// `START_OF_ACTIVITY_INTERRUPTS` or `NO_INTERRUPTION`.
         pub activity_handling: Option<String> = "activityHandling",
-        /// `TURN_INCLUDES_ONLY_ACTIVITY`, `TURN_INCLUDES_ALL_INPUT` or `TURN_INCLUDES_AUDIO_ACTIVITY_AND_ALL_VIDEO`.
+        /// `TURN_INCLUDES_ONLY_ACTIVITY`, `TURN_INCLUDES_ALL_INPUT` or
+        /// `TURN_INCLUDES_AUDIO_ACTIVITY_AND_ALL_VIDEO`.
         pub turn_coverage: Option<String> = "turnCoverage",
         /// Whether transcripts that are not final have their times.
         pub interim_transcript_timestamp_enabled: Option<bool> = "interimTranscriptTimestampEnabled",

@@ -1,8 +1,8 @@
 //! Field names in one spelling: which keys of a message are field names, and which belong to users.
 //!
-//! The vendor's Python library writes `voice_config` where its JavaScript library writes `voiceConfig`, and mixes
-//! both within a message. Beside them stand keys that only look like field names: those of arguments, labels and
-//! schema properties.
+//! The vendor's Python library writes `voice_config` where its JavaScript library writes
+//! `voiceConfig`, and mixes both within a message. Beside them stand keys that only look like field
+//! names: those of arguments, labels and schema properties.
 
 use std::borrow::Cow;
 

@@ -6,7 +6,8 @@ use super::field::message;
 use super::repeated::Repeated;
 
 message! {
-    /// How many tokens a turn took. The two platforms name the model's own share differently; both are read.
+    /// How many tokens a turn took. The two platforms name the model's own share differently; both
+    /// are read.
     pub struct UsageMetadata {
         /// Of what the model was given.
         pub prompt_token_count: Option<Number> = "promptTokenCount",

@@ -145,7 +145,8 @@ impl Names {
         }
         // The new log goes on behind the end that this speaks of.
         self.remove(BACKUP)?;
-        // Their readers would find out that they are of another log; those of a stream that is gone nobody would ever replace.
+        // Their readers would find out that they are of another log; those of a stream that is gone
+        // nobody would ever replace.
         self.remove(SNAPSHOTS)?;
         if self.has(LOG) {
             let name = self.free("log.damaged-", "");

@@ -204,7 +204,8 @@ impl Walk {
                 self.next = None;
                 same = false;
             }
-            // Which bytes say a frame is for the compression to choose, another time and in another version: what they say counts.
+            // Which bytes say a frame is for the compression to choose, another time and in another
+            // version: what they say counts.
             let stored = self.stored(frame, block.0.len())?;
             Ok(same && stored.and_then(restored).is_some_and(|it| it.0 == block.0))
         });
@@ -246,7 +247,8 @@ impl Walk {
 
     fn peek(&mut self) -> Result<Option<&[u8]>, String> {
         while self.next.is_none() {
-            // Iterating would reach a page once, and sled forgets pages only by accesses: looking up each value keeps its cache small.
+            // Iterating would reach a page once, and sled forgets pages only by accesses: looking
+            // up each value keeps its cache small.
             let next = match &self.last {
                 Some(last) => self.store.get_gt(last),
                 None => self.store.get_gt([rows::BLOCKS]),
@@ -256,7 +258,8 @@ impl Walk {
             else {
                 break;
             };
-            // One that is passed over is not wanted again, and goes from the cache as soon as sled takes note of enough accesses.
+            // One that is passed over is not wanted again, and goes from the cache as soon as sled
+            // takes note of enough accesses.
             for _ in 0..TOUCHES {
                 self.store
                     .contains_key(&key)

@@ -142,7 +142,8 @@ mod tests {
         // In what is left of those before.
         for times in [100, 10] {
             let of = |kind: &str| block(kind.repeat(times).into_bytes());
-            // Behind each other, with one between that stays as it is; the last makes the room grow.
+            // Behind each other, with one between that stays as it is; the last makes the room
+            // grow.
             let frames = [
                 of("{call_received}"),
                 block(0..=255),

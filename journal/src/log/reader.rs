@@ -178,7 +178,8 @@ impl LogReader {
             let mut at = 0;
             while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= FRAME_HEADER) {
                 let step = rest.get(..STEP).unwrap_or(rest);
-                // The last byte of the magic stands in no text and in no zeros, so most steps are passed over at once.
+                // The last byte of the magic stands in no text and in no zeros, so most steps are
+                // passed over at once.
                 if step.contains(&FRAME_MAGIC[3]) {
                     let windows = rest.windows(FRAME_HEADER).take(STEP).enumerate();
                     for (index, window) in windows {

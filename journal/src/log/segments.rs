@@ -109,7 +109,8 @@ fn segment(
         match reader.step()? {
             Step::End => return Ok(0),
             Step::Bad(Bad { at, next, .. }) => {
-                // The next commit is written only after the sync of this one, so what stands before a later frame was synced.
+                // The next commit is written only after the sync of this one, so what stands before
+                // a later frame was synced.
                 if next.is_some() {
                     let what = format!("the frame at byte {at} does not hold its checksum");
                     return Err(Stopped::Damaged(what));

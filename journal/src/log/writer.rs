@@ -47,7 +47,8 @@ impl LogWriter {
         let header = SegmentHeader::after(journal, Written::NOTHING);
         let name = segment_name(header.segment);
         if disk.list()?.contains(&name) {
-            // A name whose sync failed once is not known to last, whatever a later sync says; a new one is.
+            // A name whose sync failed once is not known to last, whatever a later sync says; a new
+            // one is.
             disk.remove(&name)?;
         }
         let mut file = disk.open(&name, true)?;
@@ -113,7 +114,8 @@ impl LogWriter {
         if self.last.end > SEGMENT_HEADER && start > SEGMENT_HEADER {
             self.file.write_at(start, &last.0)?;
         } else {
-            // In one write, as it was at first: the two headers share a sector, so that neither can be torn off the other.
+            // In one write, as it was at first: the two headers share a sector, so that neither can
+            // be torn off the other.
             let mut bytes = vec![0; SEGMENT_HEADER as usize];
             self.file.read_at(0, &mut bytes)?;
             if self.last.end > SEGMENT_HEADER {
@@ -136,7 +138,8 @@ impl LogWriter {
         &mut self,
         entries: impl Iterator<Item = &'e [u8]> + Clone,
     ) -> Result<(Written, Block), Unwritten> {
-        // The frame stays in memory until the index has it, so it takes the room that it needs and none to grow.
+        // The frame stays in memory until the index has it, so it takes the room that it needs and
+        // none to grow.
         let entries_bytes: usize = entries.clone().map(<[u8]>::len).sum();
         let mut block = Vec::with_capacity(FRAME_HEADER + entries_bytes);
         block.resize(FRAME_HEADER, 0);

@@ -75,10 +75,10 @@ pub struct Imported {
 /// ```
 ///
 /// # Errors
-/// [`Error::DamagedExport`] when the file is not what was written or not all of it; [`Error::Occupied`] when something is
-/// at the destination; [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and
-/// [`Error::Refused`] for what no journal takes; [`Error::Io`]; and whatever `open_work` says.
-/// Nothing is left behind.
+/// [`Error::DamagedExport`] when the file is not what was written or not all of it;
+/// [`Error::Occupied`] when something is at the destination; [`Error::TooLarge`],
+/// [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for what no journal takes;
+/// [`Error::Io`]; and whatever `open_work` says. Nothing is left behind.
 pub fn import<E: From<Error>>(
     mut reader: impl BufRead + Send,
     to: impl AsRef<Path>,
@@ -94,7 +94,8 @@ pub fn import<E: From<Error>>(
     let imported = thread::scope(|scope| {
         let written = scope.spawn(|| write(writer, taken));
         let read = scope.spawn(move || Gathering::new(appends).run(&mut reader, journal));
-        // Whoever stops drops its ends, and so stops the others, which then have nothing to say about it.
+        // Whoever stops drops its ends, and so stops the others, which then have nothing to say
+        // about it.
         let opened = frame(gathered, frames, open_work);
         let panicked = |who| io::Error::other(format!("the {who} panicked"));
         let read = read
@@ -248,7 +249,8 @@ impl Gathering {
             return true;
         }
         if append.session.is_nil() {
-            // Its last record stands last in a journal; whoever folds the sessions hears the others before.
+            // Its last record stands last in a journal; whoever folds the sessions hears the others
+            // before.
             let last = append.lines.split_off(append.lines.len() - 1);
             let seq = append.expected + append.lines.len() as u64;
             let held = Append::new(append.session, seq, last);

@@ -84,7 +84,8 @@ fn parts(text: &str) -> Option<Parts<'_>> {
     rest.expect(",\"prev\":\"")?;
     let prev = rest.take(64)?;
     rest.expect("\"}")?;
-    // An event is an object; what else stands here may be more than the body, or the body with white space around it.
+    // An event is an object; what else stands here may be more than the body, or the body with
+    // white space around it.
     let is_object = body.starts_with('{') && body.ends_with('}');
     let whole = rest.0.is_empty() && is_object && !control(body);
     whole.then_some(Parts {

@@ -5,8 +5,9 @@
 //! "body":{"$sealed":"v1.<Base64>","$objects":["<address>",…]}      where the body names objects
 //! ```
 //!
-//! Its place is the line itself without the sealed text: the line with `{}`, or with `{"$objects":[…]}`, as its body. So it opens
-//! only in its own record, and a record before it cannot be exchanged either, because the line names its predecessor.
+//! Its place is the line itself without the sealed text: the line with `{}`, or with
+//! `{"$objects":[…]}`, as its body. So it opens only in its own record, and a record before it
+//! cannot be exchanged either, because the line names its predecessor.
 
 use serde::Deserialize;
 use uuid::Uuid;
@@ -19,8 +20,8 @@ const BODY_PLACE: &[u8] = b"recount/v1/body\0";
 const MARK: &str = "{\"$sealed\":\"";
 const BODY: &str = "a body";
 
-/// The line of a draft with its body sealed; `objects` are the addresses that the body names, which stay in clear so
-/// that an export finds them.
+/// The line of a draft with its body sealed; `objects` are the addresses that the body names, which
+/// stay in clear so that an export finds them.
 ///
 /// ```
 /// use recount_journal::seal::{SealedBody, SessionKey, line};
@@ -124,7 +125,8 @@ impl SealedBody {
     /// The body as it was before it was sealed.
     ///
     /// # Errors
-    /// [`Error::DoesNotOpen`] where it was altered, moved here from another record, or sealed with another key.
+    /// [`Error::DoesNotOpen`] where it was altered, moved here from another record, or sealed with
+    /// another key.
     pub fn open(&self, key: &SessionKey) -> Result<String, Error> {
         let does_not_open = Error::DoesNotOpen {
             session: self.session,

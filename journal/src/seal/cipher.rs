@@ -7,8 +7,9 @@
 //! sealed     = nonce(24) ‖ ciphertext ‖ tag(16), the place being the associated data
 //! ```
 //!
-//! So one content at one place has one sealed form. Nothing but that equality shows, no nonce is ever used for two
-//! contents, and whoever runs a session again from the same inputs gets the same bytes.
+//! So one content at one place has one sealed form. Nothing but that equality shows, no nonce is
+//! ever used for two contents, and whoever runs a session again from the same inputs gets the same
+//! bytes.
 
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
@@ -40,7 +41,8 @@ impl Cipher {
         &self.secret
     }
 
-    /// Seals `content` for `place`. `None` only for what is longer than the cipher takes, which is 256 GiB.
+    /// Seals `content` for `place`. `None` only for what is longer than the cipher takes, which is
+    /// 256 GiB.
     pub(super) fn seal(&self, place: &[u8], content: &[u8]) -> Option<Vec<u8>> {
         let nonce = self.nonce(place, content);
         let payload = Payload {
@@ -134,7 +136,8 @@ mod tests {
         assert_eq!(cipher.aead.encrypt(&nonce.into(), payload).unwrap(), sealed);
     }
 
-    /// Computed once with Python's hmac and a second implementation of the cipher: what is sealed today is to open for ever.
+    /// Computed once with Python's hmac and a second implementation of the cipher: what is sealed
+    /// today is to open for ever.
     #[test]
     fn the_sealed_form_is_this_one() {
         let cipher = Cipher::new(Zeroizing::new([7; 32]));

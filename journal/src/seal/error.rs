@@ -21,7 +21,8 @@ pub enum Error {
         /// How many bytes came.
         bytes: usize,
     },
-    /// The key store would stand inside a journal: whoever copies the journal would have the keys with it.
+    /// The key store would stand inside a journal: whoever copies the journal would have the keys
+    /// with it.
     #[error("the key store {} stands inside the journal {}; keys belong outside", path.display(), journal.display())]
     InsideJournal {
         /// The directory of the key store.
@@ -51,7 +52,8 @@ pub enum Error {
         /// The owner or the mode that it should not have.
         what: String,
     },
-    /// It does not open with this key at this place: it was altered, moved from elsewhere, or sealed with another key.
+    /// It does not open with this key at this place: it was altered, moved from elsewhere, or
+    /// sealed with another key.
     #[error(
         "{what} of session {session} does not open with the session's key: it was altered, moved from another place, or sealed with another key"
     )]

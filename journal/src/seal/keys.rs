@@ -16,10 +16,12 @@ pub(super) const TEXT_VERSION: &str = "v1.";
 
 const TEXT_PLACE: &[u8] = b"recount/v1/text\0";
 
-/// Keeps what must not stand in the journal: the key of each session, and small texts sealed under it.
+/// Keeps what must not stand in the journal: the key of each session, and small texts sealed under
+/// it.
 ///
-/// It is outside the journal, so that a copy of the journal alone opens nothing. A store sees texts sealed only.
-/// [`FileKeyStore`](super::FileKeyStore) is one; a service with a vault of its own implements this over it.
+/// It is outside the journal, so that a copy of the journal alone opens nothing. A store sees texts
+/// sealed only. [`FileKeyStore`](super::FileKeyStore) is one; a service with a vault of its own
+/// implements this over it.
 pub trait KeyStore: Send + Sync + 'static {
     /// The key of a session, if it has one.
     ///
@@ -60,8 +62,8 @@ pub trait KeyStore: Send + Sync + 'static {
     /// When the store cannot be written.
     fn discard(&self, session: Uuid, name: &'static str) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Takes the key of a session away for good, and all that is kept under names of it. It is gone durably before this
-    /// returns; where there is nothing of the session, nothing happens.
+    /// Takes the key of a session away for good, and all that is kept under names of it. It is gone
+    /// durably before this returns; where there is nothing of the session, nothing happens.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -114,10 +116,12 @@ impl SessionKey {
         self.session
     }
 
-    /// Seals a text for a place of the session, as `v1.` and URL-safe Base64. One text at one place has one sealed form.
+    /// Seals a text for a place of the session, as `v1.` and URL-safe Base64. One text at one place
+    /// has one sealed form.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for a text that the cipher does not take, which is of more than 256 GiB.
+    /// [`Error::Malformed`] for a text that the cipher does not take, which is of more than 256
+    /// GiB.
     pub fn seal_text(&self, place: &str, text: &str) -> Result<String, Error> {
         let sealed = self
             .cipher
@@ -138,7 +142,8 @@ impl SessionKey {
         Ok(Zeroizing::new(text.to_owned()))
     }
 
-    /// A name that tells one party of the session from another and says nothing to whoever lacks the key.
+    /// A name that tells one party of the session from another and says nothing to whoever lacks
+    /// the key.
     pub fn reference(&self, name: &str) -> Uuid {
         let key = derive(self.cipher.secret(), b"recount seal v1 reference");
         let whole = keyed(&key, &[name.as_bytes()]);

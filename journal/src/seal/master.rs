@@ -87,7 +87,8 @@ impl MasterKey {
     /// The key of this session, from what [`wrap`](Self::wrap) gave.
     ///
     /// # Errors
-    /// [`Error::Malformed`]; [`Error::DoesNotOpen`] where another master key wrapped it, or for another session.
+    /// [`Error::Malformed`]; [`Error::DoesNotOpen`] where another master key wrapped it, or for
+    /// another session.
     pub fn unwrap(&self, session: Uuid, wrapped: &str) -> Result<SessionKey, Error> {
         let malformed = || Error::Malformed { session, what: KEY };
         let bytes = sealed_bytes(wrapped.trim_end()).ok_or_else(malformed)?;

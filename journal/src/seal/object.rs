@@ -19,10 +19,12 @@ pub fn is_sealed(bytes: &[u8]) -> bool {
 }
 
 impl SessionKey {
-    /// Seals an object of the session. One content has one sealed form, and so one address within a session.
+    /// Seals an object of the session. One content has one sealed form, and so one address within a
+    /// session.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for an object that the cipher does not take, which is of more than 256 GiB.
+    /// [`Error::Malformed`] for an object that the cipher does not take, which is of more than 256
+    /// GiB.
     pub fn seal_object(&self, content: &[u8]) -> Result<Object, Error> {
         let sealed = self
             .cipher

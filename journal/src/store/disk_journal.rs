@@ -177,7 +177,8 @@ impl DiskJournal {
             let mut state = self.shared.state();
             let was_open = state.let_index_go();
             if was_open && !self.opened.read_whole && !state.doubted {
-                // sled touches its files even when they are only read. Without the note the next opening reads the whole log.
+                // sled touches its files even when they are only read. Without the note the next
+                // opening reads the whole log.
                 let _unnoted = closed::write(&self.path);
             }
             state.release();

@@ -71,8 +71,9 @@ impl Shared {
                 Ok(recent) => return Ok(recent),
                 Err(missing) => missing,
             };
-            // The index is asked while nobody waits for the state. It has all of these, and what comes to them meanwhile, this reading
-            // need not know; whoever appends must, so nothing of it is kept for others.
+            // The index is asked while nobody waits for the state. It has all of these, and what
+            // comes to them meanwhile, this reading need not know; whoever appends must, so nothing
+            // of it is kept for others.
             for session in missing {
                 fetched.insert(session, index.stream(session)?);
             }

@@ -132,7 +132,8 @@ impl Journal for DiskJournal {
     fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move {
             if let Some(Ending { ended, thread }) = self.begin_close() {
-                // The other end is dropped, never sent: it falls when the committer has let go of everything.
+                // The other end is dropped, never sent: it falls when the committer has let go of
+                // everything.
                 let _fallen = ended.await;
                 drop(thread);
             }

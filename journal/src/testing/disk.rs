@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::medium::{Medium, Operation, Tear, put};
 use crate::disk::{Disk, DiskFile};
 
-/// Keeps what was written and what was synced apart, and every operation in its order, so that the power can be cut
-/// afterwards at any of them.
+/// Keeps what was written and what was synced apart, and every operation in its order, so that the
+/// power can be cut afterwards at any of them.
 ///
 /// ```
 /// use recount_journal::disk::Disk;
@@ -48,14 +48,17 @@ struct Kept {
 /// What can be made to go wrong.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fault {
-    /// A write, cut, creation, renaming or removal fails once; half of a write is done all the same.
+    /// A write, cut, creation, renaming or removal fails once; half of a write is done all the
+    /// same.
     Write,
-    /// A sync, of a file or of the names, fails once. As in most systems the content is still read, and a later sync
-    /// answers well without making durable the content that this one was about; names are made durable by it.
+    /// A sync, of a file or of the names, fails once. As in most systems the content is still read,
+    /// and a later sync answers well without making durable the content that this one was about;
+    /// names are made durable by it.
     Sync,
     /// A read ends half way with `UnexpectedEof`, once.
     Read,
-    /// With this write the space runs out, until [`MemoryDisk::set_free_space`]. What grows no file still works.
+    /// With this write the space runs out, until [`MemoryDisk::set_free_space`]. What grows no file
+    /// still works.
     Full,
 }
 
@@ -65,20 +68,22 @@ impl MemoryDisk {
         Self::default()
     }
 
-    /// Lets one operation meet a fault: the `nth` from now, from 1, of those that [`MemoryDisk::count`] counts for it.
+    /// Lets one operation meet a fault: the `nth` from now, from 1, of those that
+    /// [`MemoryDisk::count`] counts for it.
     pub fn fail(&self, fault: Fault, nth: u64) {
         let mut kept = self.lock();
         let at = kept.count(fault) + nth;
         kept.faults.push((fault, at));
     }
 
-    /// Lets the change of this number, counted from 1, and all later ones fail; half of a write is done all the same.
+    /// Lets the change of this number, counted from 1, and all later ones fail; half of a write is
+    /// done all the same.
     pub fn fail_from(&self, change: u64) {
         self.lock().fails_from = Some(change);
     }
 
-    /// Sets how many bytes all files together may still grow by; a write that needs more is done as far as
-    /// there is space, and fails with `StorageFull`.
+    /// Sets how many bytes all files together may still grow by; a write that needs more is done as
+    /// far as there is space, and fails with `StorageFull`.
     pub fn set_free_space(&self, bytes: u64) {
         self.lock().free = Some(bytes);
     }
@@ -88,7 +93,8 @@ impl MemoryDisk {
         self.lock().count(fault)
     }
 
-    /// How many operations there were that change the disk or make it durable, failed ones too: the length of the trace.
+    /// How many operations there were that change the disk or make it durable, failed ones too: the
+    /// length of the trace.
     pub fn changes(&self) -> u64 {
         self.lock().trace.len() as u64
     }
@@ -99,7 +105,8 @@ impl MemoryDisk {
         self.cut(u64::MAX, tear)
     }
 
-    /// The disk as it would be found had the power failed after so many of its [changes](MemoryDisk::changes).
+    /// The disk as it would be found had the power failed after so many of its
+    /// [changes](MemoryDisk::changes).
     #[must_use]
     pub fn cut(&self, changes: u64, tear: Tear) -> Self {
         let kept = self.lock();

@@ -1,4 +1,5 @@
-//! What a power loss leaves: the operations played again onto a medium that keeps synced and unsynced apart.
+//! What a power loss leaves: the operations played again onto a medium that keeps synced and
+//! unsynced apart.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,8 +9,9 @@ const SECTOR: usize = 512;
 
 /// What of the unsynced operations survives a power loss.
 ///
-/// Two operations on the same place survive in their order: a system may write a page early or late, never an older
-/// version over a newer one. Operations on different places survive or not as they please.
+/// Two operations on the same place survive in their order: a system may write a page early or
+/// late, never an older version over a newer one. Operations on different places survive or not as
+/// they please.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Tear {
     /// None of it.
@@ -18,7 +20,8 @@ pub enum Tear {
     Everything,
     /// The front half of each write, and everything else.
     Front,
-    /// The sectors of writes, and the other operations, that a number chooses. A file may have grown without its new content.
+    /// The sectors of writes, and the other operations, that a number chooses. A file may have
+    /// grown without its new content.
     Sectors(u64),
     /// The whole operations that a number chooses.
     Operations(u64),
@@ -71,7 +74,8 @@ pub(super) struct Medium {
 struct Pending<T> {
     durable: T,
     operations: Vec<Unsynced>,
-    /// A sync failed: what it was about is never known to be durable any more, whatever later syncs answer.
+    /// A sync failed: what it was about is never known to be durable any more, whatever later syncs
+    /// answer.
     doubtful: bool,
 }
 
@@ -112,7 +116,8 @@ impl Medium {
             Operation::Sync { file, works } => {
                 self.files.entry(*file).or_default().sync(*works, play);
             }
-            // A directory stays dirty in the system's journal, so the next sync that works makes its names durable.
+            // A directory stays dirty in the system's journal, so the next sync that works makes
+            // its names durable.
             Operation::SyncNames { works: true } => self.names.sync(true, play_name),
             Operation::SyncNames { works: false } => {}
             Operation::Failed => {}

@@ -1,4 +1,5 @@
-//! A disk in memory under the log, that can be made to fail and that can lose power at any operation.
+//! A disk in memory under the log, that can be made to fail and that can lose power at any
+//! operation.
 
 mod disk;
 mod medium;

@@ -213,7 +213,8 @@ impl View {
         streams.flatten().chain(work).chain(requests).chain(objects)
     }
 
-    /// [`View::changed_rows`], on their way to the index; what they hold stays at hand until [`View::end_flush`].
+    /// [`View::changed_rows`], on their way to the index; what they hold stays at hand until
+    /// [`View::end_flush`].
     pub(crate) fn begin_flush(&mut self) -> Vec<Row> {
         let rows = self.changed_rows().collect();
         self.take_changes();

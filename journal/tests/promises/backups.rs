@@ -1,4 +1,5 @@
-//! A backup holds what was acknowledged before it was asked for, whoever writes meanwhile; what was done to it since is found.
+//! A backup holds what was acknowledged before it was asked for, whoever writes meanwhile; what was
+//! done to it since is found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -394,7 +395,8 @@ fn a_backup_is_verified_and_restored_from_where_nobody_can_write() {
     closed_journal(&path);
     backup::directory(&path, &kept, |_| {}).unwrap();
     let before = verify::directory(&path).unwrap();
-    // The super-user may write all the same; for everybody else these are as on a disk that cannot be written.
+    // The super-user may write all the same; for everybody else these are as on a disk that cannot
+    // be written.
     let allow = |file: &Path, mode| {
         fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
     };

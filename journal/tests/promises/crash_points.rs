@@ -1,5 +1,6 @@
-//! A power loss after each single operation of a script, torn in four ways; and each kind of fault at each operation it
-//! can meet: the journal stops with one clear error, acknowledges nothing more, and recovers when it is opened again.
+//! A power loss after each single operation of a script, torn in four ways; and each kind of fault
+//! at each operation it can meet: the journal stops with one clear error, acknowledges nothing
+//! more, and recovers when it is opened again.
 
 use std::fs;
 use std::path::Path;
@@ -31,8 +32,8 @@ fn histories() -> Vec<History> {
     (1..=3).map(History::new).collect()
 }
 
-/// How many appends of one history come in a row: the first of them are committed by the thread of the journal, the rest where they
-/// are made.
+/// How many appends of one history come in a row: the first of them are committed by the thread of
+/// the journal, the rest where they are made.
 const IN_A_ROW: usize = 16;
 
 /// Appends one after the other, until one fails.

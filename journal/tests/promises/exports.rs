@@ -1,4 +1,5 @@
-//! An export is complete, exact and verifiable by itself; every injury to it is found with session and seq.
+//! An export is complete, exact and verifiable by itself; every injury to it is found with session
+//! and seq.
 
 use recount_journal::{Append, DiskJournal, Journal, Object, block_on, export, verify};
 use uuid::Uuid;

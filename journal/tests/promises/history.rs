@@ -1,12 +1,13 @@
-//! What one writer did to its stream, append by append, and when it was told that it is kept; and whether a journal that
-//! was opened again holds it.
+//! What one writer did to its stream, append by append, and when it was told that it is kept; and
+//! whether a journal that was opened again holds it.
 
 use recount_journal::{Error, Journal, Object, OpenItem, WorkChange, block_on};
 
 use crate::random::Random;
 use crate::stream::Stream;
 
-/// A stream with the ends of its appends. Every append settles the open item of the one before and opens its own.
+/// A stream with the ends of its appends. Every append settles the open item of the one before and
+/// opens its own.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     pub(crate) stream: Stream,
@@ -42,7 +43,8 @@ impl History {
         known.map_or(0, |(_, seq)| *seq)
     }
 
-    /// Appends a few records, now and then a large one or an object; `now` is asked once it is acknowledged.
+    /// Appends a few records, now and then a large one or an object; `now` is asked once it is
+    /// acknowledged.
     pub(crate) fn append(
         &mut self,
         journal: &dyn Journal,
@@ -96,7 +98,8 @@ impl History {
         })
     }
 
-    /// Says what is wrong unless the journal holds whole appends of this stream, from the first on, at least up to a seq.
+    /// Says what is wrong unless the journal holds whole appends of this stream, from the first on,
+    /// at least up to a seq.
     pub(crate) fn check(&self, journal: &dyn Journal, least: u64) -> Result<u64, String> {
         let session = self.stream.session;
         let told = |error: Error| format!("{session}: {error}");

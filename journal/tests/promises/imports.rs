@@ -1,4 +1,5 @@
-//! What an export holds becomes a journal again, byte for byte; what is wrong with it leaves nothing.
+//! What an export holds becomes a journal again, byte for byte; what is wrong with it leaves
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +25,8 @@ fn exported(path: &Path, session: Option<Uuid>) -> String {
     String::from_utf8(file).unwrap()
 }
 
-/// A closed journal of three streams longer than an append of an import, with two objects that the first two name; and the streams.
+/// A closed journal of three streams longer than an append of an import, with two objects that the
+/// first two name; and the streams.
 fn original(path: &Path) -> [Stream; 3] {
     let journal = DiskJournal::open(path).unwrap();
     let mut streams = [Stream::new(1), Stream::new(2), Stream::new(3)];

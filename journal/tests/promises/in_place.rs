@@ -1,4 +1,5 @@
-//! An append that is alone is committed where it is made, and one that meets another is not lost between the two.
+//! An append that is alone is committed where it is made, and one that meets another is not lost
+//! between the two.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,5 +1,5 @@
-//! What may have become of sled's files when the power comes back: nothing is ever made durable there while a journal is
-//! open, so anything goes.
+//! What may have become of sled's files when the power comes back: nothing is ever made durable
+//! there while a journal is open, so anything goes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use tempfile::TempDir;
 
 use crate::random::Random;
 
-/// Copies of a journal's directory without its log, each with the moment from which on it may be found.
+/// Copies of a journal's directory without its log, each with the moment from which on it may be
+/// found.
 pub(crate) struct IndexStates {
     copies: Vec<(u64, PathBuf)>,
 }
@@ -65,7 +66,8 @@ impl IndexStates {
     }
 }
 
-/// A directory for tests that are not about the disk beneath it: in memory, where the system has such a place with room.
+/// A directory for tests that are not about the disk beneath it: in memory, where the system has
+/// such a place with room.
 pub(crate) fn scratch() -> TempDir {
     let memory = RealDisk::new("/dev/shm");
     let room =

@@ -1,5 +1,5 @@
-//! Whatever is done to one file of a journal, nothing is lost silently and nothing panics: it opens with everything in
-//! it, or opening and verification name the damage.
+//! Whatever is done to one file of a journal, nothing is lost silently and nothing panics: it opens
+//! with everything in it, or opening and verification name the damage.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -117,8 +117,8 @@ enum Outcome {
     Whole,
     /// Opening refused the journal, and so does verification.
     Named,
-    /// What is gone stood at the very end of a journal that was not closed, where nothing tells it from a write that was
-    /// never acknowledged. Both say that the journal was not closed.
+    /// What is gone stood at the very end of a journal that was not closed, where nothing tells it
+    /// from a write that was never acknowledged. Both say that the journal was not closed.
     CutAsUnacknowledged,
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn at_step() -> impl Fn(&str) + Send + Sync + 'static {
     }
 }
 
-/// In the parent: for each step, works on a copy of a journal until that step, and shows what is left. Gives the steps.
+/// In the parent: for each step, works on a copy of a journal until that step, and shows what is
+/// left. Gives the steps.
 pub(crate) fn at_every_step(
     child: &str,
     sound: &Path,

@@ -50,8 +50,8 @@ fn child_appends() {
     });
 }
 
-/// One to four records that say which append they are of; an object now and then; the open item of the append before is
-/// settled and one of this append opened.
+/// One to four records that say which append they are of; an object now and then; the open item of
+/// the append before is settled and one of this append opened.
 fn next_append(journal: &dyn Journal, session: Uuid, head: Option<Head>) -> Append {
     let expected = head.map_or(0, |head| head.seq);
     let mut prev = head.map_or(Hash::ZERO, |head| head.hash);
@@ -124,7 +124,8 @@ fn nothing_acknowledged_is_lost() {
                 .into_iter()
                 .map(|(session, seq, hash)| (session, (seq, hash)));
             let last: BTreeMap<_, _> = last.collect();
-            // A look leaves the crash to the next process; else the crash is dealt with here, and the journal closed.
+            // A look leaves the crash to the next process; else the crash is dealt with here, and
+            // the journal closed.
             let looks = random.below(2) == 0 && directory.path().join("log").exists();
             let opened = if looks && !known.is_empty() {
                 options(directory.path()).read_only().open()
@@ -159,7 +160,8 @@ fn nothing_acknowledged_is_lost() {
     );
 }
 
-/// Reads on from what is known of a stream: whole appends, one after the other, at least up to what was acknowledged.
+/// Reads on from what is known of a stream: whole appends, one after the other, at least up to what
+/// was acknowledged.
 fn check(
     journal: &DiskJournal,
     session: Uuid,
@@ -220,7 +222,8 @@ fn check(
     Ok(())
 }
 
-/// What the child was told is kept; it is killed after so many acknowledgements, or while it opens the journal.
+/// What the child was told is kept; it is killed after so many acknowledgements, or while it opens
+/// the journal.
 fn appended_until_killed(path: &Path, random: &mut Random) -> Vec<(Uuid, u64, String)> {
     let while_opening = random.below(8) == 0;
     let patience = random.below(PATIENCE) + 1;

@@ -1,4 +1,5 @@
-//! The bytes that the README draws are the bytes: a log built by hand is opened, and the rows of the index are those.
+//! The bytes that the README draws are the bytes: a log built by hand is opened, and the rows of
+//! the index are those.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! What could not be read back is refused with its name before anything is written; what is just within the limits is
-//! kept and read back.
+//! What could not be read back is refused with its name before anything is written; what is just
+//! within the limits is kept and read back.
 
 use std::fs;
 use std::path::Path;
@@ -199,7 +199,8 @@ fn however_large_a_value_is_no_page_of_the_index_is() {
     let path = directory.path();
     let journal = DiskJournal::open(path).unwrap();
     let mut stream = Stream::new(1);
-    // Commits of one piece, full or nearly, of a few, and of many, so that leaves come to be filled in every way.
+    // Commits of one piece, full or nearly, of a few, and of many, so that leaves come to be filled
+    // in every way.
     for size in [6_600, 6_700, 6_800, 20_000, 300].repeat(80) {
         let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(size));
         stream.append(&journal, &[&body]);

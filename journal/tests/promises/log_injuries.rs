@@ -28,7 +28,8 @@ fn place_of(log: &[u8], line: &[u8]) -> usize {
         .unwrap()
 }
 
-/// The journal is refused, naming this record, and so does verification, which moreover changes nothing.
+/// The journal is refused, naming this record, and so does verification, which moreover changes
+/// nothing.
 fn found_at(path: &Path, session: Uuid, seq: u64) {
     let report = verify::directory(path).unwrap();
     assert!(

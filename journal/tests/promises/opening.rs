@@ -176,7 +176,8 @@ fn looking_adds_nothing() {
     assert!(after.is_sound() && after.notes.is_empty(), "{after:?}");
 }
 
-/// Set for the child process of the test below: the journal that it holds until its standard input ends.
+/// Set for the child process of the test below: the journal that it holds until its standard input
+/// ends.
 const HELD: &str = "RECOUNT_JOURNAL_HELD";
 
 /// Not a test by itself: what the other process does.

@@ -1,4 +1,5 @@
-//! What was acknowledged as durable survives a power loss at any moment, whatever is left of the index.
+//! What was acknowledged as durable survives a power loss at any moment, whatever is left of the
+//! index.
 
 use std::fs;
 use std::path::Path;
@@ -108,7 +109,8 @@ fn check_cut(
     let index = states.make(place, moment, &mut random);
     let case = format!("cut {cut} after operation {moment}, {tear:?}, index {index}");
     let found = disk.cut(moment, tear);
-    // Most are only looked at, which is faster; before anything was kept there may be nothing to look at yet.
+    // Most are only looked at, which is faster; before anything was kept there may be nothing to
+    // look at yet.
     let made = histories
         .iter()
         .any(|history| history.acknowledged_by(moment) > 0);

@@ -1,4 +1,5 @@
-//! A repair recovers what can be recovered, says exactly what could not, and loses nothing on its own.
+//! A repair recovers what can be recovered, says exactly what could not, and loses nothing on its
+//! own.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -226,7 +227,8 @@ fn a_flip_without_an_index_costs_that_append_alone() {
     flip(path, streams[1].lines[4].bytes());
     without_index(path);
     let report = repaired(path);
-    // Of the two records of the append one is whole, as the record behind it shows; but an append lives whole or not at all.
+    // Of the two records of the append one is whole, as the record behind it shows; but an append
+    // lives whole or not at all.
     assert_eq!(report.hurt, [hurt(&streams[1], 4, &[(6, 16)], &[(5, 5)])]);
     assert_eq!((report.records_lost(), report.records_salvaged()), (1, 11));
     assert_eq!(report.frames_unnamed, 0, "{report:?}");
@@ -738,7 +740,8 @@ fn accounted(path: &Path, streams: &[Stream], report: &Repaired, is_named: bool,
         let recovered = hurt.map_or(found.len() as u64, |hurt| hurt.recovered);
         assert_eq!(recovered, found.len() as u64, "{about}");
     }
-    // With its index every loss has a name; without, the end of the log may be gone, and nothing vouches for that.
+    // With its index every loss has a name; without, the end of the log may be gone, and nothing
+    // vouches for that.
     assert!(!is_named || unnamed == 0, "{about}: {report:?}");
     let is_told = report.frames_unnamed > 0 || report.cut_bytes > 0 || !report.was_closed;
     assert!(unnamed == 0 || is_told, "{about}: {unnamed} {report:?}");

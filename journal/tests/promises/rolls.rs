@@ -1,4 +1,5 @@
-//! The power may fail at any write, renaming or sync of a roll: nothing acknowledged is lost, and the log goes on.
+//! The power may fail at any write, renaming or sync of a roll: nothing acknowledged is lost, and
+//! the log goes on.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -96,7 +97,8 @@ fn verified(disk: &MemoryDisk, path: &Path, about: &str) {
     assert!(report.notes.is_empty(), "{about}: {report:?}");
 }
 
-/// The journal that a disk holds opens with what was told, without an index, goes on over a roll, and is sound.
+/// The journal that a disk holds opens with what was told, without an index, goes on over a roll,
+/// and is sound.
 fn goes_on(disk: &MemoryDisk, path: &Path, told: &Told, changes: u64, about: &str) {
     match fs::remove_dir_all(path.join("sled")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => panic!("{error}"),

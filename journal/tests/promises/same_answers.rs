@@ -1,4 +1,5 @@
-//! The store in memory and the store on disk answer alike, and so does the disk after opening again.
+//! The store in memory and the store on disk answer alike, and so does the disk after opening
+//! again.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Many spans are read at once as each would be alone, and what a close keeps of the streams that wait makes that quicker and
-//! nothing else.
+//! Many spans are read at once as each would be alone, and what a close keeps of the streams that
+//! wait makes that quicker and nothing else.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::index_states::copy_directory;
 use crate::stream::Stream;
 
-/// Streams whose appends stand among each other, the first of so many that the index has them in groups, the second with one that is long;
-/// in the first two something waits for an answer.
+/// Streams whose appends stand among each other, the first of so many that the index has them in
+/// groups, the second with one that is long; in the first two something waits for an answer.
 fn streams(journal: &dyn Journal) -> Vec<Stream> {
     let mut streams: Vec<Stream> = (1..=4).map(Stream::new).collect();
     let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(300_000));
@@ -50,7 +50,8 @@ fn settle(journal: &dyn Journal, stream: &mut Stream) {
     block_on(journal.append(append)).unwrap();
 }
 
-/// Spans of these streams and of one that is not there, near their ends and behind them, empty ones, and some twice.
+/// Spans of these streams and of one that is not there, near their ends and behind them, empty
+/// ones, and some twice.
 fn spans(streams: &[Stream]) -> Vec<Span> {
     let mut spans = Vec::new();
     for session in streams
@@ -172,7 +173,8 @@ fn what_was_kept_of_streams_never_misleads() {
         ("empty", Some(Vec::new())),
         ("something else", Some(b"x".repeat(5_000))),
     ] {
-        // Copied files are newer than the note of the close, so the journal is closed once more, and only then its file put in.
+        // Copied files are newer than the note of the close, so the journal is closed once more,
+        // and only then its file put in.
         let _absent = fs::remove_dir_all(&beside);
         copy_directory(&path, &beside);
         let mut streams = streams.clone();

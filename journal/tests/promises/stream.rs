@@ -74,8 +74,8 @@ impl Stream {
     }
 }
 
-/// How the tests of crashes and injuries open a journal: with segments so small that the log rolls often, and down to
-/// the last free byte.
+/// How the tests of crashes and injuries open a journal: with segments so small that the log rolls
+/// often, and down to the last free byte.
 pub(crate) fn options(path: &Path) -> Options {
     DiskJournal::options(path)
         .segment_bytes(16 << 10)
@@ -96,7 +96,8 @@ pub(crate) fn closed_journal(path: &Path) -> Vec<Stream> {
     streams.to_vec()
 }
 
-/// The index, once nobody has it: a process that another test begins holds the lock of what is open here until it runs.
+/// The index, once nobody has it: a process that another test begins holds the lock of what is open
+/// here until it runs.
 pub(crate) fn index(path: &Path) -> sled::Db {
     loop {
         match sled::open(path.join("sled")) {

@@ -32,7 +32,8 @@ fn rows(store: &sled::Db) -> Rows {
         .collect()
 }
 
-/// A journal whose index has all frames, while its rows and its mark speak of fewer, as a kill may leave it.
+/// A journal whose index has all frames, while its rows and its mark speak of fewer, as a kill may
+/// leave it.
 fn killed_journal(path: &Path) -> Stream {
     let mut stream = Stream::new(9);
     let journal = DiskJournal::open(path).unwrap();
@@ -53,7 +54,8 @@ fn killed_journal(path: &Path) -> Stream {
     }
     store.flush().unwrap();
     drop(store);
-    // What a close leaves and a kill does not goes: the note, and the record in the log and the index.
+    // What a close leaves and a kill does not goes: the note, and the record in the log and the
+    // index.
     fs::remove_file(path.join("CLOSED")).unwrap();
     let mut log = fs::read(log_file(path)).unwrap();
     let places = frames(&log);

@@ -16,7 +16,8 @@ pub(crate) fn observations(session: &Session) -> Vec<Observation> {
         .map(|_| Observation::from(RunnerDetached::of_gone_process()));
     let mut ends: Vec<Observation> = disconnected.into_iter().chain(detached).collect();
     if session.leaving.is_some() {
-        // What a connection that is to be left holds back must not start under a runner that is gone.
+        // What a connection that is to be left holds back must not start under a runner that is
+        // gone.
         ends.reverse();
     }
     ends

@@ -99,7 +99,8 @@ impl Redactor {
                 let texts = it.parts.iter_mut().filter_map(|part| part.text.as_mut());
                 texts.for_each(|text| self.text(text));
             }
-            // What the tool asks is for a person; its state is its own, and must come back as it was.
+            // What the tool asks is for a person; its state is its own, and must come back as it
+            // was.
             Observation::ToolAsked(it) => self.text(&mut it.hint),
             // What a tool wants to know again is its own, as of one that asks.
             Observation::ToolPaused(it) => it.interim.iter_mut().for_each(|it| self.json(it)),

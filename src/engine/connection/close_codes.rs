@@ -51,7 +51,8 @@ pub(in crate::engine) fn refusal(error: &ConnectError) -> Refusal {
         ConnectError::SetupTimedOut { .. } | ConnectError::SetupUnexpected { .. } => {
             Refusal::Doubtful
         }
-        // A service that is busy, or has a fault, says so in these; with the others it means the credentials or the path.
+        // A service that is busy, or has a fault, says so in these; with the others it means the
+        // credentials or the path.
         ConnectError::HandshakeRefused {
             status: 408 | 429 | 500..,
             ..

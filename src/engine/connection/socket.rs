@@ -195,7 +195,8 @@ async fn serve(
             () = reading => {}
         }
     };
-    // Whatever is ready at once is written first; and `reported` counts on the writer's being polled before the reader, whenever either is.
+    // Whatever is ready at once is written first; and `reported` counts on the writer's being
+    // polled before the reader, whenever either is.
     let both = AssertUnwindSafe(join(writing.run(), reading)).catch_unwind();
     let has_panicked = both.await.is_err();
     // Nothing leaves any more that nobody would report.
@@ -255,12 +256,14 @@ async fn read(
             }
             received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(), if backlog.bytes < BACKLOG_BYTES => match received {
                 Ok(Ok(text)) => {
-                    // Before anything else: what is written from here on is no matter of this message.
+                    // Before anything else: what is written from here on is no matter of this
+                    // message.
                     let is_under_way = writing.take_stock(|it| backlog.push(report(it)));
                     if media.hear(epoch, &text) {
                         media.handed_on(epoch, &text);
                         if is_under_way {
-                            // The peer has what is just being written, as a rule, before the writer knows; it may be the answer.
+                            // The peer has what is just being written, as a rule, before the writer
+                            // knows; it may be the answer.
                             yield_now().await;
                             let written = writing.report();
                             written.into_iter().for_each(|it| backlog.push(report(it)));

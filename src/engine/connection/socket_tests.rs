@@ -169,7 +169,8 @@ struct Quick(mpsc::UnboundedSender<String>);
 impl FrameSender for Quick {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
         let answer = self.0.clone();
-        // It comes from outside, as from a network: what this thread had woken would be left to this thread.
+        // It comes from outside, as from a network: what this thread had woken would be left to
+        // this thread.
         let peer = std::thread::spawn(move || answer.send(frame).unwrap());
         peer.join().unwrap();
         // The other thread may take it meanwhile, which is given every chance to.

@@ -91,7 +91,8 @@ pub(in crate::engine) fn writer(
 ) -> (Writer, Writing) {
     let outbox = Arc::<Mutex<Outbox>>::default();
     let writing = write(sender, outbox.clone(), pieces);
-    // A writer that panics has failed as any other: the peer is still heard out, and nothing that waits is lost.
+    // A writer that panics has failed as any other: the peer is still heard out, and nothing that
+    // waits is lost.
     let writing = async {
         let written = AssertUnwindSafe(writing).catch_unwind().await;
         if let Err(lost) = written.unwrap_or_else(|_| Err(panicked())) {
@@ -122,7 +123,8 @@ impl Writer {
         lock(&self.0.outbox).by_task = false;
         let _ = work.poll(&mut Context::from_waker(&task));
         drop(work);
-        // For the report, for live input that came while the message was on its way, and where it found the writer taken.
+        // For the report, for live input that came while the message was on its way, and where it
+        // found the writer taken.
         task.wake();
     }
 }
@@ -237,7 +239,8 @@ async fn write(
             else => break,
         };
         lock(&outbox).owes_report = carries.is_some();
-        // A peer that takes nothing would hold the writer, and whatever waits behind the message, for ever.
+        // A peer that takes nothing would hold the writer, and whatever waits behind the message,
+        // for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         {
             let mut outbox = lock(&outbox);

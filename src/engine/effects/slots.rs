@@ -127,7 +127,8 @@ impl Drop for Slot {
             let Some(next) = next else {
                 return;
             };
-            // Outside the lock: a place that nobody takes any more comes back here, to be given to the one after.
+            // Outside the lock: a place that nobody takes any more comes back here, to be given to
+            // the one after.
             match next.send(Slot(Some(queue.clone()))) {
                 Ok(()) => return,
                 // Not dropped as a place, or it would be given away twice.

@@ -62,7 +62,8 @@ impl Stretch {
                 turn,
                 of: of.clone(),
                 model: model.clone(),
-                // Of what is on record, so that nobody needs a key to compute it, and no secret is guessed from it.
+                // Of what is on record, so that nobody needs a key to compute it, and no secret is
+                // guessed from it.
                 request_sha256: digest(&request),
             };
             let state = state.clone();
@@ -75,7 +76,8 @@ impl Stretch {
             let _ = self.own.send(Input::AgentAsks(asks, recorded));
             // Where it is not on record, nobody waits for this run any more.
             on_record.await.ok()?;
-            // The call stands inside a block, because a model may panic before it returns its future.
+            // The call stands inside a block, because a model may panic before it returns its
+            // future.
             let (request, opened) = self.on_record.secrets.in_clear(request, &model);
             let asking = async { llm.generate(request).await };
             let outcome = AssertUnwindSafe(asking).catch_unwind().await;

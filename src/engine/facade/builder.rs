@@ -241,7 +241,8 @@ impl EngineBuilder {
     /// Opens the journal, registers the agents, and performs what is owed from before.
     ///
     /// # Errors
-    /// [`Error::Configuration`] with every mistake of every agent; whatever keeps the journal from being opened.
+    /// [`Error::Configuration`] with every mistake of every agent; whatever keeps the journal from
+    /// being opened.
     pub async fn open(self) -> Result<Engine, Error> {
         let beside = match &self.place {
             Place::Disk(path) => Some(path.clone()),
@@ -254,7 +255,8 @@ impl EngineBuilder {
         };
         let journal: Arc<dyn Journal> = match self.place {
             Place::Disk(path) => {
-                // Opening may read a long log, which is no work for the threads that serve sessions.
+                // Opening may read a long log, which is no work for the threads that serve
+                // sessions.
                 let mut options = DiskJournal::options(path).wait(self.wait);
                 if self.trusts_others {
                     options = options.insecure_directory();
@@ -264,8 +266,8 @@ impl EngineBuilder {
             }
             Place::Given(journal) => journal,
         };
-        // What a killed service left is wrong from now on, also where this one hears nobody, and what is owed from before may take
-        // a while.
+        // What a killed service left is wrong from now on, also where this one hears nobody, and
+        // what is owed from before may take a while.
         for directory in beside.iter().chain(&control) {
             if let Err(error) = crate::control::withdraw(directory) {
                 let directory = directory.display();

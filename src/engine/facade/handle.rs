@@ -386,7 +386,8 @@ impl LiveHandle {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] where nothing was written, a key or a value cannot be on record, or the session is closed.
+    /// [`Error::Refused`] where nothing was written, a key or a value cannot be on record, or the
+    /// session is closed.
     pub async fn change_state(&self, by: Actor, write: impl FnOnce(&State)) -> Result<Seq, Error> {
         let state = self.state().await?;
         write(&state);

@@ -112,7 +112,8 @@ impl LiveBuilder {
         self
     }
 
-    /// Keeps live input from the model while it waits for a response; see [`Agent::withhold_input_during_calls`].
+    /// Keeps live input from the model while it waits for a response; see
+    /// [`Agent::withhold_input_during_calls`].
     pub fn withhold_input_during_calls(mut self) -> LiveBuilder {
         self.agent = self.agent.withhold_input_during_calls();
         self
@@ -156,12 +157,14 @@ impl LiveBuilder {
         self
     }
 
-    /// Runs a tool in the background: the model goes on and hears of the result when it has nothing else to say.
+    /// Runs a tool in the background: the model goes on and hears of the result when it has nothing
+    /// else to say.
     pub fn tool_background(self, name: impl Into<String>) -> LiveBuilder {
         self.background(name, None, None)
     }
 
-    /// As [`tool_background`](LiveBuilder::tool_background), and says when the model takes up the result.
+    /// As [`tool_background`](LiveBuilder::tool_background), and says when the model takes up the
+    /// result.
     pub fn tool_background_with_scheduling(
         self,
         name: impl Into<String>,
@@ -318,13 +321,15 @@ impl LiveBuilder {
         self
     }
 
-    /// The directory of the journal. Without one, and without an engine, the session is forgotten with its handle.
+    /// The directory of the journal. Without one, and without an engine, the session is forgotten
+    /// with its handle.
     pub fn journal(mut self, path: impl Into<PathBuf>) -> LiveBuilder {
         self.journal = Some(path.into());
         self
     }
 
-    /// The key store of the session's own engine; see [`EngineBuilder::keys`](crate::engine::EngineBuilder::keys).
+    /// The key store of the session's own engine; see
+    /// [`EngineBuilder::keys`](crate::engine::EngineBuilder::keys).
     pub fn keys(mut self, keys: Arc<dyn KeyStore>) -> LiveBuilder {
         self.keys = Some(keys);
         self
@@ -336,10 +341,11 @@ impl LiveBuilder {
         self
     }
 
-    /// The engine that serves the session, in place of one of its own; it has its own journal and keys.
+    /// The engine that serves the session, in place of one of its own; it has its own journal and
+    /// keys.
     ///
-    /// Its agent is registered there under [`agent_name`](LiveBuilder::agent_name), once. Further sessions of it begin with
-    /// [`Engine::session`].
+    /// Its agent is registered there under [`agent_name`](LiveBuilder::agent_name), once. Further
+    /// sessions of it begin with [`Engine::session`].
     pub fn engine(mut self, engine: &Engine) -> LiveBuilder {
         self.engine = Some(engine.clone());
         self
@@ -383,7 +389,8 @@ impl LiveBuilder {
     /// Connects to a gateway or simulator at a URL.
     ///
     /// # Errors
-    /// Every mistake of the configuration at once; what keeps the journal or the connection from being opened.
+    /// Every mistake of the configuration at once; what keeps the journal or the connection from
+    /// being opened.
     pub async fn connect_to(self, endpoint: impl Into<Endpoint>) -> Result<LiveHandle, Error> {
         self.connect_with(endpoint.into()).await
     }
@@ -396,7 +403,8 @@ impl LiveBuilder {
         self.connect_with(Endpoint::google_ai(key)).await
     }
 
-    /// Connects to Vertex: a project, a location such as `us-central1` or `global`, and OAuth tokens or one in a string.
+    /// Connects to Vertex: a project, a location such as `us-central1` or `global`, and OAuth
+    /// tokens or one in a string.
     ///
     /// # Errors
     /// As [`connect_to`](LiveBuilder::connect_to).
@@ -410,11 +418,12 @@ impl LiveBuilder {
             .await
     }
 
-    /// Connects to where the environment says: Google AI or Vertex, by the names that the vendor's libraries use. They stand
-    /// at [`Endpoint::from_env`].
+    /// Connects to where the environment says: Google AI or Vertex, by the names that the vendor's
+    /// libraries use. They stand at [`Endpoint::from_env`].
     ///
     /// # Errors
-    /// As [`connect_to`](LiveBuilder::connect_to); what the environment lacks is one of the mistakes.
+    /// As [`connect_to`](LiveBuilder::connect_to); what the environment lacks is one of the
+    /// mistakes.
     pub async fn connect_from_env(self) -> Result<LiveHandle, Error> {
         match Endpoint::from_env() {
             Ok(endpoint) => self.connect_with(endpoint).await,

@@ -52,8 +52,8 @@ impl SessionConfig {
 /// A session of a configuration and a dispatcher, in an engine of its own that keeps its journal in
 /// memory.
 ///
-/// [`Live::builder`] does all of it and more; this is the form for a program that has its configuration and its dispatcher
-/// already.
+/// [`Live::builder`] does all of it and more; this is the form for a program that has its
+/// configuration and its dispatcher already.
 ///
 /// ```no_run
 /// # async fn example(config: recount::engine::SessionConfig) -> Result<(), Box<dyn std::error::Error>> {

@@ -50,10 +50,12 @@ impl Engine {
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
         // What an operator answers from here on could begin a task that nobody ends.
         self.dismiss_operators().await;
-        // Before any session is told: a place that gets free must not go to a session that has not been told yet.
+        // Before any session is told: a place that gets free must not go to a session that has not
+        // been told yet.
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
-        // Neither is a session woken while its end is awaited: one that is being woken now is there to be told.
+        // Neither is a session woken while its end is awaited: one that is being woken now is there
+        // to be told.
         let ringing = self.ringing().take();
         if let Some(ringing) = ringing {
             ringing.abort();
@@ -82,7 +84,8 @@ impl Engine {
         }
         let at_least = self.inner.clock.now().after(LAST_NEWS);
         let heard = async {
-            // Whoever writes to a session without a task publishes what was written first, and is the last to do so.
+            // Whoever writes to a session without a task publishes what was written first, and is
+            // the last to do so.
             let turn = self.inner.desk_turns.lock().await;
             self.inner.publisher.heard().await;
             turn

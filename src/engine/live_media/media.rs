@@ -441,7 +441,8 @@ impl Media {
             } else {
                 None
             };
-            // Before it: nothing follows from a count, and what ends the turn may lead to decisions.
+            // Before it: nothing follows from a count, and what ends the turn may lead to
+            // decisions.
             counted.extend(counts.map(Observation::from));
             counted.push(observation);
         }

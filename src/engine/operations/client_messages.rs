@@ -64,9 +64,11 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be answered so.
+    /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be
+    ///   answered so.
     /// * [`Error::WrongId`]: it has a ticket, and the id of another call.
-    /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit; somebody answered before, the request expired, the call does not wait for a response.
+    /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit; somebody
+    ///   answered before, the request expired, the call does not wait for a response.
     /// * [`Error::PartlyTaken`]: of several answers, the session refused some.
     /// * [`Error::NotConnected`]: words came, and there is no connection.
     pub async fn receive_client_message(

@@ -52,8 +52,8 @@ impl Desk {
     /// the clock before.
     ///
     /// # Errors
-    /// [`Error::Refused`] with what was decided before, which is put on record, too; [`Error::UnknownRequest`]; whatever
-    /// the journal says.
+    /// [`Error::Refused`] with what was decided before, which is put on record, too;
+    /// [`Error::UnknownRequest`]; whatever the journal says.
     pub async fn answer(
         &self,
         request: RequestId,
@@ -118,8 +118,9 @@ impl Desk {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; [`Error::WrongId`]; [`Error::HookMissing`] where the
-    /// agent's `before_tool_response` must see it first; whatever the journal says.
+    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's;
+    /// [`Error::WrongId`]; [`Error::HookMissing`] where the agent's `before_tool_response` must see
+    /// it first; whatever the journal says.
     pub async fn respond(
         &self,
         ticket: &Ticket,
@@ -199,7 +200,8 @@ impl Desk {
             }
             Err(rejection) => {
                 let refused = attempt.and_then(|it| it.refused(&batch.session, &rejection));
-                // What the refusal speaks of is on record, also where the process that was there before it has not said so.
+                // What the refusal speaks of is on record, also where the process that was there
+                // before it has not said so.
                 let any = left || overdue || refused.is_some();
                 if let Some(refused) = refused {
                     batch.record(refused)?;

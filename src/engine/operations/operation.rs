@@ -163,7 +163,8 @@ impl Door<'_> {
         }
     }
 
-    /// The session of an operation, and the record of the call that it is about, if it is about one.
+    /// The session of an operation, and the record of the call that it is about, if it is about
+    /// one.
     async fn about(&self, operation: &Operation) -> Result<(SessionId, Option<Seq>), Error> {
         match operation {
             Operation::Answer { request, .. } => {

@@ -24,7 +24,8 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call is open, its outcome is known, or somebody was quicker, with what is on record then.
+    /// [`Error::Refused`] where the call is open, its outcome is known, or somebody was quicker,
+    /// with what is on record then.
     pub async fn reconcile(
         &self,
         ticket: &Ticket,

@@ -14,10 +14,11 @@ impl Engine {
     /// same, and the model is told once the agent is registered, here or in the next process.
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; where it has its result, with what is on
-    /// record ([`Rejection::AlreadySupplied`](crate::session::Rejection::AlreadySupplied)): one
-    /// that came twice is told so, and one that says something else changes nothing.
-    /// [`Error::WrongId`]; [`Error::HookMissing`].
+    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; where
+    /// it has its result, with what is on record
+    /// ([`Rejection::AlreadySupplied`](crate::session::Rejection::AlreadySupplied)): one that came
+    /// twice is told so, and one that says something else changes nothing. [`Error::WrongId`];
+    /// [`Error::HookMissing`].
     pub async fn respond(
         &self,
         ticket: &Ticket,

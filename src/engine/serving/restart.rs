@@ -28,7 +28,8 @@ impl Engine {
     /// The same for the sessions of one agent, which was not here before. What had come due
     /// meanwhile comes due now.
     pub(super) async fn perform_what_is_owed_by(&self, agent: &str) -> Result<(), Error> {
-        // What the desk is writing comes first; from here on it leaves the agent's sessions to their tasks.
+        // What the desk is writing comes first; from here on it leaves the agent's sessions to
+        // their tasks.
         drop(self.inner.desk_turns.lock().await);
         self.begin_what_is_owed(|name| name == agent).await
     }

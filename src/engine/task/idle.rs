@@ -87,8 +87,8 @@ impl Stream {
         }
         self.folded = self.tail.seq;
         let (ledger, id) = (self.ledger.clone(), self.session.id);
-        // From the records and not from what this task holds, and beside whoever waits for this thread. The opening leaves the
-        // snapshot; what keeps it from that, the next one will say.
+        // From the records and not from what this task holds, and beside whoever waits for this
+        // thread. The opening leaves the snapshot; what keeps it from that, the next one will say.
         let folded = tokio::task::spawn_blocking(move || block_on(ledger.load(id)).is_ok());
         let _ = folded.await;
     }

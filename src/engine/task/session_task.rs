@@ -113,14 +113,16 @@ impl SessionTask {
                 self.attach(vec![opened.into()]).await
             }
             Begin::Resume => {
-                // Whoever began to write before the agent was here comes first; nobody begins to from here on.
+                // Whoever began to write before the agent was here comes first; nobody begins to
+                // from here on.
                 drop(self.shared.desk_turns.lock().await);
                 let loaded = self.stream.ledger.load(self.id).await?;
                 self.stream.folded = loaded.tail.seq;
                 (self.stream.session, self.stream.tail, self.stream.seal) =
                     (loaded.session, loaded.tail, loaded.seal);
                 self.close_as_asked().await?;
-                // Nobody is asked again for a tool that waited in a process which is gone: attaching withdraws it.
+                // Nobody is asked again for a tool that waited in a process which is gone:
+                // attaching withdraws it.
                 let waited = |it: &Call| it.in_place().is_some();
                 if !self.stream.session.calls.values().any(waited) {
                     self.record(Vec::new()).await?;
@@ -321,8 +323,9 @@ impl SessionTask {
     /// so is a result in its place.
     pub(in crate::engine) async fn command(&mut self, mut command: Command) -> Result<Seq, Error> {
         self.redact_repeat(&mut command);
-        // An answer that comes after the expiry must not count just because nobody looked at the clock before. One
-        // look decides: what is admitted in time is on record with that time, however long the append takes.
+        // An answer that comes after the expiry must not count just because nobody looked at the
+        // clock before. One look decides: what is admitted in time is on record with that time,
+        // however long the append takes.
         let now = self.shared.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         self.perform().await?;
@@ -413,7 +416,8 @@ impl Stream {
     /// What it puts on record that a message was written which was owed to the model.
     fn written(&self, epoch: Seq, carried: Carried) -> Option<Observation> {
         match carried {
-            // It was taken back on its way, and what it said goes another way now, which settles it.
+            // It was taken back on its way, and what it said goes another way now, which settles
+            // it.
             Carried::Response(response, by) if self.goes_otherwise(response, by) => None,
             Carried::Response(response, _) => {
                 let responses = vec![response];

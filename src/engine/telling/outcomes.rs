@@ -216,7 +216,8 @@ impl Telling {
                     Err(ToolError::Cancelled(_)) => formatter.format_cancelled(&self.id()),
                     Ok(_) | Err(_) => formatter.format_result(&self.called(), result.clone()),
                 });
-                // The words are a formatter's, the wrapping is the agent's, as of every other answer.
+                // The words are a formatter's, the wrapping is the agent's, as of every other
+                // answer.
                 shape.success(words, when)
             }
             (None, Ok(Value::Null)) if self.is_stream => {

@@ -108,7 +108,8 @@ fn one_enum(fields: Fields) -> Fields {
     ])
 }
 
-/// Any value, as far as it can be said: a schema without a type is refused, and a list without items, too.
+/// Any value, as far as it can be said: a schema without a type is refused, and a list without
+/// items, too.
 pub(super) fn anything() -> Fields {
     let kinds = ["STRING", "NUMBER", "BOOLEAN", "OBJECT"].map(|kind| json!({"type": kind}));
     Fields::from_iter([("anyOf".to_owned(), Value::Array(kinds.into()))])

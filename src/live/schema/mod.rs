@@ -1,8 +1,8 @@
 //! A tool's JSON Schema, said in the protocol's own smaller form.
 //!
-//! A field that the service does not know closes the connection, so what comes out is put together from the fields it
-//! knows, and whatever they cannot say is left out: the model is told less, never something wrong of its kind. Arguments
-//! are checked against the whole schema all the same.
+//! A field that the service does not know closes the connection, so what comes out is put together
+//! from the fields it knows, and whatever they cannot say is left out: the model is told less,
+//! never something wrong of its kind. Arguments are checked against the whole schema all the same.
 
 mod fields;
 mod json_schema;
@@ -21,8 +21,9 @@ pub(crate) enum SchemaForm {
     JsonSchema,
     /// Lowered to the protocol's own `Schema`, in `parameters`.
     ///
-    /// Types are in capitals, references are inlined, `const` is an `enum` of one, `oneOf` is `anyOf`, and what that form has
-    /// no word for is left out. Where a schema refers to itself, it is cut off as an object of which nothing is said.
+    /// Types are in capitals, references are inlined, `const` is an `enum` of one, `oneOf` is
+    /// `anyOf`, and what that form has no word for is left out. Where a schema refers to itself, it
+    /// is cut off as an object of which nothing is said.
     Subset,
 }
 
@@ -37,7 +38,8 @@ impl SchemaForm {
     }
 }
 
-/// The arguments of a tool in the protocol's own form; none where there are no arguments to speak of.
+/// The arguments of a tool in the protocol's own form; none where there are no arguments to speak
+/// of.
 pub(crate) fn lowered(schema: &Value) -> Option<Value> {
     let mut lowering = Lowering {
         root: schema,
@@ -54,7 +56,8 @@ struct Lowering<'s> {
     root: &'s Value,
     /// The references that are being followed.
     inside: Vec<String>,
-    /// How many schemas may still be written, because references to references can multiply without end.
+    /// How many schemas may still be written, because references to references can multiply without
+    /// end.
     left: usize,
 }
 
@@ -80,7 +83,8 @@ impl Lowering<'_> {
         lowered
     }
 
-    /// The keywords with those that they refer to and those of `allOf`; none where the way leads back to where it began.
+    /// The keywords with those that they refer to and those of `allOf`; none where the way leads
+    /// back to where it began.
     fn joined(&self, keywords: &Fields, followed: &mut Vec<String>) -> Option<Fields> {
         let mut joined = keywords.clone();
         let parts = joined.remove("allOf");
@@ -132,7 +136,8 @@ impl Lowering<'_> {
         fields
     }
 
-    /// One of several; what stands beside them holds for each, because beside `anyOf` nothing else may stand.
+    /// One of several; what stands beside them holds for each, because beside `anyOf` nothing else
+    /// may stand.
     fn branches(&mut self, branches: &[Value], beside: &Fields) -> Fields {
         let mut nullable = beside.get("nullable") == Some(&Value::Bool(true));
         let only_words = beside.keys().all(|it| WORDS.contains(&it.as_str()));

@@ -27,9 +27,10 @@ use crate::session::secret::Secret;
 /// # let _ = (alpha, for_a_browser, vertex, express, gateway, simulator);
 /// ```
 ///
-/// Keys and tokens stand in no `Debug`, error or journal, and leave the machine encrypted only: a service that was moved to
-/// a `ws://` host by [`base_url`](Endpoint::base_url) is refused unless that is this machine. What the WebSocket library
-/// writes to the `log` crate at its `trace` level is not ours to keep clean.
+/// Keys and tokens stand in no `Debug`, error or journal, and leave the machine encrypted only: a
+/// service that was moved to a `ws://` host by [`base_url`](Endpoint::base_url) is refused unless
+/// that is this machine. What the WebSocket library writes to the `log` crate at its `trace` level
+/// is not ours to keep clean.
 #[derive(Clone)]
 pub struct Endpoint {
     pub(super) target: Target,
@@ -69,12 +70,14 @@ pub(super) enum Credential {
 }
 
 impl Endpoint {
-    /// A gateway or simulator at exactly this URL, `ws://` or `wss://`; what it wants to see goes into [`header`](Endpoint::header).
+    /// A gateway or simulator at exactly this URL, `ws://` or `wss://`; what it wants to see goes
+    /// into [`header`](Endpoint::header).
     pub fn url(url: impl Into<String>) -> Endpoint {
         Endpoint::of(Target::Exact(url.into()), Credential::None, None)
     }
 
-    /// Google AI with an API key, which travels in a header. An ephemeral token, `auth_tokens/…`, may stand in for it.
+    /// Google AI with an API key, which travels in a header. An ephemeral token, `auth_tokens/…`,
+    /// may stand in for it.
     pub fn google_ai(key: impl Into<String>) -> Endpoint {
         let key = Secret::new(key);
         let in_query = false;
@@ -87,7 +90,8 @@ impl Endpoint {
         Endpoint::service(Place::GoogleAi, credential)
     }
 
-    /// Vertex in a location, such as `us-central1` or `global`, with OAuth tokens from a [`TokenSource`], or one in a string.
+    /// Vertex in a location, such as `us-central1` or `global`, with OAuth tokens from a
+    /// [`TokenSource`], or one in a string.
     pub fn vertex(
         project: impl Into<String>,
         location: impl Into<String>,
@@ -107,8 +111,8 @@ impl Endpoint {
         Endpoint::service(Place::VertexExpress, Credential::Key { key, in_query })
     }
 
-    /// The version of the platform's API: `v1`, `v1beta` (what Google AI gets if nothing else is said), `v1beta1` (Vertex) or
-    /// `v1alpha` (ephemeral tokens). An exact URL has its own.
+    /// The version of the platform's API: `v1`, `v1beta` (what Google AI gets if nothing else is
+    /// said), `v1beta1` (Vertex) or `v1alpha` (ephemeral tokens). An exact URL has its own.
     #[must_use]
     pub fn api_version(mut self, api: impl Into<String>) -> Endpoint {
         if let Target::Service { version, .. } = &mut self.target {
@@ -117,7 +121,8 @@ impl Endpoint {
         self
     }
 
-    /// Another host for the platform's path, such as `wss://proxy.example/gemini`. An exact URL stays what it is.
+    /// Another host for the platform's path, such as `wss://proxy.example/gemini`. An exact URL
+    /// stays what it is.
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Endpoint {
         if let Target::Service { base, .. } = &mut self.target {
@@ -126,7 +131,8 @@ impl Endpoint {
         self
     }
 
-    /// Sends the API key or the ephemeral token in the query, for proxies that let no header through.
+    /// Sends the API key or the ephemeral token in the query, for proxies that let no header
+    /// through.
     #[must_use]
     pub fn key_in_query(mut self) -> Endpoint {
         match &mut self.credential {
@@ -138,7 +144,8 @@ impl Endpoint {
         self
     }
 
-    /// Adds a header to the handshake, such as `x-goog-user-project`. Its value is treated as a secret.
+    /// Adds a header to the handshake, such as `x-goog-user-project`. Its value is treated as a
+    /// secret.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Endpoint {
         self.headers.push((name.into(), Secret::new(value)));
@@ -152,8 +159,8 @@ impl Endpoint {
         self
     }
 
-    /// How a connection on which nothing comes is found to be dead; pings after 20 s of silence, unless something else is
-    /// said.
+    /// How a connection on which nothing comes is found to be dead; pings after 20 s of silence,
+    /// unless something else is said.
     #[must_use]
     pub fn keepalive(mut self, keepalive: Keepalive) -> Endpoint {
         self.keepalive = keepalive;

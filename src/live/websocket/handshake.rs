@@ -1,4 +1,5 @@
-//! The request that opens a connection: its URL and its headers, by platform and kind of credential.
+//! The request that opens a connection: its URL and its headers, by platform and kind of
+//! credential.
 
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName, HeaderValue, Request};
@@ -75,7 +76,8 @@ fn drawn_up(endpoint: &Endpoint, token: Option<&AccessToken>) -> Result<Request<
     Ok(request)
 }
 
-/// Only WebSockets are spoken; of what is no URL nothing is said, because it may be a key that was put in the wrong place.
+/// Only WebSockets are spoken; of what is no URL nothing is said, because it may be a key that was
+/// put in the wrong place.
 fn wrong_scheme(url: &str) -> Option<String> {
     let expected = "expected a URL that begins with ws:// or wss://";
     match url.split_once("://") {
@@ -193,7 +195,8 @@ fn path(place: &Place, version: Option<&str>, credential: &Credential) -> String
     }
 }
 
-/// What must be refused before anything is sent: above all, a credential on its way to the wrong host, or in clear.
+/// What must be refused before anything is sent: above all, a credential on its way to the wrong
+/// host, or in clear.
 fn refusals(endpoint: &Endpoint) -> Vec<String> {
     let Target::Service {
         place,

@@ -9,10 +9,11 @@ use crate::live::ConnectionLost;
 
 /// How a connection on which nothing comes is found to be dead.
 ///
-/// Where the network goes away without a word, a connection stays open on our side for ever. So after each interval in which
-/// nothing came, the service is asked for a sign of life, a ping of the WebSocket. Whatever comes is one: a late answer harms
-/// nothing, and a service that is busy speaking is not asked. Only several intervals of silence in a row end the connection;
-/// it is then lost without a code, and the session comes back as after any other loss.
+/// Where the network goes away without a word, a connection stays open on our side for ever. So
+/// after each interval in which nothing came, the service is asked for a sign of life, a ping of
+/// the WebSocket. Whatever comes is one: a late answer harms nothing, and a service that is busy
+/// speaking is not asked. Only several intervals of silence in a row end the connection; it is then
+/// lost without a code, and the session comes back as after any other loss.
 ///
 /// ```
 /// use std::time::Duration;
@@ -56,8 +57,8 @@ impl Keepalive {
         }
     }
 
-    /// How many intervals of silence in a row end the connection, two at least: one is the time that the answer to a ping
-    /// has.
+    /// How many intervals of silence in a row end the connection, two at least: one is the time
+    /// that the answer to a ping has.
     #[must_use]
     pub fn silent_max(self, intervals: u32) -> Keepalive {
         Keepalive {

@@ -59,7 +59,8 @@ pub(super) async fn open(
     }
 }
 
-/// TLS with one crypto provider, chosen here and not by whatever else is linked in. Made once: the roots are many.
+/// TLS with one crypto provider, chosen here and not by whatever else is linked in. Made once: the
+/// roots are many.
 static TLS: LazyLock<TlsConnector> = LazyLock::new(|| {
     let roots = rustls::RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
@@ -157,13 +158,14 @@ impl<S: Bytes> Receiver<S> {
         }
     }
 
-    /// Sends a ping, unless something is being written: then a peer that takes nothing shows by itself. Whether it was
-    /// asked: the silence of a peer that was not says nothing.
+    /// Sends a ping, unless something is being written: then a peer that takes nothing shows by
+    /// itself. Whether it was asked: the silence of a peer that was not says nothing.
     fn ask(&self) -> bool {
         let Ok(mut out) = self.out.try_lock() else {
             return false;
         };
-        // What does not go at once goes with the next message, and a peer that takes nothing has no answer anyway.
+        // What does not go at once goes with the next message, and a peer that takes nothing has no
+        // answer anyway.
         let _ = out.send(Message::Ping(Default::default())).now_or_never();
         true
     }
@@ -207,12 +209,13 @@ impl<S: Bytes> FrameReceiver for Receiver<S> {
     }
 }
 
-/// A binary frame as text. What is no UTF-8 is no JSON either, and goes on record as a frame that could not be read.
+/// A binary frame as text. What is no UTF-8 is no JSON either, and goes on record as a frame that
+/// could not be read.
 fn text_of(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        // What stands for strange bytes may stand in a JSON string, which would say something else than was sent. At the
-        // beginning it stands in no JSON.
+        // What stands for strange bytes may stand in a JSON string, which would say something else
+        // than was sent. At the beginning it stands in no JSON.
         Err(_) => {
             let strange = char::REPLACEMENT_CHARACTER;
             format!("{strange}{}", String::from_utf8_lossy(bytes))

@@ -65,7 +65,8 @@ async fn a_late_answer_harms_nothing() {
     let (mut connection, mut service) = connected(every_ten_seconds()).await;
     let service = async {
         let mut asked = 0;
-        // Later than an interval after the ping, so that another goes before the answer to the first.
+        // Later than an interval after the ping, so that another goes before the answer to the
+        // first.
         let mut looks = interval(Duration::from_secs(25));
         for _ in 0..20 {
             looks.tick().await;

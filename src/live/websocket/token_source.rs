@@ -29,7 +29,8 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// A token of which it is not known how long it lasts; its source is asked again for the next connection.
+    /// A token of which it is not known how long it lasts; its source is asked again for the next
+    /// connection.
     #[must_use]
     pub fn new(text: impl Into<String>) -> AccessToken {
         AccessToken {
@@ -38,7 +39,8 @@ impl AccessToken {
         }
     }
 
-    /// How long it lasts from now, the `expires_in` of OAuth; until a minute before that it is used again.
+    /// How long it lasts from now, the `expires_in` of OAuth; until a minute before that it is used
+    /// again.
     #[must_use]
     pub fn lasting(mut self, lasts: Duration) -> AccessToken {
         self.lasts = Some(lasts);
@@ -52,9 +54,9 @@ impl AccessToken {
 
 /// Where access tokens come from: a metadata server, a login, a vault.
 ///
-/// It is asked when a connection is opened and the last token is about to end, or its life was not told; and once more when
-/// the service refuses the token. A token in a string is a source, too, of one that is never renewed, and so is an async
-/// closure:
+/// It is asked when a connection is opened and the last token is about to end, or its life was not
+/// told; and once more when the service refuses the token. A token in a string is a source, too, of
+/// one that is never renewed, and so is an async closure:
 ///
 /// ```
 /// use recount::live::{AccessToken, Endpoint, TokenError};
@@ -116,7 +118,8 @@ impl<S: TokenSource + ?Sized> TokenSource for Arc<S> {
     }
 }
 
-/// A source, and the token it gave last. Many connections share one, and one of them at a time asks the source.
+/// A source, and the token it gave last. Many connections share one, and one of them at a time asks
+/// the source.
 #[derive(Clone)]
 pub(super) struct Tokens {
     source: Arc<dyn TokenSource>,

@@ -1,4 +1,5 @@
-//! What cannot be told any more once a call would have gone otherwise, and which verdicts would have read it.
+//! What cannot be told any more once a call would have gone otherwise, and which verdicts would
+//! have read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,8 @@ pub(super) struct Doubt {
     all_keys: Option<Seq>,
     /// What was written since then.
     sure_keys: BTreeSet<String>,
-    /// The calls that run in the other world, while the run on record that may stand for it has not begun.
+    /// The calls that run in the other world, while the run on record that may stand for it has not
+    /// begun.
     early: BTreeSet<Seq>,
     /// The phase.
     phase: Option<Seq>,
@@ -88,7 +90,8 @@ impl Doubt {
         }
     }
 
-    /// The state has changed or the turn ended, so the phase may: it is in doubt where a guard reads what is.
+    /// The state has changed or the turn ended, so the phase may: it is in doubt where a guard
+    /// reads what is.
     pub(super) fn phase_looks(&mut self, session: &Session) {
         if self.phase.is_some() || (self.keys.is_empty() && self.all_keys.is_none()) {
             return;

@@ -1,5 +1,5 @@
-//! What the other world hears of what the world did: the same, as a rule; or it with the numbers of its own questions, a time that came
-//! earlier, or nothing.
+//! What the other world hears of what the world did: the same, as a rule; or it with the numbers of
+//! its own questions, a time that came earlier, or nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::session::{
 };
 
 impl WhatIf<'_> {
-    /// What the other world hears of an observation: it, something before it, something else, or nothing.
+    /// What the other world hears of an observation: it, something before it, something else, or
+    /// nothing.
     pub(super) fn heard_there(
         &mut self,
         seq: Seq,
@@ -113,7 +114,8 @@ impl WhatIf<'_> {
         heard
     }
 
-    /// The answer that is on record, to the question of the other world; nothing where that world puts none.
+    /// The answer that is on record, to the question of the other world; nothing where that world
+    /// puts none.
     fn answer_there(
         &mut self,
         at: Timestamp,
@@ -157,7 +159,8 @@ impl WhatIf<'_> {
         library.add_policies(it.policies, Arc::new(policies));
     }
 
-    /// A call that may start in the other world starts there with the run on record that stands for it, whatever keeps its place there.
+    /// A call that may start in the other world starts there with the run on record that stands for
+    /// it, whatever keeps its place there.
     pub(super) fn start_there(&mut self, at: Timestamp, recorded: &CallStarted) {
         let ready = self.other.calls.get(&recorded.call).filter(|call| {
             let next = call.attempts + 1 == recorded.attempt;

@@ -1,20 +1,23 @@
 //! What if: a session decided again under other policies.
 //!
-//! What the world did is taken from the record, and what follows from it is decided under the other policies by the rules of its
-//! time. Beside the record goes a second session, the other world. It hears every observation that can have been made there too.
+//! What the world did is taken from the record, and what follows from it is decided under the other
+//! policies by the rules of its time. Beside the record goes a second session, the other world. It
+//! hears every observation that can have been made there too.
 //!
 //! ```text
 //! record   call ─▶ allowed ─▶ started ─▶ returned, state written ─▶ told      next call ─▶ allowed
 //! other    call ─▶ asked ──────────────▶ (nobody answers)                    next call ─▶ unknown, if it reads that state
 //! ```
 //!
-//! Where the two worlds part for a call, nothing is invented: what the record does not tell stays unknown, and so does every later
-//! verdict that would have read what this call changed (the state that its tool wrote, the phase that came of it, its result where
-//! equal calls share it, its place in a limit that is near). Everything else goes on. What a model says after it heard something else,
-//! and what a tool reads inside, is on no record: calls are taken as they came, and [`CallReport::heard`] says where that is an
-//! assumption. A run that is on record stands for the run in the other world as long as the tool runs there with the same arguments,
-//! also where it would have run earlier. How many calls may run at the same time changes when a call starts and not whether, so it is
-//! left out of account.
+//! Where the two worlds part for a call, nothing is invented: what the record does not tell stays
+//! unknown, and so does every later verdict that would have read what this call changed (the state
+//! that its tool wrote, the phase that came of it, its result where equal calls share it, its place
+//! in a limit that is near). Everything else goes on. What a model says after it heard something
+//! else, and what a tool reads inside, is on no record: calls are taken as they came, and
+//! [`CallReport::heard`] says where that is an assumption. A run that is on record stands for the
+//! run in the other world as long as the tool runs there with the same arguments, also where it
+//! would have run earlier. How many calls may run at the same time changes when a call starts and
+//! not whether, so it is left out of account.
 
 mod doubt;
 mod heard;
@@ -36,12 +39,15 @@ use story::Story;
 /// How many records are read at a time.
 const PAGE: usize = 1024;
 
-/// Decides a session again under other policies; `read` is told after each page how many records were read.
+/// Decides a session again under other policies; `read` is told after each page how many records
+/// were read.
 ///
-/// Whether the record follows from its own policies is not looked at here; see [`verify`](super::verify).
+/// Whether the record follows from its own policies is not looked at here; see
+/// [`verify`](super::verify).
 ///
 /// # Errors
-/// Whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is sealed and its key is not here.
+/// Whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is
+/// sealed and its key is not here.
 pub async fn what_if(
     ledger: &Ledger,
     session: SessionId,
@@ -116,7 +122,8 @@ pub struct WhatIf<'c> {
 }
 
 impl<'c> WhatIf<'c> {
-    /// Nothing is told yet. `library` has the catalogs and policies that the facts name, with the policies of their time.
+    /// Nothing is told yet. `library` has the catalogs and policies that the facts name, with the
+    /// policies of their time.
     #[must_use]
     pub fn new(session: SessionId, library: Library, changes: &'c PolicyChanges) -> WhatIf<'c> {
         WhatIf {
@@ -316,7 +323,8 @@ impl<'c> WhatIf<'c> {
         }
     }
 
-    /// The call ended on record: what the two worlds have of it is compared, and what the record does not tell is left open.
+    /// The call ended on record: what the two worlds have of it is compared, and what the record
+    /// does not tell is left open.
     fn conclude(&mut self, call: Seq) {
         if let Some(why) = self.why_unknown(call) {
             self.leave_open(call, why);
@@ -409,7 +417,8 @@ impl<'c> WhatIf<'c> {
         })
     }
 
-    /// Nobody can tell what becomes of the call: it leaves the other world, so that nothing there waits for it.
+    /// Nobody can tell what becomes of the call: it leaves the other world, so that nothing there
+    /// waits for it.
     fn leave_open(&mut self, call: Seq, why: Unknown) {
         let at = self.other.at;
         if let Some(story) = self.stories.get_mut(&call) {

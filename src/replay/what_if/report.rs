@@ -31,16 +31,16 @@ pub struct CallReport {
     pub under: Told,
     /// What the record does not tell of it, if there is something.
     pub unknown: Option<Unknown>,
-    /// The first call before it of which the model had heard what it would not have heard: it is decided as if the model had made it
-    /// all the same.
+    /// The first call before it of which the model had heard what it would not have heard: it is
+    /// decided as if the model had made it all the same.
     pub heard: Option<Seq>,
 }
 
 /// What is said of a call, and how it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// What the policies say to it; absent where they were not asked, or where nobody can tell. A gate that was waived or that the
-    /// program opened allows.
+    /// What the policies say to it; absent where they were not asked, or where nobody can tell. A
+    /// gate that was waived or that the program opened allows.
     pub verdict: Option<Verdict>,
     /// The rule that says it.
     pub rule: Option<Rule>,

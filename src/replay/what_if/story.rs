@@ -1,4 +1,5 @@
-//! One call that has not ended on record: what is said of it in both worlds, and for how long its tool and its question may last.
+//! One call that has not ended on record: what is said of it in both worlds, and for how long its
+//! tool and its question may last.
 
 use crate::session::{About, Decision, ObjectHash, Seq, Start, Timestamp};
 
@@ -29,7 +30,8 @@ pub(super) struct Story {
     pub(super) asked_about: Option<About>,
     runs: [Option<Lasting>; 2],
     questions: [Option<Lasting>; 2],
-    /// Since when the run on record waits for an answer, and how long it did before, in microseconds.
+    /// Since when the run on record waits for an answer, and how long it did before, in
+    /// microseconds.
     waits_since: Option<Timestamp>,
     waited_us: i64,
 }
@@ -116,7 +118,8 @@ impl Story {
         begins(&mut self.runs, &mut self.questions, OTHER, at, decision);
     }
 
-    /// Whether it might start on record by the same verdict and did not, so that only a place for it was missing.
+    /// Whether it might start on record by the same verdict and did not, so that only a place for
+    /// it was missing.
     pub(super) fn waits_for_place(&self) -> bool {
         let might_start = self.was_ready && !self.took_result;
         self.attempts == 0 && might_start && self.recorded.verdict == self.under.verdict
@@ -145,8 +148,8 @@ impl Story {
         }
     }
 
-    /// Whether the run on record took longer by now than it might have in the other world. Where the limit is the same, the record
-    /// says when it was over.
+    /// Whether the run on record took longer by now than it might have in the other world. Where
+    /// the limit is the same, the record says when it was over.
     pub(super) fn is_over_limit(&self, at: Timestamp) -> bool {
         let [Some(recorded), Some(other)] = self.runs else {
             return false;

@@ -325,7 +325,8 @@ fn a_phase_would_not_have_had_the_tool() {
     assert_eq!(calls[0].under.verdict, Some(Verdict::Refused));
     assert_eq!(calls[0].under.rule, Some(Rule::Phase));
     assert!(!calls[1].is_changed() && !calls[2].is_changed());
-    // Had the tool that leads to the next phase not run, nobody knows which phase it would have been.
+    // Had the tool that leads to the next phase not run, nobody knows which phase it would have
+    // been.
     let gated = PolicyChanges {
         tools: [("verify".to_owned(), gate(true))].into(),
         ..changes

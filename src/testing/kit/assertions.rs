@@ -10,11 +10,13 @@ use crate::engine::Engine;
 use crate::ledger::Ledger;
 use crate::replay;
 
-/// Compares a session's story with a snapshot of [insta](https://insta.rs), which the test's own crate has.
+/// Compares a session's story with a snapshot of [insta](https://insta.rs), which the test's own
+/// crate has.
 ///
-/// The session is anything with a `story()`: what came of a [play](crate::fixture::Fixture::play), a [`Told`](super::Told), a
-/// [`History`](crate::testing::History). The snapshot is one line an event, with nothing in it that two runs differ in: no times, no hashes, ids
-/// numbered as they come up.
+/// The session is anything with a `story()`: what came of a [play](crate::fixture::Fixture::play),
+/// a [`Told`](super::Told), a [`History`](crate::testing::History). The snapshot is one line an
+/// event, with nothing in it that two runs differ in: no times, no hashes, ids numbered as they
+/// come up.
 ///
 /// ```no_run
 /// use recount::assert_session_snapshot;
@@ -41,8 +43,8 @@ macro_rules! assert_session_snapshot {
 
 /// Decides every session of a journal again and fails the test where one comes to other decisions.
 ///
-/// It takes an engine, a [`Ledger`], or an `Arc` of a journal. Nothing runs, and it may stand in any test, also in one that has a
-/// runtime.
+/// It takes an engine, a [`Ledger`], or an `Arc` of a journal. Nothing runs, and it may stand in
+/// any test, also in one that has a runtime.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -58,7 +60,8 @@ macro_rules! assert_session_snapshot {
 /// ```
 ///
 /// # Panics
-/// Where a session diverges: the message says where, what is on record, and what follows from what stands before it.
+/// Where a session diverges: the message says where, what is on record, and what follows from what
+/// stands before it.
 #[macro_export]
 macro_rules! assert_replays {
     ($journal:expr $(,)?) => {
@@ -98,7 +101,8 @@ impl<J: Journal> OnRecord for Arc<J> {
     }
 }
 
-/// Decides every session again; how many there are. This is what [`assert_replays!`](crate::assert_replays) does.
+/// Decides every session again; how many there are. This is what
+/// [`assert_replays!`](crate::assert_replays) does.
 ///
 /// # Errors
 /// The first divergence, or what keeps the journal from being read, in words.

@@ -1,8 +1,9 @@
 //! Where a process dies: a point of a batch that a test names, and the wrappers that stop there.
 //!
-//! The product knows nothing of it. A [`CrashingJournal`](super::CrashingJournal), [`CrashingTool`] and
-//! [`CrashingConnector`] that share one [`Crash`] see every append and every effect; at the point they report and never
-//! go on, and nothing is appended any more. Whoever is told then kills the process, or drops its runtime.
+//! The product knows nothing of it. A [`CrashingJournal`](super::CrashingJournal), [`CrashingTool`]
+//! and [`CrashingConnector`] that share one [`Crash`] see every append and every effect; at the
+//! point they report and never go on, and nothing is appended any more. Whoever is told then kills
+//! the process, or drops its runtime.
 
 use std::future::pending;
 use std::sync::Arc;

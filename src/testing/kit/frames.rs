@@ -15,8 +15,9 @@ const RECORD_BYTES_MAX: usize = 1 << 20;
 /// ```
 ///
 /// # Panics
-/// Where something does not hold: what was read is written and read again as the same, whatever comes is translated, the
-/// same way each time, one observation for each call, and none is too large for the journal.
+/// Where something does not hold: what was read is written and read again as the same, whatever
+/// comes is translated, the same way each time, one observation for each call, and none is too
+/// large for the journal.
 pub fn any_frame(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let read = ServerMessage::decode(&text);

@@ -1,4 +1,5 @@
-//! The life of a process, in a test: from opening an engine to its shutdown, or to a death without a word.
+//! The life of a process, in a test: from opening an engine to its shutdown, or to a death without
+//! a word.
 
 use std::sync::Arc;
 
@@ -75,7 +76,8 @@ impl Life {
     /// Goes on until nothing happens by itself any more.
     pub fn settle(&self) {
         self.runtime.block_on(async {
-            // Every chain of what follows by itself is far shorter than this many turns of the scheduler.
+            // Every chain of what follows by itself is far shorter than this many turns of the
+            // scheduler.
             for _ in 0..500 {
                 tokio::task::yield_now().await;
             }

@@ -253,7 +253,8 @@ impl<'t> Stage<'t> {
         tool
     }
 
-    /// The message with the ids by which our client knows the same calls and requests, read from our own events.
+    /// The message with the ids by which our client knows the same calls and requests, read from
+    /// our own events.
     fn in_our_ids(&self, message: &Value) -> String {
         let (life, _) = self.life.as_ref().unwrap();
         let events = life

@@ -1,4 +1,5 @@
-//! What is pending, decided, executed and answered at one moment: the projection in which two programs are compared.
+//! What is pending, decided, executed and answered at one moment: the projection in which two
+//! programs are compared.
 
 use std::collections::BTreeMap;
 use std::fmt;

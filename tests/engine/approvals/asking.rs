@@ -1,4 +1,5 @@
-//! A person is asked: what an answer may carry, what reaches the tool, and a tool that asks by itself and goes on after a restart.
+//! A person is asked: what an answer may carry, what reaches the tool, and a tool that asks by
+//! itself and goes on after a restart.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -25,7 +26,8 @@ type Object = serde_json::Map<String, Value>;
 /// What ran, in order.
 type Witness = Arc<Mutex<Vec<String>>>;
 
-/// Asks how many days, then whether they are paid; each question goes on from the state of the one before.
+/// Asks how many days, then whether they are paid; each question goes on from the state of the one
+/// before.
 struct TimeOff(Witness);
 
 #[async_trait]

@@ -124,7 +124,8 @@ async fn nobodys_request_is_unknown_and_nothing_is_recorded() {
     assert!(kinds(&ledger, head.next()).await.is_empty());
 }
 
-/// A journal with one call that waits for its result, of an agent that is changed first; its engine is shut down.
+/// A journal with one call that waits for its result, of an agent that is changed first; its engine
+/// is shut down.
 async fn paused(place: &tempfile::TempDir, change: impl FnOnce(Agent) -> Agent) -> Ticket {
     let pay = T::simple("pay", "Has it paid", |_| async { Ok(Value::Null) });
     let script = r#"{"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}"#;

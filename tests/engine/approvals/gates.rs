@@ -1,4 +1,5 @@
-//! Gates that a closure decides: what it says is on record before anybody is asked and before anything runs.
+//! Gates that a closure decides: what it says is on record before anybody is asked and before
+//! anything runs.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -405,7 +405,8 @@ async fn an_outcome_that_is_on_its_way_when_its_call_is_taken_back_is_said_in_wo
     stage.take_back("p").await;
     drop(busy);
     settle().await;
-    // It left too late, so the model does not take it; and what the service says on does not prove that it did.
+    // It left too late, so the model does not take it; and what the service says on does not prove
+    // that it did.
     assert_eq!(stage.passed(), ["watch", "call", "response to \"p\""]);
     stage.model.send(&ServerMessage::text("And"));
     settle().await;

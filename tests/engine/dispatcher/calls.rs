@@ -1,4 +1,5 @@
-//! A dispatcher without an engine runs calls under the same policies, records them, and leaves nobody waiting.
+//! A dispatcher without an engine runs calls under the same policies, records them, and leaves
+//! nobody waiting.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -157,7 +158,8 @@ async fn until(come: impl Fn() -> bool) {
     panic!("it never came");
 }
 
-/// What comes of `work` on the day that it was begun, where time passes when nobody has anything to do.
+/// What comes of `work` on the day that it was begun, where time passes when nobody has anything to
+/// do.
 async fn in_time<T>(work: impl Future<Output = T>) -> T {
     let day = Duration::from_secs(24 * 60 * 60);
     tokio::time::timeout(day, work).await.unwrap()

@@ -1,4 +1,5 @@
-//! A tool that its dispatcher runs alone has what it has in an engine: services, events, and arguments read out of a text.
+//! A tool that its dispatcher runs alone has what it has in an engine: services, events, and
+//! arguments read out of a text.
 
 use async_trait::async_trait;
 use recount::prelude::*;

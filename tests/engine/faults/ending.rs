@@ -79,7 +79,8 @@ fn shown(recorded: &Recorded) -> Option<String> {
     ))
 }
 
-/// How many pieces of sound are on record. Into how many turns they fall depends on what a socket takes at a time.
+/// How many pieces of sound are on record. Into how many turns they fall depends on what a socket
+/// takes at a time.
 fn sound(seen: &[Arc<Recorded>], way: &str) -> u64 {
     let counted = seen
         .iter()
@@ -103,8 +104,8 @@ fn received(transcript: &Transcript) -> impl Iterator<Item = String> {
     })
 }
 
-/// The messages, and what became of answers that the service did not take. Sound is counted at the end, because it takes its
-/// own way beside the rest.
+/// The messages, and what became of answers that the service did not take. Sound is counted at the
+/// end, because it takes its own way beside the rest.
 fn received_on(transcript: &Transcript, on: ConnectionId) -> Vec<String> {
     let (mut told, mut sound) = (Vec::new(), 0);
     let entries = transcript.entries().iter();

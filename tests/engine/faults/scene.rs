@@ -40,7 +40,8 @@ pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/scripts/faults")
 }
 
-/// Plays a script with these steps, holds what is left of it against the laws, and tells how it went.
+/// Plays a script with these steps, holds what is left of it against the laws, and tells how it
+/// went.
 pub(crate) async fn play(name: &str, steps: &[Step]) -> String {
     let _still = stand_still();
     let script = Script::read(folder().join(format!("{name}.jsonl"))).unwrap();
@@ -140,8 +141,8 @@ impl Scene {
     }
 }
 
-/// As long as this lives, the clock of the runtime moves by nobody's hand but the test's: a thread that is busy keeps it
-/// from running ahead while everything waits for a socket.
+/// As long as this lives, the clock of the runtime moves by nobody's hand but the test's: a thread
+/// that is busy keeps it from running ahead while everything waits for a socket.
 fn stand_still() -> Sender<()> {
     let (still, busy) = channel();
     tokio::task::spawn_blocking(move || while busy.recv().is_ok() {});

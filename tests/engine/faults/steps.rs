@@ -41,7 +41,8 @@ pub(crate) enum Step {
     Hear(u32),
     /// The user says so many pieces of sound, one every 20 ms.
     Speak(u32),
-    /// The user talks on, more than any buffer takes, and a tool ends meanwhile; then the service reads on.
+    /// The user talks on, more than any buffer takes, and a tool ends meanwhile; then the service
+    /// reads on.
     TalkUntilItReads,
 }
 

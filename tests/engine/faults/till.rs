@@ -48,9 +48,9 @@ impl Till {
         self.0.unrecorded.lock().unwrap().clone()
     }
 
-    /// One that ends at once, one that ends when it is told to, one in the background, one that a person must agree to, and
-    /// one that tells of its work as it goes on, and one whose result comes from outside,
-    /// which runs once however often it is called meanwhile.
+    /// One that ends at once, one that ends when it is told to, one in the background, one that a
+    /// person must agree to, and one that tells of its work as it goes on, and one whose result
+    /// comes from outside, which runs once however often it is called meanwhile.
     pub(crate) fn tools(&self) -> Toolset {
         let pay = self.tool("pay", "Pays", At::Once, json!({"paid": true}));
         let ship = self.tool("ship", "Ships", At::Release, json!({"shipped": true}));

@@ -1,5 +1,5 @@
-//! A conversation in which the model calls the tool, a person answers, time passes and the process dies; and what is
-//! left of it as evidence.
+//! A conversation in which the model calls the tool, a person answers, time passes and the process
+//! dies; and what is left of it as evidence.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,8 @@ struct Process {
     runtime: Runtime,
 }
 
-/// A runtime whose own time passes when nobody has anything to do, so that a story which stalls is told at once.
+/// A runtime whose own time passes when nobody has anything to do, so that a story which stalls is
+/// told at once.
 fn runtime() -> Runtime {
     let mut builder = Builder::new_current_thread();
     builder.enable_all().start_paused(true).build().unwrap()
@@ -229,8 +230,8 @@ impl World {
         sessions.first().unwrap().id
     }
 
-    /// Plays everybody's part until the last call has ended and the model has heard of it; nothing where it is to be cut
-    /// off now.
+    /// Plays everybody's part until the last call has ended and the model has heard of it; nothing
+    /// where it is to be cut off now.
     fn follow(&mut self, process: &mut Process, hangs: bool) -> Option<Outcome> {
         let Process {
             live,

@@ -1,4 +1,5 @@
-//! A call outlives the connection that brought it: it runs once, and its outcome reaches the model once.
+//! A call outlives the connection that brought it: it runs once, and its outcome reaches the model
+//! once.
 
 use recount::prelude::{Actor, ToolConfirmation};
 use recount::session::Outcome;

@@ -1,4 +1,5 @@
-//! An outcome for which a connection is opened: by the handle that is still valid, or else a fresh conversation; and how long it stays.
+//! An outcome for which a connection is opened: by the handle that is still valid, or else a fresh
+//! conversation; and how long it stays.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,8 @@ async fn stage(with: impl Fn(Agent) -> Agent) -> Stage {
     stage
 }
 
-/// A session whose one call waits and whose connection has ended; the question is answered, behind these doors.
+/// A session whose one call waits and whose connection has ended; the question is answered, behind
+/// these doors.
 async fn approved(stage: &Stage, doors: impl IntoIterator<Item = Door>) -> SessionId {
     let live = stage.gone().await;
     answered(stage, live, doors).await

@@ -134,7 +134,8 @@ fn silence_while_the_process_lives_becomes_a_no_at_its_time() {
     life.end();
 }
 
-/// A process that takes over a question, with an agent that chose what becomes of outcomes; the question is answered.
+/// A process that takes over a question, with an agent that chose what becomes of outcomes; the
+/// question is answered.
 fn approved_with(world: &World, choice: OnSettled) -> Life {
     let request = asked_and_died(world, gated(world.till.pays()));
     let agent = world.agent(gated(world.till.pays())).on_settled(choice);
@@ -529,8 +530,8 @@ fn of_64_simultaneous_yeses_and_noes_one_counts_and_the_others_are_told_which() 
     }
 }
 
-/// What becomes of a gated call that nobody answers: how often it ran, how many are asked about, and why its gate did not
-/// hold.
+/// What becomes of a gated call that nobody answers: how often it ran, how many are asked about,
+/// and why its gate did not hold.
 fn unanswered(
     on_disk: bool,
     chosen: impl FnOnce(Agent) -> Agent,

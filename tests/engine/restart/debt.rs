@@ -1,5 +1,5 @@
-//! A story of every policy: phases that lead on as the state changes, a result used again, a further run, a stream behind the
-//! model's back, and a call that waits for its phase.
+//! A story of every policy: phases that lead on as the state changes, a result used again, a
+//! further run, a stream behind the model's back, and a call that waits for its phase.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,8 @@ const SCRIPT: &str = r#"
 {"on": "otherwise", "send": [{"say": "Understood."}]}
 "#;
 
-/// Verified in the first phase, informed in the second; the account is busy at first; killed while the second phase lasts.
+/// Verified in the first phase, informed in the second; the account is busy at first; killed while
+/// the second phase lasts.
 pub(crate) fn story() -> World {
     let world = World::with(SCRIPT);
     let busy = Arc::new(AtomicUsize::new(1));

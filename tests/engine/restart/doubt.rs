@@ -1,4 +1,5 @@
-//! A call is cut off between its start and its result, and its declared rule says what becomes of it.
+//! A call is cut off between its start and its result, and its declared rule says what becomes of
+//! it.
 
 use std::sync::{Arc, Mutex};
 
@@ -331,7 +332,8 @@ fn a_result_that_comes_after_its_run_was_given_up_is_on_record_and_is_not_the_ou
     ] {
         let (world, pay) = (World::new(), Arc::new(Notify::new()));
         let (life, live) = world.asked_to_pay(T::in_doubt(pays_when_told(&pay), rule));
-        // The session is told to let go of the tool and to go on; before it comes to that the tool ends, and is heard of after it.
+        // The session is told to let go of the tool and to go on; before it comes to that the tool
+        // ends, and is heard of after it.
         let live = Arc::new(live);
         let (gone, back) = life.run(async {
             let (live, pay) = (live.clone(), pay.clone());

@@ -385,8 +385,8 @@ fn meanwhile() -> impl Strategy<Value = Meanwhile> {
     ]
 }
 
-/// Gives news of a paused call between all that may happen meanwhile, then its result, which is 0. Returns how many there
-/// were, and what the model heard of them on each of its connections.
+/// Gives news of a paused call between all that may happen meanwhile, then its result, which is 0.
+/// Returns how many there were, and what the model heard of them on each of its connections.
 fn told_in_order(steps: &[Meanwhile]) -> (u64, Vec<Vec<u64>>) {
     let script = r#"
 {"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}]}, {"say": "It is under way."}]}
@@ -444,7 +444,8 @@ fn told_in_order(steps: &[Meanwhile]) -> (u64, Vec<Vec<u64>>) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What a lost connection may have swallowed is told again, so something may be heard twice, but never after what came later.
+    /// What a lost connection may have swallowed is told again, so something may be heard twice,
+    /// but never after what came later.
     #[test]
     fn whatever_happens_meanwhile_news_is_heard_in_its_order_and_none_after_the_last_word(
         steps in proptest::collection::vec(meanwhile(), 0..14),

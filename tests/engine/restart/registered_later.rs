@@ -1,4 +1,5 @@
-//! An agent that is registered with an engine that is open already: what is owed in its sessions of before is begun.
+//! An agent that is registered with an engine that is open already: what is owed in its sessions of
+//! before is begun.
 
 use std::time::Duration;
 

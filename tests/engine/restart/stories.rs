@@ -1,6 +1,7 @@
 //! The stories of the corpus in `fixtures/journals/`: told anew by every version, written once.
 //!
-//! A file of the corpus is never written again: it is what some version left behind, and every later one reads it.
+//! A file of the corpus is never written again: it is what some version left behind, and every
+//! later one reads it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -546,7 +547,8 @@ const SMALL_TALK: &str = r#"
 {"on": {"text": "settle"}, "send": [{"serverContent": {"inputTranscription": {"text": "Please settle"}}}, {"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": "I am so"}]}}}, {"serverContent": {"interrupted": true}}, {"serverContent": {"outputTranscription": {"text": "I am so"}, "turnComplete": true}}, {"usageMetadata": {"totalTokenCount": 42}}, {"goAway": {"timeLeft": "10s"}}]}
 "#;
 
-/// The model calls an agent, whose own model looks something up, and pays what a person must agree to.
+/// The model calls an agent, whose own model looks something up, and pays what a person must agree
+/// to.
 const AGENT: &str = r#"
 {"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "till", "args": {"request": "Settle it."}}]}]}
 {"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}

@@ -111,7 +111,8 @@ impl World {
         outcomes.map(|(_, text)| text).collect()
     }
 
-    /// What the model was answered, as JSON text; each on the connection that asked. That a call waits is no answer yet.
+    /// What the model was answered, as JSON text; each on the connection that asked. That a call
+    /// waits is no answer yet.
     pub(crate) fn answered(&self) -> Vec<String> {
         let transcript = self.model.transcript();
         let texts = transcript.answers().filter_map(|(_, response, standing)| {

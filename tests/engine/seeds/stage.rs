@@ -15,7 +15,8 @@ pub(crate) struct Stage {
     clock: Arc<ManualClock>,
 }
 
-/// A model that makes these calls, given as `(name, arguments)`, under the ids `c1`, `c2` and so on.
+/// A model that makes these calls, given as `(name, arguments)`, under the ids `c1`, `c2` and so
+/// on.
 pub(crate) fn caller(calls: &[(&str, Value)]) -> ScriptedModel {
     if calls.is_empty() {
         return ScriptedModel::parse(r#"{"on": "otherwise", "send": [{"say": "Done."}]}"#).unwrap();

@@ -1,4 +1,5 @@
-//! What a client of ADK is shown of a session: each fact once, as it happens and when the page is loaded again.
+//! What a client of ADK is shown of a session: each fact once, as it happens and when the page is
+//! loaded again.
 
 use recount::adk;
 use recount::live::wire::{FunctionCall, ServerMessage};

@@ -1,4 +1,5 @@
-//! A model that calls again as soon as it is answered: its call is there before its answer is known to be sent.
+//! A model that calls again as soon as it is answered: its call is there before its answer is known
+//! to be sent.
 
 use std::sync::Arc;
 
@@ -7,8 +8,9 @@ use recount::prelude::*;
 use recount::session::{Event, Observation, Seq};
 use recount::testing::{Crash, CrashingJournal, ScriptedModel, SurvivingJournal};
 
-/// Sends "go" to a model of this script, over a journal that counts its appends, and waits until the model has had its turn or nobody
-/// hears any more. Gives how many appends that took, and all that is on record.
+/// Sends "go" to a model of this script, over a journal that counts its appends, and waits until
+/// the model has had its turn or nobody hears any more. Gives how many appends that took, and all
+/// that is on record.
 async fn told(script: &str) -> (usize, Vec<Event>) {
     let crash = Arc::new(Crash::never());
     let kept = SurvivingJournal::new();

@@ -13,7 +13,8 @@ const SCRIPT: &str = r#"
 {"on": {"responses_to": ["c"]}, "send": [{"say": "Done."}]}
 "#;
 
-/// What the model was told about the call, in order: the response, whether more follows, and when to take it up.
+/// What the model was told about the call, in order: the response, whether more follows, and when
+/// to take it up.
 async fn told(live: recount::engine::LiveBuilder) -> Vec<(Value, Option<bool>, Option<String>)> {
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let live = live.model("gemini-live-2.5-flash");

@@ -1,5 +1,5 @@
-//! The vendor's libraries read what this program sends (`.ci/run`); here is every kind of it, recorded as
-//! `recount simulate --record` does.
+//! The vendor's libraries read what this program sends (`.ci/run`); here is every kind of it,
+//! recorded as `recount simulate --record` does.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,8 @@ struct Query {
     query: String,
 }
 
-/// What the service received of a conversation with a model: one that takes the newest, one that takes little.
+/// What the service received of a conversation with a model: one that takes the newest, one that
+/// takes little.
 async fn recorded(model: &str) -> Vec<String> {
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
     let kept = lines.clone();

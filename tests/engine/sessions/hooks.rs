@@ -1,5 +1,5 @@
-//! The embedding program's own code sees calls before they run and responses before they leave, and what it says is on
-//! record, so that a replay needs none of it.
+//! The embedding program's own code sees calls before they run and responses before they leave, and
+//! what it says is on record, so that a replay needs none of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -28,7 +28,8 @@ fn told(model: &ScriptedModel) -> Vec<Value> {
         .collect()
 }
 
-/// Serves one conversation, in which the model calls the tool `search`, and returns what it was answered.
+/// Serves one conversation, in which the model calls the tool `search`, and returns what it was
+/// answered.
 async fn answered(agent: Agent) -> Vec<Value> {
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let agent = agent.model("m").connect_to(model.clone());

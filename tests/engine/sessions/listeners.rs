@@ -1,4 +1,5 @@
-//! Closures that hear the events of tools: what is on record, once it is, and nobody suffers from what becomes of them.
+//! Closures that hear the events of tools: what is on record, once it is, and nobody suffers from
+//! what becomes of them.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! Audio and video pass the journal by: they reach whoever listens however busy the tools are, and only how much it was is
-//! on record.
+//! Audio and video pass the journal by: they reach whoever listens however busy the tools are, and
+//! only how much it was is on record.
 
 use std::sync::{Arc, Mutex};
 
@@ -302,7 +302,8 @@ async fn audio_passes_while_the_session_cannot_write_its_journal() {
     let (live, model) = connected(Live::builder().engine(&engine)).await;
     let mut heard = live.listen();
     journals.stick();
-    // More than any queue before the session takes; none of it is on record before the audio is heard.
+    // More than any queue before the session takes; none of it is on record before the audio is
+    // heard.
     for _ in 0..1000 {
         model.send(&spoken("and"));
     }

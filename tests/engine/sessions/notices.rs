@@ -97,7 +97,8 @@ fn the_program_hears_what_waits_and_what_became_of_it_also_when_nobody_is_connec
     assert_eq!(heard.take(), told);
     life.end();
 
-    // A process that has not the agent writes at its desk, and its program hears of it all the same.
+    // A process that has not the agent writes at its desk, and its program hears of it all the
+    // same.
     let life = begin(Vec::new());
     let paused = life.run(life.engine().paused()).unwrap().remove(0);
     let ticket = Ticket::from(&paused);
@@ -313,7 +314,8 @@ fn the_program_hears_of_a_call_of_its_own_only_where_nobody_waits_for_it() {
     life.end();
 }
 
-/// An engine whose callbacks are to hear that a session was closed while a person was asked, and cannot: its journal is mute.
+/// An engine whose callbacks are to hear that a session was closed while a person was asked, and
+/// cannot: its journal is mute.
 fn closed_while_mute(clock: &Arc<ManualClock>, heard: &Heard) -> (Life, Arc<StuckJournal>) {
     let journal = StuckJournal::new();
     let model = ScriptedModel::parse(SCRIPT).unwrap();

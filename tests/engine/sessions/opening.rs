@@ -23,7 +23,8 @@ use uuid::Uuid;
 /// Said by the last call, which waits for a person.
 const CARD: &str = "4111-hidden-number";
 
-/// A session of so many calls, each returned and heard, and of one that waits; eight records a call.
+/// A session of so many calls, each returned and heard, and of one that waits; eight records a
+/// call.
 struct Long {
     tools: Toolbox,
     start: Session,
@@ -143,7 +144,8 @@ impl Long {
     }
 }
 
-/// The snapshot with a text in place of another, and the hash that it would have if it had been written so.
+/// The snapshot with a text in place of another, and the hash that it would have if it had been
+/// written so.
 fn forged(kept: &[u8], from: &str, to: &str) -> Vec<u8> {
     let text = str::from_utf8(&kept[32..]).unwrap();
     assert!(text.contains(from), "no {from} in {}", &text[..300]);
@@ -152,7 +154,8 @@ fn forged(kept: &[u8], from: &str, to: &str) -> Vec<u8> {
     [hash.as_bytes().as_slice(), text.as_bytes()].concat()
 }
 
-/// One that nobody can have written: whoever opens it says another agent. So it shows whether a snapshot was used.
+/// One that nobody can have written: whoever opens it says another agent. So it shows whether a
+/// snapshot was used.
 fn telling(kept: &[u8]) -> Vec<u8> {
     forged(kept, r#""agent":"support""#, r#""agent":"snapshot""#)
 }
@@ -235,7 +238,8 @@ fn what_is_damaged_or_of_another_program_counts_for_nothing() {
         ),
         (format!(r#""seq":{last}"#), r#""seq":17"#),
         (r#""hash":""#.to_owned(), r#""hash":"00"#),
-        // The state itself: of another session, of another record, of another shape, without its catalog.
+        // The state itself: of another session, of another record, of another shape, without its
+        // catalog.
         (
             format!(r#""session":{{"id":"{}""#, long.id()),
             r#""session":{"id":"00000000-0000-0000-0000-00000000000f""#,

@@ -88,7 +88,8 @@ impl Place {
         Life::of(engine.agent("support", agent))
     }
 
-    /// A process that begins a session and hears what the model says to `text`, until `kind` is on record.
+    /// A process that begins a session and hears what the model says to `text`, until `kind` is on
+    /// record.
     fn asked(&self, agent: Agent, text: &str, kind: &'static str) -> (Life, LiveHandle) {
         let life = self.life(agent);
         let live = life.run(async {

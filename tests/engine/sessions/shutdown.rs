@@ -1,5 +1,5 @@
-//! Once an engine shuts down, nothing begins any more: what waited for a place is as if it had not been started, and runs
-//! once with the next engine.
+//! Once an engine shuts down, nothing begins any more: what waited for a place is as if it had not
+//! been started, and runs once with the next engine.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -40,8 +40,8 @@ impl Till {
         }
     }
 
-    /// An engine with one place: `ship` takes it until it is released; `pay` and `refund`, which a person is asked about,
-    /// count that they have begun.
+    /// An engine with one place: `ship` takes it until it is released; `pay` and `refund`, which a
+    /// person is asked about, count that they have begun.
     async fn engine(&self) -> Engine {
         let release = self.release.clone();
         let ship = T::simple("ship", "Ships", move |_| {
@@ -362,7 +362,8 @@ async fn a_second_shutdown_does_not_cut_the_first_one_short() {
     assert_eq!(till.settled(ships.session_id()).await, [Outcome::Returned]);
 }
 
-/// A clock on which the first to wait for a time is held up at the moment when it comes, on its own thread.
+/// A clock on which the first to wait for a time is held up at the moment when it comes, on its own
+/// thread.
 struct HoldingUp {
     clock: Arc<ManualClock>,
     door: Arc<Mutex<Option<Door>>>,

@@ -1,4 +1,5 @@
-//! A tool that gives one result after another tells the model each, and none is told before it is on record.
+//! A tool that gives one result after another tells the model each, and none is told before it is
+//! on record.
 
 use std::sync::Arc;
 

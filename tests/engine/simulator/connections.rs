@@ -1,4 +1,5 @@
-//! One conversation over several connections: handles, what the next connection must bring, and what never comes.
+//! One conversation over several connections: handles, what the next connection must bring, and
+//! what never comes.
 
 use super::*;
 

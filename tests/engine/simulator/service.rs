@@ -66,7 +66,8 @@ fn an_unknown_field_of_a_setup_is_named_with_its_place() {
     }
 }
 
-/// The keys of what users name are no fields: a strict service takes every setup the vendor's libraries were seen to send.
+/// The keys of what users name are no fields: a strict service takes every setup the vendor's
+/// libraries were seen to send.
 #[test]
 fn every_recorded_setup_is_known_to_a_strict_service() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/gemini-live");

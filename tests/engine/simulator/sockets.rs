@@ -25,7 +25,8 @@ async fn a_burst_of_three_thousand_frames_arrives_whole() {
     assert_eq!(receive(&mut socket).await, ServerMessage::text("There."));
 }
 
-/// The client hears the end of a turn only after it has interrupted it: the model's pauses are longer than any test.
+/// The client hears the end of a turn only after it has interrupted it: the model's pauses are
+/// longer than any test.
 #[tokio::test]
 async fn the_client_is_heard_while_the_model_speaks() {
     let simulator = start(
@@ -152,7 +153,8 @@ async fn a_socket_that_a_client_leaves_behind_is_counted() {
     simulator.until_all_closed().await;
 }
 
-/// The old socket is closed and the new one opened at once: whichever the service notices first, that is no overlap.
+/// The old socket is closed and the new one opened at once: whichever the service notices first,
+/// that is no overlap.
 #[tokio::test]
 async fn closing_before_resuming_is_no_overlap_however_soon() {
     let simulator = start(

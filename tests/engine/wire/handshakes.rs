@@ -1,4 +1,5 @@
-//! Each platform and kind of authentication is reached as the vendor's own libraries reach it, and no secret is told.
+//! Each platform and kind of authentication is reached as the vendor's own libraries reach it, and
+//! no secret is told.
 
 use std::fs;
 use std::sync::Arc;
@@ -142,7 +143,8 @@ async fn url_headers_and_setup_are_those_of_the_vendors_libraries() {
         let expected = json!({"setup": {
             "model": model,
             "generationConfig": {"responseModalities": ["TEXT"]},
-            // The libraries ask for no handles unless told to; a session that outlives its connection always does.
+            // The libraries ask for no handles unless told to; a session that outlives its
+            // connection always does.
             "sessionResumption": {},
         }});
         assert_eq!(setup, expected, "{case}");

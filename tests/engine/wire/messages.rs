@@ -1,4 +1,5 @@
-//! What the vendor's own libraries send is understood, in either spelling, and nothing of it is lost.
+//! What the vendor's own libraries send is understood, in either spelling, and nothing of it is
+//! lost.
 
 #![expect(
     clippy::unwrap_used,
@@ -62,7 +63,8 @@ fn typed(frame: &Frame) -> ClientMessage {
         .unwrap_or_else(|error| panic!("{} {}: {error}", frame.sdk, frame.case))
 }
 
-/// One of the libraries gives each kind of tool an entry of its own, the other lets two kinds share one.
+/// One of the libraries gives each kind of tool an entry of its own, the other lets two kinds share
+/// one.
 fn with_one_kind_of_tool_an_entry(mut message: ClientMessage) -> ClientMessage {
     let setup = message.setup.as_mut().unwrap();
     let mut tools: Vec<Value> = Vec::new();
@@ -296,7 +298,8 @@ fn unknown_fields_survive_at_every_level() {
     }
 }
 
-/// What is typed must not hide among the other fields, where it would be written again but never acted upon.
+/// What is typed must not hide among the other fields, where it would be written again but never
+/// acted upon.
 #[test]
 fn every_typed_field_is_found_in_snake_case() {
     let client = ClientMessage::decode(
@@ -526,7 +529,8 @@ fn everything_the_protocol_names_has_a_type() {
     assert!(snake.is_empty(), "{snake:?}");
 }
 
-/// What has not the type it should have is no reason to lose a message that has nothing to do with it.
+/// What has not the type it should have is no reason to lose a message that has nothing to do with
+/// it.
 #[test]
 fn a_field_of_the_wrong_type_stays_where_it_is() {
     for text in [

@@ -1,7 +1,7 @@
 //! The test's own program, started again as a process that can be killed.
 //!
-//! A test asks [`order`] first whether it is such a process; what it says goes to standard error, because the test harness
-//! prints on the other stream only.
+//! A test asks [`order`] first whether it is such a process; what it says goes to standard error,
+//! because the test harness prints on the other stream only.
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Lines, Write};

@@ -1,4 +1,5 @@
-//! The session of the demo: its script, its four tools, the user who sees it through, and how it came out.
+//! The session of the demo: its script, its four tools, the user who sees it through, and how it
+//! came out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use recount::tool::SimpleTool;
 /// The tool that may run again with the same key; of the others each runs once at most.
 pub(crate) const IDEMPOTENT: &str = "lookup_order";
 
-/// The demo's script, a user who may ask once again where the model's calls were lost with the process, and the end.
+/// The demo's script, a user who may ask once again where the model's calls were lost with the
+/// process, and the end.
 pub(crate) fn script() -> Script {
     let demo = include_str!("../../../fixtures/scripts/demo.jsonl");
     let asked = r#"{"on": {"text": "1001"}"#;
@@ -60,8 +62,8 @@ pub(crate) async fn take_up(engine: &Engine) -> Result<LiveHandle, Error> {
     }
 }
 
-/// Says, answers and supplies what remains, until every call has ended, the model was told, and its answer shows that
-/// it heard.
+/// Says, answers and supplies what remains, until every call has ended, the model was told, and its
+/// answer shows that it heard.
 pub(crate) async fn see_through(live: &LiveHandle, text: &str) -> Result<(), Error> {
     let mut updates = live.subscribe();
     let mut asked = false;
@@ -158,7 +160,8 @@ pub(crate) async fn outcomes(
         }
         ledger.provide(&mut state, &fact).await.unwrap();
         state = evolve(state, &fact);
-        // A model that is asked by the history and by an impatient user calls twice with the same ids: those are one call.
+        // A model that is asked by the history and by an impatient user calls twice with the same
+        // ids: those are one call.
         let call = state.calls.get(&fact.seq);
         names.extend(call.map(|call| (fact.seq, call.name.to_string())));
     }
@@ -175,7 +178,8 @@ pub(crate) async fn outcomes(
     (ended.collect(), cut)
 }
 
-/// States that everything came out as in `smooth`, but for what was cut off, which came out by its declared rule.
+/// States that everything came out as in `smooth`, but for what was cut off, which came out by its
+/// declared rule.
 pub(crate) fn assert_as_uninterrupted(
     found: &(Outcomes, BTreeSet<String>),
     smooth: &Outcomes,
@@ -217,8 +221,8 @@ fn is_running(phase: &Phase) -> bool {
     matches!(phase, Phase::Running { .. })
 }
 
-/// What the model was told about each tool, as JSON text, in a response or in words; whether it heard in time that the call
-/// waits is no matter.
+/// What the model was told about each tool, as JSON text, in a response or in words; whether it
+/// heard in time that the call waits is no matter.
 fn told(transcript: &Transcript) -> BTreeMap<String, BTreeSet<String>> {
     let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (_, response, standing) in transcript.answers() {

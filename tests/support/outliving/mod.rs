@@ -1,5 +1,5 @@
-//! What outlives the processes of a test: a journal, and a file in which tools leave a line. The file is the witness of
-//! what ran, because no journal has a hand in it.
+//! What outlives the processes of a test: a journal, and a file in which tools leave a line. The
+//! file is the witness of what ran, because no journal has a hand in it.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -22,11 +22,12 @@ const OUTCOMES: [&str; 10] = [
     "withdrawn",
 ];
 
-/// Which calls are wanted; an option given several times takes any of its values, but every --label must hold.
+/// Which calls are wanted; an option given several times takes any of its values, but every --label
+/// must hold.
 #[derive(Args)]
 pub(super) struct Asked {
-    /// Only calls about which something was decided, or to which something happened, from this time on: 2026-11-01 or
-    /// 2026-11-01T09:30:00Z.
+    /// Only calls about which something was decided, or to which something happened, from this time
+    /// on: 2026-11-01 or 2026-11-01T09:30:00Z.
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
     /// Only up to this time; a date counts to its end.
@@ -47,7 +48,8 @@ pub(super) struct Asked {
     /// Only calls that ended like this, such as returned, failed or unknown.
     #[arg(long, value_name = "OUTCOME")]
     outcome: Vec<String>,
-    /// Only calls that ran without a person's yes; one that was allowed and never ran is none of them.
+    /// Only calls that ran without a person's yes; one that was allowed and never ran is none of
+    /// them.
     #[arg(long)]
     unconfirmed: bool,
 }
@@ -150,7 +152,8 @@ fn verdict(text: &str) -> Result<Verdict, Failure> {
 }
 
 fn outcome(text: &str) -> Result<Outcome, Failure> {
-    // Outcomes have no other parser than that of the journal, which also knows the one that is no end.
+    // Outcomes have no other parser than that of the journal, which also knows the one that is no
+    // end.
     let known = OUTCOMES.iter().find(|it| **it == text);
     let read = known.and_then(|it| serde_json::from_value((*it).into()).ok());
     read.ok_or_else(|| unknown("outcome", text, &OUTCOMES))

@@ -251,8 +251,9 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
 
 /// A cell as RFC 4180 has it, on one line and without anything that a terminal would act on.
 ///
-/// What a spreadsheet would take for a formula gets an apostrophe in front. A spreadsheet that divides at `;` or `|` cuts cells within
-/// their quotes, since the line did not begin with any, so an apostrophe stands behind these, too.
+/// What a spreadsheet would take for a formula gets an apostrophe in front. A spreadsheet that
+/// divides at `;` or `|` cuts cells within their quotes, since the line did not begin with any, so
+/// an apostrophe stands behind these, too.
 fn cell(text: &str) -> String {
     let text = escaped(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || " _.:/-()".contains(c);

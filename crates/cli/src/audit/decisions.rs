@@ -38,8 +38,8 @@ enum About {
 
 /// Tells of every call who let it run, on which arguments, and what became of it.
 ///
-/// Also of those that ran without confirmation, and which rule allowed that; of denials, expiries, unknown outcomes, and of
-/// sessions that are sealed. Nothing is decided again and nothing runs.
+/// Also of those that ran without confirmation, and which rule allowed that; of denials, expiries,
+/// unknown outcomes, and of sessions that are sealed. Nothing is decided again and nothing runs.
 #[derive(Args)]
 struct Decisions {
     /// The directory of the journal, or of a backup of it.
@@ -125,7 +125,8 @@ impl Decisions {
         Ok((ledger, report))
     }
 
-    /// Writes the report that stands for itself. Of a damaged journal it says so, also where nothing else can be said.
+    /// Writes the report that stands for itself. Of a damaged journal it says so, also where
+    /// nothing else can be said.
     async fn write(
         &self,
         file: &Path,

@@ -1,6 +1,8 @@
-//! The report as one HTML file that needs nothing beside itself: no script, no font, no picture, no network.
+//! The report as one HTML file that needs nothing beside itself: no script, no font, no picture, no
+//! network.
 //!
-//! Whatever comes from the journal is text of strangers, so it is escaped, and a policy in the file forbids it to act.
+//! Whatever comes from the journal is text of strangers, so it is escaped, and a policy in the file
+//! forbids it to act.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -323,7 +325,8 @@ fn heads(out: &mut String, heads: &[&str]) {
     out.push_str("</tr></thead>\n<tbody>\n");
 }
 
-/// Text of strangers: escaped, nothing in it that changes the direction of writing, and no longer than can be read.
+/// Text of strangers: escaped, nothing in it that changes the direction of writing, and no longer
+/// than can be read.
 pub(super) fn text(it: &str) -> String {
     let mut shown = one_line(it).into_owned();
     if let Some((end, _)) = shown.char_indices().nth(SHOWN_MAX) {

@@ -1,4 +1,5 @@
-//! Whether what is told can be trusted: the verdict of `verify` and of `replay` over the whole journal.
+//! Whether what is told can be trusted: the verdict of `verify` and of `replay` over the whole
+//! journal.
 
 use recount_journal::verify::{Integrity, Report as Verified};
 
@@ -18,7 +19,8 @@ pub(super) struct Proof {
     pub(super) sessions: u64,
     /// Where something else followed than is on record.
     pub(super) diverged: Vec<(SessionId, Seq)>,
-    /// The sessions that could not be decided again, because they are sealed and their key is not here.
+    /// The sessions that could not be decided again, because they are sealed and their key is not
+    /// here.
     pub(super) sealed: u64,
     /// Those that were erased, which nobody will ever decide again.
     pub(super) erased: u64,

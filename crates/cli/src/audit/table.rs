@@ -12,7 +12,8 @@ use recount::session::SessionId;
 const CALL_COLUMNS: usize = 23;
 const VERDICT_COLUMNS: usize = 21;
 
-/// Prints the report, cut at the width of the terminal; `full` cuts nothing and tells every question.
+/// Prints the report, cut at the width of the terminal; `full` cuts nothing and tells every
+/// question.
 pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<(), Failure> {
     let columns = screen.columns.filter(|_| !full);
     let lines = lines(report, full, columns);

@@ -88,7 +88,8 @@ pub(super) fn asked_arguments(question: &Question, call: &AuditedCall) -> Vec<St
     other.into_iter().chain(edited).collect()
 }
 
-/// What the person was shown, and who had written that. Those words come last, because they could say what looks like ours.
+/// What the person was shown, and who had written that. Those words come last, because they could
+/// say what looks like ours.
 pub(super) fn shown(question: &Question) -> Option<String> {
     let by = match question.hint_by {
         HintBy::Declaration => "the tool’s declaration",

@@ -224,7 +224,8 @@ fn ends_a_call(fact: &Fact) -> bool {
     }
 }
 
-/// How often the journal was opened after a process that had not closed it; the system stream says so.
+/// How often the journal was opened after a process that had not closed it; the system stream says
+/// so.
 async fn unclean_ends(ledger: &Ledger) -> Result<usize, Failure> {
     let lines = ledger.journal().read(Uuid::nil(), 1, usize::MAX).await?;
     let after_a_crash = |line: &recount_journal::Line| {

@@ -1,4 +1,5 @@
-//! Where the demo leaves its journal: a directory of its own, replaced by the next run, and never anybody else's.
+//! Where the demo leaves its journal: a directory of its own, replaced by the next run, and never
+//! anybody else's.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The process that the demo kills: it serves the conversation, and nothing in it knows that it is a demo's.
+//! The process that the demo kills: it serves the conversation, and nothing in it knows that it is
+//! a demo's.
 //!
 //! What it prints is the timeline. A line that begins with [`CONTROL`] is for the demo alone.
 
@@ -112,7 +113,8 @@ async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Goes on with the session of before: shows what waits, answers it, supplies the late result, closes.
+/// Goes on with the session of before: shows what waits, answers it, supplies the late result,
+/// closes.
 async fn finish(
     engine: &Engine,
     answer: ToolConfirmation,

@@ -22,8 +22,9 @@ const SCRIPT: &str = include_str!("script.jsonl");
 
 /// Shows a conversation that outlives its process; needs this program only.
 ///
-/// A simulated model calls four tools. While one of them waits for your approval, the serving process is killed with
-/// SIGKILL; another one takes the journal up and goes on. Everything is checked at the end.
+/// A simulated model calls four tools. While one of them waits for your approval, the serving
+/// process is killed with SIGKILL; another one takes the journal up and goes on. Everything is
+/// checked at the end.
 #[derive(Args)]
 pub(crate) struct Demo {
     /// Where the journal is left; an earlier demo's is replaced, anything else is refused.

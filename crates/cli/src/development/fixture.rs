@@ -1,4 +1,5 @@
-//! `recount fixture`: recorded conversations, played, written down anew, brought up to date, and taken from journals.
+//! `recount fixture`: recorded conversations, played, written down anew, brought up to date, and
+//! taken from journals.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,8 @@ use recount::story::Change;
 
 /// Plays recorded conversations, writes down what comes of them, and takes them from journals.
 ///
-/// Nothing but what is on record takes part: the recorded model, and tools that do what they did. A conversation in which the
-/// program's own code decided is played in a test of the program.
+/// Nothing but what is on record takes part: the recorded model, and tools that do what they did. A
+/// conversation in which the program's own code decided is played in a test of the program.
 #[derive(Subcommand)]
 pub(crate) enum Fixtures {
     Test(Test),
@@ -61,7 +62,8 @@ pub(crate) struct Migrate {
 
 /// Makes a fixture of a session that a journal holds.
 ///
-/// A journal has no audio, no frames as they came, and not the words of answers that were refused; docs/fixtures.md says what follows.
+/// A journal has no audio, no frames as they came, and not the words of answers that were refused;
+/// docs/fixtures.md says what follows.
 #[derive(Args)]
 pub(crate) struct Export {
     /// The directory of the journal.
@@ -198,7 +200,8 @@ impl Migrate {
     }
 }
 
-/// The fixtures that could not be used: each is told in its place, and those behind it are used all the same.
+/// The fixtures that could not be used: each is told in its place, and those behind it are used all
+/// the same.
 struct Unusable {
     of: usize,
     /// What they were to be, such as `played`.
@@ -262,7 +265,8 @@ fn with_story(played: Played) -> Result<Played, Failure> {
         .advice("`recount fixture update DIR` writes down what comes of it now"))
 }
 
-/// Plays a fixture and writes down what came of it, where that is another story; in words, what is another.
+/// Plays a fixture and writes down what came of it, where that is another story; in words, what is
+/// another.
 fn update(dir: &Path) -> Result<String, Failure> {
     let played = played(dir)?;
     let report = played.report();

@@ -17,15 +17,16 @@ use recount::simulator::{
 
 /// Plays a script as a fake Gemini Live service, until Ctrl-C or SIGTERM.
 ///
-/// The first line of the output is the URL to connect to. At the end it says what the script expected of the client and
-/// has not come.
+/// The first line of the output is the URL to connect to. At the end it says what the script
+/// expected of the client and has not come.
 #[derive(Args)]
 #[command(group = ArgGroup::new("model").required(true).args(["script", "rules"]))]
 pub(crate) struct Simulate {
     /// The script: JSON lines, or YAML in a file that ends in .yaml or .yml; see docs/simulator.md.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// Runs free by the rules of this file, for any number of clients; what no rule takes is echoed.
+    /// Runs free by the rules of this file, for any number of clients; what no rule takes is
+    /// echoed.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Writes every frame to this file, a JSON line each, without keys, tokens and handles; `-` is

@@ -25,8 +25,8 @@ pub(crate) enum Exit {
     Diverged = 5,
     /// Something is sealed, and its key is not here.
     Sealed = 6,
-    /// Whoever read the output went away before its end, so nobody knows how the rest came out: as a shell says it of a program
-    /// that SIGPIPE ended.
+    /// Whoever read the output went away before its end, so nobody knows how the rest came out: as
+    /// a shell says it of a program that SIGPIPE ended.
     ReaderGone = 141,
 }
 
@@ -92,7 +92,8 @@ impl Failure {
         }
     }
 
-    /// Something failed behind a word that counts: that it is on record is what whoever said it must know.
+    /// Something failed behind a word that counts: that it is on record is what whoever said it
+    /// must know.
     pub(crate) fn behind_record(mut self, answered: &OnRecord) -> Failure {
         let OnRecord { session, seq, .. } = answered;
         self.what = format!(

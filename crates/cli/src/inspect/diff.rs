@@ -17,16 +17,19 @@ use recount::fixture::{self, Fixture};
 use recount::ledger::Ledger;
 use recount::session::SessionId;
 
-/// Compares two sessions, or a session and a fixture, turn by turn and call by call; times and ids do not count.
+/// Compares two sessions, or a session and a fixture, turn by turn and call by call; times and ids
+/// do not count.
 ///
-/// What the sessions are known by counts, too: agent, model, rules and the reason of their close; with `--exact` also program, labels and names.
-/// So does what the program and its hooks wrote to the state. How a session was served does not - connections and what they were told, runners,
-/// which way a response took after a loss, frames that could not be understood, tokens and audio counted - but with `--exact`, and then with
-/// every field and time of every record.
+/// What the sessions are known by counts, too: agent, model, rules and the reason of their close;
+/// with `--exact` also program, labels and names. So does what the program and its hooks wrote to
+/// the state. How a session was served does not - connections and what they were told, runners,
+/// which way a response took after a loss, frames that could not be understood, tokens and audio
+/// counted - but with `--exact`, and then with every field and time of every record.
 ///
-/// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its only session, and a second
-/// id alone for one of the same journal. A fixture is named by its directory: it is compared as the story that it records, and
-/// what it takes out is taken out of the session, too. Exits with 5 where they differ.
+/// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its
+/// only session, and a second id alone for one of the same journal. A fixture is named by its
+/// directory: it is compared as the story that it records, and what it takes out is taken out of
+/// the session, too. Exits with 5 where they differ.
 #[derive(Args)]
 pub(crate) struct Diff {
     /// The first: JOURNAL:SESSION, or the directory of a fixture.

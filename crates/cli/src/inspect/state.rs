@@ -16,9 +16,11 @@ use recount::replay::{NamesNothing, NoState, changes, state_at, state_json, valu
 use recount::session::{Json, Seq, Session, SessionId};
 use recount_text::json::unescaped;
 
-/// Shows what a session was at one of its records: its calls, requests, values, and what the engine owed there.
+/// Shows what a session was at one of its records: its calls, requests, values, and what the engine
+/// owed there.
 ///
-/// The state follows from the records up to that one; nothing runs. Any two records may be compared, forward and backward.
+/// The state follows from the records up to that one; nothing runs. Any two records may be
+/// compared, forward and backward.
 #[derive(Args)]
 pub(crate) struct State {
     /// The directory of the journal.
@@ -31,7 +33,8 @@ pub(crate) struct State {
     /// What changed from there to this record, which may also be an earlier one.
     #[arg(long, value_name = "SEQ")]
     diff: Option<u64>,
-    /// Only what this JSON Pointer names, such as /calls/5/phase; an open call goes by its seq or by its id on the wire.
+    /// Only what this JSON Pointer names, such as /calls/5/phase; an open call goes by its seq or
+    /// by its id on the wire.
     #[arg(long, value_name = "POINTER")]
     pointer: Option<String>,
     #[command(flatten)]
@@ -193,7 +196,8 @@ impl State {
         Ok(())
     }
 
-    /// The pointer that was given; where it names an open call by its id on the wire, by the call's seq.
+    /// The pointer that was given; where it names an open call by its id on the wire, by the call's
+    /// seq.
     fn pointer_in(&self, state: &Session) -> Cow<'_, str> {
         let given = self.pointer.as_deref().unwrap_or_default();
         let by_seq = || {

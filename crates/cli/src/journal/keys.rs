@@ -20,7 +20,8 @@ const MASTER_KEY_FILE: &str = "RECOUNT_MASTER_KEY_FILE";
 /// Where keys are, for what is sealed.
 #[derive(Args)]
 pub(crate) struct Keys {
-    /// The key store, for sealed sessions; its master key is in RECOUNT_MASTER_KEY or in the file RECOUNT_MASTER_KEY_FILE.
+    /// The key store, for sealed sessions; its master key is in RECOUNT_MASTER_KEY or in the file
+    /// RECOUNT_MASTER_KEY_FILE.
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
 }

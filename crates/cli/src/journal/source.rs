@@ -12,13 +12,15 @@ use recount::control::{Client, ConnectError, NamedId, Request, Waiting};
 use recount::ledger::{Ledger, PendingConfirmation, SessionSummary};
 use recount::session::{CallId, Seq, SessionId};
 
-/// How long a command waits for the journal where nobody who has it answers. Other commands need it for some milliseconds each.
+/// How long a command waits for the journal where nobody who has it answers. Other commands need it
+/// for some milliseconds each.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long to wait before looking again whether it is free.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How long to wait before knocking again where somebody answers, and has a log in which each knock is a line.
+/// How long to wait before knocking again where somebody answers, and has a log in which each knock
+/// is a line.
 const KNOCK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The sessions of a journal, from here. An operator's decisions are in `operator/operations`.
@@ -63,8 +65,9 @@ impl Source {
             if let Some(refused) = refused.filter(|_| begun.elapsed() >= PATIENCE) {
                 return Err(refused);
             }
-            // Whoever has it may be another command, a service that begins and does not listen yet, or one that ends; what the
-            // file says that a killed one has left is no reason not to look again.
+            // Whoever has it may be another command, a service that begins and does not listen yet,
+            // or one that ends; what the file says that a killed one has left is no reason not to
+            // look again.
             let error = match Client::connect(path).await {
                 Ok(client) => return Ok(Source::Service(Box::new(client))),
                 Err(error) => error,
@@ -185,7 +188,8 @@ impl Source {
         Ok(places.find(|(session, seq)| session.call_id(*seq) == call))
     }
 
-    /// Lets go of the journal. What was appended is durable by then, so this can only tell that the closing mark is missing.
+    /// Lets go of the journal. What was appended is durable by then, so this can only tell that the
+    /// closing mark is missing.
     pub(crate) async fn close(self) -> Result<(), Failure> {
         match self {
             Source::Journal(ledger) => Ok(ledger.journal().close().await?),

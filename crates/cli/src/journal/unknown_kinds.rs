@@ -1,4 +1,5 @@
-//! Records that a newer program wrote: whether a command passes over them, and which it passed over.
+//! Records that a newer program wrote: whether a command passes over them, and which it passed
+//! over.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +16,8 @@ use recount::ledger::{self, Ledger, PassedOver, UnknownRecord};
 /// What becomes of records that this program does not know.
 #[derive(Args)]
 pub(crate) struct UnknownKinds {
-    /// What becomes of records whose kind a newer recount brought: refuse to read the session, or skip them and say which.
+    /// What becomes of records whose kind a newer recount brought: refuse to read the session, or
+    /// skip them and say which.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     unknown_kinds: Choice,
 }

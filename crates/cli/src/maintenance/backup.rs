@@ -13,8 +13,9 @@ use crate::text::{count, quoted};
 
 /// Copies a journal, also while another process writes it.
 ///
-/// The copy holds every commit that was whole when it was read, and says where it ends: `recount verify` and `recount
-/// restore` find what was cut off or altered since. A damaged journal is refused.
+/// The copy holds every commit that was whole when it was read, and says where it ends:
+/// `recount verify` and `recount restore` find what was cut off or altered since. A damaged journal
+/// is refused.
 #[derive(Args)]
 pub(crate) struct Backup {
     /// The directory of the journal.

@@ -12,8 +12,9 @@ use crate::terminal::{Meter, Screen, Tone};
 
 /// Gives back the space that a journal's index holds and no longer needs.
 ///
-/// A new index is built from the log and put in the place of the old one; indexes that were set aside are removed. The log is
-/// read whole and must be sound before anything is removed. Cut short at any moment, it does no harm.
+/// A new index is built from the log and put in the place of the old one; indexes that were set
+/// aside are removed. The log is read whole and must be sound before anything is removed. Cut short
+/// at any moment, it does no harm.
 #[derive(Args)]
 pub(crate) struct Compact {
     /// The directory of the journal.

@@ -18,8 +18,8 @@ use recount::session::SessionId;
 ///
 /// They can be verified with SHA-256 and nothing else.
 ///
-/// Every record stands there as its exact bytes, every object before the record that names it, and a trailer last:
-/// a file without it is incomplete.
+/// Every record stands there as its exact bytes, every object before the record that names it, and
+/// a trailer last: a file without it is incomplete.
 #[derive(Args)]
 pub(crate) struct Export {
     /// The directory of the journal.

@@ -16,9 +16,9 @@ use recount::ledger;
 
 /// Makes a new journal of an exported file: the same records and objects, byte for byte.
 ///
-/// Everything is verified on the way; a file that is damaged or not complete is refused, and nothing is left behind. What is open in
-/// the sessions follows from their records, so approvals that wait can be answered here. The first command that opens
-/// the journal builds its index.
+/// Everything is verified on the way; a file that is damaged or not complete is refused, and
+/// nothing is left behind. What is open in the sessions follows from their records, so approvals
+/// that wait can be answered here. The first command that opens the journal builds its index.
 #[derive(Args)]
 pub(crate) struct Import {
     /// The exported file, of a journal or of one session.

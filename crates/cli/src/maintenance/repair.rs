@@ -13,9 +13,10 @@ use crate::text::{count, one_line};
 
 /// Recovers what can be recovered of a damaged journal, and says exactly what could not.
 ///
-/// What the log lost is taken from the index where that has it. A session lives on as far as it has no gap; whole records
-/// behind a gap go into a file `salvage-1.jsonl` in the journal's directory. The old log is kept as `log.damaged-1`. A journal that is sound
-/// is not changed. Ends with 0 when nothing is lost, with 4 when something is.
+/// What the log lost is taken from the index where that has it. A session lives on as far as it has
+/// no gap; whole records behind a gap go into a file `salvage-1.jsonl` in the journal's directory.
+/// The old log is kept as `log.damaged-1`. A journal that is sound is not changed. Ends with 0 when
+/// nothing is lost, with 4 when something is.
 #[derive(Args)]
 pub(crate) struct Repair {
     /// The directory of the journal.

@@ -23,8 +23,8 @@ use recount::session::{About, Json, ObjectHash, RequestId};
 pub(crate) struct Approve {
     #[command(flatten)]
     answer: AnswerArgs,
-    /// The arguments to run with in place of the model's, where the tool allows that: a JSON object; @FILE takes it from a
-    /// file, - from standard input.
+    /// The arguments to run with in place of the model's, where the tool allows that: a JSON
+    /// object; @FILE takes it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
     /// Does not ask at a terminal before the yes is recorded.
@@ -45,7 +45,8 @@ impl Approve {
     }
 }
 
-/// Records the answer to a confirmation request, through the service that has the journal open if one does.
+/// Records the answer to a confirmation request, through the service that has the journal open if
+/// one does.
 #[derive(Args)]
 pub(crate) struct AnswerArgs {
     /// The directory of the journal.
@@ -57,14 +58,16 @@ pub(crate) struct AnswerArgs {
     /// Why; of a denial the model is told.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// What the tool is given with a yes, JSON that fits the schema `recount pending` shows; @FILE takes it from a file, - from
-    /// standard input.
+    /// What the tool is given with a yes, JSON that fits the schema `recount pending` shows; @FILE
+    /// takes it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// The hash of the request that was looked at, as `recount pending --json` shows it: to any other the answer does not count.
+    /// The hash of the request that was looked at, as `recount pending --json` shows it: to any
+    /// other the answer does not count.
     #[arg(long, value_name = "HASH")]
     request_hash: Option<ObjectHash>,
-    /// Who answers, in place of the operating system's user; the record says that nobody checked the name.
+    /// Who answers, in place of the operating system's user; the record says that nobody checked
+    /// the name.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.

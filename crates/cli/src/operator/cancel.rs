@@ -15,9 +15,10 @@ use recount::control::OnRecord;
 
 /// Takes back a call that is open, whatever it waits for, also a tool that no program has any more.
 ///
-/// A tool that runs is cut off; what it has done stays done, and what was cancelled cannot be reconciled. Of a call in doubt
-/// `settle` and `deny` say more. The model is told that the call was cancelled: at once through the service that has the
-/// journal open, otherwise when the session is next served.
+/// A tool that runs is cut off; what it has done stays done, and what was cancelled cannot be
+/// reconciled. Of a call in doubt `settle` and `deny` say more. The model is told that the call was
+/// cancelled: at once through the service that has the journal open, otherwise when the session is
+/// next served.
 #[derive(Args)]
 pub(crate) struct Cancel {
     /// The directory of the journal.
@@ -29,7 +30,8 @@ pub(crate) struct Cancel {
     reason: Option<String>,
     #[command(flatten)]
     keys: Keys,
-    /// Who says so, in place of the operating system's user; the record says that nobody checked the name.
+    /// Who says so, in place of the operating system's user; the record says that nobody checked
+    /// the name.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.

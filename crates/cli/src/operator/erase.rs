@@ -14,9 +14,10 @@ use recount::ledger::EraseError;
 
 /// Erases what is sealed of a session: takes its key away for good.
 ///
-/// The records stay as they are, so the journal verifies as before; what was sealed in them opens no more. Who wanted it, why
-/// and when goes on record in the journal, in clear, and `recount audit decisions` tells it. Backups of the key store and exports
-/// made in clear are not reached.
+/// The records stay as they are, so the journal verifies as before; what was sealed in them opens
+/// no more. Who wanted it, why and when goes on record in the journal, in clear, and
+/// `recount audit decisions` tells it. Backups of the key store and exports made in clear are not
+/// reached.
 #[derive(Args)]
 pub(crate) struct Erase {
     /// The directory of the journal.
@@ -28,7 +29,8 @@ pub(crate) struct Erase {
     /// Why it is erased; this goes on record in clear.
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Who wants it, in place of the operating system's user; the record says that nobody checked the name.
+    /// Who wants it, in place of the operating system's user; the record says that nobody checked
+    /// the name.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Does not ask.

@@ -10,7 +10,8 @@ use recount::session::Finding;
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Found {
-    /// It took effect, and this is its result, a JSON object; @FILE takes it from a file, - from standard input.
+    /// It took effect, and this is its result, a JSON object; @FILE takes it from a file, - from
+    /// standard input.
     #[arg(long, value_name = "JSON")]
     done: Option<String>,
     /// It did not take effect, and why; the model is told.

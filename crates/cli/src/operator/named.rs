@@ -33,8 +33,9 @@ impl NamedRequest {
 /// A call.
 #[derive(Args)]
 pub(super) struct NamedCall {
-    /// The id of the call as `recount pending` shows it, or a unique beginning of it; the id of the open request that is about
-    /// it; the call's ticket, as JSON; or the id of its session, before SEQ.
+    /// The id of the call as `recount pending` shows it, or a unique beginning of it; the id of the
+    /// open request that is about it; the call's ticket, as JSON; or the id of its session, before
+    /// SEQ.
     call: String,
     /// The seq of the call's record, as `recount log` shows it.
     #[arg(value_parser = seq)]
@@ -54,8 +55,8 @@ impl NamedCall {
 /// A call that waits for its result.
 #[derive(Args)]
 pub(super) struct NamedPausedCall {
-    /// The id of the call as `recount pending` shows it, or a unique beginning of it; the call's ticket, as JSON; or the id of
-    /// its session, before SEQ.
+    /// The id of the call as `recount pending` shows it, or a unique beginning of it; the call's
+    /// ticket, as JSON; or the id of its session, before SEQ.
     call: String,
     /// The seq of the call's record, as `recount pending` and `recount log` show it.
     #[arg(value_parser = seq)]

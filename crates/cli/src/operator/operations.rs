@@ -14,8 +14,9 @@ use recount::session::{Finding, Json, RequestId, Seq, SessionId};
 use recount::tool::Ticket;
 
 impl Source {
-    /// Answers a request, as the user of this process or under the name that is claimed. The members
-    /// are read by the same rules here as at a service, which records the refusal of unfit ones.
+    /// Answers a request, as the user of this process or under the name that is claimed. The
+    /// members are read by the same rules here as at a service, which records the refusal of unfit
+    /// ones.
     pub(super) async fn answer(
         &mut self,
         request: RequestId,

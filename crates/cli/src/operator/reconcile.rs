@@ -15,8 +15,9 @@ use recount::control::OnRecord;
 
 /// Says what became of a call that ended as unknown or timed out.
 ///
-/// The call keeps that outcome on record; the model is told what was found as a word of the conversation: at once through the service
-/// that has the journal open, otherwise when the session is next served.
+/// The call keeps that outcome on record; the model is told what was found as a word of the
+/// conversation: at once through the service that has the journal open, otherwise when the session
+/// is next served.
 #[derive(Args)]
 pub(crate) struct Reconcile {
     /// The directory of the journal.
@@ -27,7 +28,8 @@ pub(crate) struct Reconcile {
     found: Found,
     #[command(flatten)]
     keys: Keys,
-    /// Who says so, in place of the operating system's user; the record says that nobody checked the name.
+    /// Who says so, in place of the operating system's user; the record says that nobody checked
+    /// the name.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.

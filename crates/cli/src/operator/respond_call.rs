@@ -15,8 +15,8 @@ use recount::control::OnRecord;
 
 /// Gives the result of a long-running call that waits for it.
 ///
-/// Where a service has the journal open, the service takes it and tells the model; otherwise it is put on record, and the model
-/// is told when the session is next served.
+/// Where a service has the journal open, the service takes it and tells the model; otherwise it is
+/// put on record, and the model is told when the session is next served.
 #[derive(Args)]
 pub(crate) struct RespondCall {
     /// The directory of the journal.
@@ -31,7 +31,8 @@ pub(crate) struct RespondCall {
     /// Gives news: the call stays open, and its result follows.
     #[arg(long)]
     interim: bool,
-    /// Who responds, in place of the operating system's user; the record says that nobody checked the name.
+    /// Who responds, in place of the operating system's user; the record says that nobody checked
+    /// the name.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.

@@ -14,10 +14,11 @@ use crate::journal::Keys;
 use crate::terminal::Screen;
 use recount::control::OnRecord;
 
-/// Says what became of a call that was cut off and about which a person is asked; it does not run again.
+/// Says what became of a call that was cut off and about which a person is asked; it does not run
+/// again.
 ///
-/// The model is told the result, or why it failed, as the outcome of the call: at once through the service that has the
-/// journal open, otherwise when the session is next served.
+/// The model is told the result, or why it failed, as the outcome of the call: at once through the
+/// service that has the journal open, otherwise when the session is next served.
 #[derive(Args)]
 pub(crate) struct Settle {
     /// The directory of the journal.
@@ -28,7 +29,8 @@ pub(crate) struct Settle {
     found: Found,
     #[command(flatten)]
     keys: Keys,
-    /// Who says so, in place of the operating system's user; the record says that nobody checked the name.
+    /// Who says so, in place of the operating system's user; the record says that nobody checked
+    /// the name.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.

@@ -32,12 +32,14 @@ const TEXT_COLUMNS: usize = 40;
 
 /// Holds a conversation in which the model may use your tools.
 ///
-/// Every step is on record before it has an effect. Each tool of the file is a program: arguments as JSON on its
-/// standard input, the result as JSON on its standard output. The tools of an MCP server are those that it lists; a file of policies
-/// (--policy) says which of them ask for approval. Without --endpoint the environment says where to: Google AI
-/// with the key in GOOGLE_API_KEY or GEMINI_API_KEY, or, where GOOGLE_GENAI_USE_VERTEXAI is true, Vertex with
-/// GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and GOOGLE_ACCESS_TOKEN, or a login of gcloud. On a terminal it reads what you say and asks for approvals; without one it ends
-/// when the model's turn is over and nothing runs, and what asks for approval waits in the journal. With --keys the
+/// Every step is on record before it has an effect. Each tool of the file is a program: arguments
+/// as JSON on its standard input, the result as JSON on its standard output. The tools of an MCP
+/// server are those that it lists; a file of policies (--policy) says which of them ask for
+/// approval. Without --endpoint the environment says where to: Google AI with the key in
+/// GOOGLE_API_KEY or GEMINI_API_KEY, or, where GOOGLE_GENAI_USE_VERTEXAI is true, Vertex with
+/// GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and GOOGLE_ACCESS_TOKEN, or a login of gcloud. On a
+/// terminal it reads what you say and asks for approvals; without one it ends when the model's turn
+/// is over and nothing runs, and what asks for approval waits in the journal. With --keys the
 /// session's bodies are sealed.
 #[derive(Args)]
 pub(crate) struct Run {
@@ -46,7 +48,8 @@ pub(crate) struct Run {
     tools: Option<PathBuf>,
     #[command(flatten)]
     servers: Servers,
-    /// What holds for the tools, in TOML or JSON, in the place of what was said of them: `recount policy schema` prints what may stand there.
+    /// What holds for the tools, in TOML or JSON, in the place of what was said of them:
+    /// `recount policy schema` prints what may stand there.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Where to connect, ws:// or wss://, such as the URL that `recount simulate` prints.
@@ -115,7 +118,8 @@ impl Run {
         let (session, unsaid) = outcome?;
         shut?;
         self.farewell(session, screen).await?;
-        // At a terminal it is how a conversation ends; whoever is not there must learn that not all was said and done.
+        // At a terminal it is how a conversation ends; whoever is not there must learn that not all
+        // was said and done.
         if stop.was_asked() && !prompt::is_interactive() {
             return Err(stopped());
         }
@@ -289,7 +293,8 @@ impl Run {
                 tools = format!("{tools} {option} {}", quoted(file));
             }
         }
-        // A path or query of the URL may hold a token, which must not end up in a history of commands.
+        // A path or query of the URL may hold a token, which must not end up in a history of
+        // commands.
         let endpoint = self
             .endpoint
             .as_ref()

@@ -74,8 +74,8 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Says the texts in turn, then what is typed; ends when there is nothing to say and nothing runs.
-    /// Texts that were not said, because the model did not end its turn, stay.
+    /// Says the texts in turn, then what is typed; ends when there is nothing to say and nothing
+    /// runs. Texts that were not said, because the model did not end its turn, stay.
     pub(super) async fn hold(
         &mut self,
         texts: &mut VecDeque<String>,
@@ -120,7 +120,8 @@ impl<'a> Conversation<'a> {
                 biased;
                 woken = self.follower.wake(self.live) => woken?,
                 line = input.line() => if let Next::Over = self.hear(line, screen).await? { return Ok(()) },
-                // A model that neither speaks nor ends its turn is not waited for for ever where nobody sees it.
+                // A model that neither speaks nor ends its turn is not waited for for ever where
+                // nobody sees it.
                 () = tokio::time::sleep(PATIENCE), if calm && !interactive => return Ok(()),
             }
         }

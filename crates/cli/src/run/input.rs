@@ -31,7 +31,8 @@ impl Input {
         let (sender, lines) = mpsc::unbounded_channel();
         let shown = Shown::default();
         let at_reader = shown.clone();
-        // Reading a terminal cannot be interrupted, so it is left to a thread that the end of the program ends.
+        // Reading a terminal cannot be interrupted, so it is left to a thread that the end of the
+        // program ends.
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines() {
                 let Ok(line) = line else { break };

@@ -14,16 +14,20 @@ use recount::tool::Toolset;
 /// The servers whose tools the model may use.
 #[derive(Args)]
 pub(super) struct Servers {
-    /// An MCP server whose tools the model may use: a command line such as "npx -y PACKAGE DIR", or a URL; several may be given.
+    /// An MCP server whose tools the model may use: a command line such as "npx -y PACKAGE DIR", or
+    /// a URL; several may be given.
     #[arg(long, value_name = "COMMAND|URL")]
     pub(super) mcp: Vec<String>,
-    /// What stands before the names of a server's tools: the first is for the first --mcp, and so on.
+    /// What stands before the names of a server's tools: the first is for the first --mcp, and so
+    /// on.
     #[arg(long, value_name = "PREFIX", requires = "mcp")]
     mcp_prefix: Vec<String>,
-    /// A variable of the environment that the servers which are programs may have; without it they get PATH, HOME and the like.
+    /// A variable of the environment that the servers which are programs may have; without it they
+    /// get PATH, HOME and the like.
     #[arg(long, value_name = "VARIABLE", requires = "mcp")]
     mcp_env: Vec<String>,
-    /// The variable of the environment that holds the token for the server at a URL, of which there must be one.
+    /// The variable of the environment that holds the token for the server at a URL, of which there
+    /// must be one.
     #[arg(long, value_name = "VARIABLE", requires = "mcp")]
     mcp_token: Option<String>,
     /// Offers only the tools of these names, prefix included; `*` stands for any letters. Holds for
@@ -125,7 +129,8 @@ impl Servers {
         Err(Failure::new("mcp-server", what).exit(Exit::Usage))
     }
 
-    /// As they were given, to be given again; without what a URL may hide: user, password and query.
+    /// As they were given, to be given again; without what a URL may hide: user, password and
+    /// query.
     pub(super) fn again(&self) -> String {
         let quoted = |text: &String| quoted(std::path::Path::new(text)).to_string();
         let shown = |text: &String| match is_url(text) {

@@ -1,4 +1,5 @@
-//! Following a session while it is served: every event told once, in order, as soon as it is on record.
+//! Following a session while it is served: every event told once, in order, as soon as it is on
+//! record.
 
 use super::timeline::{Fit, Timeline};
 use crate::failures::Failure;
@@ -12,7 +13,8 @@ const PAGE: usize = 512;
 
 /// Tells one session as it goes on.
 ///
-/// What is told comes from the journal; the engine's updates only say when to look, so none can be missed.
+/// What is told comes from the journal; the engine's updates only say when to look, so none can be
+/// missed.
 pub(crate) struct Follower {
     ledger: Ledger,
     session: SessionId,
@@ -76,8 +78,8 @@ impl Follower {
         }
     }
 
-    /// Waits for a record behind those that were told. Each of those has an update, too, and looking
-    /// at the session for each would take time with the square of their number.
+    /// Waits for a record behind those that were told. Each of those has an update, too, and
+    /// looking at the session for each would take time with the square of their number.
     ///
     /// # Errors
     /// An error that says why the session is not served any more, if nothing can happen.
@@ -94,7 +96,8 @@ impl Follower {
         }
     }
 
-    /// Tells what happens until `reached` says of the session, and of the number of turns, that it is there.
+    /// Tells what happens until `reached` says of the session, and of the number of turns, that it
+    /// is there.
     pub(crate) async fn until(
         &mut self,
         live: &LiveHandle,

@@ -1,4 +1,5 @@
-//! JSON for the eye: on one line where it fits, otherwise a line for each member, indented by its depth.
+//! JSON for the eye: on one line where it fits, otherwise a line for each member, indented by its
+//! depth.
 
 use serde_json::value::RawValue;
 
@@ -7,7 +8,8 @@ use crate::text::{age, one_line, width};
 use recount::replay::Tree;
 use recount::session::Timestamp;
 
-/// The members of an object as lines, from this column on. What is empty is left out, and what may be left out is named.
+/// The members of an object as lines, from this column on. What is empty is left out, and what may
+/// be left out is named.
 pub(crate) fn outline(value: &RawValue, indent: usize, left_out: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     match Tree::of(value) {

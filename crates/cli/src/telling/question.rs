@@ -64,7 +64,8 @@ pub(crate) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Re
     };
     let head = format!("{}: {question}", it.tool);
     screen.toned(Tone::Ask, &one_line(&head))?;
-    // Whoever decides must see all of the arguments, so they are never cut; but what is sealed says nothing, and is.
+    // Whoever decides must see all of the arguments, so they are never cut; but what is sealed says
+    // nothing, and is.
     let shown = it
         .sealed_args
         .iter()

@@ -1,6 +1,7 @@
 //! A session as lines for the eye: time, seq, who, and one sentence an event.
 //!
-//! An observation names the party that did it; what the engine decided because of it follows behind an arrow.
+//! An observation names the party that did it; what the engine decided because of it follows behind
+//! an arrow.
 
 use chrono::NaiveDate;
 

@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failures::Failure;
 
-/// Hears that the program is asked to end, from the time it is made: whoever asks once is obeyed in order, and who asks again, at once.
+/// Hears that the program is asked to end, from the time it is made: whoever asks once is obeyed in
+/// order, and who asks again, at once.
 pub(crate) struct Stop {
     asked: CancellationToken,
 }

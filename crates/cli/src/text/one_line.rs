@@ -1,4 +1,5 @@
-//! Foreign text on a terminal: on one line, without control characters, and no wider than there is room.
+//! Foreign text on a terminal: on one line, without control characters, and no wider than there is
+//! room.
 
 use std::borrow::Cow;
 
@@ -22,7 +23,8 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text with all of that as JSON escapes it, also line breaks. A text of JSON on one line stays the same JSON.
+/// The text with all of that as JSON escapes it, also line breaks. A text of JSON on one line stays
+/// the same JSON.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !glyph::hides(text) {
         return Cow::Borrowed(text);

@@ -1,4 +1,5 @@
-//! An approval is answered from outside, once, and the call runs once with the next process that serves the session.
+//! An approval is answered from outside, once, and the call runs once with the next process that
+//! serves the session.
 
 use crate::program::Bench;
 
@@ -16,7 +17,8 @@ command = ["sh", "-c", "cat >/dev/null; echo refunded >>refunds.txt; echo '{\"re
 confirm = "Refund this order?"
 "#;
 
-/// A journal `j` with one open approval, left in good order; gives the simulator, its URL and the request.
+/// A journal `j` with one open approval, left in good order; gives the simulator, its URL and the
+/// request.
 pub(crate) fn parked(bench: &Bench) -> (crate::program::Started, String, String) {
     bench.write("tools.toml", TOOLS);
     let (simulator, url) = bench.simulate(SCRIPT);
@@ -165,7 +167,8 @@ fn an_answer_says_first_that_the_process_before_is_dead() {
     let bench = Bench::new();
     bench.write("tools.toml", TOOLS);
     let (_simulator, url) = bench.simulate(SCRIPT);
-    // The model says nothing to the acknowledgement, so the program waits for it and can be killed meanwhile.
+    // The model says nothing to the acknowledgement, so the program waits for it and can be killed
+    // meanwhile.
     let run = format!("run --tools tools.toml --endpoint {url} --journal j --text please");
     let mut serving = bench.start(&run);
     serving.until("told the model about refund");

@@ -1,4 +1,5 @@
-//! What `recount audit decisions` answers about the demo's journal, and about a journal of sessions that were told before.
+//! What `recount audit decisions` answers about the demo's journal, and about a journal of sessions
+//! that were told before.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! An open call is taken back by whoever may, beside a service and without one, also where no program has its tool any more.
+//! An open call is taken back by whoever may, beside a service and without one, also where no
+//! program has its tool any more.
 
 use recount::prelude::*;
 

@@ -1,4 +1,5 @@
-//! A journal is copied, brought back and made again of its export; the sessions in it wait, and go on, as in the original.
+//! A journal is copied, brought back and made again of its export; the sessions in it wait, and go
+//! on, as in the original.
 
 use std::fs;
 use std::path::Path;

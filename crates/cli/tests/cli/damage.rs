@@ -262,8 +262,9 @@ fn of_many_divergences_the_first_are_told_in_full_and_the_others_on_a_line() {
     assert!(json.len() == 13 && json.iter().all(|it| !it["diverged"].is_null()));
 }
 
-/// Writes the demo's session into another journal as somebody would who wants a gate forgotten: the body and cause of the
-/// first verdict `ask` are changed, and every hash behind it is made to fit. Returns its seq.
+/// Writes the demo's session into another journal as somebody would who wants a gate forgotten: the
+/// body and cause of the first verdict `ask` are changed, and every hash behind it is made to fit.
+/// Returns its seq.
 pub(crate) fn forge(
     bench: &Bench,
     to: &str,

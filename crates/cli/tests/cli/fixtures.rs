@@ -14,7 +14,8 @@ const SCRIPT: &str = r#"
 {"on": {"responses_to": ["c1"]}, "send": [{"say": "Refunded."}]}
 "#;
 
-/// The journal `j` with one session, in which a refund was granted, and that as the fixture `fixture`.
+/// The journal `j` with one session, in which a refund was granted, and that as the fixture
+/// `fixture`.
 pub(crate) fn exported() -> Bench {
     let bench = Bench::new();
     runtime().block_on(async {

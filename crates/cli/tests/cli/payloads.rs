@@ -1,4 +1,5 @@
-//! A yes from a terminal comes with what the tool needs of it, beside a running service and without one.
+//! A yes from a terminal comes with what the tool needs of it, beside a running service and without
+//! one.
 
 use serde_json::json;
 

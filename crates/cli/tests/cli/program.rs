@@ -99,7 +99,8 @@ impl Bench {
 }
 
 impl Run {
-    /// Expects an exit code, and that a failure says so on standard error and a success says nothing there.
+    /// Expects an exit code, and that a failure says so on standard error and a success says
+    /// nothing there.
     pub(crate) fn ends_with(self, code: i32) -> Run {
         assert_eq!(self.code, code, "{self:#?}");
         if code == 0 {

@@ -1,4 +1,5 @@
-//! A sealed session on the command line: with its keys like any other, without them said to be sealed.
+//! A sealed session on the command line: with its keys like any other, without them said to be
+//! sealed.
 
 use crate::program::{Bench, Run};
 

@@ -77,7 +77,8 @@ impl Service {
         }
     }
 
-    /// Says something that makes the model call a tool, and waits until that waits; gives what it is answered by.
+    /// Says something that makes the model call a tool, and waits until that waits; gives what it
+    /// is answered by.
     pub(crate) fn ask_for(&mut self, tool: &str) -> String {
         let (kind, key) = match tool {
             "refund" | "leave" | "shift" => ("confirmation_requested", "request"),
@@ -102,7 +103,8 @@ impl Service {
         self.runtime.block_on(self.updates.wait_for(is)).unwrap();
     }
 
-    /// Waits until a call has ended with a response; that a call waits, the model is told by one, too.
+    /// Waits until a call has ended with a response; that a call waits, the model is told by one,
+    /// too.
     pub(crate) fn until_answered(&mut self) {
         let is = |event: &Event| matches!(event, Event::Decided(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim);
         self.runtime.block_on(self.updates.wait_for(is)).unwrap();

@@ -1,4 +1,5 @@
-//! What became of a call that was cut off is told by whoever knows it, beside a service and without one.
+//! What became of a call that was cut off is told by whoever knows it, beside a service and without
+//! one.
 
 use std::sync::Arc;
 use std::time::Duration;

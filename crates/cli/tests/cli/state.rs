@@ -1,4 +1,5 @@
-//! A session is shown as it was at any of its records, and what changed between two of them, forward and backward.
+//! A session is shown as it was at any of its records, and what changed between two of them,
+//! forward and backward.
 
 use serde_json::{Value, json};
 
@@ -138,7 +139,8 @@ fn what_changed_between_two_records_is_told_forward_and_backward() {
         "/owed",
         "  + {\"effect\":\"ask_confirmation\"",
     ]);
-    // Within a pointer nothing else is told, and a call that is not there on one side is told whole.
+    // Within a pointer nothing else is told, and a call that is not there on one side is told
+    // whole.
     let only = bench
         .run(&format!("{diff} --pointer /requests"))
         .ends_with(0);

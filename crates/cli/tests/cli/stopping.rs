@@ -1,4 +1,5 @@
-//! Who asks `recount run` to end, from a terminal or as whoever looks after it, has it cut off what runs.
+//! Who asks `recount run` to end, from a terminal or as whoever looks after it, has it cut off what
+//! runs.
 
 use std::fs::File;
 use std::io::{Read, Write};

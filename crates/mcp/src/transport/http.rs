@@ -25,7 +25,8 @@ pub(crate) fn transport(
         .redirect(same_origin())
         .build()
         .map_err(|error| format!("cannot make an HTTP client: {error}"))?;
-    // Behind a new session may be another server, whose tools are to be looked at before one of them is called.
+    // Behind a new session may be another server, whose tools are to be looked at before one of
+    // them is called.
     let config =
         StreamableHttpClientTransportConfig::with_uri(url).reinit_on_expired_session(false);
     Ok(StreamableHttpClientTransport::with_client(

@@ -301,7 +301,8 @@ fn admit_answer(session: &Session, request: Seq) -> Result<Seq, Rejection> {
     }
 }
 
-/// Only of a run that was cut off there is something to be found out, and what has an outcome does not run again.
+/// Only of a run that was cut off there is something to be found out, and what has an outcome does
+/// not run again.
 fn admit_finding(
     session: &Session,
     call: Seq,

@@ -82,8 +82,8 @@ pub enum Command {
     },
 }
 
-/// What is wrong with an answer, whatever became of the request: something that only its door can see, which knows the text
-/// that came, the schemas, and the record of the question.
+/// What is wrong with an answer, whatever became of the request: something that only its door can
+/// see, which knows the text that came, the schemas, and the record of the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnfitAnswer {
     /// It says neither yes nor no.
@@ -115,7 +115,8 @@ pub enum UnfitAnswer {
         /// The name that came.
         found: String,
     },
-    /// It is a result for the call that waits, as if its tool had run, and not an answer to the request.
+    /// It is a result for the call that waits, as if its tool had run, and not an answer to the
+    /// request.
     AnswersTheCall {
         /// The id of the call that came.
         id: String,
@@ -190,14 +191,16 @@ pub enum Rejection {
     },
     /// The answer itself is not one that can count; the request stays open.
     UnfitAnswer(UnfitAnswer),
-    /// The process that serves the session does not have the tool, so a yes would lead nowhere; a no is taken.
+    /// The process that serves the session does not have the tool, so a yes would lead nowhere; a
+    /// no is taken.
     ToolGone {
         /// The call's tool.
         tool: String,
     },
     /// The tool does not let a person change the arguments.
     EditsNotAllowed,
-    /// The request does not ask about a run that was cut off, so there is no outcome to be found out; it stays open.
+    /// The request does not ask about a run that was cut off, so there is no outcome to be found
+    /// out; it stays open.
     NothingToSettle,
     /// The session has no such call.
     UnknownCall {
@@ -315,7 +318,8 @@ impl Rejection {
         }
     }
 
-    /// Whether the request, or what became of the call, is not decided, so that another word about it may count.
+    /// Whether the request, or what became of the call, is not decided, so that another word about
+    /// it may count.
     ///
     /// ```
     /// use recount_session::{Rejection, Seq};

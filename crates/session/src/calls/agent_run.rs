@@ -1,7 +1,8 @@
-//! The run of an agent that was called as a tool: what its model was asked and replied, and the calls that came of it.
+//! The run of an agent that was called as a tool: what its model was asked and replied, and the
+//! calls that came of it.
 //!
-//! All of it is on record, so that a run goes on in another process where it stood: a turn whose reply is on record is not paid for
-//! again, and a call that has ended is not made again.
+//! All of it is on record, so that a run goes on in another process where it stood: a turn whose
+//! reply is on record is not paid for again, and a call that has ended is not made again.
 
 use serde::{Deserialize, Serialize};
 

@@ -11,9 +11,15 @@
 //!                          └─▶ Withdrawn ─────────────────────────────────────────────┘
 //! ```
 //!
-//! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`; one that waits where it stands comes back
-//! from there to `Running`. A gate that the program decides is an `AwaitingVerdict` before `Gated` or `Permitted`. Where the agent has a hook for calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
-//! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A run that failed, or whose time was up, may be followed by another: `Retrying ─▶ InDoubt ─▶ Running`. An agent goes from `Running` to `AwaitingCalls` and back, turn by turn. A call that somebody took back has `cancel` set beside its phase, and ends at the next decision.
+//! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`;
+//! one that waits where it stands comes back from there to `Running`. A gate that the program
+//! decides is an `AwaitingVerdict` before `Gated` or `Permitted`. Where the agent has a hook for
+//! calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
+//! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A
+//! run that failed, or whose time was up, may be followed by another:
+//! `Retrying ─▶ InDoubt ─▶ Running`. An agent goes from `Running` to `AwaitingCalls` and back, turn
+//! by turn. A call that somebody took back has `cancel` set beside its phase, and ends at the next
+//! decision.
 
 use std::collections::VecDeque;
 
@@ -52,8 +58,8 @@ pub struct Call {
     pub attempts: u32,
     /// The contract that a person was asked about.
     pub contract: Option<ObjectHash>,
-    /// The request about its gate that was answered with a yes under that contract: what that answer gives the tool gets
-    /// also where it runs again out of a doubt.
+    /// The request about its gate that was answered with a yes under that contract: what that
+    /// answer gives the tool gets also where it runs again out of a doubt.
     pub gate_passed: Option<Seq>,
     /// Somebody took it back; it ends at the next decision.
     pub cancel: Option<CancelReason>,
@@ -69,7 +75,8 @@ pub struct Call {
     pub repeat_key: Option<ObjectHash>,
     /// When the model takes up its result, if it does not wait for it.
     pub background: Option<FunctionResponseScheduling>,
-    /// The `tool_yielded`, and the `response_supplied` that are news, of which the model has not been told yet, oldest first.
+    /// The `tool_yielded`, and the `response_supplied` that are news, of which the model has not
+    /// been told yet, oldest first.
     pub yields: VecDeque<Seq>,
     /// Whether the model was told something about it before its end.
     pub told_meanwhile: bool,
@@ -282,7 +289,8 @@ pub enum Phase {
     AwaitingCalls {
         /// By what leave it started.
         leave: Leave,
-        /// How many calls of the last turn have not ended; of none, it goes on as soon as a runner has a place for it.
+        /// How many calls of the last turn have not ended; of none, it goes on as soon as a runner
+        /// has a place for it.
         open: u32,
     },
     /// The runner is gone and nobody knows what the tool did.
@@ -301,7 +309,8 @@ pub enum Phase {
         of: Seq,
         /// Whether it failed.
         failed: bool,
-        /// By what leave it may run again, where its policy says so and it failed in a way that may pass.
+        /// By what leave it may run again, where its policy says so and it failed in a way that may
+        /// pass.
         again: Option<Leave>,
     },
     /// It failed and will be started again.
@@ -347,7 +356,8 @@ pub enum WaitsFor {
     Tool,
     /// The calls end that it made itself.
     Calls,
-    /// The embedding program says whether it answers the call itself, or whether a person is asked about it.
+    /// The embedding program says whether it answers the call itself, or whether a person is asked
+    /// about it.
     Hook,
     /// A time comes.
     Time,

@@ -35,11 +35,13 @@ pub struct Delivery {
     pub scheduling: Option<FunctionResponseScheduling>,
     /// Which words are sent.
     pub wording: Wording,
-    /// It only says that the call waits, to a model that may wait for it; another connection has no use for it.
+    /// It only says that the call waits, to a model that may wait for it; another connection has no
+    /// use for it.
     pub acknowledges: bool,
     /// Since when a connection is to be opened for it, where there was none when it was issued.
     pub connects: Option<Timestamp>,
-    /// Whether it was written to the socket; only later traffic of the server proves that it arrived.
+    /// Whether it was written to the socket; only later traffic of the server proves that it
+    /// arrived.
     pub sent: bool,
 }
 

@@ -10,8 +10,9 @@ use crate::values::id::Seq;
 
 /// The calls that have not ended, by the seq that received them.
 ///
-/// A step looks one call up a dozen times, mostly the newest, and calls end about in the order in which they came. So they
-/// stand in a queue: its ends are found at once, any other by halving, and the one that ends is near the front.
+/// A step looks one call up a dozen times, mostly the newest, and calls end about in the order in
+/// which they came. So they stand in a queue: its ends are found at once, any other by halving, and
+/// the one that ends is near the front.
 ///
 /// ```
 /// use recount_session::{Seq, Session, SessionId};
@@ -41,7 +42,8 @@ impl OpenCalls {
         self.place(*seq).is_some()
     }
 
-    /// Adds a call. Seqs grow, so it is the newest; of facts that somebody folds in another order it need not be.
+    /// Adds a call. Seqs grow, so it is the newest; of facts that somebody folds in another order
+    /// it need not be.
     pub(crate) fn insert(&mut self, seq: Seq, call: Call) {
         let older = |(it, _): &(Seq, Box<Call>)| *it < seq;
         let place = match self.0.back() {

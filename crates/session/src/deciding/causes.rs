@@ -7,12 +7,14 @@ use crate::values::id::Seq;
 
 /// The causes of the decisions of one batch.
 ///
-/// Most decisions follow upon one about the same call, and batches are short: those are found by looking at the last few. What lies
-/// further back is noted by its call, because an observation may move thousands of calls.
+/// Most decisions follow upon one about the same call, and batches are short: those are found by
+/// looking at the last few. What lies further back is noted by its call, because an observation may
+/// move thousands of calls.
 #[derive(Debug, Default)]
 pub struct Causes {
     began: Option<Seq>,
-    /// The last decisions about calls: the call, and the record; the next one takes the place of the oldest.
+    /// The last decisions about calls: the call, and the record; the next one takes the place of
+    /// the oldest.
     near: [(Seq, Seq); LOOKED_AT],
     noted: usize,
     far: BTreeMap<Seq, Seq>,

@@ -1,7 +1,8 @@
-//! Which open calls something may be due about and which run, so that a decision costs what moves and not what waits.
+//! Which open calls something may be due about and which run, so that a decision costs what moves
+//! and not what waits.
 //!
-//! A call is at rest while only an observation can move it. It is looked at when an event concerns it; an event that may
-//! concern all of them looks at all.
+//! A call is at rest while only an observation can move it. It is looked at when an event concerns
+//! it; an event that may concern all of them looks at all.
 
 use crate::calls::call::{Call, Phase};
 use crate::record::event::{Event, Fact};

@@ -1,6 +1,8 @@
-//! The step: fold the observation, then let the topics decide, folding each decision before the next.
+//! The step: fold the observation, then let the topics decide, folding each decision before the
+//! next.
 //!
-//! Both halves name every event and every phase once, here; what each means stands in [`reducers`](crate::reducers).
+//! Both halves name every event and every phase once, here; what each means stands in
+//! [`reducers`](crate::reducers).
 
 use super::causes::Causes;
 use super::restless;
@@ -27,7 +29,8 @@ pub struct Step {
     pub facts: Vec<Fact>,
 }
 
-/// The decisions did not come to an end: a rule contradicts itself. A broken invariant, not an input's fault.
+/// The decisions did not come to an end: a rule contradicts itself. A broken invariant, not an
+/// input's fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endless {
     /// The observation that was decided.
@@ -52,7 +55,8 @@ pub fn step(
     Ok(Step { session, facts })
 }
 
-/// As [`step`], where the session stands; the facts go behind those that `facts` holds. After an error neither is of use.
+/// As [`step`], where the session stands; the facts go behind those that `facts` holds. After an
+/// error neither is of use.
 #[inline]
 pub fn step_in_place(
     session: &mut Session,
@@ -75,7 +79,8 @@ pub fn step_in_place(
         .last()
         .into_iter()
         .for_each(|it| evolve_in_place(session, it));
-    // Each open call and each delivery takes a handful of decisions at most, so this bound is never met.
+    // Each open call and each delivery takes a handful of decisions at most, so this bound is never
+    // met.
     let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
     let decisions_max = 16 + 8 * open;
     let mut causes = Causes::after(session.head);
@@ -152,10 +157,11 @@ fn owed_for_calls(session: &Session, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The times that have come by `now` and are not on record; record them before anything else that happens at `now`.
+/// The times that have come by `now` and are not on record; record them before anything else that
+/// happens at `now`.
 ///
-/// A process that was away learns of an expiry only when it looks, and an answer that comes after the expiry must
-/// not count just because nobody looked before.
+/// A process that was away learns of an expiry only when it looks, and an answer that comes after
+/// the expiry must not count just because nobody looked before.
 pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
     let due = |effect| match effect {
         Effect::ArmTimer { deadline, due_us } if due_us <= now => {
@@ -356,8 +362,8 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         Phase::TimedOut { .. } => tracker::retry(session, seq, call)
             .or_else(|| Some(tracker::time_out(session, seq, call))),
         Phase::Running { .. } => tracker::spawn(session, seq, call),
-        // A withdrawn question ends its call by `cancel` above; a wait for another run ends by a time that comes, one for a
-        // hook by what it says.
+        // A withdrawn question ends its call by `cancel` above; a wait for another run ends by a
+        // time that comes, one for a hook by what it says.
         Phase::Withdrawn
         | Phase::AwaitingHook
         | Phase::AwaitingVerdict

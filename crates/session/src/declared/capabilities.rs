@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::catalog::Behavior;
 
-/// What a model understands of what can be sent to it. What it does not understand is left off the wire.
+/// What a model understands of what can be sent to it. What it does not understand is left off the
+/// wire.
 ///
 /// It depends on the model and on who serves it: [`Capabilities::of`] knows, and a program
 /// that knows better says so. The record in force stands in `connected`:
@@ -27,18 +28,20 @@ pub struct Capabilities {
     pub blocking_tools: bool,
     /// A response may say when the model takes it up: `scheduling`.
     pub scheduling: bool,
-    /// A call may have several responses: `willContinue`. Otherwise the first is the only one, and what follows is told as
-    /// conversation.
+    /// A call may have several responses: `willContinue`. Otherwise the first is the only one, and
+    /// what follows is told as conversation.
     pub will_continue: bool,
-    /// Turns may be added in the middle of a conversation: `clientContent`. Otherwise what the user says, and what is told as
-    /// conversation, goes as `realtimeInput.text`.
+    /// Turns may be added in the middle of a conversation: `clientContent`. Otherwise what the user
+    /// says, and what is told as conversation, goes as `realtimeInput.text`.
     pub client_content: bool,
-    /// It takes in the turns of an earlier conversation without answering them, where its setup announces them:
-    /// `historyConfig`. Otherwise they are told as any other words.
+    /// It takes in the turns of an earlier conversation without answering them, where its setup
+    /// announces them: `historyConfig`. Otherwise they are told as any other words.
     pub initial_history: bool,
-    /// It takes the parameters of a function as JSON Schema; otherwise they are put into the service's own subset of it.
+    /// It takes the parameters of a function as JSON Schema; otherwise they are put into the
+    /// service's own subset of it.
     pub json_schema: bool,
-    /// It takes a new instruction as `contextUpdate` in the middle of a conversation; otherwise it is told as text.
+    /// It takes a new instruction as `contextUpdate` in the middle of a conversation; otherwise it
+    /// is told as text.
     pub context_update: bool,
     /// It can search the web by itself.
     pub google_search: bool,

@@ -1,4 +1,5 @@
-//! The tools a session knows, as data: what the model is told about them, and the two hashes of each.
+//! The tools a session knows, as data: what the model is told about them, and the two hashes of
+//! each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,17 +77,19 @@ pub struct ToolDeclaration {
     /// How its results are understood.
     #[serde(default, skip_serializing_if = "ToolKind::is_function")]
     pub kind: ToolKind,
-    /// The JSON Pointers of the arguments that are secret: they are sealed before a call goes on record.
+    /// The JSON Pointers of the arguments that are secret: they are sealed before a call goes on
+    /// record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret: Vec<String>,
     /// What it is listed under, such as `action` or `context`; the model does not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// What the service is told instead of a function declaration, of a tool that it runs itself: `{"googleSearch":{}}`.
+    /// What the service is told instead of a function declaration, of a tool that it runs itself:
+    /// `{"googleSearch":{}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_side: Option<Value>,
-    /// The whole definition that another program gives of it, such as an MCP server: `{"server": name, "tool": {…}}`. The model
-    /// does not see it; it is part of the contract.
+    /// The whole definition that another program gives of it, such as an MCP server:
+    /// `{"server": name, "tool": {…}}`. The model does not see it; it is part of the contract.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,
     /// The datum by which the program that it runs is known again, such as
@@ -195,7 +198,8 @@ impl ToolKind {
         }
     }
 
-    /// Whether a call of it is expected to return soon, so that a time limit holds where none is set.
+    /// Whether a call of it is expected to return soon, so that a time limit holds where none is
+    /// set.
     #[must_use]
     pub fn is_inline(&self) -> bool {
         self.is_function()
@@ -204,10 +208,11 @@ impl ToolKind {
 
 /// The hash an approval binds: what a person agreed to when they agreed to a call of this tool.
 ///
-/// It covers the name, the parameter schema without annotations, whether the tool is gated and when, what an answer may
-/// carry, its in-doubt rule, and the tools of an agent. A reworded description leaves it alone, unless another program defines the
-/// tool: what that says is all that anybody knows of it, so all of it counts. Where a tool says
-/// which program it runs, that is covered, too.
+/// It covers the name, the parameter schema without annotations, whether the tool is gated and
+/// when, what an answer may carry, its in-doubt rule, and the tools of an agent. A reworded
+/// description leaves it alone, unless another program defines the tool: what that says is all that
+/// anybody knows of it, so all of it counts. Where a tool says which program it runs, that is
+/// covered, too.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({

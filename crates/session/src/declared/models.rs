@@ -61,8 +61,8 @@ impl Capabilities {
         Capabilities::of(Platform::GoogleAi, model)
     }
 
-    /// What is known of a model by its name, and by who serves it. Of one nobody has heard of, everything is expected but the
-    /// newest.
+    /// What is known of a model by its name, and by who serves it. Of one nobody has heard of,
+    /// everything is expected but the newest.
     ///
     /// ```
     /// use recount_session::{Capabilities, Platform};
@@ -103,8 +103,8 @@ impl Capabilities {
         }
     }
 
-    /// Whether the model goes on while a tool runs in the background. Where it does not, it gets the acknowledgement as the
-    /// response and the result as conversation.
+    /// Whether the model goes on while a tool runs in the background. Where it does not, it gets
+    /// the acknowledgement as the response and the result as conversation.
     #[must_use]
     pub fn supports_async_tools(&self) -> bool {
         self.async_tools
@@ -120,7 +120,8 @@ impl Capabilities {
         }
     }
 
-    /// Whether a tool that the service runs itself may be declared, by the name of its declaration on the wire.
+    /// Whether a tool that the service runs itself may be declared, by the name of its declaration
+    /// on the wire.
     #[must_use]
     pub fn takes(&self, server_side: &str) -> bool {
         match server_side {

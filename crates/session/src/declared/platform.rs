@@ -11,7 +11,8 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// How the platform spells the model that the caller named; on Vertex, what stands behind project and location.
+    /// How the platform spells the model that the caller named; on Vertex, what stands behind
+    /// project and location.
     ///
     /// ```
     /// use recount_session::Platform;

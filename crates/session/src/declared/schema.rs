@@ -1,4 +1,5 @@
-//! Where schemas stand inside a JSON Schema, so that a *property named* like a keyword is not taken for one.
+//! Where schemas stand inside a JSON Schema, so that a *property named* like a keyword is not taken
+//! for one.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,5 @@
-//! Conditions over a session's state, as data: what guards of phases and policies ask, and a replay can ask again.
+//! Conditions over a session's state, as data: what guards of phases and policies ask, and a replay
+//! can ask again.
 
 use std::cmp::Ordering;
 
@@ -10,8 +11,9 @@ use crate::json::is_sealed;
 
 /// A question about the state of a session, and about the arguments of a call; built with [`S`].
 ///
-/// The grammar, as it is stored. A key names a value of the state; of a gate's condition `args:amount` names an argument, and
-/// `args:/card/limit` one by its JSON Pointer. `>` may also be `<`, `<=` or `>=`:
+/// The grammar, as it is stored. A key names a value of the state; of a gate's condition
+/// `args:amount` names an argument, and `args:/card/limit` one by its JSON Pointer. `>` may also be
+/// `<`, `<=` or `>=`:
 ///
 /// ```json
 /// {"is_true":"identity_verified"}
@@ -22,9 +24,10 @@ use crate::json::is_sealed;
 /// {"or":[{"is_true":"a"},{"is_true":"b"}]}
 /// ```
 ///
-/// Integers are compared digit by digit, however long they are; where one of two numbers has a fraction or an exponent
-/// both are compared as 64-bit floats, so `1` equals `1.0`. Texts are ordered by their code points. Whatever cannot be
-/// compared, also a key that is not there, makes a comparison false.
+/// Integers are compared digit by digit, however long they are; where one of two numbers has a
+/// fraction or an exponent both are compared as 64-bit floats, so `1` equals `1.0`. Texts are
+/// ordered by their code points. Whatever cannot be compared, also a key that is not there, makes a
+/// comparison false.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -157,8 +160,9 @@ impl Condition {
         }
     }
 
-    /// As [`holds`](Condition::holds), but true also where a comparison cannot be made, because a value is missing, sealed or of
-    /// another kind: what a gate asks, which must not stay open for a call that nobody can judge.
+    /// As [`holds`](Condition::holds), but true also where a comparison cannot be made, because a
+    /// value is missing, sealed or of another kind: what a gate asks, which must not stay open for
+    /// a call that nobody can judge.
     ///
     /// ```
     /// use recount_session::{Comparison, Json, S};
@@ -268,7 +272,8 @@ fn number_order(one: &str, other: &str) -> Option<Ordering> {
     match (Integer::read(one), Integer::read(other)) {
         (Some(one), Some(other)) => Some(one.order(&other)),
         (Some(_) | None, Some(_) | None) => {
-            // What is no number does not read as one: JSON has no words such as `inf`, and its texts stand in quotes.
+            // What is no number does not read as one: JSON has no words such as `inf`, and its
+            // texts stand in quotes.
             let number = |text: &str| text.parse::<f64>().ok().filter(|it| it.is_finite());
             number(one)?.partial_cmp(&number(other)?)
         }

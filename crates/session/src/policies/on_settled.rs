@@ -2,17 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the outcome of a call that ends while there is no connection reaches the conversation: a person's answer may come when
-/// everybody has hung up.
+/// How the outcome of a call that ends while there is no connection reaches the conversation: a
+/// person's answer may come when everybody has hung up.
 ///
-/// Where the connection was lost and another one is tried for, an outcome waits for that one, whatever is chosen. News of a call that
-/// goes on opens no connection.
+/// Where the connection was lost and another one is tried for, an outcome waits for that one,
+/// whatever is chosen. News of a call that goes on opens no connection.
 ///
-/// A call that a program made itself is no word of the conversation. Where that program does not wait any more, because its process
-/// is gone, the embedding program hears of the outcome, and the model does not, whatever is chosen.
+/// A call that a program made itself is no word of the conversation. Where that program does not
+/// wait any more, because its process is gone, the embedding program hears of the outcome, and the
+/// model does not, whatever is chosen.
 ///
-/// Which it is stands on record with each outcome, as the [`Route`](crate::Route) of its `response_issued`. Whatever is chosen, the
-/// embedding program hears of it.
+/// Which it is stands on record with each outcome, as the [`Route`](crate::Route) of its
+/// `response_issued`. Whatever is chosen, the embedding program hears of it.
 ///
 /// ```
 /// use recount_session::OnSettled;
@@ -28,10 +29,11 @@ pub enum OnSettled {
     /// The model is told when the session is next resumed.
     #[default]
     Park,
-    /// A connection is opened for it: by the resumption handle if that is still good, otherwise a fresh one that is told the
-    /// story so far.
+    /// A connection is opened for it: by the resumption handle if that is still good, otherwise a
+    /// fresh one that is told the story so far.
     Connect,
-    /// Nobody but the embedding program is told. A later conversation finds it in the story so far, as something that is over.
+    /// Nobody but the embedding program is told. A later conversation finds it in the story so far,
+    /// as something that is over.
     Notify,
 }
 

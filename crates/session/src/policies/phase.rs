@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::Condition;
 
-/// One phase of a conversation: what the model is told in it, which tools it may call, and where it leads.
+/// One phase of a conversation: what the model is told in it, which tools it may call, and where it
+/// leads.
 ///
 /// ```json
 /// {"name":"verify_identity","instruction":"Verify the caller.","tools":["verify_identity"],

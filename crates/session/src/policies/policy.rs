@@ -56,8 +56,9 @@ pub struct PolicySet {
     /// How what the model is answered is wrapped.
     #[serde(default, skip_serializing_if = "ResponseShape::is_plain")]
     pub response: ResponseShape,
-    /// A call that waits for a person is acknowledged at once, so that the model waits for nothing; in the words of the
-    /// tool's policy, or else as `{"status":"awaiting_confirmation","tool":"refund"}`.
+    /// A call that waits for a person is acknowledged at once, so that the model waits for nothing;
+    /// in the words of the tool's policy, or else as
+    /// `{"status":"awaiting_confirmation","tool":"refund"}`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledges: bool,
     /// What becomes of an outcome while there is no connection.
@@ -66,7 +67,8 @@ pub struct PolicySet {
     /// The hooks through which calls and responses go.
     #[serde(default, skip_serializing_if = "Hooks::are_none")]
     pub hooks: Hooks,
-    /// The phases of a conversation; the first is where it begins. Without any, every tool is there all the time.
+    /// The phases of a conversation; the first is where it begins. Without any, every tool is there
+    /// all the time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseDeclaration>,
 }

@@ -11,8 +11,8 @@ use super::policy::{
     Background, Edits, InDoubt, OptionalGateTerms, PolicySet, Progress, Repeats, Retry, ToolPolicy,
 };
 
-/// What a file of policies says. What it does not speak of stays as it is; what it says replaces what was there, so a gate can
-/// be taken away as well as put up.
+/// What a file of policies says. What it does not speak of stays as it is; what it says replaces
+/// what was there, so a gate can be taken away as well as put up.
 ///
 /// A field that is `None` says nothing. Within it, another `None` says that there is to be none.
 ///
@@ -117,8 +117,9 @@ pub enum CacheChange {
 }
 
 impl PolicyChanges {
-    /// The policies that hold for these `tools` once the changes are made. Entries of tools that are not among them stay as they
-    /// are, and names in the file that no tool has say nothing here.
+    /// The policies that hold for these `tools` once the changes are made. Entries of tools that
+    /// are not among them stay as they are, and names in the file that no tool has say nothing
+    /// here.
     #[must_use]
     pub fn applied_to<'t>(
         &self,

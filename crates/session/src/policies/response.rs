@@ -30,11 +30,12 @@ use crate::values::scheduling::FunctionResponseScheduling;
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseShape {
-    /// A result that is an object as it is, any other under `output`; an error as [`error_response`] has it.
+    /// A result that is an object as it is, any other under `output`; an error as
+    /// [`error_response`] has it.
     #[default]
     Plain,
-    /// Everything under `output`, with `scheduling` beside it: `WHEN_IDLE` unless the result says otherwise, `SILENT`
-    /// for errors. It is the shape that SAMMY's tools answer with.
+    /// Everything under `output`, with `scheduling` beside it: `WHEN_IDLE` unless the result says
+    /// otherwise, `SILENT` for errors. It is the shape that SAMMY's tools answer with.
     Envelope,
 }
 
@@ -50,7 +51,8 @@ impl ResponseShape {
         }
     }
 
-    /// [`success`](ResponseShape::success) of a result that stays with its owner, as it is recorded.
+    /// [`success`](ResponseShape::success) of a result that stays with its owner, as it is
+    /// recorded.
     #[doc(hidden)]
     pub fn success_text(self, result: &Value) -> Json {
         /// A result that is no object.
@@ -108,7 +110,8 @@ impl ResponseShape {
     }
 }
 
-/// The answer that carries a result: an object as it is, anything else (also `null`) under `output`.
+/// The answer that carries a result: an object as it is, anything else (also `null`) under
+/// `output`.
 ///
 /// ```
 /// use recount_session::response::success_response;
@@ -148,7 +151,8 @@ pub(crate) fn unknown_outcome(shape: ResponseShape) -> Json {
     ))
 }
 
-/// How the model is told, as text of the conversation, of a call that a connection of before brought.
+/// How the model is told, as text of the conversation, of a call that a connection of before
+/// brought.
 ///
 /// It knows no id of that connection, so the text names the tool and the arguments.
 ///

@@ -14,8 +14,8 @@ use crate::values::scheduling::FunctionResponseScheduling;
 
 /// What holds for the calls of one tool.
 ///
-/// Policies are data on the registered tool, so nothing that is wrapped around a tool can lose one. Stored, with what
-/// is not set left out:
+/// Policies are data on the registered tool, so nothing that is wrapped around a tool can lose one.
+/// Stored, with what is not set left out:
 ///
 /// ```json
 /// {"timeout_ms":10000,"cache":{"max_age_ms":60000},"confirm":{"hint":"Pay?","expires_after_ms":600000},
@@ -26,7 +26,8 @@ use crate::values::scheduling::FunctionResponseScheduling;
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct ToolPolicy {
-    /// How long one run may take, in whole milliseconds on record; waiting for a person does not count.
+    /// How long one run may take, in whole milliseconds on record; waiting for a person does not
+    /// count.
     pub timeout: Option<Duration>,
     /// Whether a call with the arguments of an earlier, successful one gets that one's result.
     pub cache: bool,
@@ -38,13 +39,15 @@ pub struct ToolPolicy {
     pub confirm_message: Option<String>,
     /// What else holds of the gate; none is the same as the default.
     pub gate_terms: OptionalGateTerms,
-    /// What the model is told at once of a call that waits for a person, where such calls are acknowledged.
+    /// What the model is told at once of a call that waits for a person, where such calls are
+    /// acknowledged.
     pub acknowledgement: Option<Value>,
     /// What becomes of a call that the model makes again while the first one has not ended.
     pub repeats: Repeats,
     /// What becomes of a call that was cut off between its start and its result.
     pub in_doubt: InDoubt,
-    /// Whether a cancellation by the model withdraws an open confirmation instead of only being noted on it.
+    /// Whether a cancellation by the model withdraws an open confirmation instead of only being
+    /// noted on it.
     pub withdraw_on_cancel: bool,
     /// Set once a result from outside whose `status` is `pending` or `in_progress` is news of the
     /// call and no end.
@@ -76,7 +79,8 @@ pub struct Background {
 pub struct Retry {
     /// How many runs there may be, the first one counted.
     pub attempts_max: u32,
-    /// How long is waited before the second run, in milliseconds; twice as long before each further one.
+    /// How long is waited before the second run, in milliseconds; twice as long before each further
+    /// one.
     pub backoff_ms: u64,
 }
 
@@ -95,8 +99,9 @@ impl Retry {
     }
 }
 
-/// How often a tool may be called. Calls that were refused do not count, nor those answered at once with an earlier result; one
-/// that waited for an equal call and took its result does, because nobody knew whether it would run.
+/// How often a tool may be called. Calls that were refused do not count, nor those answered at once
+/// with an earlier result; one that waited for an equal call and took its result does, because
+/// nobody knew whether it would run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Limits {
     /// In the whole session.
@@ -153,9 +158,9 @@ impl ToolPolicy {
         }
     }
 
-    /// Both policies at once, whichever comes first: the shorter time limits, either gate, the hints joined, the more
-    /// careful rule, the fewer runs, the smaller limits, the phases in which both hold, both conditions, the quieter
-    /// scheduling.
+    /// Both policies at once, whichever comes first: the shorter time limits, either gate, the
+    /// hints joined, the more careful rule, the fewer runs, the smaller limits, the phases in which
+    /// both hold, both conditions, the quieter scheduling.
     ///
     /// The default in-doubt rule counts as "nothing said", so it yields to the other one.
     #[must_use]
@@ -231,14 +236,16 @@ pub enum Edits {
     ApprovedAnew,
 }
 
-/// What becomes of a call that the model makes again, with equal arguments, while the first one has not ended.
+/// What becomes of a call that the model makes again, with equal arguments, while the first one has
+/// not ended.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeats {
     /// It is a call as any other.
     #[default]
     Run,
-    /// It ends at once with the ticket of the first one, whose outcome comes with that one, and nothing runs for it.
+    /// It ends at once with the ticket of the first one, whose outcome comes with that one, and
+    /// nothing runs for it.
     PendingTicket,
 }
 
@@ -275,7 +282,8 @@ impl InDoubt {
         }
     }
 
-    /// Of two rules the one under which less happens without a person: settle, then ask, then retry.
+    /// Of two rules the one under which less happens without a person: settle, then ask, then
+    /// retry.
     #[must_use]
     pub fn more_careful(self, other: Self) -> Self {
         match (self, other) {

@@ -26,15 +26,17 @@ pub struct ToolConfirmation {
     pub confirmed: bool,
     /// Something for the tool.
     pub payload: Option<Value>,
-    /// Why, in the person's words; of a denial the model is told, unless the tool keeps it with `T::keep_reason`.
+    /// Why, in the person's words; of a denial the model is told, unless the tool keeps it with
+    /// `T::keep_reason`.
     pub reason: Option<String>,
     /// The arguments with which the tool is to run in place of the model's, where it
     /// allows that by `T::confirm_edits`.
     pub args: Option<Value>,
-    /// The hash of the request that was seen, as `PendingConfirmation` of the ledger tells it; an answer to
-    /// another request is refused.
+    /// The hash of the request that was seen, as `PendingConfirmation` of the ledger tells it; an
+    /// answer to another request is refused.
     pub request_hash: Option<ObjectHash>,
-    /// Who said it and how that was known, as the tool sees it; an answer's own word for it counts nothing.
+    /// Who said it and how that was known, as the tool sees it; an answer's own word for it counts
+    /// nothing.
     pub by: Option<Actor>,
     /// What else the answer said, by key: kept on record, and without effect.
     pub extra: Map<String, Value>,
@@ -74,8 +76,9 @@ impl ToolConfirmation {
         }
     }
 
-    /// To a request about a call [in doubt](crate::About::InDoubt), which may have run already: it has, and this is
-    /// its result, a JSON object. It does not run again, and the model is told the result as the call's.
+    /// To a request about a call [in doubt](crate::About::InDoubt), which may have run already: it
+    /// has, and this is its result, a JSON object. It does not run again, and the model is told the
+    /// result as the call's.
     ///
     /// ```
     /// use recount_session::ToolConfirmation;
@@ -89,8 +92,9 @@ impl ToolConfirmation {
         }
     }
 
-    /// To a request about a call [in doubt](crate::About::InDoubt): it has failed, and why. It does not run again,
-    /// and the model is told the reason as the call's error, unless the tool keeps it with `T::keep_reason`.
+    /// To a request about a call [in doubt](crate::About::InDoubt): it has failed, and why. It does
+    /// not run again, and the model is told the reason as the call's error, unless the tool keeps
+    /// it with `T::keep_reason`.
     ///
     /// ```
     /// use recount_session::ToolConfirmation;
@@ -252,7 +256,8 @@ pub struct ConfirmationAnswered {
     /// What the person gave for the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
-    /// The arguments with which the tool runs in place of those of the call, which stay on record there.
+    /// The arguments with which the tool runs in place of those of the call, which stay on record
+    /// there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_args: Option<Json>,
     /// What else the answer said: an object of the keys that mean nothing here.
@@ -334,7 +339,8 @@ pub struct OperatorCancelled {
     pub reason: Option<String>,
     /// Who.
     pub by: Actor,
-    /// What the model is told, where the call ran in the background and has words of its own for that.
+    /// What the model is told, where the call ran in the background and has words of its own for
+    /// that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Json>,
 }

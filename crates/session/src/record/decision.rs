@@ -75,8 +75,9 @@ pub struct PolicyDecided {
     /// The policies that were asked; absent where no runner was ever attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<ObjectHash>,
-    /// What the verdict depended on beside the call and the policies: the `phase`, the values of the `state` that a
-    /// condition reads, how often the tool was `used` where that is limited, the earlier result or the pending call (`of`).
+    /// What the verdict depended on beside the call and the policies: the `phase`, the values of
+    /// the `state` that a condition reads, how often the tool was `used` where that is limited, the
+    /// earlier result or the pending call (`of`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Json>,
 }
@@ -202,7 +203,8 @@ pub struct ConfirmationWithdrawn {
     pub reason: CancelReason,
 }
 
-/// `confirmation_reopened`: the seq of this record names the new request; the old one takes no answers any more.
+/// `confirmation_reopened`: the seq of this record names the new request; the old one takes no
+/// answers any more.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationReopened {
@@ -348,7 +350,8 @@ pub enum Route {
     Parked,
     /// Not yet: there is no connection, and one is opened for it.
     Connect,
-    /// Not to the model by itself: the embedding program is told, and a later conversation finds it in the story so far.
+    /// Not to the model by itself: the embedding program is told, and a later conversation finds it
+    /// in the story so far.
     Notify,
     /// Not to the model: to the program that made the call itself.
     Caller,
@@ -356,8 +359,8 @@ pub enum Route {
     Parent,
 }
 
-/// `outcome_reconciled`: what the model is to be told of a call whose unknown outcome was found out. The call keeps its outcome; the
-/// seq of this record is the name of what is told.
+/// `outcome_reconciled`: what the model is to be told of a call whose unknown outcome was found
+/// out. The call keeps its outcome; the seq of this record is the name of what is told.
 ///
 /// ```json
 /// {"call":5,"of":21,"route":{"via":"conversation","epoch":3}}

@@ -79,7 +79,8 @@ impl Event {
         Observation::KINDS.contains(&kind) || Decision::KINDS.contains(&kind)
     }
 
-    /// Reads an event back from its kind and body, which an older version may have written: all that reads one reads it here.
+    /// Reads an event back from its kind and body, which an older version may have written: all
+    /// that reads one reads it here.
     ///
     /// ```
     /// use recount_session::{Event, Observation};

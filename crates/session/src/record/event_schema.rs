@@ -10,9 +10,11 @@ use crate::record::decision::Decision;
 use crate::record::observation::Observation;
 use crate::values::object::ObjectHash;
 
-/// The JSON Schema (2020-12) of the bodies of all events: an object with the schema of each kind under `$defs`, by the name of the kind.
+/// The JSON Schema (2020-12) of the bodies of all events: an object with the schema of each kind
+/// under `$defs`, by the name of the kind.
 ///
-/// A body may have further fields: a later version may add some. It is what `docs/events.schema.json` of this version holds.
+/// A body may have further fields: a later version may add some. It is what
+/// `docs/events.schema.json` of this version holds.
 ///
 /// ```
 /// let schema = recount_session::event_schema();

@@ -10,9 +10,10 @@ use crate::values::id::Seq;
 
 /// `hook_answered`: a hook of the agent has spoken about a call.
 ///
-/// Of `on_tool_call`: with a `response` the call is answered by hand, without one it takes its course, and with a
-/// `failure` it is refused. Of `before_tool_response`: the `response` takes the place of the one that `of` issued. Of
-/// `confirm_when`, a gate that the program decides: whether a person is asked; with a `failure` one is.
+/// Of `on_tool_call`: with a `response` the call is answered by hand, without one it takes its
+/// course, and with a `failure` it is refused. Of `before_tool_response`: the `response` takes the
+/// place of the one that `of` issued. Of `confirm_when`, a gate that the program decides: whether a
+/// person is asked; with a `failure` one is.
 ///
 /// ```json
 /// {"hook":"on_tool_call","call":5}

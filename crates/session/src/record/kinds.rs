@@ -1,8 +1,10 @@
 //! The table of kinds from which the enums of events are made.
 
-/// Declares an enum with one variant a struct of the same name, and the journal's spelling of each kind.
+/// Declares an enum with one variant a struct of the same name, and the journal's spelling of each
+/// kind.
 ///
-/// serde's own tagged enums read a body twice and lose the text of numbers; this is the table they would be.
+/// serde's own tagged enums read a body twice and lose the text of numbers; this is the table they
+/// would be.
 macro_rules! events {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $kind:literal,)+ }) => {
         $(#[$meta])*
@@ -36,7 +38,8 @@ macro_rules! events {
                 $(kinds.insert($kind.to_owned(), <$variant as schemars::JsonSchema>::json_schema(generator).into());)+
             }
 
-            /// As what is wanted of it at once: an event is large, and a wrapping later would move it again.
+            /// As what is wanted of it at once: an event is large, and a wrapping later would move
+            /// it again.
             pub(crate) fn decode<E: From<$name>>(kind: &str, body: &str) -> Option<Result<E, serde_json::Error>> {
                 match kind {
                     $($kind => Some(serde_json::from_str(body).map(|it| E::from($name::$variant(it)))),)+

@@ -6,7 +6,8 @@ use crate::json::Json;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// `llm_asked`: on record before the agent's model is asked. A turn that was cut off before its reply was on record is asked again.
+/// `llm_asked`: on record before the agent's model is asked. A turn that was cut off before its
+/// reply was on record is asked again.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"turn":1,"of":"verifier","model":"gemini-2.5-flash","request_sha256":"44136f…"}
@@ -28,8 +29,9 @@ pub struct LlmAsked {
     pub request_sha256: ObjectHash,
 }
 
-/// `llm_replied`: what the agent's model said, in the batch in which all that follows from it is recorded. The calls it makes are the next
-/// `function_call_received` with this `call` as their `parent`, one for each part without text.
+/// `llm_replied`: what the agent's model said, in the batch in which all that follows from it is
+/// recorded. The calls it makes are the next `function_call_received` with this `call` as their
+/// `parent`, one for each part without text.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"turn":1,"parts":[{"text":"Let me see."},{"signature":"c2ln"}],"usage":{"totalTokenCount":42}}

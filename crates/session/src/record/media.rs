@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::id::Seq;
 
-/// `media_counted`: the audio and video of a turn, or of what of it a connection saw. Its content stands nowhere.
+/// `media_counted`: the audio and video of a turn, or of what of it a connection saw. Its content
+/// stands nowhere.
 ///
 /// ```json
 /// {"epoch":3,"heard":{"audio":{"frames":50,"bytes":96000}},"sent":{"audio":{"frames":25,"bytes":16000},"video":{"frames":1,"bytes":20480}},
@@ -21,7 +22,8 @@ pub struct MediaCounted {
     /// What went to the model.
     #[serde(default, skip_serializing_if = "MediaCount::is_none")]
     pub sent: MediaCount,
-    /// What would have gone to the model, had it not been waiting for the response to a call: it was dropped.
+    /// What would have gone to the model, had it not been waiting for the response to a call: it
+    /// was dropped.
     #[serde(default, skip_serializing_if = "MediaCount::is_none")]
     pub withheld: MediaCount,
 }

@@ -1,7 +1,7 @@
 //! What the world did: recorded, never computed.
 //!
-//! The shapes here and in [`decision`](super::decision) are the schema of the journal. A field may be added if it may
-//! be absent; nothing is renamed or removed.
+//! The shapes here and in [`decision`](super::decision) are the schema of the journal. A field may
+//! be added if it may be absent; nothing is renamed or removed.
 
 use std::collections::BTreeMap;
 
@@ -212,13 +212,15 @@ pub struct Connected {
     /// The `phase_entered` whose instruction the setup carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Seq>,
-    /// What the model was taken to understand, so what was left off the wire; records of old versions do not say.
+    /// What the model was taken to understand, so what was left off the wire; records of old
+    /// versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
     /// The functions that the model does not wait for, as it was told or as it is by nature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub non_blocking: Vec<String>,
-    /// The fingerprint of the handle by which it goes on with an earlier conversation; without it, it knows of none.
+    /// The fingerprint of the handle by which it goes on with an earlier conversation; without it,
+    /// it knows of none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<String>,
 }
@@ -273,27 +275,31 @@ pub struct FunctionCallReceived {
     /// The tool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The arguments exactly as sent, white space between tokens apart; absent where none came or they are malformed.
+    /// The arguments exactly as sent, white space between tokens apart; absent where none came or
+    /// they are malformed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Json>,
     /// What came instead of arguments that can be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed_args: Option<MalformedArgs>,
-    /// What the declared schema has against the arguments. It is observed and not decided, so that a replay needs no
-    /// schema validator and no version of one.
+    /// What the declared schema has against the arguments. It is observed and not decided, so that
+    /// a replay needs no schema validator and no version of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid_args: Option<String>,
-    /// The JSON Pointers in `args` under which `{"$sealed":"v1.…"}` stands for what came; `""` says that the text of
-    /// `malformed_args` is sealed. Approvals and hashes are about the arguments as they stand here.
+    /// The JSON Pointers in `args` under which `{"$sealed":"v1.…"}` stands for what came; `""` says
+    /// that the text of `malformed_args` is sealed. Approvals and hashes are about the arguments as
+    /// they stand here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sealed_args: Vec<String>,
     /// The string that came where `args` was read out of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_args: Option<Json>,
-    /// The program that made the call itself, without a model; `epoch` is 0 then, and the program gets the response.
+    /// The program that made the call itself, without a model; `epoch` is 0 then, and the program
+    /// gets the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
-    /// The call of an agent in whose run it was made, by that agent's model; `epoch` is 0 then, and the agent gets the response.
+    /// The call of an agent in whose run it was made, by that agent's model; `epoch` is 0 then, and
+    /// the agent gets the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Seq>,
     /// The number of calls that one message may bring, where this call came beyond it: it is

@@ -13,7 +13,8 @@ pub(crate) struct Provenance<'a> {
     pub(crate) by: Option<&'a Actor>,
     /// The record that it is about.
     pub(crate) about: Option<Seq>,
-    /// The connection on which the server showed that it is alive: traffic after a send proves that it arrived.
+    /// The connection on which the server showed that it is alive: traffic after a send proves that
+    /// it arrived.
     pub(crate) heard_on: Option<Seq>,
 }
 

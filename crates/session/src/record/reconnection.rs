@@ -1,11 +1,13 @@
-//! What happens between two connections: leaving one in good time, trying to get the next, telling it what it does not know.
+//! What happens between two connections: leaving one in good time, trying to get the next, telling
+//! it what it does not know.
 
 use serde::{Deserialize, Serialize};
 
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
-/// `switch_planned`: the connection will be left. No call that it brought starts on it any more; what runs may end.
+/// `switch_planned`: the connection will be left. No call that it brought starts on it any more;
+/// what runs may end.
 ///
 /// ```json
 /// {"epoch":3,"due_us":1763700040000000}
@@ -19,8 +21,8 @@ pub struct SwitchPlanned {
     pub due_us: Timestamp,
 }
 
-/// `reconnect_scheduled`: another connection will be tried for. The wait has a random part, so it is observed and not
-/// decided.
+/// `reconnect_scheduled`: another connection will be tried for. The wait has a random part, so it
+/// is observed and not decided.
 ///
 /// ```json
 /// {"attempt":2,"due_us":1763700000412000,"resumes":"c0ffee0123456789"}
@@ -32,7 +34,8 @@ pub struct ReconnectScheduled {
     pub attempt: u32,
     /// When.
     pub due_us: Timestamp,
-    /// The fingerprint of the handle by which the conversation will be resumed; without it, a fresh one begins.
+    /// The fingerprint of the handle by which the conversation will be resumed; without it, a fresh
+    /// one begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<String>,
 }
@@ -94,17 +97,21 @@ pub struct HistorySent {
     pub form: HistoryForm,
 }
 
-/// How a history is told: as the model takes it, and as far as it lets one tell it without answering.
+/// How a history is told: as the model takes it, and as far as it lets one tell it without
+/// answering.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryForm {
-    /// As turns, of which it is said whether they want an answer: `clientContent`. Records of old versions say nothing else.
+    /// As turns, of which it is said whether they want an answer: `clientContent`. Records of old
+    /// versions say nothing else.
     #[default]
     Turns,
-    /// As turns that the setup announced, which the model takes in without answering; what wants an answer followed.
+    /// As turns that the setup announced, which the model takes in without answering; what wants an
+    /// answer followed.
     Announced,
-    /// In one text of live input, because the model takes no turns there; it may answer what wanted no answer.
+    /// In one text of live input, because the model takes no turns there; it may answer what wanted
+    /// no answer.
     LiveText,
 }
 
@@ -138,7 +145,8 @@ pub struct RunnerDraining {
 pub struct RunnerDetached {
     /// Why.
     pub reason: String,
-    /// The starts on record whose tools had not begun and never will: they do not count, and nothing of them is in doubt.
+    /// The starts on record whose tools had not begun and never will: they do not count, and
+    /// nothing of them is in doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_begun: Vec<Start>,
 }

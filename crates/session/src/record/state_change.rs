@@ -8,8 +8,8 @@ use crate::values::id::Seq;
 
 /// `state_changed`: a set of changes that holds as a whole or not at all.
 ///
-/// Changes of a tool count while its attempt runs; those of an attempt that is over are on record and change nothing.
-/// Of two writers of one key the one recorded last wins.
+/// Changes of a tool count while its attempt runs; those of an attempt that is over are on record
+/// and change nothing. Of two writers of one key the one recorded last wins.
 ///
 /// ```json
 /// {"changes":[{"key":"identity_verified","value":true}],"author":{"tool":{"call":5,"attempt":1}}}

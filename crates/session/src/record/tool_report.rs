@@ -30,8 +30,8 @@ pub struct ToolReturned {
     /// When the model should take it up, where the result says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<FunctionResponseScheduling>,
-    /// The session is to end for this reason, once the model has been sent the response, or cannot be sent it any more; only
-    /// where the tool did not fail.
+    /// The session is to end for this reason, once the model has been sent the response, or cannot
+    /// be sent it any more; only where the tool did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_session: Option<String>,
 }
@@ -48,8 +48,9 @@ pub struct ToolYielded {
     pub call: Seq,
     /// Which start of it; an older attempt's report changes nothing.
     pub attempt: u32,
-    /// The runner that started it: the seq of its `runner_attached`. A start that had not begun gives its attempt to the next
-    /// runner, so what comes late from the one before changes nothing, either. Absent: whichever runs.
+    /// The runner that started it: the seq of its `runner_attached`. A start that had not begun
+    /// gives its attempt to the next runner, so what comes late from the one before changes
+    /// nothing, either. Absent: whichever runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<Seq>,
     /// The response for the model.
@@ -71,13 +72,14 @@ pub struct ToolPaused {
     /// What the model is told meanwhile; absent = nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interim: Option<Json>,
-    /// What the tool wants to know again when it looks after the call; absent = what the model is told.
+    /// What the tool wants to know again when it looks after the call; absent = what the model is
+    /// told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Json>,
 }
 
-/// `tool_asked`: the tool has ended for now, and goes on from its state with the answer of a person; or it waits for the
-/// answer where it stands.
+/// `tool_asked`: the tool has ended for now, and goes on from its state with the answer of a
+/// person; or it waits for the answer where it stands.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"hint":"How many days?","payload_schema":{"type":"integer"},"state":{"asked_for":5},"expires_after_ms":600000}
@@ -95,7 +97,8 @@ pub struct ToolAsked {
     /// The JSON Schema that the payload of a yes must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Json>,
-    /// What the tool wants to know again when it goes on; `null` where it waits and forgets nothing.
+    /// What the tool wants to know again when it goes on; `null` where it waits and forgets
+    /// nothing.
     pub state: Json,
     /// After how many milliseconds silence is a no; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,11 @@
 //! Bodies of older versions as bodies of today: the one place where that happens.
 //!
-//! Since the first journal that is kept, nothing in the schema of an event is renamed or removed; before it `confirmation_reopened` once had
-//! `call` and `contract` in place of `question`, and no such body is on any record. A field that is added may be absent, and mostly
-//! its absence means what the field's default says; such a body is read as it is. Where an older version meant something else by
-//! it, a function here says so, one for each kind and change, and the journal keeps the body as it was written.
+//! Since the first journal that is kept, nothing in the schema of an event is renamed or removed;
+//! before it `confirmation_reopened` once had `call` and `contract` in place of `question`, and no
+//! such body is on any record. A field that is added may be absent, and mostly its absence means
+//! what the field's default says; such a body is read as it is. Where an older version meant
+//! something else by it, a function here says so, one for each kind and change, and the journal
+//! keeps the body as it was written.
 
 use std::borrow::Cow;
 
@@ -19,8 +21,8 @@ pub(super) fn upcast<'b>(kind: &str, body: &'b str) -> Cow<'b, str> {
     }
 }
 
-/// Before a history could be announced, none was, whatever the model would have taken; today a capability that is not named is
-/// one that it has.
+/// Before a history could be announced, none was, whatever the model would have taken; today a
+/// capability that is not named is one that it has.
 fn connected_without_initial_history(body: &str) -> Option<String> {
     const NAME: &str = "initial_history";
     if body.contains(NAME) {

@@ -33,8 +33,8 @@ use crate::values::id::Seq;
 pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallReceived) {
     // The ids of an agent's model are its own.
     if let Some(id) = it.id.as_ref().filter(|_| it.parent.is_none()) {
-        // The service may deliver one call twice on a connection; the second changes nothing, even where it is read
-        // after the connection was lost.
+        // The service may deliver one call twice on a connection; the second changes nothing, even
+        // where it is read after the connection was lost.
         let delivered = (it.epoch, id.clone());
         if session.wire_ids.contains_key(&delivered) {
             return;
@@ -339,7 +339,8 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
             route: it.route,
             will_continue: will_continue(call, it.outcome),
             scheduling,
-            // What a tool or the program said went through the hook before it was recorded; what a person found did not.
+            // What a tool or the program said went through the hook before it was recorded; what a
+            // person found did not.
             wording: if shown
                 && (it.response.is_some()
                     || it.outcome == Outcome::Cancelled

@@ -181,8 +181,8 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
     }
 }
 
-/// The run goes on, where all calls of the turn have ended and a runner has the agent. The leave is that of its start, unless the
-/// tool is another one by now.
+/// The run goes on, where all calls of the turn have ended and a runner has the agent. The leave is
+/// that of its start, unless the tool is another one by now.
 pub(crate) fn agent_goes_on(
     session: &Session,
     seq: Seq,
@@ -285,7 +285,8 @@ pub(crate) fn result_reused(session: &mut Session, it: &ResultReused) {
 
 /// The next run of a call that failed, if its policy has one for it.
 ///
-/// Only of an idempotent tool: its runs are all under the same key, and the leave is looked at again at each.
+/// Only of an idempotent tool: its runs are all under the same key, and the leave is looked at
+/// again at each.
 pub(crate) fn retry(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let policy = session.terms.policies.of(&call.name);
     let (retry, runs) = match agents::retry(session, call) {
@@ -334,7 +335,8 @@ pub(crate) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
     }
 }
 
-/// News of a paused call is told as any result of several; the first result that is none of those is its end.
+/// News of a paused call is told as any result of several; the first result that is none of those
+/// is its end.
 pub(crate) fn response_supplied(session: &mut Session, seq: Seq, it: &ResponseSupplied) {
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
@@ -373,7 +375,8 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
                 } = call.phase
                 && next == attempt
             {
-                // The tool may have been declared anew meanwhile: its rule of now says whether it may run again.
+                // The tool may have been declared anew meanwhile: its rule of now says whether it
+                // may run again.
                 call.phase = match call.agent {
                     Some(_) => Phase::AwaitingCalls { leave, open: 0 },
                     None => Phase::InDoubt { leave },

@@ -74,7 +74,8 @@ pub enum Effect {
     },
     /// Open a connection for what ended while there was none.
     Connect,
-    /// End the session, because a tool asked for it and the model has been sent its reply, or cannot be sent it any more.
+    /// End the session, because a tool asked for it and the model has been sent its reply, or
+    /// cannot be sent it any more.
     CloseSession {
         /// The `tool_returned` that says so, with the reason.
         of: Seq,

@@ -17,14 +17,17 @@ pub struct Library {
 }
 
 impl Library {
-    /// Adds a catalog under the address by which records name it: its own hash, or that of its sealed form.
+    /// Adds a catalog under the address by which records name it: its own hash, or that of its
+    /// sealed form.
     pub fn add_catalog(&mut self, address: ObjectHash, catalog: Arc<Catalog>) {
         self.catalogs.insert(address, catalog);
     }
 
-    /// Takes the bytes of an object for whatever they can be read as: a catalog, policies, or (being empty) both.
+    /// Takes the bytes of an object for whatever they can be read as: a catalog, policies, or
+    /// (being empty) both.
     ///
-    /// The address is that of the bytes: a later version may have written fields that this one passes over.
+    /// The address is that of the bytes: a later version may have written fields that this one
+    /// passes over.
     pub fn adopt(&mut self, hash: ObjectHash, bytes: &[u8]) -> bool {
         let (catalog, policies) = (Catalog::from_bytes(bytes), PolicySet::from_bytes(bytes));
         let readable = catalog.is_ok() || policies.is_ok();

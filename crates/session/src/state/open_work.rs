@@ -77,8 +77,8 @@ fn open_call(call: &Call) -> OpenWork {
             (OpenKind::Running, None, None)
         }
         Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
-        // Other work that outlives a step waits for a runner: ready, or gated by a tool that no agent
-        // declares.
+        // Other work that outlives a step waits for a runner: ready, or gated by a tool that no
+        // agent declares.
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
@@ -103,8 +103,8 @@ fn open_call(call: &Call) -> OpenWork {
     }
 }
 
-/// Everything that is open, each with the seq that names it: the session by its first record, a call by its own. In the order of
-/// those seqs, of which each comes once.
+/// Everything that is open, each with the seq that names it: the session by its first record, a
+/// call by its own. In the order of those seqs, of which each comes once.
 pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
     let mut open = Vec::new();
     if session.head > Seq(0) && !session.closed {

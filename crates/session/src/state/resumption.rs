@@ -1,4 +1,5 @@
-//! The handle by which a conversation can be resumed: a secret, of which the session keeps a fingerprint.
+//! The handle by which a conversation can be resumed: a secret, of which the session keeps a
+//! fingerprint.
 
 use std::fmt;
 
@@ -8,7 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
-/// What resumes a conversation on another connection. Whoever has it has the conversation, so it shows in no `Debug`.
+/// What resumes a conversation on another connection. Whoever has it has the conversation, so it
+/// shows in no `Debug`.
 ///
 /// ```
 /// use recount_session::ResumptionHandle;
@@ -19,7 +21,8 @@ use crate::values::time::Timestamp;
 #[derive(Clone, PartialEq, Eq)]
 pub struct ResumptionHandle(String);
 
-/// For how long at least a handle is good: the service counts two hours from the end of the connection that brought it.
+/// For how long at least a handle is good: the service counts two hours from the end of the
+/// connection that brought it.
 pub const HANDLE_LIFE_MS: u64 = 2 * 60 * 60 * 1000;
 
 /// By what a conversation can be resumed on another connection, as the record has it.
@@ -44,7 +47,8 @@ impl ResumptionHandle {
         &self.0
     }
 
-    /// Enough of a hash to tell handles apart, and nothing of the handle: the first 16 hex digits of its SHA-256.
+    /// Enough of a hash to tell handles apart, and nothing of the handle: the first 16 hex digits
+    /// of its SHA-256.
     pub fn fingerprint(&self) -> String {
         let hash = Sha256::digest(&self.0);
         hash.iter().take(8).map(|it| format!("{it:02x}")).collect()

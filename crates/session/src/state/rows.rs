@@ -73,15 +73,16 @@ pub(crate) mod wire_ids {
     }
 }
 
-/// What became of the requests, as rows, and apart from them who answered: one row is kept of every request, and those who
-/// answer are few.
+/// What became of the requests, as rows, and apart from them who answered: one row is kept of every
+/// request, and those who answer are few.
 pub(crate) mod requests {
     use super::*;
 
     /// The last is the place of whoever answered among the people.
     type AnsweredRow = (Seq, Seq, u32, Seq, bool, Option<FoundAs>, usize);
 
-    /// By what became of them; each row begins with the request, its call, and how many answers were refused.
+    /// By what became of them; each row begins with the request, its call, and how many answers
+    /// were refused.
     #[derive(Default, Deserialize, Serialize)]
     struct Rows {
         people: Vec<Actor>,

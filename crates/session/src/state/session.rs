@@ -1,7 +1,8 @@
 //! What a session is at one moment: the fold of its events.
 //!
-//! It holds no transcript and no body of anything settled: of an ended call and of a request a line each remains, so
-//! that a late answer is told what was decided, and everything else is the size of what is open.
+//! It holds no transcript and no body of anything settled: of an ended call and of a request a line
+//! each remains, so that a late answer is told what was decided, and everything else is the size of
+//! what is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -202,7 +203,8 @@ impl Session {
         self.state.get(Scope::of(key).1)
     }
 
-    /// Whether a conversation that is resumed now would know everything that was said; also where none can be resumed.
+    /// Whether a conversation that is resumed now would know everything that was said; also where
+    /// none can be resumed.
     ///
     /// ```
     /// use recount_session::testing::history;
@@ -215,8 +217,8 @@ impl Session {
         resumption.is_none_or(|it| it.covers >= self.said)
     }
 
-    /// Whether the model waits for a response on the live connection: a call that it brought, of a function that is
-    /// `blocking`, has had none so far.
+    /// Whether the model waits for a response on the live connection: a call that it brought, of a
+    /// function that is `blocking`, has had none so far.
     ///
     /// ```
     /// use recount_session::testing::{history, toolbox};
@@ -234,7 +236,8 @@ impl Session {
         let Some(epoch) = self.connection else {
             return false;
         };
-        // An acknowledgement is a response to a model that waits; what comes after it is no longer waited for.
+        // An acknowledgement is a response to a model that waits; what comes after it is no longer
+        // waited for.
         let open = self.calls.values().any(|call| {
             let answered = call.told_meanwhile || call.model_lost_interest;
             call.epoch == epoch && !answered && blocking(&call.name)
@@ -254,7 +257,8 @@ impl Session {
         }
     }
 
-    /// The terms that `runner` brings; an object nobody handed in counts as empty, which a loader rules out.
+    /// The terms that `runner` brings; an object nobody handed in counts as empty, which a loader
+    /// rules out.
     pub(crate) fn take_terms(&mut self, runner: &RunnerAttached) {
         self.terms = Terms::new(
             self.library

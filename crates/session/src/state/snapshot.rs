@@ -1,8 +1,9 @@
 //! A folded session as bytes, so that the next opening of a long one need not fold it all again.
 //!
-//! A snapshot is a cache: whoever keeps one says by which program and of which records it was made, and folds the records where that is
-//! not known, or not so any more. Its bytes are JSON that only the version which wrote them reads; of catalogs and policies they hold the
-//! addresses. It holds no more than the records do from which it was folded.
+//! A snapshot is a cache: whoever keeps one says by which program and of which records it was made,
+//! and folds the records where that is not known, or not so any more. Its bytes are JSON that only
+//! the version which wrote them reads; of catalogs and policies they hold the addresses. It holds
+//! no more than the records do from which it was folded.
 
 use std::sync::Arc;
 
@@ -51,7 +52,8 @@ struct NamedTerms {
     gates: Gates,
 }
 
-/// The session as bytes; none where its terms are not those of a runner on record, so that they cannot be found again.
+/// The session as bytes; none where its terms are not those of a runner on record, so that they
+/// cannot be found again.
 #[must_use]
 pub fn of(session: &Session) -> Option<Vec<u8>> {
     let terms = match session.terms.policies_hash {
@@ -89,7 +91,8 @@ impl Snapshot {
         &self.objects
     }
 
-    /// The session, with its catalogs and policies in `library`; nothing where one of those in force is missing.
+    /// The session, with its catalogs and policies in `library`; nothing where one of those in
+    /// force is missing.
     #[must_use]
     pub fn restored(self, library: Library) -> Option<Session> {
         let mut session = self.session;

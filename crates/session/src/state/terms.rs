@@ -19,7 +19,8 @@ pub struct Terms {
     pub policies_hash: Option<ObjectHash>,
     /// Whether confirmation gates hold.
     pub gates: Gates,
-    /// Of the gated tools, what people are asked about, and of the cached ones what is compared with what gave a result.
+    /// Of the gated tools, what people are asked about, and of the cached ones what is compared
+    /// with what gave a result.
     hashes: BTreeMap<String, Hashes>,
 }
 

@@ -5,8 +5,8 @@ use crate::calls::call::{Call, WaitsFor};
 use crate::values::id::{CallId, Seq};
 
 impl Session {
-    /// The open calls that wait for a person or for a result from outside, oldest first: what ADK calls the long-running ones. Each is
-    /// answered by this name, or through its request.
+    /// The open calls that wait for a person or for a result from outside, oldest first: what ADK
+    /// calls the long-running ones. Each is answered by this name, or through its request.
     ///
     /// ```
     /// use recount_session::testing::{history, toolbox};
@@ -27,7 +27,8 @@ impl Session {
         waiting.map(|(seq, _)| self.id.call_id(*seq)).collect()
     }
 
-    /// Whether everything that is open waits for somebody outside, so that nothing goes on by itself; false where nothing is open.
+    /// Whether everything that is open waits for somebody outside, so that nothing goes on by
+    /// itself; false where nothing is open.
     pub fn should_pause(&self) -> bool {
         !self.calls.is_empty() && self.calls.values().all(rests)
     }
@@ -38,7 +39,8 @@ fn rests(call: &Call) -> bool {
     call.phase.waits_for() == WaitsFor::Calls || waits_outside(call)
 }
 
-/// The calls that wait for somebody outside so that this one may go on: itself, or those that its agent has made.
+/// The calls that wait for somebody outside so that this one may go on: itself, or those that its
+/// agent has made.
 pub(crate) fn outside(session: &Session, call: Seq) -> Vec<Seq> {
     let (mut waiting, mut open) = (Vec::new(), vec![call]);
     while let Some(seq) = open.pop() {

@@ -6,8 +6,8 @@ use super::Story;
 
 /// The lines in which two stories differ, with three lines around each change.
 ///
-/// It shows as text: lines of both begin with two spaces, those of the first alone with `- `, those of the second alone with
-/// `+ `; `…` stands for what they share beyond that.
+/// It shows as text: lines of both begin with two spaces, those of the first alone with `- `, those
+/// of the second alone with `+ `; `…` stands for what they share beyond that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     changes: Vec<Change>,
@@ -29,8 +29,8 @@ pub enum Change {
 /// How many lines of both stand around a change.
 const AROUND: usize = 3;
 
-/// Up to how many pairs of lines are compared for the shortest difference; beyond that, what lies between the first and the last change is
-/// shown as removed and added.
+/// Up to how many pairs of lines are compared for the shortest difference; beyond that, what lies
+/// between the first and the last change is shown as removed and added.
 const PAIRS_MAX: usize = 4_000_000;
 
 impl Difference {
@@ -76,7 +76,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a line says, without its number and the numbers it names, which move with every line before it.
+/// What a line says, without its number and the numbers it names, which move with every line before
+/// it.
 fn said(line: &str) -> &str {
     line.trim_start()
         .trim_start_matches(|c: char| c.is_ascii_digit())

@@ -73,8 +73,8 @@ const RECORDS: [&str; 9] = [
 ];
 
 impl Teller {
-    /// The line of an event; none of one that only counts audio and video, or says when a frame had left: no two runs have these
-    /// the same.
+    /// The line of an event; none of one that only counts audio and video, or says when a frame had
+    /// left: no two runs have these the same.
     pub fn tell(&mut self, fact: &Fact) -> Option<String> {
         let who = match &fact.event {
             Event::Observed(
@@ -181,7 +181,8 @@ impl Teller {
         Value::String(text).to_string()
     }
 
-    /// The line of a record; one that has none, such as the first of all that may be named, stays as it is.
+    /// The line of a record; one that has none, such as the first of all that may be named, stays
+    /// as it is.
     fn record(&self, seq: &Value) -> String {
         let line = seq.as_u64().and_then(|seq| self.told.get(&seq));
         line.map_or_else(|| seq.to_string(), u64::to_string)

@@ -8,8 +8,9 @@ use crate::record::event::Fact;
 
 /// What happened in a session, line by line.
 ///
-/// A line has a number, who did it (`→` stands for the engine's own decisions), the kind of the event, and what it says. Numbers
-/// in a line are those of other lines: `call=4` is the call on line 4. `id=#1` is the first id that the model gave.
+/// A line has a number, who did it (`→` stands for the engine's own decisions), the kind of the
+/// event, and what it says. Numbers in a line are those of other lines: `call=4` is the call on
+/// line 4. `id=#1` is the first id that the model gave.
 ///
 /// ```
 /// use recount_session::story::Story;

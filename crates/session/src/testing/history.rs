@@ -54,8 +54,9 @@ pub fn history() -> History {
 
 /// A session and how it came about.
 ///
-/// Words such as [`returned`](History::returned) are about the current call: the one received last, or the one that
-/// [`about`](History::about) named. What cannot happen where the history stands panics, and says what stands there.
+/// Words such as [`returned`](History::returned) are about the current call: the one received last,
+/// or the one that [`about`](History::about) named. What cannot happen where the history stands
+/// panics, and says what stands there.
 #[derive(Clone, Debug)]
 pub struct History {
     session: Session,
@@ -95,7 +96,8 @@ impl History {
         })
     }
 
-    /// The runner lets go, and the current call's tool had not begun although its start is on record.
+    /// The runner lets go, and the current call's tool had not begun although its start is on
+    /// record.
     #[must_use]
     pub fn detached_before_it_began(self) -> History {
         let (call, attempt) = (self.call_seq(), self.attempt());

@@ -1,4 +1,5 @@
-//! Histories for property tests: whatever a model calls, a person answers, tools give and time brings.
+//! Histories for property tests: whatever a model calls, a person answers, tools give and time
+//! brings.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,9 +17,9 @@ use crate::state::effect::Effect;
 /// How many things happen in a history at most.
 const MOVES_MAX: usize = 60;
 
-/// Histories of a session with these tools: they are called, asked about, granted or denied, return or fail, are taken back
-/// and time out, while the connection comes and goes. Each is played through the real step, so each could be. What fails shrinks to
-/// fewer moves.
+/// Histories of a session with these tools: they are called, asked about, granted or denied, return
+/// or fail, are taken back and time out, while the connection comes and goes. Each is played
+/// through the real step, so each could be. What fails shrinks to fewer moves.
 ///
 /// ```
 /// use proptest::prelude::*;

@@ -196,7 +196,8 @@ impl Toolbox {
         self.policy(name, |policy| policy.withdraw_on_cancel = true)
     }
 
-    /// Lets a tool run again with the same idempotency key: at most so often, waiting so long before the second run.
+    /// Lets a tool run again with the same idempotency key: at most so often, waiting so long
+    /// before the second run.
     #[must_use]
     pub fn retried(self, name: &str, attempts_max: u32, backoff_ms: u64) -> Toolbox {
         self.policy(name, |policy| {

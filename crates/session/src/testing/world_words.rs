@@ -1,4 +1,5 @@
-//! What else the world does, in words: turns, state, instructions, chunks, and programs that call tools themselves.
+//! What else the world does, in words: turns, state, instructions, chunks, and programs that call
+//! tools themselves.
 
 use serde_json::Value;
 
@@ -110,7 +111,8 @@ impl History {
         }
     }
 
-    /// The observation that the model of the agent of the current call replies, in words or with so many calls.
+    /// The observation that the model of the agent of the current call replies, in words or with so
+    /// many calls.
     #[must_use]
     pub fn llm_replied(&self, calls: usize) -> LlmReplied {
         let part = match calls {
@@ -134,7 +136,8 @@ impl History {
         turns.unwrap_or_default() as u32 + 1
     }
 
-    /// The model of the agent of the current call makes these calls, of which the last is the current one then.
+    /// The model of the agent of the current call makes these calls, of which the last is the
+    /// current one then.
     #[must_use]
     pub fn model_calls(self, names: &[&str]) -> History {
         let parent = self.call_seq();

@@ -17,7 +17,8 @@ pub enum ActorKind {
     User,
     /// A tool.
     Tool,
-    /// A person or service outside the conversation: an approver, an operator, the embedding program.
+    /// A person or service outside the conversation: an approver, an operator, the embedding
+    /// program.
     Person,
     /// A program that answered by itself, such as a flag of the command line or a confirmation
     /// provider.
@@ -181,8 +182,9 @@ impl Actor {
     }
 }
 
-/// A name says how it is known. One that nobody checked stands in quotes behind that word, and any other in quotes where it could pass
-/// for more than a name, so that nothing that somebody calls themselves can look like what is said of them.
+/// A name says how it is known. One that nobody checked stands in quotes behind that word, and any
+/// other in quotes where it could pass for more than a name, so that nothing that somebody calls
+/// themselves can look like what is said of them.
 ///
 /// ```
 /// use recount_session::{Actor, Authentication};

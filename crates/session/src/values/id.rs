@@ -1,7 +1,8 @@
 //! Names: of sessions, of records within one, and the ids that go outside.
 //!
-//! Inside the journal a call is named by the seq of the record that received it, because wire ids repeat and may be
-//! missing. Ids for the outside are UUIDv5 of that name, so every process derives the same ones.
+//! Inside the journal a call is named by the seq of the record that received it, because wire ids
+//! repeat and may be missing. Ids for the outside are UUIDv5 of that name, so every process derives
+//! the same ones.
 
 use std::fmt;
 use std::io::Write;

@@ -83,7 +83,8 @@ impl FromStr for ObjectHash {
             found: text.chars().take(80).collect(),
         };
         let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| refused())?;
-        // All of them before any is looked at, so that the compiler does many at a time: every verdict that is read names hashes.
+        // All of them before any is looked at, so that the compiler does many at a time: every
+        // verdict that is read names hashes.
         let values = digits.map(value);
         if values.iter().any(|value| *value > 15) {
             return Err(refused());
@@ -96,7 +97,8 @@ impl FromStr for ObjectHash {
     }
 }
 
-/// What a digit stands for; more than 15 where it is none. One hash has one spelling, so upper case is none.
+/// What a digit stands for; more than 15 where it is none. One hash has one spelling, so upper case
+/// is none.
 const fn value(digit: u8) -> u8 {
     let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
     if number <= 9 {

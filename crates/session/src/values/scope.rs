@@ -35,7 +35,8 @@ impl Scope {
     #[must_use]
     pub fn of(key: &str) -> (Scope, &str) {
         if let Some(bare) = key.strip_prefix("session:") {
-            // What it is without the prefix it is with it, so no `temp:` key comes in by another name.
+            // What it is without the prefix it is with it, so no `temp:` key comes in by another
+            // name.
             Scope::of(bare)
         } else if key.starts_with("turn:") {
             (Scope::Turn, key)

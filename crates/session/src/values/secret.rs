@@ -23,7 +23,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What must not stand in anything that a peer or a library says, should it repeat what it was sent.
+/// What must not stand in anything that a peer or a library says, should it repeat what it was
+/// sent.
 #[derive(Clone, Default)]
 pub struct Unsaid(Vec<Secret>);
 

@@ -1,4 +1,5 @@
-//! Agents that are called as tools: each turn of their model has one reply that counts, and no call outlives the run that made it.
+//! Agents that are called as tools: each turn of their model has one reply that counts, and no call
+//! outlives the run that made it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,8 @@ use super::recording::{Recording, observed};
 pub(crate) struct Asked(BTreeSet<(Seq, u32)>);
 
 impl Asked {
-    /// Takes the next record in, where `runs` says which attempt of a call runs; gives the reply that counts, if it is one.
+    /// Takes the next record in, where `runs` says which attempt of a call runs; gives the reply
+    /// that counts, if it is one.
     pub(crate) fn read<'f>(
         &mut self,
         fact: &'f Fact,
@@ -34,7 +36,8 @@ impl Asked {
     }
 }
 
-/// A call that an agent made is open only while the agent waits for it, and the agent waits for no other.
+/// A call that an agent made is open only while the agent waits for it, and the agent waits for no
+/// other.
 pub(crate) fn no_call_outlives_its_agent(recording: &Recording) -> Verdict {
     for (facts, session) in &recording.steps {
         let mut made: BTreeMap<Seq, BTreeSet<Seq>> = BTreeMap::new();
@@ -61,7 +64,8 @@ pub(crate) fn no_call_outlives_its_agent(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// What is on record of the turns of a run only grows, and each turn has the calls that its reply made.
+/// What is on record of the turns of a run only grows, and each turn has the calls that its reply
+/// made.
 pub(crate) fn turns_that_were_paid_for_stay(recording: &Recording) -> Verdict {
     let mut before: BTreeMap<Seq, Vec<Seq>> = BTreeMap::new();
     for (facts, session) in &recording.steps {

@@ -27,8 +27,9 @@ pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// Whoever answers a request that takes no answer is told what is on record: the answer that counted, by whom and at which seq; or the
-/// record that ended the question; and an open request takes the answer.
+/// Whoever answers a request that takes no answer is told what is on record: the answer that
+/// counted, by whom and at which seq; or the record that ended the question; and an open request
+/// takes the answer.
 pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) -> Verdict {
     for (facts, command, rejection) in &recording.commands {
         if let Command::AnswerConfirmation {
@@ -49,7 +50,8 @@ pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) 
     Ok(())
 }
 
-/// What speaks against an answer to an open request: its tool is gone, or its arguments may not be changed.
+/// What speaks against an answer to an open request: its tool is gone, or its arguments may not be
+/// changed.
 fn unfit(
     recording: &Recording,
     facts: usize,
@@ -123,8 +125,8 @@ fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Reject
     state
 }
 
-/// The model is told "denied" or "expired", which say that the call did not run, only of calls of which no start counts; or of those
-/// whose tool asked last, which did not go on.
+/// The model is told "denied" or "expired", which say that the call did not run, only of calls of
+/// which no start counts; or of those whose tool asked last, which did not go on.
 pub(crate) fn a_denied_call_did_not_run(recording: &Recording) -> Verdict {
     for (call, settled) in &recording.steps[recording.steps.len() - 1].1.settled {
         let denied = matches!(settled.outcome, Outcome::Denied | Outcome::Expired);

@@ -10,8 +10,8 @@ use recount_session::{
 use super::Verdict;
 use super::recording::{Recording, decided, observed};
 
-/// Each call has at most one terminal outcome; one that ended has exactly one, either a final response or a cancellation, and the
-/// fold agrees on which.
+/// Each call has at most one terminal outcome; one that ended has exactly one, either a final
+/// response or a cancellation, and the fold agrees on which.
 pub(crate) fn every_call_ends_once(recording: &Recording) -> Verdict {
     let mut ends: BTreeMap<Seq, Vec<(Seq, Outcome)>> = BTreeMap::new();
     for fact in &recording.facts {
@@ -80,8 +80,8 @@ pub(crate) fn a_closed_session_has_nothing_open(recording: &Recording) -> Verdic
     })
 }
 
-/// Between steps an open call waits for something outside: a person, its tool, a supplied response, or a runner that
-/// has its tool and a free slot. It never waits for a decision that could be made.
+/// Between steps an open call waits for something outside: a person, its tool, a supplied response,
+/// or a runner that has its tool and a free slot. It never waits for a decision that could be made.
 pub(crate) fn no_call_waits_for_the_engine_itself(recording: &Recording) -> Verdict {
     for (_, session) in &recording.steps {
         for (seq, call) in session.calls.iter() {
@@ -157,8 +157,8 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     }
 }
 
-/// The index of the calls that something may be due about misses none: an observation that changes nothing and looks at all of
-/// them finds nothing to decide.
+/// The index of the calls that something may be due about misses none: an observation that changes
+/// nothing and looks at all of them finds nothing to decide.
 pub(crate) fn nothing_is_due_that_the_index_missed(recording: &Recording) -> Verdict {
     for (facts, session) in &recording.steps {
         // Nothing is taken back, on a connection that never was.
@@ -175,7 +175,8 @@ pub(crate) fn nothing_is_due_that_the_index_missed(recording: &Recording) -> Ver
     Ok(())
 }
 
-/// A call ends without a response only where the model took it back by its id on the live connection, or the session closed.
+/// A call ends without a response only where the model took it back by its id on the live
+/// connection, or the session closed.
 pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     let mut taken_back: BTreeSet<Seq> = BTreeSet::new();
@@ -211,8 +212,8 @@ pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict 
     Ok(())
 }
 
-/// Once the model took a call back, nothing leaves as a response to its id, whether the call was open or had ended and its
-/// response had not left: what is still to be told is conversation.
+/// Once the model took a call back, nothing leaves as a response to its id, whether the call was
+/// open or had ended and its response had not left: what is still to be told is conversation.
 pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Verdict {
     let mut disowned = BTreeSet::new();
     let calls = recording.calls();
@@ -250,7 +251,8 @@ pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Ver
     Ok(())
 }
 
-/// What had ended when the model took it back, and had not left, is told all the same: as conversation, by the same connection.
+/// What had ended when the model took it back, and had not left, is told all the same: as
+/// conversation, by the same connection.
 pub(crate) fn what_had_ended_is_told_though_it_was_taken_back(recording: &Recording) -> Verdict {
     let before = recording.steps.iter().map(|(_, session)| session);
     let before = std::iter::once(&recording.start).chain(before);
@@ -275,7 +277,8 @@ pub(crate) fn what_had_ended_is_told_though_it_was_taken_back(recording: &Record
     Ok(())
 }
 
-/// A question expires, and a run times out, only by its own deadline: never by that of an older question or attempt.
+/// A question expires, and a run times out, only by its own deadline: never by that of an older
+/// question or attempt.
 pub(crate) fn nothing_expires_by_another_deadline(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
     for batch in recording.batches() {

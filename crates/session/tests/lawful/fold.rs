@@ -14,7 +14,8 @@ use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
 use super::recording::{Recording, body, decided, observed};
 
-/// Folding the records, as they are read back from their bytes, gives at every step the state the live session had.
+/// Folding the records, as they are read back from their bytes, gives at every step the state the
+/// live session had.
 pub(crate) fn fold_equals_live(recording: &Recording) -> Verdict {
     let mut folded = recording.start.clone();
     let mut steps = recording.steps.iter();
@@ -56,8 +57,8 @@ pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) 
     Ok(())
 }
 
-/// The index of open work names exactly the session while it is open, and the calls that have not ended; its kinds and deadlines are those of
-/// what is owed.
+/// The index of open work names exactly the session while it is open, and the calls that have not
+/// ended; its kinds and deadlines are those of what is owed.
 pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
     let mut open: BTreeSet<Seq> = BTreeSet::new();
     let mut connects: BTreeSet<Seq> = BTreeSet::new();
@@ -153,8 +154,9 @@ fn ended(fact: &Fact) -> Option<Seq> {
     }
 }
 
-/// The other way to know what is owed: a ledger of orders, each struck out by the records that settle it. Only for whom a call waits, on which
-/// the end of a session may depend, is read off the session.
+/// The other way to know what is owed: a ledger of orders, each struck out by the records that
+/// settle it. Only for whom a call waits, on which the end of a session may depend, is read off the
+/// session.
 #[derive(Default)]
 struct Debts<'r> {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
@@ -162,7 +164,8 @@ struct Debts<'r> {
     in_place: Waits,
     asked: Asked,
     left: BTreeMap<Seq, i64>,
-    /// The calls of which the program is to say whether a person is asked, and the runner that asks it.
+    /// The calls of which the program is to say whether a person is asked, and the runner that asks
+    /// it.
     verdicts: GateVerdicts<'r>,
     runner: Option<Seq>,
     /// The runner attached last, gone or not.
@@ -292,8 +295,8 @@ impl<'r> Debts<'r> {
                     *sent |= it.responses.contains(at);
                 }
             }
-            // The model takes no word any more about an open call that it took back. What was to be told of one that has ended
-            // needs another way than its id.
+            // The model takes no word any more about an open call that it took back. What was to be
+            // told of one that has ended needs another way than its id.
             Observation::CallCancellationReceived(it) if self.connection == Some(it.epoch) => {
                 let named = |call: &Seq| recording.names(*call, it.epoch, &it.ids);
                 let ended = &self.ended;

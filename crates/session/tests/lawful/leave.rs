@@ -14,8 +14,9 @@ use super::gate_verdicts::GateVerdicts;
 use super::in_place::Waits;
 use super::recording::{Recording, decided, observed};
 
-/// A call of a tool that is gated under the terms in force starts only after an affirmative answer to a request about that call, bound to
-/// the contract in force and to its argument bytes; or after its gate was waived.
+/// A call of a tool that is gated under the terms in force starts only after an affirmative answer
+/// to a request about that call, bound to the contract in force and to its argument bytes; or after
+/// its gate was waived.
 pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     // By request: the call, the contract it is about, and the hash of the arguments.
@@ -106,8 +107,9 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// A call whose tool is not declared idempotent (in-doubt rule `retry`) starts at most once for each leave: the verdict of the policies, a waived
-/// gate, or an affirmative answer. A first start whose tool is known not to have begun used up none.
+/// A call whose tool is not declared idempotent (in-doubt rule `retry`) starts at most once for
+/// each leave: the verdict of the policies, a waived gate, or an affirmative answer. A first start
+/// whose tool is known not to have begun used up none.
 pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     let mut call_of: BTreeMap<Seq, Seq> = BTreeMap::new();
@@ -226,8 +228,8 @@ impl Runs {
     }
 }
 
-/// The attempts of a call count from 1 without a gap, each starts under the runner in force, and never while another attempt of it runs. One that
-/// had not begun does not count.
+/// The attempts of a call count from 1 without a gap, each starts under the runner in force, and
+/// never while another attempt of it runs. One that had not begun does not count.
 pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
     let mut runs = Runs::default();

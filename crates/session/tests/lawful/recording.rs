@@ -1,4 +1,5 @@
-//! One generated history: everything on record, the session after each step, and what was said to commands.
+//! One generated history: everything on record, the session after each step, and what was said to
+//! commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,8 +25,8 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// The calls by seq. An id that a connection repeats, until the next connection, is none, and neither is a call that
-    /// is delivered again.
+    /// The calls by seq. An id that a connection repeats, until the next connection, is none, and
+    /// neither is a call that is delivered again.
     pub(crate) fn calls(&self) -> BTreeMap<Seq, &FunctionCallReceived> {
         Deliveries::of(&self.facts).calls
     }
@@ -35,8 +36,8 @@ impl Recording {
         Deliveries::of(&self.facts).repeats
     }
 
-    /// Whether one of these ids names the call on that connection: the one that brought it, or one that delivered it
-    /// again.
+    /// Whether one of these ids names the call on that connection: the one that brought it, or one
+    /// that delivered it again.
     pub(crate) fn names(&self, call: Seq, epoch: Seq, ids: &[String]) -> bool {
         let Deliveries { calls, repeats, .. } = Deliveries::of(&self.facts);
         let received = calls[&call];

@@ -1,4 +1,5 @@
-//! What somebody outside says of a paused call is told in the order in which it was said, and the last word is the last.
+//! What somebody outside says of a paused call is told in the order in which it was said, and the
+//! last word is the last.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,9 @@ use recount_session::{
 use super::Verdict;
 use super::recording::{Recording, decided, observed};
 
-/// Each word that is taken is told by one response of its own, at once: news as news, and the last one as the outcome, after
-/// which there is no more. What of a call is still to be told is told oldest first.
+/// Each word that is taken is told by one response of its own, at once: news as news, and the last
+/// one as the outcome, after which there is no more. What of a call is still to be told is told
+/// oldest first.
 pub(crate) fn what_is_supplied_is_told_in_its_order_up_to_the_last_word(
     recording: &Recording,
 ) -> Verdict {
@@ -62,7 +64,8 @@ pub(crate) fn what_is_supplied_is_told_in_its_order_up_to_the_last_word(
     Ok(())
 }
 
-/// Whoever says something after the last word is told what that was, and whether they said the same; before it nobody is.
+/// Whoever says something after the last word is told what that was, and whether they said the
+/// same; before it nobody is.
 pub(crate) fn whoever_comes_after_the_last_word_is_told_it(recording: &Recording) -> Verdict {
     for (facts, command, rejection) in &recording.commands {
         let Command::SupplyResponse {

@@ -1,7 +1,8 @@
 //! Histories: mostly plausible, often nasty, made from dice that shrink to fewer and plainer steps.
 //!
-//! A move is four dice read against the session as it stands, so that most of them do something meaningful there: a
-//! running call returns, an open question is answered. The rest is what a hostile world does.
+//! A move is four dice read against the session as it stands, so that most of them do something
+//! meaningful there: a running call returns, an open question is answered. The rest is what a
+//! hostile world does.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +116,8 @@ impl World {
         self.recording.steps.push(seen);
     }
 
-    /// As the shell does it: what is overdue comes first, then the door, then the step; a refused answer is put on record.
+    /// As the shell does it: what is overdue comes first, then the door, then the step; a refused
+    /// answer is put on record.
     fn command(&mut self, command: Command) {
         let before = self.recording.facts.len();
         match admit(&self.session, command.clone()) {
@@ -370,7 +372,8 @@ impl World {
         self.observe(written(author, changes));
     }
 
-    /// The model is told the instruction that is owed, or something is said of another connection or stay.
+    /// The model is told the instruction that is owed, or something is said of another connection
+    /// or stay.
     fn instruct(&mut self, which: u8, flavour: u8) {
         let owed = owed(&self.session)
             .into_iter()
@@ -517,7 +520,8 @@ impl World {
                     "execution_failed"
                 };
                 let scheduling = FunctionResponseScheduling::Interrupt;
-                // Oftener under an agent: what its other calls wait for decides when the session ends.
+                // Oftener under an agent: what its other calls wait for decides when the session
+                // ends.
                 let ends = flavour % 16 >= 14 || open.parent.is_some() && !which.is_multiple_of(3);
                 self.observe(ToolReturned {
                     call,
@@ -553,7 +557,8 @@ impl World {
                     by: Actor::embedder("warehouse"),
                 };
                 self.command(says(response.clone(), flavour % 8 == 3));
-                // It says the same again, the contrary, or more, at the same moment or after its last word.
+                // It says the same again, the contrary, or more, at the same moment or after its
+                // last word.
                 match which % 8 {
                     0 => self.command(says(response, false)),
                     1 => self.command(says(Json::empty_object(), false)),
@@ -593,7 +598,8 @@ impl World {
                 self.observe(replied(call, open.attempts, 1));
             }
             Phase::AwaitingCalls { open: 1.., .. } => self.call(which, flavour),
-            // These wait for a runner, or for an equal call that runs; the rest is over before a step ends.
+            // These wait for a runner, or for an equal call that runs; the rest is over before a
+            // step ends.
             Phase::AwaitingCalls { open: 0, .. } | Phase::Ready { .. } | Phase::InDoubt { .. } => {
                 self.attach(flavour)
             }
@@ -675,7 +681,8 @@ impl World {
         self.observe(ResponsesSent { epoch, responses });
     }
 
-    /// The process dies without a word; whoever comes next finds that out, with the same tools or others, sooner or later.
+    /// The process dies without a word; whoever comes next finds that out, with the same tools or
+    /// others, sooner or later.
     fn crash(&mut self, which: u8) {
         if let Some(epoch) = self.session.connection {
             let reason = "the process that held the connection is gone".into();
@@ -704,7 +711,8 @@ impl World {
         self.observe(attached);
     }
 
-    /// The runner lets go; of what runs, nothing or some had not begun, or it speaks of another start.
+    /// The runner lets go; of what runs, nothing or some had not begun, or it speaks of another
+    /// start.
     fn detach(&mut self, which: u8, flavour: u8) {
         let runs = self.session.calls.iter().filter_map(|(seq, call)| {
             let Phase::Running { attempt, .. } = call.phase else {
@@ -803,7 +811,8 @@ impl World {
         });
     }
 
-    /// A tool reports about another attempt or another call, or a time comes that nothing waits for.
+    /// A tool reports about another attempt or another call, or a time comes that nothing waits
+    /// for.
     fn misreport(&mut self, which: u8, flavour: u8) {
         let head = self.session.head.0;
         let open = self.session.calls.keys().nth(usize::from(which % 4));
@@ -1027,7 +1036,8 @@ impl World {
         }
     }
 
-    /// Somebody finds out what became of a call whose outcome is unknown, or of any other that has ended.
+    /// Somebody finds out what became of a call whose outcome is unknown, or of any other that has
+    /// ended.
     fn reconcile(&mut self, which: u8, by: Actor) {
         let mut unknown = self.session.settled.iter();
         let unknown = unknown.find(|(_, it)| it.outcome == Outcome::Unknown);

@@ -1,4 +1,5 @@
-//! The other way to know what a session is in: state, stay, runs, uses and results, read off the records one by one.
+//! The other way to know what a session is in: state, stay, runs, uses and results, read off the
+//! records one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,8 @@ pub(crate) struct Model<'r> {
     calls: BTreeMap<Seq, &'r FunctionCallReceived>,
     /// The calls that were received while results of their tool might be used again.
     shared: BTreeSet<Seq>,
-    /// The calls that were received while repeats of their tool's calls were answered, and have not ended.
+    /// The calls that were received while repeats of their tool's calls were answered, and have not
+    /// ended.
     repeatable: BTreeSet<Seq>,
     /// What the runner in force, or the last one, has.
     pub(crate) tools: Option<&'r Toolbox>,
@@ -281,7 +283,8 @@ pub(crate) fn name_of(call: &FunctionCallReceived) -> &str {
     call.name.as_deref().unwrap_or_default()
 }
 
-/// Whether two calls ask for the same, as a reader of JSON sees it who keeps whole numbers and others apart.
+/// Whether two calls ask for the same, as a reader of JSON sees it who keeps whole numbers and
+/// others apart.
 fn same(one: &FunctionCallReceived, other: &FunctionCallReceived) -> bool {
     let flawless = |call: &FunctionCallReceived| {
         call.malformed_args.is_none() && call.invalid_args.is_none() && call.beyond_max.is_none()

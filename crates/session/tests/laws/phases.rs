@@ -1,4 +1,5 @@
-//! Law 6 for state and phases: what the fold says is what the records say, and where the guards lead.
+//! Law 6 for state and phases: what the fold says is what the records say, and where the guards
+//! lead.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,9 @@ use crate::Verdict;
 use crate::model::{Model, holds};
 use crate::recording::{Recording, decided, observed};
 
-/// After every record the fold has the values that were written last, and the session is in the phase to which its guards lead:
-/// looked at after a change of the state and at a turn's end, and at no other time.
+/// After every record the fold has the values that were written last, and the session is in the
+/// phase to which its guards lead: looked at after a change of the state and at a turn's end, and
+/// at no other time.
 pub(crate) fn the_phase_is_where_the_state_leads(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     let mut folded = recording.start.clone();

@@ -1,5 +1,5 @@
-//! What the generated histories reach, and what they must: events, outcomes, phases, refusals, and what comes between a question
-//! and its answer.
+//! What the generated histories reach, and what they must: events, outcomes, phases, refusals, and
+//! what comes between a question and its answer.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use recount_session::{
 use crate::generator::wild_recordings;
 use crate::recording::{Recording, decided, observed};
 
-/// How often each event kind, rule of a verdict, outcome and lasting phase is met in so many histories.
+/// How often each event kind, rule of a verdict, outcome and lasting phase is met in so many
+/// histories.
 pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut reached = BTreeMap::new();
@@ -178,7 +179,8 @@ fn interleavings(recording: &Recording) -> Vec<&'static str> {
         ] = pair
             && first == second
         {
-            // Nothing is on record between them but what the first led to, and perhaps that the second was refused.
+            // Nothing is on record between them but what the first led to, and perhaps that the
+            // second was refused.
             let mut batches = recording.steps.iter().map(|(end, _)| *end);
             let step = batches.find(|end| end > before);
             met.extend(step.is_some_and(|end| *behind <= end + 1).then_some(raced));

@@ -9,8 +9,8 @@ use crate::model::{Model, name_of};
 use crate::recording::{Recording, decided, observed};
 use crate::terms::CLERK;
 
-/// What is used again is the latest result of an equal call, of the tool's contract of now and not too old; and of equal calls that share
-/// results never two run at once.
+/// What is used again is the latest result of an equal call, of the tool's contract of now and not
+/// too old; and of equal calls that share results never two run at once.
 pub(crate) fn what_is_used_again_is_the_result_of_an_equal_call(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     for fact in &recording.facts {
@@ -36,8 +36,9 @@ pub(crate) fn what_is_used_again_is_the_result_of_an_equal_call(recording: &Reco
     Ok(())
 }
 
-/// Another run is made only of an idempotent tool whose policy says so, after a failure that may pass or a time-out, within the number of runs, and not
-/// before its wait is over; the waits double.
+/// Another run is made only of an idempotent tool whose policy says so, after a failure that may
+/// pass or a time-out, within the number of runs, and not before its wait is over; the waits
+/// double.
 pub(crate) fn only_what_may_run_again_runs_again(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     let mut starts: BTreeMap<Seq, u32> = BTreeMap::new();

@@ -10,9 +10,10 @@ use crate::Verdict;
 use crate::model::{Model, name_of};
 use crate::recording::{Recording, decided, observed};
 
-/// Several responses to one call say of each but the last that more follows; chunks are told in order and each once, and none of
-/// another run than the one that goes on; a result that the model did
-/// not wait for says when it counts, and a failure of such a call is silent; what a program called is told to nobody.
+/// Several responses to one call say of each but the last that more follows; chunks are told in
+/// order and each once, and none of another run than the one that goes on; a result that the model
+/// did not wait for says when it counts, and a failure of such a call is silent; what a program
+/// called is told to nobody.
 pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     let mut told: BTreeMap<Seq, (Option<bool>, Option<FunctionResponseScheduling>)> =

@@ -1,4 +1,5 @@
-//! What the runners of a history bring, from dice: tools there or gone, changed or reworded, and every policy.
+//! What the runners of a history bring, from dice: tools there or gone, changed or reworded, and
+//! every policy.
 
 use std::time::Duration;
 
@@ -144,7 +145,8 @@ fn what_it_depends_on(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     }
 }
 
-/// Phases whose guards read a few keys; some lead in a circle, some to a phase that nobody declared.
+/// Phases whose guards read a few keys; some lead in a circle, some to a phase that nobody
+/// declared.
 fn phases_of(die: u8) -> Vec<PhaseDeclaration> {
     let declared = usize::from(die % 4);
     let phase = |at: usize| {

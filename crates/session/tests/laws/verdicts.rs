@@ -12,8 +12,9 @@ use crate::model::{Model, holds, name_of};
 use crate::recording::{Recording, decided};
 use crate::terms::CLERK;
 
-/// Every verdict records the phase, the values, the counts and the result that the records before it give; and whoever has the call, the policies
-/// and those inputs, and nothing else, comes to the same verdict by the same rule.
+/// Every verdict records the phase, the values, the counts and the result that the records before
+/// it give; and whoever has the call, the policies and those inputs, and nothing else, comes to the
+/// same verdict by the same rule.
 pub(crate) fn verdicts_follow_from_what_they_record(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     for fact in &recording.facts {
@@ -56,7 +57,8 @@ pub(crate) fn verdicts_follow_from_what_they_record(recording: &Recording) -> Ve
     Ok(())
 }
 
-/// No tool is let through more often than the limits in force then allow, in the session and in any minute.
+/// No tool is let through more often than the limits in force then allow, in the session and in any
+/// minute.
 pub(crate) fn no_limit_is_exceeded(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     for fact in &recording.facts {

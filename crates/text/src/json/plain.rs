@@ -4,7 +4,8 @@
 pub fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // A byte is zero where subtracting one borrows; a borrow may mark its upper neighbour, too, but never spares one.
+    // A byte is zero where subtracting one borrows; a borrow may mark its upper neighbour, too, but
+    // never spares one.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let (words, rest) = bytes.as_chunks::<8>();
     let mut done = 0;

@@ -39,7 +39,8 @@ fn problem(error: &str) -> JsonProblem {
     }
     match key_behind(DUPLICATE) {
         Some(key) => JsonProblem::DuplicateKey(key),
-        // The syntax was checked before and numbers are not read, so what remains is an escape that is not text.
+        // The syntax was checked before and numbers are not read, so what remains is an escape that
+        // is not text.
         None if error.contains("surrogate") || error.contains("hex escape") => {
             JsonProblem::LoneSurrogate
         }

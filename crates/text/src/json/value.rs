@@ -56,7 +56,8 @@ impl Json {
     /// The text of something of ours that was built here.
     #[doc(hidden)]
     pub fn of_serialized<S: Serialize + ?Sized>(value: &S) -> Json {
-        // What is short, as most arguments and results are, is written to the stack and allocated once.
+        // What is short, as most arguments and results are, is written to the stack and allocated
+        // once.
         let mut short = [0; 256];
         let mut rest = &mut short[..];
         if serde_json::to_writer(&mut rest, value).is_ok() {
@@ -155,7 +156,8 @@ impl Serialize for Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
-        // What stands in a journal was checked when it was written; checking again would cost every replay.
+        // What stands in a journal was checked when it was written; checking again would cost every
+        // replay.
         Box::<RawValue>::deserialize(deserializer).map(Json)
     }
 }

@@ -52,22 +52,24 @@ impl LlmAgent {
         }
     }
 
-    /// What the model is told to be. `{key}` stands for the value of that key of the session's state, where it has one.
+    /// What the model is told to be. `{key}` stands for the value of that key of the session's
+    /// state, where it has one.
     #[must_use]
     pub fn instruction(mut self, instruction: impl Into<String>) -> LlmAgent {
         self.instruction = Some(instruction.into());
         self
     }
 
-    /// Tools of its own, of which the model of the conversation is not told. Their policies hold as for any call.
+    /// Tools of its own, of which the model of the conversation is not told. Their policies hold as
+    /// for any call.
     #[must_use]
     pub fn tools(mut self, tools: impl Into<Toolset>) -> LlmAgent {
         self.tools = self.tools | tools.into();
         self
     }
 
-    /// Tools of the conversation, or of another agent in it, that it may call, too. Agents that call each other in a circle are refused
-    /// where their agent is registered.
+    /// Tools of the conversation, or of another agent in it, that it may call, too. Agents that
+    /// call each other in a circle are refused where their agent is registered.
     ///
     /// ```
     /// use recount_tool::{LlmAgent, ScriptedLlm, TextAgent};
@@ -80,7 +82,8 @@ impl LlmAgent {
         self
     }
 
-    /// How many turns its model has at most, 10 unless said otherwise; one that is not done then fails.
+    /// How many turns its model has at most, 10 unless said otherwise; one that is not done then
+    /// fails.
     #[must_use]
     pub fn turns_max(mut self, turns: u32) -> LlmAgent {
         self.turns_max = turns.max(1);

@@ -1,4 +1,5 @@
-//! What a person says to a confirmation request, as the members of a JSON object: which there may be, the door says.
+//! What a person says to a confirmation request, as the members of a JSON object: which there may
+//! be, the door says.
 
 use std::collections::BTreeMap;
 
@@ -58,8 +59,9 @@ impl AnswerMembers {
         self.0.contains_key(key)
     }
 
-    /// An operator's answer: `confirmed` is there and a boolean, each key means something and has one spelling, and none is
-    /// `null`. A yes must not count without the condition, or the arguments, that a slip of the pen has made mean nothing.
+    /// An operator's answer: `confirmed` is there and a boolean, each key means something and has
+    /// one spelling, and none is `null`. A yes must not count without the condition, or the
+    /// arguments, that a slip of the pen has made mean nothing.
     #[doc(hidden)]
     pub fn strict(self) -> Result<ToolConfirmation, UnfitAnswer> {
         for (key, json) in &self.0 {
@@ -74,8 +76,8 @@ impl AnswerMembers {
         self.read(&["args"], &["request_hash"])
     }
 
-    /// An answer of a client of ADK: `confirmed` is there and a boolean, the others may be `null`, and what means nothing is
-    /// kept, as ADK has it.
+    /// An answer of a client of ADK: `confirmed` is there and a boolean, the others may be `null`,
+    /// and what means nothing is kept, as ADK has it.
     #[doc(hidden)]
     pub fn lenient(self) -> Result<ToolConfirmation, UnfitAnswer> {
         if self.has("args") {

@@ -1,7 +1,8 @@
-//! What an answer is held against before it goes to its session: the record of the question, and the schemas.
+//! What an answer is held against before it goes to its session: the record of the question, and
+//! the schemas.
 //!
-//! A session replays without any of them, so this is looked at at the door, and what it finds goes on record with the
-//! refusal.
+//! A session replays without any of them, so this is looked at at the door, and what it finds goes
+//! on record with the refusal.
 
 use recount_session::{
     About, ConfirmationRequested, Json, ObjectHash, ToolConfirmation, UnfitAnswer,
@@ -36,7 +37,8 @@ pub struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The answer, unless something is wrong with it. `open` puts what is sealed back in clear, to be held against the schema.
+    /// The answer, unless something is wrong with it. `open` puts what is sealed back in clear, to
+    /// be held against the schema.
     #[doc(hidden)]
     pub fn fit(
         &self,

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 /// What a provider is asked: all that `PendingConfirmation` of the ledger tells the other doors.
 ///
-/// Of a [dispatcher](crate::ToolDispatcher) that runs its tools itself, the agent is `dispatcher`, and what a program says of
-/// a session in an engine, such as labels, is empty.
+/// Of a [dispatcher](crate::ToolDispatcher) that runs its tools itself, the agent is `dispatcher`,
+/// and what a program says of a session in an engine, such as labels, is empty.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConfirmationRequest {
@@ -30,7 +30,8 @@ pub struct ConfirmationRequest {
     pub on_behalf_of: Option<String>,
     /// The record of the request.
     pub request: Seq,
-    /// Its hash, which an answer may [name](ToolConfirmation::to_request); a dispatcher's own records have none.
+    /// Its hash, which an answer may [name](ToolConfirmation::to_request); a dispatcher's own
+    /// records have none.
     pub request_hash: Option<ObjectHash>,
     /// The record of the call.
     pub call: Seq,
@@ -107,8 +108,8 @@ impl ConfirmationRequest {
 
 /// Answers confirmation requests in this process.
 ///
-/// It is asked again after a restart for what is still open; one that panics or never returns leaves the request
-/// open for the other doors. Any async closure is one:
+/// It is asked again after a restart for what is still open; one that panics or never returns
+/// leaves the request open for the other doors. Any async closure is one:
 ///
 /// ```
 /// use recount_tool::{ConfirmationProvider, ConfirmationRequest, ToolConfirmation};

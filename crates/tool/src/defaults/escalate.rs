@@ -18,7 +18,8 @@ pub const ESCALATE: &str = "escalate";
 /// What is told where the model gave no context.
 const NO_CONTEXT: &str = "No additional context provided";
 
-/// Whoever calls a person, in the program that embeds the agent: a service like any other, registered as `Arc<dyn Escalation>`.
+/// Whoever calls a person, in the program that embeds the agent: a service like any other,
+/// registered as `Arc<dyn Escalation>`.
 ///
 /// [`T::escalate`](crate::T::escalate) has an example.
 #[async_trait]

@@ -1,5 +1,5 @@
-//! Tools that are ready made, under the names that SAMMY Three has for them on the wire: one a file,
-//! with the event that it emits.
+//! Tools that are ready made, under the names that SAMMY Three has for them on the wire: one a
+//! file, with the event that it emits.
 //!
 //! They know the embedding program by what it registers, and nothing else of it. Read `of_t`.
 

@@ -6,8 +6,8 @@ use crate::tools::t::T;
 use crate::tools::toolset::Toolset;
 
 impl T {
-    /// The ready-made tools: [`endSession`](T::end_session), [`getContext`](T::get_context) without any of the state, and
-    /// [`escalate`](T::escalate).
+    /// The ready-made tools: [`endSession`](T::end_session), [`getContext`](T::get_context) without
+    /// any of the state, and [`escalate`](T::escalate).
     ///
     /// | name | category | behavior | arguments (`*` required) | emits |
     /// |---|---|---|---|---|
@@ -15,8 +15,9 @@ impl T {
     /// | `getContext` | `context` | `NON_BLOCKING` | `turns` integer | [`ContextGiven`](crate::ContextGiven) |
     /// | `escalate` | `action` | `NON_BLOCKING` | `reason`* string, `context` string | [`Escalated`](crate::Escalated) |
     ///
-    /// Their results ask to be taken up when the model has nothing else to say (`WHEN_IDLE`). In SAMMY's envelope they are
-    /// answered where the agent chooses [`ResponseShape::Envelope`](recount_session::ResponseShape).
+    /// Their results ask to be taken up when the model has nothing else to say (`WHEN_IDLE`). In
+    /// SAMMY's envelope they are answered where the agent chooses
+    /// [`ResponseShape::Envelope`](recount_session::ResponseShape).
     ///
     /// ```
     /// use recount_tool::{T, ToolDispatcher};
@@ -35,11 +36,13 @@ impl T {
 
     /// `endSession`: the model ends the session, in two steps.
     ///
-    /// With `confirmed: false` the answer has the `action` `awaiting_confirmation`, and nothing ends: the model is to ask the
-    /// user. With `confirmed: true` the answer goes to the model first; then `session_closed` is on record with the reason, what
-    /// runs is cancelled, and whoever follows the handle hears no more. A crash in between does not keep the session open. Only
-    /// the booleans are booleans: `"false"` is an invalid argument and ends nothing. Where a person is asked about other calls, both
-    /// answers name the tools of these in `withdraws`, because with the session their questions end.
+    /// With `confirmed: false` the answer has the `action` `awaiting_confirmation`, and nothing
+    /// ends: the model is to ask the user. With `confirmed: true` the answer goes to the model
+    /// first; then `session_closed` is on record with the reason, what runs is cancelled, and
+    /// whoever follows the handle hears no more. A crash in between does not keep the session open.
+    /// Only the booleans are booleans: `"false"` is an invalid argument and ends nothing. Where a
+    /// person is asked about other calls, both answers name the tools of these in `withdraws`,
+    /// because with the session their questions end.
     ///
     /// ```json
     /// {"success":true,"message":"Confirmation required before ending session","reason":"bye","confirmed":false,"action":"awaiting_confirmation"}
@@ -67,9 +70,10 @@ impl T {
 
     /// `getContext`: the model asks how the conversation stands.
     ///
-    /// It is given the phase, the calls that have not ended, the last turns (as many as it asks for, 6 unless it says so, 20 at
-    /// most, read from the journal), and those values of the state whose keys stand in `keys`. Of the rest of the state it is given
-    /// nothing, not even the names.
+    /// It is given the phase, the calls that have not ended, the last turns (as many as it asks
+    /// for, 6 unless it says so, 20 at most, read from the journal), and those values of the state
+    /// whose keys stand in `keys`. Of the rest of the state it is given nothing, not even the
+    /// names.
     ///
     /// ```json
     /// {"success":true,"state":{"plan":"monthly"},"phase":"negotiate","open_calls":[{"name":"pay","status":"awaiting_confirmation"}],

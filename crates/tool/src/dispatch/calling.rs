@@ -1,4 +1,5 @@
-//! Calling a tool through its dispatcher: the same policies and events as in a live session, without one.
+//! Calling a tool through its dispatcher: the same policies and events as in a live session,
+//! without one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,12 +26,14 @@ use crate::tools::predicate::verdict;
 use recount_session::ToolConfirmation;
 
 impl ToolDispatcher {
-    /// Calls a tool and waits for its result: arguments are checked, policies hold, and everything is recorded, in memory.
+    /// Calls a tool and waits for its result: arguments are checked, policies hold, and everything
+    /// is recorded, in memory.
     ///
-    /// A dispatcher has a session of its own, which begins with the first call: cached results, limits, state and phases live
-    /// in it, and a clone of the dispatcher begins another. A streaming tool gives all its results as one array. A
-    /// long-running one gives what it says meanwhile, or `null`; nobody can answer such a call later, which takes an
-    /// engine (`Engine`). For a pipeline with a journal see `LiveHandle::call_function`.
+    /// A dispatcher has a session of its own, which begins with the first call: cached results,
+    /// limits, state and phases live in it, and a clone of the dispatcher begins another. A
+    /// streaming tool gives all its results as one array. A long-running one gives what it says
+    /// meanwhile, or `null`; nobody can answer such a call later, which takes an engine (`Engine`).
+    /// For a pipeline with a journal see `LiveHandle::call_function`.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -57,7 +60,8 @@ impl ToolDispatcher {
         self.call(name, args, None, None).await
     }
 
-    /// As [`call_function`](Self::call_function), with a time limit of its own for each run, in place of the tool's.
+    /// As [`call_function`](Self::call_function), with a time limit of its own for each run, in
+    /// place of the tool's.
     ///
     /// # Errors
     /// [`ToolError::Timeout`] when a run took longer.
@@ -70,9 +74,10 @@ impl ToolDispatcher {
         self.call(name, args, Some(limit), None).await
     }
 
-    /// As [`call_function`](Self::call_function), until `cancel` fires: then the tool's future is dropped, and what it has
-    /// begun elsewhere hears of it by the token of its [`ToolContext`]. Where `cancel` has fired before, nothing runs and
-    /// nothing is recorded. The token stays the caller's: nothing else fires it, so it may serve many calls.
+    /// As [`call_function`](Self::call_function), until `cancel` fires: then the tool's future is
+    /// dropped, and what it has begun elsewhere hears of it by the token of its [`ToolContext`].
+    /// Where `cancel` has fired before, nothing runs and nothing is recorded. The token stays the
+    /// caller's: nothing else fires it, so it may serve many calls.
     ///
     /// # Errors
     /// [`ToolError::Cancelled`] when it fired.
@@ -90,7 +95,8 @@ impl ToolDispatcher {
         }
     }
 
-    /// Everything that was recorded of the calls of this dispatcher, oldest first; of very many, the latest.
+    /// Everything that was recorded of the calls of this dispatcher, oldest first; of very many,
+    /// the latest.
     #[must_use]
     pub fn recorded(&self) -> Vec<Fact> {
         self.pipeline.recorded()
@@ -222,7 +228,8 @@ impl Call<'_> {
         }
         let pipeline = &self.tools.pipeline;
         let state = pipeline.state(seen);
-        // What a run has begun elsewhere hears that the run is over, however it ends, as in an engine.
+        // What a run has begun elsewhere hears that the run is over, however it ends, as in an
+        // engine.
         let over = self
             .cancel
             .map_or_else(CancellationToken::new, CancellationToken::child_token)
@@ -246,7 +253,8 @@ impl Call<'_> {
             };
             let running = tool.run(args, context, on_yield);
             match (limit, desk) {
-                // Few dispatchers have somebody to ask, so that the others need not carry the room for it.
+                // Few dispatchers have somebody to ask, so that the others need not carry the room
+                // for it.
                 (Some(limit), Some(desk)) => {
                     Box::pin(desk.within(limit, running)).await.ok_or(limit)
                 }

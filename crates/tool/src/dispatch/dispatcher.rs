@@ -82,7 +82,8 @@ impl ToolDispatcher {
 
     /// Sets the time limit of calls whose tool has none of its own: 30 seconds unless set.
     ///
-    /// It holds for calls that the model waits for. Background, streaming and long-running ones have no limit but their own.
+    /// It holds for calls that the model waits for. Background, streaming and long-running ones
+    /// have no limit but their own.
     ///
     /// ```
     /// use recount_tool::ToolDispatcher;
@@ -122,9 +123,9 @@ impl ToolDispatcher {
         self.terms = OnceLock::new();
     }
 
-    /// Hands something to the tools that this dispatcher runs itself: a client, a pool, settings; they get it by its type,
-    /// from their [`ToolContext`](crate::ToolContext). In an engine the agent's own
-    /// `Agent::service` holds instead.
+    /// Hands something to the tools that this dispatcher runs itself: a client, a pool, settings;
+    /// they get it by its type, from their [`ToolContext`](crate::ToolContext). In an engine the
+    /// agent's own `Agent::service` holds instead.
     ///
     /// ```
     /// use recount_tool::ToolDispatcher;
@@ -152,17 +153,18 @@ impl ToolDispatcher {
 
     /// Adds tools: all of them, or none.
     ///
-    /// Of another dispatcher it also takes the time limit, the shorter of the two, the confirmation provider unless it has one,
-    /// and that it is strict unless it has a choice of its own.
+    /// Of another dispatcher it also takes the time limit, the shorter of the two, the confirmation
+    /// provider unless it has one, and that it is strict unless it has a choice of its own.
     ///
     /// # Errors
-    /// A name is taken or not a name, a schema or a policy is invalid or means nothing on its tool; all mistakes are
-    /// reported at once.
+    /// A name is taken or not a name, a schema or a policy is invalid or means nothing on its tool;
+    /// all mistakes are reported at once.
     pub fn register(&mut self, tools: impl Into<Toolset>) -> Result<(), RegistrationError> {
         self.add(tools.into(), false)
     }
 
-    /// As [`register`](Self::register), but a tool whose name is taken replaces the one that has it.
+    /// As [`register`](Self::register), but a tool whose name is taken replaces the one that has
+    /// it.
     ///
     /// ```
     /// use recount_tool::{T, ToolDispatcher};
@@ -359,7 +361,8 @@ impl ToolDispatcher {
         }
     }
 
-    /// What holds for all tools, and what for each; those for which nothing particular holds are left out.
+    /// What holds for all tools, and what for each; those for which nothing particular holds are
+    /// left out.
     #[must_use]
     pub fn policies(&self) -> PolicySet {
         let policies = self
@@ -376,7 +379,8 @@ impl ToolDispatcher {
         }
     }
 
-    /// Checks the arguments of a call against the tool's schema; without a schema any JSON object is good.
+    /// Checks the arguments of a call against the tool's schema; without a schema any JSON object
+    /// is good.
     ///
     /// # Errors
     /// A text that a model can act on: where, what was expected, what was found.

@@ -33,7 +33,8 @@ impl Call<'_> {
         }
     }
 
-    /// What is told of a call that goes on elsewhere. Nobody can answer it here, so it is taken back as it is dropped.
+    /// What is told of a call that goes on elsewhere. Nobody can answer it here, so it is taken
+    /// back as it is dropped.
     pub(super) fn paused(&self, interim: Option<Json>) -> Value {
         interim.map_or(Value::Null, |interim| interim.to_value())
     }

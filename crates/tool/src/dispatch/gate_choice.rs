@@ -1,10 +1,12 @@
-//! Whether the gates of a dispatcher's own calls hold: said by whoever made it, or by whether somebody can be asked.
+//! Whether the gates of a dispatcher's own calls hold: said by whoever made it, or by whether
+//! somebody can be asked.
 
 /// The choice whether gates hold: of an agent for its sessions, of a dispatcher for its own calls.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GateChoice {
-    /// They hold where a person can answer: there is a provider, or, in a session, a durable journal.
+    /// They hold where a person can answer: there is a provider, or, in a session, a durable
+    /// journal.
     #[default]
     WhereAnswerable,
     /// They always hold.

@@ -11,10 +11,10 @@ use crate::run::listeners::{Emitted, Subscription, hear};
 use crate::run::tool_event::ToolEvent;
 
 impl ToolDispatcher {
-    /// Has a closure hear the events of a type that the tools of calls emit which this dispatcher runs itself, each once it is
-    /// on record. It is called at once, before the tool goes on; where it panics, that is logged, and neither the
-    /// tool nor another closure hears of it. A clone of the dispatcher begins with none. In an engine, subscribe
-    /// there (`Engine::on`).
+    /// Has a closure hear the events of a type that the tools of calls emit which this dispatcher
+    /// runs itself, each once it is on record. It is called at once, before the tool goes on; where
+    /// it panics, that is logged, and neither the tool nor another closure hears of it. A clone of
+    /// the dispatcher begins with none. In an engine, subscribe there (`Engine::on`).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

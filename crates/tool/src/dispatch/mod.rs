@@ -1,5 +1,5 @@
-//! The dispatcher: tools as they are registered, checked as a whole, and calls without a live session,
-//! which it runs in a session of its own.
+//! The dispatcher: tools as they are registered, checked as a whole, and calls without a live
+//! session, which it runs in a session of its own.
 //!
 //! It has no connection and no journal on a disk. Read `dispatcher`, `calling`, then `pipeline`.
 

@@ -8,8 +8,9 @@ use super::dispatcher::ToolDispatcher;
 use super::gate_choice::GateChoice;
 
 impl ToolDispatcher {
-    /// Gated calls do not run where nobody can be asked: without a provider they fail. In an engine they wait for a person then,
-    /// unless the agent says otherwise (`Agent::unenforced_confirmations`).
+    /// Gated calls do not run where nobody can be asked: without a provider they fail. In an engine
+    /// they wait for a person then, unless the agent says otherwise
+    /// (`Agent::unenforced_confirmations`).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -31,8 +32,8 @@ impl ToolDispatcher {
         self
     }
 
-    /// Gated calls that this dispatcher runs itself run without asking, also where it has a provider; the record says so for
-    /// each. In an engine the agent's own choice holds instead.
+    /// Gated calls that this dispatcher runs itself run without asking, also where it has a
+    /// provider; the record says so for each. In an engine the agent's own choice holds instead.
     #[must_use]
     pub fn unenforced_confirmations(mut self) -> Self {
         self.gates = GateChoice::Unenforced;

@@ -1,7 +1,9 @@
-//! Calls without a live session: a dispatcher runs them in a session of its own, which it keeps in memory.
+//! Calls without a live session: a dispatcher runs them in a session of its own, which it keeps in
+//! memory.
 //!
-//! The same reducers decide and the same events are recorded as in a session with a journal, so a policy means the same in
-//! both. What makes the difference: nothing outlives the process, and nobody but a provider can answer a question.
+//! The same reducers decide and the same events are recorded as in a session with a journal, so a
+//! policy means the same in both. What makes the difference: nothing outlives the process, and
+//! nobody but a provider can answer a question.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -57,7 +59,8 @@ impl ToolEvents for Mutex<Core> {
     fn take(&self, emitted: ToolEventEmitted) -> bool {
         let mut core = self.lock().unwrap_or_else(PoisonError::into_inner);
         let listeners = core.listeners.of(&emitted.name);
-        // After a broken invariant nothing can be recorded any more, which the call itself will be told.
+        // After a broken invariant nothing can be recorded any more, which the call itself will be
+        // told.
         let Ok(from) = core.step(emitted.into()) else {
             return true;
         };
@@ -89,7 +92,8 @@ impl ToolEvents for Mutex<Core> {
     }
 }
 
-/// How many facts are kept at least; when there are twice as many the older half goes. So many fit a processor's cache.
+/// How many facts are kept at least; when there are twice as many the older half goes. So many fit
+/// a processor's cache.
 const FACTS_KEPT: usize = 1 << 9;
 
 #[derive(Default)]
@@ -149,7 +153,8 @@ impl Pipeline {
         self.core().note(call, observation)
     }
 
-    /// Records the end of a run, after what it wrote to the state; a result that equal calls may take is kept.
+    /// Records the end of a run, after what it wrote to the state; a result that equal calls may
+    /// take is kept.
     pub(crate) fn report(
         &self,
         call: Seq,
@@ -172,7 +177,8 @@ impl Pipeline {
         core.observe(call, ended)
     }
 
-    /// Takes back a call that nobody waits for any more; one that has ended meanwhile stays as it ended.
+    /// Takes back a call that nobody waits for any more; one that has ended meanwhile stays as it
+    /// ended.
     pub(super) fn take_back(&self, call: Seq) {
         let mut core = self.core();
         core.waiters.remove(&call);
@@ -334,7 +340,8 @@ impl Core {
         if self.facts.len() >= FACTS_KEPT {
             std::mem::swap(&mut self.older, &mut self.facts);
             self.facts.clear();
-            // Nobody answers late here: what ended before the facts that are kept is forgotten with them.
+            // Nobody answers late here: what ended before the facts that are kept is forgotten with
+            // them.
             if let Some(first) = self.older.first() {
                 session.settled = session.settled.split_off(&first.seq);
                 let open = |request: &Request| request.state == RequestState::Open;
@@ -357,7 +364,8 @@ impl Core {
         Ok(from)
     }
 
-    /// Tells whoever waits what the facts from `from` on mean for their calls; returns it for `own`.
+    /// Tells whoever waits what the facts from `from` on mean for their calls; returns it for
+    /// `own`.
     fn tell(&mut self, own: Seq, from: usize) -> Option<Next> {
         let seen = self.session.as_ref().map(|session| &session.state);
         let mut of_own = None;

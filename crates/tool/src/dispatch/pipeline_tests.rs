@@ -66,7 +66,8 @@ async fn nobody_is_remembered_as_waiting_who_does_not_wait() {
 #[tokio::test]
 async fn a_result_that_is_never_taken_again_is_let_go() {
     let runs = Arc::new(AtomicU64::new(0));
-    // Another schema is another contract, and what the tool gave under the one of before is not taken any more.
+    // Another schema is another contract, and what the tool gave under the one of before is not
+    // taken any more.
     let look_up = |schema| {
         let runs = runs.clone();
         T::cached(T::simple_with("look_up", "Looks up", schema, move |_| {

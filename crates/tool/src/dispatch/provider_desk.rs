@@ -1,4 +1,5 @@
-//! A dispatcher's provider: asked before a gated tool runs, and while a tool waits for it where it stands.
+//! A dispatcher's provider: asked before a gated tool runs, and while a tool waits for it where it
+//! stands.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;

@@ -1,4 +1,5 @@
-//! The checks of a tool when it is registered: its name, its policy, and what makes no sense on its kind.
+//! The checks of a tool when it is registered: its name, its policy, and what makes no sense on its
+//! kind.
 
 use std::time::Duration;
 
@@ -115,7 +116,8 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
     found
 }
 
-/// The forms that were put on a tool; a category is none, because it only says where the tool is listed.
+/// The forms that were put on a tool; a category is none, because it only says where the tool is
+/// listed.
 fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
     let policy = &tool.policy;
     let forms = [

@@ -76,8 +76,8 @@ pub trait ToolFunction: Send + Sync + 'static {
 
     /// Does the work and may say that the result comes later; this is what the engine calls.
     ///
-    /// Override it in a tool that sometimes answers at once and sometimes pauses. A tool that always pauses is
-    /// simpler as a [`LongRunningFunctionTool`](crate::LongRunningFunctionTool).
+    /// Override it in a tool that sometimes answers at once and sometimes pauses. A tool that
+    /// always pauses is simpler as a [`LongRunningFunctionTool`](crate::LongRunningFunctionTool).
     ///
     /// ```
     /// # use async_trait::async_trait;
@@ -105,11 +105,12 @@ pub trait ToolFunction: Send + Sync + 'static {
         self.call_with_context(args, context).await.into()
     }
 
-    /// Goes on after it has asked a person, who said yes: with the state that its [`Ask`](crate::Ask) left and the answer, perhaps weeks
-    /// later and in another process. It may ask again, any number of times.
+    /// Goes on after it has asked a person, who said yes: with the state that its
+    /// [`Ask`](crate::Ask) left and the answer, perhaps weeks later and in another process. It may
+    /// ask again, any number of times.
     ///
-    /// The arguments are in [`ToolContext::args`]. What is cut off here is in doubt as any other run; an idempotent tool is resumed
-    /// again with the same state and answer.
+    /// The arguments are in [`ToolContext::args`]. What is cut off here is in doubt as any other
+    /// run; an idempotent tool is resumed again with the same state and answer.
     ///
     /// ```
     /// # use async_trait::async_trait;
@@ -145,20 +146,22 @@ pub trait ToolFunction: Send + Sync + 'static {
         ))
     }
 
-    /// Whether it knows itself how a call goes on that it has [paused](crate::Pending), so that an engine asks it to
-    /// [`follow`](Self::follow) the call.
+    /// Whether it knows itself how a call goes on that it has [paused](crate::Pending), so that an
+    /// engine asks it to [`follow`](Self::follow) the call.
     fn follows(&self) -> bool {
         false
     }
 
-    /// Waits for the result of a call that it has paused, wherever that comes from: of a job at another service, whose number is in
-    /// the state of the pause.
+    /// Waits for the result of a call that it has paused, wherever that comes from: of a job at
+    /// another service, whose number is in the state of the pause.
     ///
-    /// An engine calls it once the pause is on record, and again after a restart, with the same `state`, which without one is what the
-    /// model was told meanwhile, as it stands on record; what it returns is the call's result, unless somebody else was quicker to
-    /// respond (`Engine::respond`); with none, it is left to them. The result is told in the shape of the agent's
-    /// responses, and one that cannot be on record is a failure. No time limit holds. It is dropped, also in the middle, where the
-    /// call has ended otherwise, and where the engine shuts down or is dropped.
+    /// An engine calls it once the pause is on record, and again after a restart, with the same
+    /// `state`, which without one is what the model was told meanwhile, as it stands on record;
+    /// what it returns is the call's result, unless somebody else was quicker to respond
+    /// (`Engine::respond`); with none, it is left to them. The result is told in the shape of the
+    /// agent's responses, and one that cannot be on record is a failure. No time limit holds. It is
+    /// dropped, also in the middle, where the call has ended otherwise, and where the engine shuts
+    /// down or is dropped.
     ///
     /// ```
     /// # use async_trait::async_trait;
@@ -193,13 +196,15 @@ pub trait ToolFunction: Send + Sync + 'static {
         followed.map(|result| result.map(|value| Json::of(&value)))
     }
 
-    /// Calls off what it has begun, where that can be done: a call that it was following was taken back by a person, or by the model
-    /// where its policy has `withdraw_on_cancel` (else the call goes on), or its session was closed. The `state` is as of [`follow`](Self::follow), which is dropped before. Of a call that ends while no
-    /// engine follows it, it is not told.
+    /// Calls off what it has begun, where that can be done: a call that it was following was taken
+    /// back by a person, or by the model where its policy has `withdraw_on_cancel` (else the call
+    /// goes on), or its session was closed. The `state` is as of [`follow`](Self::follow), which is
+    /// dropped before. Of a call that ends while no engine follows it, it is not told.
     async fn call_off(&self, _ticket: &Ticket, _state: Value) {}
 
-    /// Lets go of what it holds outside this process, such as a connection or a child process: an engine that has it shuts
-    /// down, and nothing of that engine runs any more. Another engine may have it, too, so a later call finds what it needs again.
+    /// Lets go of what it holds outside this process, such as a connection or a child process: an
+    /// engine that has it shuts down, and nothing of that engine runs any more. Another engine may
+    /// have it, too, so a later call finds what it needs again.
     async fn shut_down(&self) {}
 
     /// The datum by which what it runs is known again, for a tool that starts a program or calls a

@@ -10,9 +10,10 @@ use crate::run::input::InputEvent;
 
 /// A tool that hears and sees the user while it runs, and gives one result after another.
 ///
-/// It gets what comes in from its start on, in order. What it does not take in time is lost, and it is told how much:
-/// [`InputEvent::Lagged`] stands in the place of what is missing, so the loop below never ends because of it. The loop
-/// ends with the input. Of its results holds what [`StreamingTool`](crate::StreamingTool) says.
+/// It gets what comes in from its start on, in order. What it does not take in time is lost, and it
+/// is told how much: [`InputEvent::Lagged`] stands in the place of what is missing, so the loop
+/// below never ends because of it. The loop ends with the input. Of its results holds what
+/// [`StreamingTool`](crate::StreamingTool) says.
 ///
 /// ```
 /// use async_trait::async_trait;

@@ -13,10 +13,12 @@ use crate::run::outcome::ToolOutcome;
 use crate::run::ticket::Ticket;
 use recount_session::ToolConfirmation;
 
-/// A tool that begins something and returns: its result is supplied later from outside, by the call's id.
+/// A tool that begins something and returns: its result is supplied later from outside, by the
+/// call's id.
 ///
-/// Returning `null` pauses without telling the model anything; any other value, also `{}`, is told as interim news, and
-/// the call stays pending. An error is the end of the call. The model is told not to call again meanwhile.
+/// Returning `null` pauses without telling the model anything; any other value, also `{}`, is told
+/// as interim news, and the call stays pending. An error is the end of the call. The model is told
+/// not to call again meanwhile.
 ///
 /// ```
 /// use std::sync::Arc;

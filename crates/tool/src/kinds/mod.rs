@@ -1,5 +1,5 @@
-//! Kinds of tools: a function, a closure, one that streams, one that hears the user, one whose result
-//! comes later.
+//! Kinds of tools: a function, a closure, one that streams, one that hears the user, one whose
+//! result comes later.
 //!
 //! They apply no policy; a function may declare its own gate. Read `function`.
 

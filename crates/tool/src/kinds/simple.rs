@@ -104,8 +104,8 @@ impl ToolFunction for SimpleTool {
         self.handler.call(args).await
     }
 
-    /// Straight to the closure, which wants no context. Written out, because an `async fn` would put a second future on the
-    /// heap that only waits for the closure's.
+    /// Straight to the closure, which wants no context. Written out, because an `async fn` would
+    /// put a second future on the heap that only waits for the closure's.
     fn invoke<'a, 'b>(
         &'a self,
         args: Value,

@@ -9,9 +9,10 @@ use crate::run::error::ToolError;
 
 /// A tool that gives one result after another; the model is told each, and that more may come.
 ///
-/// A value is on record before the tool goes on past its next `send`: while a value is being recorded the tool is not
-/// run, and what it has sent elsewhere waits in a channel with room for one. So a tool cannot run ahead of the journal.
-/// When it returns, the call is at its end. A `send` fails when nobody listens any more.
+/// A value is on record before the tool goes on past its next `send`: while a value is being
+/// recorded the tool is not run, and what it has sent elsewhere waits in a channel with room for
+/// one. So a tool cannot run ahead of the journal. When it returns, the call is at its end. A
+/// `send` fails when nobody listens any more.
 ///
 /// ```
 /// use async_trait::async_trait;

@@ -1,4 +1,5 @@
-//! A tool made of a Rust type: the type is the schema, and a call that does not fit it never reaches the closure.
+//! A tool made of a Rust type: the type is the schema, and a call that does not fit it never
+//! reaches the closure.
 
 use std::fmt;
 use std::pin::Pin;
@@ -18,13 +19,15 @@ use recount_session::Json;
 
 /// A tool whose arguments are a Rust type.
 ///
-/// The type's schema is what the model is told: doc comments of fields are descriptions, and a field with
-/// `#[serde(default)]` or of type `Option` may be left out. Arguments that do not fit are
-/// [`ToolError::InvalidArgs`] with the place, what was expected and what came, and the closure does not run.
+/// The type's schema is what the model is told: doc comments of fields are descriptions, and a
+/// field with `#[serde(default)]` or of type `Option` may be left out. Arguments that do not fit
+/// are [`ToolError::InvalidArgs`] with the place, what was expected and what came, and the closure
+/// does not run.
 ///
-/// No digit of a number is lost silently. Whole numbers of up to 128 bits are exact, however they are spelt (`3`, `3.0`);
-/// a number that would be another one as a float, or as a [`Value`] (such as 2^70), is invalid. The exact text of the
-/// arguments is in the [`ToolContext`]; a [`call`](ToolFunction::call) without one has what the `Value` holds.
+/// No digit of a number is lost silently. Whole numbers of up to 128 bits are exact, however they
+/// are spelt (`3`, `3.0`); a number that would be another one as a float, or as a [`Value`] (such
+/// as 2^70), is invalid. The exact text of the arguments is in the [`ToolContext`]; a
+/// [`call`](ToolFunction::call) without one has what the `Value` holds.
 ///
 /// ```
 /// use recount_tool::TypedTool;
@@ -205,7 +208,8 @@ impl ToolFunction for TypedTool {
         args: Value,
         context: ToolContext,
     ) -> Result<Value, ToolError> {
-        // Whoever wraps a tool may have changed the value; then the text is not what it is to run with.
+        // Whoever wraps a tool may have changed the value; then the text is not what it is to run
+        // with.
         let text = context.args.clone().filter(|text| is_text_of(text, &args));
         let text = text.unwrap_or_else(|| Json::of(&args));
         let secret = context.secret.clone();

@@ -11,9 +11,11 @@ use tokio::sync::mpsc;
 use crate::run::error::ToolError;
 use crate::run::outcome::ToolOutcome;
 
-/// Runs a tool to its end. Each value it sends goes to `on_yield`, and the tool is not run on before that is done.
+/// Runs a tool to its end. Each value it sends goes to `on_yield`, and the tool is not run on
+/// before that is done.
 ///
-/// `beside` is what the tool needs done meanwhile. An error of `on_yield` ends the run with that error.
+/// `beside` is what the tool needs done meanwhile. An error of `on_yield` ends the run with that
+/// error.
 pub(crate) async fn run<F, Fut>(
     tool: impl Future<Output = Result<(), ToolError>>,
     mut yielded: mpsc::Receiver<Value>,

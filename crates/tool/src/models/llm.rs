@@ -37,11 +37,12 @@ pub trait BaseLlm: Send + Sync + 'static {
 
     /// Asks for the next turn.
     ///
-    /// It is asked anew where a process ended before the reply was on record, and a bounded number of times where the error says
-    /// that it may pass.
+    /// It is asked anew where a process ended before the reply was on record, and a bounded number
+    /// of times where the error says that it may pass.
     ///
     /// # Errors
-    /// [`LlmError`]. Its words go on record and to the model that called the agent: they must hold no secret.
+    /// [`LlmError`]. Its words go on record and to the model that called the agent: they must hold
+    /// no secret.
     async fn generate(&self, request: LlmRequest) -> Result<LlmReply, LlmError>;
 }
 
@@ -186,7 +187,8 @@ impl From<&ToolDeclaration> for LlmTool {
     }
 }
 
-/// What a model says in one turn. With calls the turn goes on when all of them have ended; without any, it is over.
+/// What a model says in one turn. With calls the turn goes on when all of them have ended; without
+/// any, it is over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LlmReply {
     /// What it says, in its order.
@@ -210,7 +212,8 @@ impl LlmReply {
     }
 }
 
-/// Why a model did not reply. The words go on record: they say what was expected and what came, and no secret.
+/// Why a model did not reply. The words go on record: they say what was expected and what came, and
+/// no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LlmError {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::models::llm::{BaseLlm, LlmError, LlmReply, LlmRequest};
 
-/// A language model that says what is written down, one reply a turn, and remembers what it was asked. For tests and for programs
-/// that run offline.
+/// A language model that says what is written down, one reply a turn, and remembers what it was
+/// asked. For tests and for programs that run offline.
 ///
 /// ```
 /// use recount_tool::{BaseLlm, LlmReply, LlmRequest, ScriptedLlm};

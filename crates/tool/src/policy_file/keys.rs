@@ -1,6 +1,8 @@
-//! The keys of a tool's policy in a file: each with what it takes, what it does, and its JSON Schema.
+//! The keys of a tool's policy in a file: each with what it takes, what it does, and its JSON
+//! Schema.
 //!
-//! One table says all three, so that a key cannot be read without standing in the schema, nor stand there unread.
+//! One table says all three, so that a key cannot be read without standing in the schema, nor stand
+//! there unread.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -279,7 +281,8 @@ pub(crate) const KEYS: [Key; 20] = [
     },
 ];
 
-/// Reads the keys of a policy that stand in `entry`, and tells of each that it cannot take; other keys are not looked at.
+/// Reads the keys of a policy that stand in `entry`, and tells of each that it cannot take; other
+/// keys are not looked at.
 pub(crate) fn read(entry: &Map<String, Value>) -> (ToolPolicyChanges, Vec<(&'static str, String)>) {
     let (mut changes, mut mistakes) = (ToolPolicyChanges::default(), Vec::new());
     for key in &KEYS {

@@ -28,9 +28,10 @@
 //! name = "negotiate"
 //! ```
 //!
-//! What the file does not speak of stays as it is; what it says replaces what was there, and `false` says that there is to be
-//! none. `recount policy schema` prints the JSON Schema (`docs/policy.schema.json`), `recount policy check FILE` tells what is wrong
-//! with a file, `recount replay PATH --policy FILE` what it would have come to.
+//! What the file does not speak of stays as it is; what it says replaces what was there, and
+//! `false` says that there is to be none. `recount policy schema` prints the JSON Schema
+//! (`docs/policy.schema.json`), `recount policy check FILE` tells what is wrong with a file,
+//! `recount replay PATH --policy FILE` what it would have come to.
 
 pub(crate) mod keys;
 mod mistake;

@@ -1,4 +1,5 @@
-//! Where in a file something stands: looked up once something is wrong, so that reading what is right needs no places.
+//! Where in a file something stands: looked up once something is wrong, so that reading what is
+//! right needs no places.
 
 use std::collections::BTreeMap;
 

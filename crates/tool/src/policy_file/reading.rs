@@ -8,7 +8,8 @@ use super::places::Places;
 use crate::typed::found::{self, unknown_key};
 use recount_session::{Json, PolicyChanges};
 
-/// Reads a file of policies: JSON where it begins with `{`, otherwise TOML. Without the feature `toml` only JSON is read.
+/// Reads a file of policies: JSON where it begins with `{`, otherwise TOML. Without the feature
+/// `toml` only JSON is read.
 ///
 /// An agent (`Agent::policies`) takes what comes of it.
 ///
@@ -213,7 +214,8 @@ impl Reader {
         read
     }
 
-    /// A tool that is there only in a phase that is not would never be there. Where the file declares no phases, the agent does.
+    /// A tool that is there only in a phase that is not would never be there. Where the file
+    /// declares no phases, the agent does.
     pub(super) fn unknown_phases(&mut self, changes: &PolicyChanges) {
         let Some(declared) = &changes.phases else {
             return;

@@ -41,8 +41,9 @@ use recount_session::ToolConfirmation;
 /// (`python -m app`), is not seen, and a directory is not read, since it may hold data. See
 /// [`pin_program`](Self::pin_program) and [`unpinned`](Self::unpinned).
 ///
-/// On unix it leads a process group: the keys of a terminal do not reach it, and it is stopped where it reads from one. What it has started
-/// and left behind is left alone once the call has its result; whatever keeps its standard output or error open keeps the call from ending.
+/// On unix it leads a process group: the keys of a terminal do not reach it, and it is stopped
+/// where it reads from one. What it has started and left behind is left alone once the call has its
+/// result; whatever keeps its standard output or error open keeps the call from ending.
 ///
 /// ```
 /// use recount_tool::{CommandTool, T, ToolDispatcher};
@@ -63,7 +64,8 @@ pub struct CommandTool {
 }
 
 impl CommandTool {
-    /// Makes a tool of a program; it is looked for in `PATH` unless it is a path, and runs in the current directory.
+    /// Makes a tool of a program; it is looked for in `PATH` unless it is a path, and runs in the
+    /// current directory.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
@@ -134,7 +136,8 @@ impl CommandTool {
 
         let write = async {
             if let Some(mut stdin) = stdin {
-                // A program may leave its input unread; whether it did its work, its exit code tells.
+                // A program may leave its input unread; whether it did its work, its exit code
+                // tells.
                 let written = stdin.write_all(input.as_str().as_bytes()).await;
                 written.and(stdin.shutdown().await).ok();
             }
@@ -199,7 +202,8 @@ fn text_of(args: Value, context: &ToolContext) -> Json {
     text.cloned().unwrap_or_else(|| Json::of(&args))
 }
 
-/// A program that runs, and what it has started: they are killed with this value, unless it was waited for.
+/// A program that runs, and what it has started: they are killed with this value, unless it was
+/// waited for.
 struct Program(Child);
 
 impl Drop for Program {
@@ -209,7 +213,8 @@ impl Drop for Program {
     }
 }
 
-/// Reads all, keeps at most one byte more than is allowed, so that too much can be told from enough.
+/// Reads all, keeps at most one byte more than is allowed, so that too much can be told from
+/// enough.
 async fn start_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     let mut kept = Vec::new();
     if let Some(mut from) = from {

@@ -213,7 +213,8 @@ async fn what_a_program_leaves_behind_is_left_alone_once_the_call_has_its_result
     Ok(())
 }
 
-/// Two pipes in a directory of their own: some process holds one end of the first for as long as it lives, and waits on the second.
+/// Two pipes in a directory of their own: some process holds one end of the first for as long as it
+/// lives, and waits on the second.
 struct Pipes {
     _directory: tempfile::TempDir,
     alive: PathBuf,

@@ -2,7 +2,8 @@
 
 use tokio::process::{Child, Command};
 
-/// The process group of a process that leads one: whatever that has started is in it, unless it made a group of its own.
+/// The process group of a process that leads one: whatever that has started is in it, unless it
+/// made a group of its own.
 #[doc(hidden)]
 pub struct ProcessGroup {
     /// The id of its first process, which the group keeps when that has ended.
@@ -11,7 +12,8 @@ pub struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Has `command` start a process that leads a group. Where there are no groups it starts as any other.
+    /// Has `command` start a process that leads a group. Where there are no groups it starts as any
+    /// other.
     #[doc(hidden)]
     pub fn led_by(command: &mut Command) -> &mut Command {
         #[cfg(unix)]

@@ -26,7 +26,8 @@
 //! call brings is in [`CommandTool`]. A person who approves a call approves `command`, and the
 //! scripts and other files named there by content.
 //!
-//! What a policy says is read as in a file of policies ([`policy_file`](crate::policy_file)), which has more of it.
+//! What a policy says is read as in a file of policies ([`policy_file`](crate::policy_file)), which
+//! has more of it.
 
 use std::fmt;
 use std::sync::Arc;

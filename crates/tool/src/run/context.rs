@@ -38,7 +38,8 @@ pub struct ToolContext {
     pub attempt: u32,
     /// Fires when nobody waits for the result any more.
     pub cancellation: CancellationToken,
-    /// The arguments as they came, every digit of them, with what is secret in clear; none where nobody kept the text.
+    /// The arguments as they came, every digit of them, with what is secret in clear; none where
+    /// nobody kept the text.
     pub args: Option<Json>,
     /// The JSON Pointers of the arguments that no message may quote.
     pub(crate) secret: Vec<String>,
@@ -114,7 +115,8 @@ impl ToolContext {
         }
     }
 
-    /// The same for every attempt of one call and for no other call: hand it to the service the tool acts on.
+    /// The same for every attempt of one call and for no other call: hand it to the service the
+    /// tool acts on.
     ///
     /// ```
     /// use recount_session::{Seq, SessionId};
@@ -152,7 +154,8 @@ impl ToolContext {
         }
     }
 
-    /// By what any part of the service can give the call's result later, if the tool pauses; none outside an engine.
+    /// By what any part of the service can give the call's result later, if the tool pauses; none
+    /// outside an engine.
     ///
     /// ```
     /// # use recount_tool::{Pending, ToolContext, ToolError, ToolOutcome};
@@ -186,20 +189,26 @@ impl ToolContext {
         self.confirmation.as_deref()
     }
 
-    /// Asks a person, and waits for the answer where the tool stands; as often as it must, one question after another.
+    /// Asks a person, and waits for the answer where the tool stands; as often as it must, one
+    /// question after another.
     ///
-    /// The question is on record before anybody is asked, and the answer before this returns; the approver sees it as any
-    /// other, and a provider is asked, too. A no, and silence beyond the expiry, come back as `confirmed: false` with the
-    /// reason, because only the tool knows what it has done so far; a payload that does not fit is refused, and the question
-    /// stays open. The time limit of the call rests meanwhile. The call keeps its places among those that may run; its
-    /// session stays in memory. Where the call is taken back, or the session closed, the tool is stopped.
+    /// The question is on record before anybody is asked, and the answer before this returns; the
+    /// approver sees it as any other, and a provider is asked, too. A no, and silence beyond the
+    /// expiry, come back as `confirmed: false` with the reason, because only the tool knows what it
+    /// has done so far; a payload that does not fit is refused, and the question stays open. The
+    /// time limit of the call rests meanwhile. The call keeps its places among those that may run;
+    /// its session stays in memory. Where the call is taken back, or the session closed, the tool
+    /// is stopped.
     ///
-    /// It waits as long as its process lives and nobody hangs up: where the process ends, or the session is
-    /// disconnected (`LiveHandle::disconnect`) or its last handle dropped, before the answer or after it, the call was cut off like any
-    /// other, whether or not its tool implements [`resume`](crate::ToolFunction::resume): its question is withdrawn on
-    /// record, and its [in-doubt rule](recount_session::InDoubt) holds. A shutdown does not wait for a person. What may take long returns an [`Ask`] instead,
-    /// and goes on after any number of restarts. An `Ask` may be given here, too, for its payload schema and its expiry; its state is
-    /// not used. Dropping the future before it is ready does not take the question back: that happens when the tool ends.
+    /// It waits as long as its process lives and nobody hangs up: where the process ends, or the
+    /// session is disconnected (`LiveHandle::disconnect`) or its last handle dropped, before the
+    /// answer or after it, the call was cut off like any other, whether or not its tool implements
+    /// [`resume`](crate::ToolFunction::resume): its question is withdrawn on record, and its
+    /// [in-doubt rule](recount_session::InDoubt) holds. A shutdown does not wait for a person. What
+    /// may take long returns an [`Ask`] instead, and goes on after any number of restarts. An `Ask`
+    /// may be given here, too, for its payload schema and its expiry; its state is not used.
+    /// Dropping the future before it is ready does not take the question back: that happens when
+    /// the tool ends.
     ///
     /// ```
     /// use recount_tool::{ToolContext, ToolError};
@@ -218,8 +227,10 @@ impl ToolContext {
     /// ```
     ///
     /// # Errors
-    /// [`ToolError::NotAvailable`] where nobody can be asked, as in a [dispatcher](crate::ToolDispatcher) without a provider, or
-    /// where the call waits for an answer already; [`ToolError::Cancelled`] where a dispatcher's provider gave none that counts.
+    /// [`ToolError::NotAvailable`] where nobody can be asked, as in a
+    /// [dispatcher](crate::ToolDispatcher) without a provider, or where the call waits for an
+    /// answer already; [`ToolError::Cancelled`] where a dispatcher's provider gave none that
+    /// counts.
     pub async fn request_confirmation(
         &self,
         ask: impl Into<Ask>,
@@ -242,12 +253,12 @@ impl ToolContext {
         self.emitter.emit(event)
     }
 
-    /// Ends the session when the tool has returned: the model is sent the result first, as far as it still can be, then
-    /// `session_closed` is on record with this reason, what is open is cancelled, and whoever follows the
-    /// handle (`LiveHandle`) hears no more.
+    /// Ends the session when the tool has returned: the model is sent the result first, as far as
+    /// it still can be, then `session_closed` is on record with this reason, what is open is
+    /// cancelled, and whoever follows the handle (`LiveHandle`) hears no more.
     ///
-    /// The wish is on record with the result, so a crash in between does not lose it. It counts where the tool returns, and not
-    /// where it fails, asks or pauses; the first reason counts.
+    /// The wish is on record with the result, so a crash in between does not lose it. It counts
+    /// where the tool returns, and not where it fails, asks or pauses; the first reason counts.
     ///
     /// ```
     /// use recount_tool::{ToolContext, ToolError};
@@ -260,7 +271,8 @@ impl ToolContext {
     /// ```
     ///
     /// # Errors
-    /// [`ToolError::NotAvailable`] where there is no session to end, as in a [dispatcher](crate::ToolDispatcher) alone.
+    /// [`ToolError::NotAvailable`] where there is no session to end, as in a
+    /// [dispatcher](crate::ToolDispatcher) alone.
     pub fn end_session(&self, reason: impl Into<String>) -> Result<(), ToolError> {
         self.emitter.end_session(reason.into())
     }
@@ -381,17 +393,20 @@ impl ToolContext {
         self
     }
 
-    /// Sets the live input of the session; it ends when the sender is dropped, whoever still has the context.
+    /// Sets the live input of the session; it ends when the sender is dropped, whoever still has
+    /// the context.
     #[must_use]
     pub fn with_input(mut self, input: &broadcast::Sender<InputEvent>) -> Self {
         self.input = Some(input.downgrade());
         self
     }
 
-    /// Subscribes to what the user says and does from now on; without live input the receiver is closed at once.
+    /// Subscribes to what the user says and does from now on; without live input the receiver is
+    /// closed at once.
     ///
-    /// A receiver that falls behind gets an error with the number of events it has lost, and goes on after it. An
-    /// [`InputStreamingTool`](crate::InputStreamingTool) gets them as an event instead.
+    /// A receiver that falls behind gets an error with the number of events it has lost, and goes
+    /// on after it. An [`InputStreamingTool`](crate::InputStreamingTool) gets them as an event
+    /// instead.
     ///
     /// ```
     /// use recount_session::{Seq, SessionId};

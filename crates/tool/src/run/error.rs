@@ -39,7 +39,8 @@ pub enum ToolError {
     /// The tool was called as often as it may be.
     #[error("{0}")]
     LimitReached(String),
-    /// The call was cut off between its start and its result, and whether it took effect is unknown.
+    /// The call was cut off between its start and its result, and whether it took effect is
+    /// unknown.
     #[error("{0}")]
     UnknownOutcome(String),
     /// The model behind an agent could not be reached.
@@ -70,8 +71,8 @@ impl ToolError {
 
     /// The error that a response tells of, whatever it is wrapped in.
     ///
-    /// A response holds kind and message only, so a name and a time limit are read back from the message. Where it tells
-    /// none, the message is all there is.
+    /// A response holds kind and message only, so a name and a time limit are read back from the
+    /// message. Where it tells none, the message is all there is.
     #[doc(hidden)]
     pub fn of_response(response: &Value) -> Self {
         let told = response.get("output").unwrap_or(response);

@@ -69,8 +69,9 @@ pub(crate) fn channel() -> (
 
 /// Passes the input of a session on to one run of a tool, until either is gone.
 ///
-/// A receiver that falls behind gets an error, and a loop over what is well would end there without a word. So the tool's
-/// channel is never overrun: what does not fit is counted, and the count goes to the tool as an event in its place.
+/// A receiver that falls behind gets an error, and a loop over what is well would end there without
+/// a word. So the tool's channel is never overrun: what does not fit is counted, and the count goes
+/// to the tool as an event in its place.
 pub(crate) async fn feed(
     mut session: broadcast::Receiver<InputEvent>,
     tool: broadcast::Sender<InputEvent>,

@@ -33,7 +33,8 @@ pub struct Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        // Before the closure leaves the list, so that what waits for it already is not told it, either.
+        // Before the closure leaves the list, so that what waits for it already is not told it,
+        // either.
         self.alive = Arc::default();
         if let Some(leave) = self.leave.take() {
             leave();

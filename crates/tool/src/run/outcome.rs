@@ -9,7 +9,8 @@ use crate::run::error::ToolError;
 
 /// How one run of a tool ends.
 ///
-/// A function gives one from [`invoke`](crate::ToolFunction::invoke); of what its `call` returns it is made with `into`:
+/// A function gives one from [`invoke`](crate::ToolFunction::invoke); of what its `call` returns it
+/// is made with `into`:
 ///
 /// ```
 /// use recount_session::FunctionResponseScheduling;
@@ -26,8 +27,8 @@ pub enum ToolOutcome {
     Returned(Value),
     /// It returned its result, as the JSON text that goes on record: its numbers keep their digits.
     Text(Json),
-    /// It returned its result and says when the model takes it up, whatever its policy says. Of a long-running tool the
-    /// value is interim news as any other, and the policy says when.
+    /// It returned its result and says when the model takes it up, whatever its policy says. Of a
+    /// long-running tool the value is interim news as any other, and the policy says when.
     Scheduled(Value, FunctionResponseScheduling),
     /// It did not succeed.
     Failed(ToolError),
@@ -48,10 +49,11 @@ impl From<Result<Value, ToolError>> for ToolOutcome {
 
 /// What a tool asks a person, and what it wants to know again when it goes on.
 ///
-/// Nothing of the tool waits meanwhile: the question is on record, the answer may come after any number of restarts, and
-/// then [`resume`](crate::ToolFunction::resume) is called, not the tool from its beginning. A no, and silence beyond the
-/// expiry, end the call: the tool does not go on. A tool that would rather wait where it stands, and lose the question with
-/// its process, has [`request_confirmation`](crate::ToolContext::request_confirmation).
+/// Nothing of the tool waits meanwhile: the question is on record, the answer may come after any
+/// number of restarts, and then [`resume`](crate::ToolFunction::resume) is called, not the tool
+/// from its beginning. A no, and silence beyond the expiry, end the call: the tool does not go on.
+/// A tool that would rather wait where it stands, and lose the question with its process, has
+/// [`request_confirmation`](crate::ToolContext::request_confirmation).
 ///
 /// ```
 /// use recount_tool::{Ask, ToolOutcome};
@@ -155,8 +157,9 @@ impl From<Ask> for ToolOutcome {
 pub struct Pending {
     /// What the model is told meanwhile; without it, nothing.
     pub interim: Option<Value>,
-    /// What the tool wants to know again when it [follows](crate::ToolFunction::follow) the call; without it, it is what the
-    /// model is told. It is on record as it is: no shape of responses, no hook and no redactor changes it.
+    /// What the tool wants to know again when it [follows](crate::ToolFunction::follow) the call;
+    /// without it, it is what the model is told. It is on record as it is: no shape of responses,
+    /// no hook and no redactor changes it.
     pub state: Option<Value>,
     /// The text of the interim news, where it has one.
     #[doc(hidden)]

@@ -39,8 +39,8 @@ pub trait ResultFormatter: Send + Sync + 'static {
     /// The acknowledgement, when the tool starts.
     fn format_running(&self, call: &FunctionCall) -> Value;
 
-    /// The acknowledgement of a call that waits for a person. It is asked once, when the tool is registered, and its words are
-    /// a part of the policies on record.
+    /// The acknowledgement of a call that waits for a person. It is asked once, when the tool is
+    /// registered, and its words are a part of the policies on record.
     fn format_awaiting(&self, tool: &str) -> Value {
         json!({"status": "awaiting_confirmation", "tool": tool})
     }
@@ -48,7 +48,8 @@ pub trait ResultFormatter: Send + Sync + 'static {
     /// The result, or why there is none.
     fn format_result(&self, call: &FunctionCall, result: Result<Value, ToolError>) -> Value;
 
-    /// An operator took the call back, or the tool says that it was cancelled; `call_id` is the id on the wire, or else the call's own.
+    /// An operator took the call back, or the tool says that it was cancelled; `call_id` is the id
+    /// on the wire, or else the call's own.
     fn format_cancelled(&self, call_id: &str) -> Value;
 }
 

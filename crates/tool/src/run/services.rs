@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 /// Values of the embedding program, by type; every tool of an agent can get at them.
 ///
-/// They are registered with the agent (`Agent::service`, `Live::builder().service(…)`), or with a dispatcher
-/// that runs its tools itself ([`with_service`](crate::ToolDispatcher::with_service)); a trait is registered as `Arc<dyn Trait>`.
+/// They are registered with the agent (`Agent::service`, `Live::builder().service(…)`), or with a
+/// dispatcher that runs its tools itself ([`with_service`](crate::ToolDispatcher::with_service)); a
+/// trait is registered as `Arc<dyn Trait>`.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -12,10 +12,11 @@ use super::state_watch::{Watch, Watched, Watchers};
 
 /// What tools, hooks and phases of a session know in common.
 ///
-/// A tool sees the state as it was when it started, and what it writes itself. What it writes goes on record with its
-/// result, as one change; of a run that fails nothing is kept. Of two tools that run at the same time and write one key,
-/// the one that returns last wins, and a replay says the same. What it writes after it has returned goes nowhere, whoever
-/// still has the context. The prefix of a key says how long its value lives: [`Scope`].
+/// A tool sees the state as it was when it started, and what it writes itself. What it writes goes
+/// on record with its result, as one change; of a run that fails nothing is kept. Of two tools that
+/// run at the same time and write one key, the one that returns last wins, and a replay says the
+/// same. What it writes after it has returned goes nowhere, whoever still has the context. The
+/// prefix of a key says how long its value lives: [`Scope`].
 ///
 /// ```
 /// use recount_tool::State;
@@ -36,7 +37,8 @@ struct Shared {
     seen: Arc<BTreeMap<String, Json>>,
     written: Mutex<Written>,
     temporary: Temporary,
-    /// Weak, so that whoever keeps a state does not keep the watches of a session open that nobody serves.
+    /// Weak, so that whoever keeps a state does not keep the watches of a session open that nobody
+    /// serves.
     watchers: Weak<Watchers>,
 }
 
@@ -125,8 +127,8 @@ impl State {
 
     /// Writes a value; `null` removes the key.
     ///
-    /// A key or value that cannot be on record makes the run fail that wrote it, with the reason; nothing of its writes is kept
-    /// then.
+    /// A key or value that cannot be on record makes the run fail that wrote it, with the reason;
+    /// nothing of its writes is kept then.
     pub fn set(&self, key: &str, value: impl Serialize) {
         match serde_json::to_string(&value) {
             Ok(text) => self.set_text(key, &text),
@@ -140,7 +142,8 @@ impl State {
     }
 
     /// Every later change of what is watched, in the order in which they are recorded: a key, or a
-    /// [condition](Condition) that begins to hold. A `temp:` key is not on record, so nobody hears of its changes.
+    /// [condition](Condition) that begins to hold. A `temp:` key is not on record, so nobody hears
+    /// of its changes.
     ///
     /// ```
     /// # async fn example(state: recount_tool::State) {
@@ -156,7 +159,8 @@ impl State {
         watchers.watch(watched.into())
     }
 
-    /// The same state for whoever comes after: what was written here is seen there, and what is written there is its own.
+    /// The same state for whoever comes after: what was written here is seen there, and what is
+    /// written there is its own.
     #[doc(hidden)]
     pub fn over(&self) -> State {
         let mut seen = BTreeMap::clone(&self.0.seen);

@@ -36,10 +36,11 @@ impl From<Condition> for Watched {
 /// A change that was watched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedChange {
-    /// The record that made it: `state_changed`, or the `turn_completed` that ended the life of a `turn:` value.
+    /// The record that made it: `state_changed`, or the `turn_completed` that ended the life of a
+    /// `turn:` value.
     pub at: Seq,
-    /// The key that was watched and its value now; without a value where it is gone. Nothing where a condition was
-    /// watched.
+    /// The key that was watched and its value now; without a value where it is gone. Nothing where
+    /// a condition was watched.
     pub key: Option<(String, Option<Json>)>,
 }
 

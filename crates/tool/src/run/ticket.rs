@@ -4,7 +4,8 @@ use recount_session::{Seq, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Names a paused call so that any part of a service can give its result, after any number of restarts.
+/// Names a paused call so that any part of a service can give its result, after any number of
+/// restarts.
 ///
 /// ```json
 /// {"session":"0199…","call":5,"tool":"ship_replacement"}
@@ -30,10 +31,11 @@ pub struct Ticket {
 pub struct FunctionResponse {
     /// The tool's name, which must be the call's.
     pub name: String,
-    /// The result, a JSON object. The model is told it as it is, whatever the agent's response shape.
+    /// The result, a JSON object. The model is told it as it is, whatever the agent's response
+    /// shape.
     pub response: Value,
-    /// The call's id, the model's or ours, where the caller knows it. The ticket already says which call is meant; the id of another
-    /// one is refused.
+    /// The call's id, the model's or ours, where the caller knows it. The ticket already says which
+    /// call is meant; the id of another one is refused.
     pub id: Option<String>,
 }
 

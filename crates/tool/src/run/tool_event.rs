@@ -18,11 +18,11 @@ use recount_session::ToolConfirmation;
 
 /// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
 ///
-/// A tool tells it by [`ToolContext::emit`](crate::ToolContext::emit). The embedding program hears it once it is on record: by a
-/// closure (`Engine::on`, `LiveHandle::on`,
-/// [`ToolDispatcher::on`](crate::ToolDispatcher::on)) or by waiting for it
-/// (`Updates::next_event`). Emitting waits for nothing. What
-/// no record carries is an error; what comes after the session has stopped is dropped.
+/// A tool tells it by [`ToolContext::emit`](crate::ToolContext::emit). The embedding program hears
+/// it once it is on record: by a closure (`Engine::on`, `LiveHandle::on`,
+/// [`ToolDispatcher::on`](crate::ToolDispatcher::on)) or by waiting for it (`Updates::next_event`).
+/// Emitting waits for nothing. What no record carries is an error; what comes after the session has
+/// stopped is dropped.
 ///
 /// ```
 /// use recount_tool::ToolEvent;
@@ -79,7 +79,8 @@ pub trait ToolEvent: Serialize + DeserializeOwned {
 #[doc(hidden)]
 pub const EVENTS_WAITING_MAX: usize = 1024;
 
-/// What a run has of its session: where its events and its questions go, the end and the past of the conversation.
+/// What a run has of its session: where its events and its questions go, the end and the past of
+/// the conversation.
 #[doc(hidden)]
 #[async_trait]
 pub trait ToolEvents: Send + Sync {
@@ -111,7 +112,8 @@ pub trait ToolEvents: Send + Sync {
 pub struct LookBack {
     /// The phase that it is in.
     pub phase: Option<String>,
-    /// The calls of the conversation that have not ended: which, of which tool, and where each stands. What an agent calls is its own.
+    /// The calls of the conversation that have not ended: which, of which tool, and where each
+    /// stands. What an agent calls is its own.
     pub open_calls: Vec<(Seq, String, &'static str)>,
     /// The tools of all calls about which a person is asked.
     pub asked_about: Vec<String>,

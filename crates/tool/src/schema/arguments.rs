@@ -15,7 +15,8 @@ use super::schema_patterns::{ForValue, Patterns};
 use super::schema_work::Work;
 use recount_text::json::is_within;
 
-/// Four times what the checker takes for the deepest value, unoptimised; only what is used of it counts.
+/// Four times what the checker takes for the deepest value, unoptimised; only what is used of it
+/// counts.
 const STACK_BYTES: usize = 64 << 20;
 
 /// A tool's parameter schema, compiled once.
@@ -33,7 +34,8 @@ struct Compiled {
 }
 
 impl ArgumentCheck {
-    /// Compiles a schema; without one, any object passes. The error says what is wrong with the schema.
+    /// Compiles a schema; without one, any object passes. The error says what is wrong with the
+    /// schema.
     #[doc(hidden)]
     pub fn new(schema: Option<&Value>) -> Result<Self, String> {
         let Some(schema) = schema else {
@@ -50,7 +52,8 @@ impl ArgumentCheck {
         Ok(Self(Some(Arc::new(Compiled::new(&schema)?))))
     }
 
-    /// Says what is wrong with the arguments, in words a model can act on and that quote nothing `secret`.
+    /// Says what is wrong with the arguments, in words a model can act on and that quote nothing
+    /// `secret`.
     pub(crate) fn check(&self, args: &Value, secret: &[String]) -> Result<(), String> {
         if !args.is_object() {
             let found = if secret.is_empty() {
@@ -183,7 +186,8 @@ fn compile(schema: &Value) -> Result<(Schemas, SchemaIndex), Box<boon::CompileEr
     Ok((schemas, root))
 }
 
-/// The checker goes down with the references that it follows, further than the stack of a caller may reach.
+/// The checker goes down with the references that it follows, further than the stack of a caller
+/// may reach.
 fn on_deep_stack<T: Send>(check: impl FnOnce() -> T + Send) -> Result<T, String> {
     thread::scope(|scope| {
         let builder = thread::Builder::new().stack_size(STACK_BYTES);
@@ -193,7 +197,8 @@ fn on_deep_stack<T: Send>(check: impl FnOnce() -> T + Send) -> Result<T, String>
     })
 }
 
-/// Refuses every reference that leads out of the schema: a declaration must not make us read files or the network.
+/// Refuses every reference that leads out of the schema: a declaration must not make us read files
+/// or the network.
 struct NoLoader;
 
 impl UrlLoader for NoLoader {
@@ -360,8 +365,8 @@ fn worded(kind: &ErrorKind<'_, '_>) -> String {
     }
 }
 
-/// Whether words about the value at `pointer` might show some of the secret at `place`: it stands there or below, or it
-/// was to stand inside something that is no object.
+/// Whether words about the value at `pointer` might show some of the secret at `place`: it stands
+/// there or below, or it was to stand inside something that is no object.
 fn shows(place: &str, pointer: &str, is_object: bool) -> bool {
     is_within(pointer, place) || (is_within(place, pointer) && !is_object)
 }

@@ -1,19 +1,25 @@
-//! How much work it is to check a value by a schema: one that refers to itself in many ways would keep the checker for ever.
+//! How much work it is to check a value by a schema: one that refers to itself in many ways would
+//! keep the checker for ever.
 //!
-//! The walk says how often the checker looks where, so both must read the same: of what would have the checker read a schema otherwise than
-//! as it stands, nothing is taken where something refers to something else.
+//! The walk says how often the checker looks where, so both must read the same: of what would have
+//! the checker read a schema otherwise than as it stands, nothing is taken where something refers
+//! to something else.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// How much schemas may look at, for one value; a schema counts by what it lists, each time that it is looked by.
+/// How much schemas may look at, for one value; a schema counts by what it lists, each time that it
+/// is looked by.
 const LOOKS_MAX: usize = 2_000_000;
-/// How deep schemas may stand in one another, references followed, and values with them: the checker goes down with both.
+/// How deep schemas may stand in one another, references followed, and values with them: the
+/// checker goes down with both.
 const DEPTH_MAX: usize = 1_000;
-/// How many schemas may stand in one: the checker compares each with all others before it checks anything.
+/// How many schemas may stand in one: the checker compares each with all others before it checks
+/// anything.
 const SCHEMAS_MAX: usize = 10_000;
-/// How many patterns may stand in one, and how many bytes each may have: the checker makes an automaton of each.
+/// How many patterns may stand in one, and how many bytes each may have: the checker makes an
+/// automaton of each.
 const PATTERNS_MAX: (usize, usize) = (200, 2_000);
 
 /// References that lead elsewhere in every value.
@@ -35,7 +41,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// None where the schema refers to nothing: then it looks at no place more often than it is long.
+    /// None where the schema refers to nothing: then it looks at no place more often than it is
+    /// long.
     ///
     /// The error says why the work cannot be told, or that it is too much whatever the value is.
     pub(crate) fn of(schema: &Value) -> Result<Option<Work>, String> {

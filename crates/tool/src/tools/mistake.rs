@@ -32,7 +32,8 @@ pub enum ToolMistake {
         /// The name.
         tool: String,
     },
-    /// The name is taken, and one of the two is a tool of an MCP server, whose names can be told apart.
+    /// The name is taken, and one of the two is a tool of an MCP server, whose names can be told
+    /// apart.
     #[error(
         "tool {tool:?} is registered twice, by the MCP server {server:?} and by something else; a prefix tells them apart: \
          McpServer::prefix, or --mcp-prefix"
@@ -79,7 +80,8 @@ pub enum ToolMistake {
         /// What it is.
         found: String,
     },
-    /// A policy or another form means nothing on this tool, so whoever put it there expects something that would not happen.
+    /// A policy or another form means nothing on this tool, so whoever put it there expects
+    /// something that would not happen.
     #[error("tool {tool:?}: {form} makes no sense: {reason}")]
     Senseless {
         /// The tool's name.

@@ -28,7 +28,8 @@ use crate::run::state::State;
 
 /// A tool with its policy and its kind.
 ///
-/// The policy stands beside the tool and not around it, so however a tool is composed, no gate can get lost.
+/// The policy stands beside the tool and not around it, so however a tool is composed, no gate can
+/// get lost.
 ///
 /// ```
 /// use recount_tool::{PolicyTool, SimpleTool, ToolPolicy};
@@ -182,7 +183,8 @@ impl PolicyTool {
     #[must_use]
     pub(crate) fn changed_by(mut self, changes: &PolicyChanges) -> Self {
         let own = changes.tools.get(self.name());
-        // What the service runs itself has no policy; who names it nevertheless is told so when it is registered.
+        // What the service runs itself has no policy; who names it nevertheless is told so when it
+        // is registered.
         if self.kind() == ToolKind::ServerSide && own.is_none() {
             return self;
         }
@@ -215,7 +217,8 @@ impl PolicyTool {
         self
     }
 
-    /// Declares whether the model waits for the answer; of two declarations the one that it waits holds.
+    /// Declares whether the model waits for the answer; of two declarations the one that it waits
+    /// holds.
     #[must_use]
     pub fn with_behavior(mut self, behavior: Behavior) -> Self {
         self.behavior = match (self.behavior, behavior) {
@@ -244,7 +247,8 @@ impl PolicyTool {
         self
     }
 
-    /// Takes the whole definition that another program gives of it into its contract: `{"server": name, "tool": {…}}`.
+    /// Takes the whole definition that another program gives of it into its contract:
+    /// `{"server": name, "tool": {…}}`.
     #[must_use]
     #[doc(hidden)]
     pub fn with_definition(mut self, definition: Value) -> Self {
@@ -354,13 +358,16 @@ impl PolicyTool {
         }
     }
 
-    /// Runs the tool once, without asking for leave and without a time limit: both are the engine's.
+    /// Runs the tool once, without asking for leave and without a time limit: both are the
+    /// engine's.
     ///
-    /// Each value of a streaming tool goes to `on_yield`, and the tool is not run on before that future is done; its error
-    /// ends the run. A streaming tool that ends well has returned `null`. Other tools yield nothing.
+    /// Each value of a streaming tool goes to `on_yield`, and the tool is not run on before that
+    /// future is done; its error ends the run. A streaming tool that ends well has returned `null`.
+    /// Other tools yield nothing.
     ///
-    /// A panic becomes a failure. When the token of the context fires, the tool's future is dropped and the call is
-    /// cancelled; when it has fired before, the tool is not run at all. Dropping the returned future drops the tool's.
+    /// A panic becomes a failure. When the token of the context fires, the tool's future is dropped
+    /// and the call is cancelled; when it has fired before, the tool is not run at all. Dropping
+    /// the returned future drops the tool's.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -388,7 +395,8 @@ impl PolicyTool {
         Fut: Future<Output = Result<(), ToolError>> + Send + 'a,
     {
         let cancellation = context.cancellation.clone();
-        // Begun here and kept on the heap, so that whoever awaits it need not carry the room for arguments and context.
+        // Begun here and kept on the heap, so that whoever awaits it need not carry the room for
+        // arguments and context.
         let begun = (!cancellation.is_cancelled()).then(|| self.begin(args, context, on_yield));
         async move {
             let cancelled = || ToolError::Cancelled("the call was cancelled".to_owned());

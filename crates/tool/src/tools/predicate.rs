@@ -1,4 +1,5 @@
-//! A gate that the program decides, call by call: asked as a question, and what it says goes on record.
+//! A gate that the program decides, call by call: asked as a question, and what it says goes on
+//! record.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,12 +15,15 @@ use crate::run::state::State;
 use recount_session::ToolPolicy;
 
 impl T {
-    /// As [`confirm`](Self::confirm), of the calls for which the closure says so, by their arguments and the state.
+    /// As [`confirm`](Self::confirm), of the calls for which the closure says so, by their
+    /// arguments and the state.
     ///
-    /// It is asked once about each call that its policies let through, before a person is and before anything runs; what it
-    /// says is on record, so a replay needs no closure. It only answers a question: what it writes to the state is dropped, and one that was
-    /// cut off by a crash is asked again. Where it panics, or takes longer than 30 seconds, the gate holds. What data can say,
-    /// [`confirm_when`](Self::confirm_when) says at once; of both together, either closes the gate.
+    /// It is asked once about each call that its policies let through, before a person is and
+    /// before anything runs; what it says is on record, so a replay needs no closure. It only
+    /// answers a question: what it writes to the state is dropped, and one that was cut off by a
+    /// crash is asked again. Where it panics, or takes longer than 30 seconds, the gate holds. What
+    /// data can say, [`confirm_when`](Self::confirm_when) says at once; of both together, either
+    /// closes the gate.
     ///
     /// ```
     /// use recount_tool::{State, T};

@@ -1,4 +1,5 @@
-//! The short names of the kinds of tool, to be put together with `|`; those of policies stand in `t_policies`.
+//! The short names of the kinds of tool, to be put together with `|`; those of policies stand in
+//! `t_policies`.
 
 use std::sync::Arc;
 
@@ -20,8 +21,9 @@ use crate::run::state::State;
 /// The short names of tools and policies.
 ///
 /// Policies compose in any order and none can be lost; of the same one twice the stricter holds, as
-/// [`ToolPolicy::merged`](crate::ToolPolicy::merged) says. On a set of several tools a policy holds for each. One that
-/// means nothing on its tool, such as a gate on what the service runs itself, is an error when the tool is registered.
+/// [`ToolPolicy::merged`](crate::ToolPolicy::merged) says. On a set of several tools a policy holds
+/// for each. One that means nothing on its tool, such as a gate on what the service runs itself, is
+/// an error when the tool is registered.
 ///
 /// ```
 /// use std::time::Duration;
@@ -196,7 +198,8 @@ impl T {
         tool.into()
     }
 
-    /// Its result is supplied later from outside; see [`LongRunningFunctionTool`](crate::LongRunningFunctionTool).
+    /// Its result is supplied later from outside; see
+    /// [`LongRunningFunctionTool`](crate::LongRunningFunctionTool).
     ///
     /// ```
     /// use recount_tool::T;
@@ -230,10 +233,11 @@ impl T {
         Self::server_side("url_context", json!({"urlContext": {}}))
     }
 
-    /// Any other tool that the service runs itself, by the declaration that the service takes: an object with one field.
+    /// Any other tool that the service runs itself, by the declaration that the service takes: an
+    /// object with one field.
     ///
-    /// The name is ours, for the registry and for lists. Calls of such a tool never come here, so no policy means
-    /// anything on it, and to put one there is an error when it is registered.
+    /// The name is ours, for the registry and for lists. Calls of such a tool never come here, so
+    /// no policy means anything on it, and to put one there is an error when it is registered.
     ///
     /// ```
     /// use recount_tool::T;

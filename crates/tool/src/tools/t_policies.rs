@@ -48,8 +48,9 @@ impl T {
         Self::policy(tool, gate)
     }
 
-    /// As [`confirm`](Self::confirm), of the calls for which the condition holds, of their arguments and the state. A call for which
-    /// it cannot be told, because a value is missing, sealed or no number, is asked about, too.
+    /// As [`confirm`](Self::confirm), of the calls for which the condition holds, of their
+    /// arguments and the state. A call for which it cannot be told, because a value is missing,
+    /// sealed or no number, is asked about, too.
     ///
     /// ```
     /// use recount_session::{Comparison, S};
@@ -72,7 +73,8 @@ impl T {
         Self::policy(tool, gate)
     }
 
-    /// The JSON Schema of what a person gives with a yes: an answer that does not fit is refused, and the question stays open.
+    /// The JSON Schema of what a person gives with a yes: an answer that does not fit is refused,
+    /// and the question stays open.
     ///
     /// The tool finds it in [`ToolContext::confirmation`](crate::ToolContext::confirmation). A tool
     /// that cannot see it, such as a closure without a context, is refused when it is registered.
@@ -94,7 +96,8 @@ impl T {
         Self::with(tool, |policy| policy.gate_terms.payload = Some(schema))
     }
 
-    /// A person may change the arguments with a yes; both are on record, and the changed ones must fit the tool's schema.
+    /// A person may change the arguments with a yes; both are on record, and the changed ones must
+    /// fit the tool's schema.
     ///
     /// ```
     /// use recount_session::Edits;
@@ -133,8 +136,8 @@ impl T {
         Self::with(tool, |policy| policy.acknowledgement = Some(words))
     }
 
-    /// A cancellation by the model withdraws an open confirmation instead of only being noted on it; also where the model cancels the
-    /// agent that called the tool.
+    /// A cancellation by the model withdraws an open confirmation instead of only being noted on
+    /// it; also where the model cancels the agent that called the tool.
     #[must_use]
     pub fn withdraw_on_cancel(tool: impl Into<Toolset>) -> Toolset {
         Self::with(tool, |policy| policy.withdraw_on_cancel = true)
@@ -182,7 +185,8 @@ impl T {
         Self::with(tool, |policy| policy.timeout = Some(limit))
     }
 
-    /// A call with the arguments of an earlier, successful one of this session gets that one's result.
+    /// A call with the arguments of an earlier, successful one of this session gets that one's
+    /// result.
     ///
     /// ```
     /// use recount_tool::T;
@@ -205,7 +209,8 @@ impl T {
         })
     }
 
-    /// The model does not wait for the result, and takes it up when it has finished what it is saying.
+    /// The model does not wait for the result, and takes it up when it has finished what it is
+    /// saying.
     ///
     /// ```
     /// use recount_session::FunctionResponseScheduling;
@@ -232,10 +237,11 @@ impl T {
         })
     }
 
-    /// A call that the model makes again with equal arguments, while the first one has not ended, does not run: it is answered at once
-    /// with `{"status":"pending","tool":"order","call":"fc-1","ticket":"52ab…"}`, the first one's id and its name for
-    /// `Engine::receive_client_message` and `recount respond-call`. The outcome comes with the
-    /// first call.
+    /// A call that the model makes again with equal arguments, while the first one has not ended,
+    /// does not run: it is answered at once with
+    /// `{"status":"pending","tool":"order","call":"fc-1","ticket":"52ab…"}`, the first one's id and
+    /// its name for `Engine::receive_client_message` and `recount respond-call`. The outcome comes
+    /// with the first call.
     ///
     /// ```
     /// use recount_tool::T;
@@ -250,7 +256,8 @@ impl T {
         Self::with(tool, |policy| policy.repeats = Repeats::PendingTicket)
     }
 
-    /// It may be run again with the same idempotency key: what becomes of a call that was cut off is settled by another run.
+    /// It may be run again with the same idempotency key: what becomes of a call that was cut off
+    /// is settled by another run.
     #[must_use]
     pub fn idempotent(tool: impl Into<Toolset>) -> Toolset {
         Self::in_doubt(tool, InDoubt::Retry)
@@ -258,7 +265,8 @@ impl T {
 
     /// Declares what becomes of a call that was cut off between its start and its result.
     ///
-    /// [`InDoubt::Retry`] declares the tool idempotent: it may be run again with the same idempotency key.
+    /// [`InDoubt::Retry`] declares the tool idempotent: it may be run again with the same
+    /// idempotency key.
     ///
     /// ```
     /// use recount_session::policy::InDoubt;
@@ -276,8 +284,8 @@ impl T {
 
     /// A failed run is followed by another, up to so many runs; the wait before doubles each time.
     ///
-    /// Only of an idempotent tool; of any other it is an error when the tool is registered. The backoff is in whole
-    /// milliseconds on record.
+    /// Only of an idempotent tool; of any other it is an error when the tool is registered. The
+    /// backoff is in whole milliseconds on record.
     ///
     /// ```
     /// use recount_tool::{T, ToolDispatcher};
@@ -358,10 +366,11 @@ impl T {
 
     /// The argument at a JSON Pointer is secret: the journal has it sealed, the tool gets it open.
     ///
-    /// It is sealed under the session's key before the call goes on record, whatever the tool's session is otherwise, so
-    /// the engine needs a key store. Whoever is asked for leave sees that something stands there, and the leave binds
-    /// the sealed bytes; within a session the same secret at the same place has the same ones. Where a part of the way
-    /// is no object, that part is sealed whole.
+    /// It is sealed under the session's key before the call goes on record, whatever the tool's
+    /// session is otherwise, so the engine needs a key store. Whoever is asked for leave sees that
+    /// something stands there, and the leave binds the sealed bytes; within a session the same
+    /// secret at the same place has the same ones. Where a part of the way is no object, that part
+    /// is sealed whole.
     ///
     /// ```
     /// use recount_tool::T;

@@ -10,10 +10,12 @@ use super::toolset::Toolset;
 use crate::models::llm::{BaseLlm, LlmAnswer, LlmRequest, LlmSaid, LlmTool};
 use crate::run::state::State;
 
-/// An agent that is given a request in words and comes to an answer, turn by turn of a language model.
+/// An agent that is given a request in words and comes to an answer, turn by turn of a language
+/// model.
 ///
-/// It does nothing itself: it looks at what is on record of its run and says what is next. So a run can be cut off anywhere and goes
-/// on in another process. The same run so far must lead to the same step, whenever it is asked.
+/// It does nothing itself: it looks at what is on record of its run and says what is next. So a run
+/// can be cut off anywhere and goes on in another process. The same run so far must lead to the
+/// same step, whenever it is asked.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -80,12 +82,13 @@ pub struct AgentSoFar<'a> {
     pub request: String,
     /// The turns of its model, oldest first. In each that made calls, all of them have ended.
     pub turns: Vec<AgentTurnSoFar>,
-    /// Who asked last, as its [`AgentAsk::of`], where there is no reply: the process ended, or the model could not be reached. What the
-    /// agent wrote before that question is on record.
+    /// Who asked last, as its [`AgentAsk::of`], where there is no reply: the process ended, or the
+    /// model could not be reached. What the agent wrote before that question is on record.
     pub asked: Option<String>,
     /// The tools that its model may call.
     pub tools: &'a [LlmTool],
-    /// The state of the session, for reading and writing. What is written goes on record with the step.
+    /// The state of the session, for reading and writing. What is written goes on record with the
+    /// step.
     pub state: &'a State,
 }
 
@@ -139,7 +142,8 @@ pub enum AgentStep {
 
 /// What a model is to be asked.
 pub struct AgentAsk {
-    /// Who asks, as it goes on record: the agent's name, behind its place where agents are put together.
+    /// Who asks, as it goes on record: the agent's name, behind its place where agents are put
+    /// together.
     pub of: String,
     /// The model.
     pub llm: Arc<dyn BaseLlm>,
@@ -167,10 +171,12 @@ impl std::fmt::Debug for AgentAsk {
     }
 }
 
-/// A text agent as a tool: `{"request": "…"}` is what it is asked, and its answer in words is the result, `{"output": "…"}`.
+/// A text agent as a tool: `{"request": "…"}` is what it is asked, and its answer in words is the
+/// result, `{"output": "…"}`.
 ///
-/// Its calls pass the same policies as any other and are on record under its own call. Tools of its own come with it, and the
-/// model of the conversation is not told of them. A dispatcher that stands alone has no journal and runs no agents.
+/// Its calls pass the same policies as any other and are on record under its own call. Tools of its
+/// own come with it, and the model of the conversation is not told of them. A dispatcher that
+/// stands alone has no journal and runs no agents.
 ///
 /// ```
 /// use recount_tool::{LlmAgent, LlmReply, ScriptedLlm, State, T, TextAgentTool};
@@ -192,9 +198,10 @@ pub struct TextAgentTool {
 impl TextAgentTool {
     /// Makes a tool of an agent.
     ///
-    /// The agent reads and writes the state of the session in which it is called: that is what it shares, both ways. What `state` holds
-    /// now it reads where that session has nothing under the same key. It is a copy: what is written to `state` later is not seen, and
-    /// nothing is written to it.
+    /// The agent reads and writes the state of the session in which it is called: that is what it
+    /// shares, both ways. What `state` holds now it reads where that session has nothing under the
+    /// same key. It is a copy: what is written to `state` later is not seen, and nothing is written
+    /// to it.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,

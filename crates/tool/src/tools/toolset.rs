@@ -19,7 +19,8 @@ use crate::run::result_formatter::{ResultFormatter, ToolExecutionMode};
 
 /// Some tools, each with its policy; put together with `|`.
 ///
-/// Any single tool is a toolset of one, and a whole [`ToolDispatcher`](crate::ToolDispatcher) is one, too:
+/// Any single tool is a toolset of one, and a whole [`ToolDispatcher`](crate::ToolDispatcher) is
+/// one, too:
 ///
 /// ```
 /// use recount_tool::{SimpleTool, T, ToolDispatcher, Toolset};
@@ -70,8 +71,8 @@ impl Toolset {
         &self.tools
     }
 
-    /// Has tools executed as was said of them by name; what was said last counts. Gives the words for those in the
-    /// background, and the names that no tool has.
+    /// Has tools executed as was said of them by name; what was said last counts. Gives the words
+    /// for those in the background, and the names that no tool has.
     #[doc(hidden)]
     pub fn execute(
         &mut self,
@@ -115,8 +116,8 @@ impl Toolset {
         format!("there are {}", names.join(", "))
     }
 
-    /// Changes every tool; those that came with an agent have had their policies said where that agent was given them, and stay as
-    /// they are.
+    /// Changes every tool; those that came with an agent have had their policies said where that
+    /// agent was given them, and stay as they are.
     ///
     /// ```
     /// use recount_tool::{LlmAgent, ScriptedLlm, T};
@@ -142,8 +143,9 @@ impl Toolset {
         self
     }
 
-    /// Puts what a file of policies says of the tools in the place of what holds for them, and of the time limit of those that
-    /// have none of their own. What is there is checked when the tools are registered.
+    /// Puts what a file of policies says of the tools in the place of what holds for them, and of
+    /// the time limit of those that have none of their own. What is there is checked when the tools
+    /// are registered.
     ///
     /// ```
     /// use recount_tool::{T, ToolDispatcher, policy_file};

@@ -1,8 +1,10 @@
-//! A JSON number as the decimal number it is, so that two spellings of one number are equal and no digit is lost.
+//! A JSON number as the decimal number it is, so that two spellings of one number are equal and no
+//! digit is lost.
 
 use std::cmp::Ordering;
 
-/// What a JSON number says: `digits` times ten to the power of `exponent`, with no zero at either end of the digits.
+/// What a JSON number says: `digits` times ten to the power of `exponent`, with no zero at either
+/// end of the digits.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     negative: bool,

@@ -1,7 +1,8 @@
 //! The second look at numbers, by the schema: what a type reads through a buffer of serde's.
 //!
-//! For `flatten`, `untagged` and `tag = ".."` serde keeps the members in a buffer, whole numbers as 64 bits, and a field
-//! that is a float takes them from there, rounded, without asking anybody. The schema still says which places are floats.
+//! For `flatten`, `untagged` and `tag = ".."` serde keeps the members in a buffer, whole numbers as
+//! 64 bits, and a field that is a float takes them from there, rounded, without asking anybody. The
+//! schema still says which places are floats.
 
 use recount_session::Json;
 use serde_json::Value;
@@ -10,7 +11,8 @@ use super::decimal::{kept_by_f32, kept_by_f64};
 use super::misfit::Misfit;
 use super::reader::{Kind, Reader};
 
-/// Finds the first number that stands where the schema has floats only, and that such a float does not keep.
+/// Finds the first number that stands where the schema has floats only, and that such a float does
+/// not keep.
 pub(crate) fn check(schema: &Value, args: &Json) -> Result<(), Misfit> {
     let mut suspects = Vec::new();
     collect(Reader::of(args.as_str()), &mut Vec::new(), &mut suspects)?;

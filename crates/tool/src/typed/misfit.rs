@@ -49,7 +49,8 @@ impl Misfit {
 
     /// What the model is told, quoting nothing of the arguments whose pointers are `secret`.
     pub(crate) fn told(&self, secret: &[String]) -> String {
-        // What was read through a buffer is reported at the object around it, so whatever encloses a secret may quote it.
+        // What was read through a buffer is reported at the object around it, so whatever encloses
+        // a secret may quote it.
         let hidden = secret
             .iter()
             .any(|secret| is_within(secret, &self.place) || is_within(&self.place, secret));

@@ -1,7 +1,8 @@
 //! Reads a type from JSON text without losing a digit of a number or the place of a mistake.
 //!
-//! serde_json reads a number into 64 bits before it knows what the type asks for. Here each value stays text until the
-//! type says what it wants, so whole numbers of 128 bits are exact, and a number that a float would change is refused.
+//! serde_json reads a number into 64 bits before it knows what the type asks for. Here each value
+//! stays text until the type says what it wants, so whole numbers of 128 bits are exact, and a
+//! number that a float would change is refused.
 
 use recount_session::Json;
 use serde::de::value::BorrowedStrDeserializer;
@@ -101,7 +102,8 @@ impl<'a> Reader<'a> {
         is_number.then_some(inside)
     }
 
-    /// A whole number for a type that wants one, however it is spelt: JSON Schema takes 1.0 for an integer.
+    /// A whole number for a type that wants one, however it is spelt: JSON Schema takes 1.0 for an
+    /// integer.
     fn whole<V: Visitor<'a>>(self, wide: bool, visitor: V) -> Result<V::Value, Misfit> {
         let Some(token) = self.number() else {
             return self.deserialize_any(visitor);

@@ -49,9 +49,9 @@ pub struct BackedUp {
 /// ```
 ///
 /// # Errors
-/// [`Error::Damaged`] when the log is damaged anywhere but at its very end, with the first place of it;
-/// [`Error::Occupied`] when something is at the destination; [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`]
-/// and [`Error::Io`]. Nothing is left behind.
+/// [`Error::Damaged`] when the log is damaged anywhere but at its very end, with the first place of
+/// it; [`Error::Occupied`] when something is at the destination; [`Error::Missing`],
+/// [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`]. Nothing is left behind.
 pub fn directory(
     path: impl AsRef<Path>,
     to: impl AsRef<Path>,

@@ -40,8 +40,9 @@ pub struct Restored {
 /// ```
 ///
 /// # Errors
-/// [`Error::NotABackup`] when the directory is none; [`Error::Damaged`] when it is not what was written, with the first
-/// place; else as [`directory`](super::directory()). Nothing is left behind.
+/// [`Error::NotABackup`] when the directory is none; [`Error::Damaged`] when it is not what was
+/// written, with the first place; else as [`directory`](super::directory()). Nothing is left
+/// behind.
 pub fn restore(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,

@@ -121,7 +121,8 @@ impl Repair {
         last: Written,
         mut report: Repaired,
     ) -> Result<Repaired, Error> {
-        // What was cut off exactly behind a frame leaves no other trace, and nothing to restore it from.
+        // What was cut off exactly behind a frame leaves no other trace, and nothing to restore it
+        // from.
         let closed_at = self.notes.closed_at;
         let shortened = closed_at
             .lost(last)

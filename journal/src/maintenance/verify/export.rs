@@ -30,8 +30,8 @@ const LINE_LIMIT: usize = 1 << 30;
 /// [`export_naming`].
 ///
 /// # Errors
-/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer than any record; everything
-/// else is a finding of the report.
+/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer
+/// than any record; everything else is a finding of the report.
 pub fn export(reader: impl BufRead) -> Result<Report, Error> {
     export_naming(reader, |_| Vec::new())
 }
@@ -63,8 +63,8 @@ pub fn export(reader: impl BufRead) -> Result<Report, Error> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer than any record; everything
-/// else is a finding of the report.
+/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer
+/// than any record; everything else is a finding of the report.
 pub fn export_naming(
     mut reader: impl BufRead,
     mut names: impl FnMut(&Record<'_>) -> Vec<Hash>,

@@ -94,7 +94,8 @@ impl Indexer {
             (state.unindexed.iter().cloned().collect(), in_time)
         };
         let blocks = waiting.iter().map(|(frame, block)| (*frame, &**block));
-        // An append that comes meanwhile would wait for up to a slice of the scheduler, which is many syncs long.
+        // An append that comes meanwhile would wait for up to a slice of the scheduler, which is
+        // many syncs long.
         self.index.put_blocks(blocks, room, || {
             if in_time {
                 thread::yield_now();

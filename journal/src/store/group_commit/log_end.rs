@@ -148,7 +148,8 @@ impl LogEnd {
         let block = Arc::new(block);
         let wakes = {
             let mut state = shared.state();
-            // If the index failed meanwhile, what is on the disk is found there, but nobody is told so.
+            // If the index failed meanwhile, what is on the disk is found there, but nobody is told
+            // so.
             state.outcome().map_err(|error| error.to_string())?;
             state.view.last = written;
             state

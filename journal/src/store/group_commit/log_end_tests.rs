@@ -25,7 +25,8 @@ const START: (u64, Hash) = (0, Hash::ZERO);
 const ROOM: usize = 600_000;
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// What a journal is without its threads: what happens at the end of the log happens when a test does it.
+/// What a journal is without its threads: what happens at the end of the log happens when a test
+/// does it.
 fn without_threads(directory: &Path, disk: &MemoryDisk) -> Shared {
     let options = DiskJournal::options(directory).disk(Arc::new(disk.clone()));
     let claimed = Directory::claim(directory, true, Others::Refused).unwrap();
@@ -87,7 +88,8 @@ fn queue_durable(shared: &Shared, stream: Uuid, after: (u64, Hash)) {
     let _pending = submitted.poll(&mut context);
 }
 
-/// Commits so many appends of each of so many streams together, and tells what that shows of a crowd.
+/// Commits so many appends of each of so many streams together, and tells what that shows of a
+/// crowd.
 fn commit_of(shared: &Shared, streams: u128, each: u64) -> Crowd {
     for stream in 100..100 + streams {
         queue(shared, Uuid::from_u128(stream), START, each);
@@ -101,7 +103,8 @@ fn commit_of(shared: &Shared, streams: u128, each: u64) -> Crowd {
     crowd
 }
 
-/// Commits in place as one does who is alone at a swift disk, however the clock of the machine runs.
+/// Commits in place as one does who is alone at a swift disk, however the clock of the machine
+/// runs.
 fn commit_here(shared: &Shared) -> bool {
     seem_alone(shared);
     shared.commit_here(STREAM)
@@ -312,7 +315,8 @@ fn the_thread_waits_for_a_share_of_the_crowd_until_it_is_here_or_the_journal_clo
         }
         let mut crowd = end_of_wait.recv_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!(shared.state().company, Company::Nobody, "{end:?}");
-        // Where nobody more came, the next is not waited for; where that goes on, up to fifteen are not.
+        // Where nobody more came, the next is not waited for; where that goes on, up to fifteen are
+        // not.
         if is_patient {
             assert_eq!(not_waited_for(&mut crowd), 0, "{end:?}");
         } else {

@@ -89,13 +89,15 @@ pub(in crate::store) fn pass(
         };
         let log = reading.run(journal, options, each);
         let Reading { mut seen, work, .. } = reading;
-        // The leveler ends when nobody can hand it anything any more. sled's panics it turns into words itself.
+        // The leveler ends when nobody can hand it anything any more. sled's panics it turns into
+        // words itself.
         drop(work);
         let (filled, wrong) = leveler.join().unwrap_or_else(|_| {
             let what = "the thread that compared it panicked";
             (0, Some(what.to_owned()))
         });
-        // Not before: records of a stream must follow those before them, and the index may not have these yet.
+        // Not before: records of a stream must follow those before them, and the index may not have
+        // these yet.
         seen.view.let_go();
         Ok(Passed {
             log: log?,
@@ -137,8 +139,9 @@ impl Reading {
     ) -> Result<LogEnd, Stopped> {
         let numbers = segments::numbers(&*options.disk)?;
         let total = segments::total(&*options.disk, &numbers)?;
-        // A killed process may have left a frame that only the cache of the system has. It must not be in the index and
-        // then, after a power loss, not in the log. The last segment may be one that was prepared, hence two.
+        // A killed process may have left a frame that only the cache of the system has. It must not
+        // be in the index and then, after a power loss, not in the log. The last segment may be one
+        // that was prepared, hence two.
         for number in numbers.iter().rev().take(2) {
             options.disk.open(&segment_name(*number), false)?.sync()?;
         }
@@ -179,7 +182,8 @@ impl Reading {
         }
         if let Some(mark) = self.mark.filter(|mark| mark.number == last.number) {
             if mark != last {
-                // The index is filled from synced frames only, so one of the two is not what it was.
+                // The index is filled from synced frames only, so one of the two is not what it
+                // was.
                 return Err(Stopped::Damaged(format!(
                     "frame {} of the log is not the one the index was filled from",
                     last.number
@@ -227,7 +231,8 @@ impl Reading {
     }
 
     fn send(&self, work: Work) {
-        // A leveler that is gone has panicked, which is told when it is joined; the log is read to its end all the same.
+        // A leveler that is gone has panicked, which is told when it is joined; the log is read to
+        // its end all the same.
         let _gone = self.work.send(work);
     }
 }

@@ -76,7 +76,8 @@ pub(in crate::store) fn recover(
             (fresh_index(&place, options)?, None)
         }
     };
-    // A rotten byte may cost sled the end of what it holds, and the mark is an older one then; sizes and times stay what they were.
+    // A rotten byte may cost sled the end of what it holds, and the mark is an older one then;
+    // sizes and times stay what they were.
     let is_whole = |mark: &Written| {
         let end = (segment_name(mark.segment), mark.end);
         closed::log_end(&directory.path) == Some(end) && noted.is_last(*mark)

@@ -140,7 +140,8 @@ impl Survey<'_> {
         let found = reader.header()?;
         let has_frames = reader.has_frames()?;
         if found.is_none() && !has_frames && is_last {
-            // Prepared and never used, or the only one and emptied, which shows when the index is compared.
+            // Prepared and never used, or the only one and emptied, which shows when the index is
+            // compared.
             if number == 1 {
                 self.streams
                     .find(None, None, misplaced(number, None, &expected));
@@ -233,7 +234,8 @@ impl Survey<'_> {
             return;
         }
         if !witness.walk.holds(last.number, block) {
-            // A whole frame of the index that differs speaks for itself; else the index is what is wrong.
+            // A whole frame of the index that differs speaks for itself; else the index is what is
+            // wrong.
             let kept = witness.index.block(last.number).ok().flatten();
             let (block, what) = match kept.as_ref().filter(|kept| kept.0 != block.0) {
                 Some(kept) => (kept, "the log does not hold this as the index does"),

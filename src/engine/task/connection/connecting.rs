@@ -90,7 +90,8 @@ impl SessionTask {
         let limit = agent.setup_timeout;
         self.connections.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             farewell.await;
-            // A connector or a source of tokens that panics must not leave whoever asked without an answer.
+            // A connector or a source of tokens that panics must not leave whoever asked without an
+            // answer.
             let opening = async { socket::open(connector.as_ref(), message, limit).await };
             let opening = AssertUnwindSafe(opening).catch_unwind();
             let connection = opening.await.unwrap_or_else(|_| {
@@ -142,7 +143,8 @@ impl SessionTask {
         match self.begin_to_connect().await {
             Ok(()) => Ok(()),
             Err(error @ Error::Ledger(_)) => Err(error),
-            // Somebody else was quicker, or the session has ended: there is nothing to come back to.
+            // Somebody else was quicker, or the session has ended: there is nothing to come back
+            // to.
             Err(error) => self.answer_asked(Err(error)),
         }
     }
@@ -214,11 +216,13 @@ impl SessionTask {
                 .into(),
             );
         }
-        // What is overdue goes first: a call that starts because of it has not begun, and stands in the detachment.
+        // What is overdue goes first: a call that starts because of it has not begun, and stands in
+        // the detachment.
         let now = self.shared.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         let detachment = self.detachment(reason);
-        // What a connection that is to be left holds back must not start between its end and that of the runner.
+        // What a connection that is to be left holds back must not start between its end and that
+        // of the runner.
         let at = if self.stream.session.leaving.is_some() {
             0
         } else {

@@ -78,7 +78,8 @@ impl SessionTask {
         }
         let before = self.connections.reconnecting.dialled;
         self.connections.reconnecting.dialled = before.saturating_add(1);
-        // Whatever ended the connection before has begun to count anew; it told nothing all the same.
+        // Whatever ended the connection before has begun to count anew; it told nothing all the
+        // same.
         self.connections.reconnecting.attempts = self.connections.reconnecting.attempts.max(before);
         if self.connections.reconnecting.attempts == 0 {
             self.connections.reconnecting.attempts = 1;
@@ -175,7 +176,8 @@ impl SessionTask {
             rejected: rejected.clone(),
         });
         if rejected.is_some() {
-            // That conversation is out of reach. A fresh one is told of it, and there is nothing to wait for.
+            // That conversation is out of reach. A fresh one is told of it, and there is nothing to
+            // wait for.
             self.record(vec![failed]).await?;
             self.discard_handle().await;
             return self.connect_by_itself().await;
@@ -340,8 +342,8 @@ impl SessionTask {
     fn is_under_way(&self, epoch: Seq) -> bool {
         let session = &self.stream.session;
         let mut calls = session.calls.values();
-        // Somebody who has something to say waits neither for a tool, whose outcome will be told as conversation, nor
-        // for a handle that comes with the end of a turn.
+        // Somebody who has something to say waits neither for a tool, whose outcome will be told as
+        // conversation, nor for a handle that comes with the end of a turn.
         let runs = calls.any(|call| call.epoch == epoch && call.phase.is_running());
         let may_wait = self.connections.reconnecting.unsaid.is_empty();
         let waits = may_wait && (runs || !session.resumes_whole());

@@ -22,7 +22,8 @@ impl SessionTask {
         for extractor in &self.agent.extractors {
             let (name, state, own) = (extractor.name.clone(), self.state(), self.own.clone());
             let (read, turn, seen) = (extractor.read.clone(), turn.clone(), state.clone());
-            // The call stands inside the block, because a hook may panic before it returns its future.
+            // The call stands inside the block, because a hook may panic before it returns its
+            // future.
             let reading = AssertUnwindSafe(async move { read(turn, seen).await });
             let session = self.id;
             let task = tokio::spawn(async move {

@@ -68,7 +68,8 @@ impl SessionTask {
                 InFlight::Left
             }
             Effect::Connect => {
-                // It is left to what comes of it: another try is owed by the next process, or after the next connection.
+                // It is left to what comes of it: another try is owed by the next process, or after
+                // the next connection.
                 let _ = self.own.send(Input::ConnectToTell);
                 InFlight::Left
             }
@@ -96,7 +97,8 @@ impl SessionTask {
         };
         let (own, session) = (self.own.clone(), self.id);
         Ok(InFlight::begin(CancellationToken::new(), async move {
-            // The call stands inside a block, because a provider may panic before it returns its future.
+            // The call stands inside a block, because a provider may panic before it returns its
+            // future.
             let answering = async {
                 let confirmation = provider.confirm(question).await;
                 (confirmation, answered_by(provider.as_ref()))
@@ -176,7 +178,8 @@ impl SessionTask {
     ) -> Result<String, Error> {
         let args = self.stream.args_that_ran(delivery.call).await?;
         let text = response::as_conversation(&delivery.name, &args, delivery.outcome, body);
-        // News of a call that has ended since are no news: its outcome follows, and is what may ask for an answer.
+        // News of a call that has ended since are no news: its outcome follows, and is what may ask
+        // for an answer.
         let is_over = !self.stream.session.calls.contains_key(&delivery.call);
         let scheduling = if delivery.outcome == Outcome::Interim && is_over {
             Some(FunctionResponseScheduling::Silent)

@@ -41,7 +41,8 @@ impl SessionTask {
     /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no
     /// event.
     pub(in crate::engine) async fn attach_if_needed(&mut self) -> Result<(), Error> {
-        // A call that still runs was begun by a process that is gone: whoever takes its place finds out what to do.
+        // A call that still runs was begun by a process that is gone: whoever takes its place finds
+        // out what to do.
         let waits = |it: &Call| {
             matches!(
                 it.phase.waits_for(),

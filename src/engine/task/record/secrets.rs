@@ -39,7 +39,8 @@ impl SessionTask {
                     let no_key_store = ledger::Error::NoKeyStore { session: self.id };
                     let key = self.stream.seal.key.as_ref().ok_or(no_key_store)?;
                     seal_arguments(key, call, &secret)?;
-                    // It holds the secrets in clear, and all that it says stands in the arguments read out of it.
+                    // It holds the secrets in clear, and all that it says stands in the arguments
+                    // read out of it.
                     call.original_args = None;
                 }
             } else if let Observation::ResumptionHandleReceived(it) = observation {

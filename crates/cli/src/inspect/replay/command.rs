@@ -17,7 +17,8 @@ use recount::ledger::{Error, Ledger};
 use recount::replay::{self, Report};
 use recount::session::{SessionId, decide};
 
-/// How many divergences are told with both sides and the state before; of the others it is said where they are.
+/// How many divergences are told with both sides and the state before; of the others it is said
+/// where they are.
 const TOLD_IN_FULL: u64 = 10;
 
 /// The reach of a replay.
@@ -26,9 +27,9 @@ const AS_THEY_LIE: &str =
 
 /// Decides everything again and reports the first difference of each session.
 ///
-/// No tool runs and no code of the service is needed: what it said is on record. Every decision that follows today is
-/// compared, byte for byte, with the one on record. Where they part the program ends with 5, and says what led there and what
-/// the state before it was.
+/// No tool runs and no code of the service is needed: what it said is on record. Every decision
+/// that follows today is compared, byte for byte, with the one on record. Where they part the
+/// program ends with 5, and says what led there and what the state before it was.
 #[derive(Args)]
 pub(crate) struct Replay {
     /// The directory of the journal.
@@ -43,7 +44,8 @@ pub(crate) struct Replay {
     keys: Keys,
     #[command(flatten)]
     unknown: UnknownKinds,
-    /// Decides by the policies in this file, and shows which calls would have gone otherwise; see `recount policy`.
+    /// Decides by the policies in this file, and shows which calls would have gone otherwise; see
+    /// `recount policy`.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Prints JSON lines, one a session; with --policy one a call, and the totals.

@@ -1,4 +1,5 @@
-//! Where a replay parted from the record: both sides, what led there, and the state before it; in words and as JSON.
+//! Where a replay parted from the record: both sides, what led there, and the state before it; in
+//! words and as JSON.
 
 use std::collections::BTreeSet;
 

@@ -44,7 +44,8 @@ fn one_rule_changed_makes_every_journal_of_the_corpus_diverge_where_it_held() {
         diverged += usize::from(parted.is_some());
         as_before += usize::from(parted.is_none());
         let Some(parted) = parted else { continue };
-        // The chain leads from something that nothing caused, each record being the cause of the next.
+        // The chain leads from something that nothing caused, each record being the cause of the
+        // next.
         let chain = parted.causes.iter().map(|it| Some(it.seq));
         let causes = parted.causes.iter().map(|it| it.cause);
         let said = parted.derived.as_ref().and_then(|it| it.cause);

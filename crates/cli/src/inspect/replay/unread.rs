@@ -1,4 +1,5 @@
-//! The sessions of a journal that could not be read: each is told in its place, and those behind it are told all the same.
+//! The sessions of a journal that could not be read: each is told in its place, and those behind it
+//! are told all the same.
 
 use serde_json::json;
 

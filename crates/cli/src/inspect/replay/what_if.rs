@@ -122,7 +122,8 @@ impl UnderPolicies {
     }
 
     fn sum_up(&self, screen: &mut Screen) -> Result<(), Failure> {
-        // A name that nobody has is most likely a mistake, and no error: the next session may have it.
+        // A name that nobody has is most likely a mistake, and no error: the next session may have
+        // it.
         let named = self.changes.tools.keys();
         let strangers: Vec<&String> = named.filter(|it| !self.tools.contains(*it)).collect();
         if self.as_json {

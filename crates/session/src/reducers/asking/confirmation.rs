@@ -46,7 +46,8 @@ pub(crate) enum Gate {
     Unknown,
 }
 
-/// Whether the gate holds for this call, as it and the state are now; one of which the program has not spoken counts as holding.
+/// Whether the gate holds for this call, as it and the state are now; one of which the program has
+/// not spoken counts as holding.
 pub(crate) fn gated(session: &Session, call: &Call) -> bool {
     gate(session, call) != Gate::Open
 }
@@ -161,7 +162,8 @@ fn ask_about(
     Some(question)
 }
 
-/// The tool ends its run with a question, or waits for the answer. No gate is meant, so nobody waives it.
+/// The tool ends its run with a question, or waits for the answer. No gate is meant, so nobody
+/// waives it.
 pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
     if it.in_place {
         return in_place::asked(session, at, it);
@@ -208,7 +210,8 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
     session.requests.insert(seq, request);
 }
 
-/// What a waiting question leads to by itself: it expires, or is asked anew because the tool has changed.
+/// What a waiting question leads to by itself: it expires, or is asked anew because the tool has
+/// changed.
 pub(crate) fn wait(
     session: &Session,
     seq: Seq,
@@ -230,7 +233,8 @@ pub(crate) fn reopen(session: &Session, seq: Seq, call: &Call, request: Seq) -> 
     if session.terms.contract(&call.name)? == contract_before {
         return None;
     }
-    // A waiting question keeps its subject; a call that goes back to a person after a start asks about another.
+    // A waiting question keeps its subject; a call that goes back to a person after a start asks
+    // about another.
     let own = call.asked.as_ref().and_then(|own| own.answered);
     let about = if let Phase::AwaitingConfirmation { about, .. } = call.phase {
         about
@@ -418,8 +422,8 @@ pub(crate) fn deny(
 
 /// The response to a call that was in doubt, as a person found out what became of it.
 ///
-/// A result that somebody gives for a call is supplied, whichever question it answers; a failure is one, and its words are
-/// shaped as those of any other.
+/// A result that somebody gives for a call is supplied, whichever question it answers; a failure is
+/// one, and its words are shaped as those of any other.
 pub(crate) fn found(
     session: &Session,
     seq: Seq,
@@ -434,7 +438,8 @@ pub(crate) fn found(
     made_here(session, seq, call, Outcome::Failed, told)
 }
 
-/// What the model is told of a failure that a person found out about, unless the tool keeps a person's words to itself.
+/// What the model is told of a failure that a person found out about, unless the tool keeps a
+/// person's words to itself.
 pub(crate) fn failure(session: &Session, name: &str, reason: &str) -> Json {
     let keeps = session.terms.policies.of(name).gate_terms.keeps_reason;
     let told = if keeps {

@@ -9,8 +9,9 @@
 //!                                                                 └─ not gated ───────────▶ Permitted
 //! ```
 //!
-//! A hook is code that may have done the tool's work. So one that was cut off is in doubt, like a run. Whether a gate holds is a
-//! question and no work: who was cut off before it said so is asked again.
+//! A hook is code that may have done the tool's work. So one that was cut off is in doubt, like a
+//! run. Whether a gate holds is a question and no work: who was cut off before it said so is asked
+//! again.
 
 use super::confirmation;
 use crate::calls::call::{Call, Flaw, Leave, Phase};
@@ -30,7 +31,8 @@ use crate::values::id::Seq;
 pub(crate) fn first_phase(session: &Session, call: &Call) -> Phase {
     let sound = match &call.flaw {
         None => true,
-        // Of a tool that nobody declares, no arguments are right; the program may know it all the same.
+        // Of a tool that nobody declares, no arguments are right; the program may know it all the
+        // same.
         Some(Flaw::InvalidArgs(_)) => !session.terms.catalog.tools.contains_key(&call.name),
         Some(Flaw::MissingName | Flaw::MalformedArgs(_) | Flaw::BeyondMax(_)) => false,
     };
@@ -69,7 +71,8 @@ pub(crate) fn answered(session: &mut Session, seq: Seq, it: &HookAnswered) {
         Hook::ConfirmWhen => {
             let declared = &session.terms.catalog.clone().tools;
             let waits = session.calls.get_mut(&it.call);
-            // Nobody could be asked about a tool that is gone; the program is asked again when it is back.
+            // Nobody could be asked about a tool that is gone; the program is asked again when it
+            // is back.
             if let Some(call) = waits.filter(|it| it.phase == Phase::AwaitingVerdict)
                 && declared.contains_key(&call.name)
             {
@@ -116,7 +119,8 @@ fn gate_decided(gated: bool) -> Phase {
     }
 }
 
-/// Under other terms the gate of a call whose verdict is still out may not be the program's any more.
+/// Under other terms the gate of a call whose verdict is still out may not be the program's any
+/// more.
 pub(crate) fn gates_declared_anew(session: &mut Session) {
     let waiting = session.calls.iter();
     let waiting = waiting.filter(|(_, call)| call.phase == Phase::AwaitingVerdict);

@@ -1,4 +1,5 @@
-//! Results that are used again: derived from the stream, so a restart keeps them and a replay repeats them.
+//! Results that are used again: derived from the stream, so a restart keeps them and a replay
+//! repeats them.
 //!
 //! ```text
 //! received ─▶ policy_decided{cached} ─▶ call_ready ─┬─▶ result_reused ─▶ response_issued
@@ -6,9 +7,10 @@
 //!                                                   └─ waits while an equal call runs, so that one run serves all
 //! ```
 //!
-//! Two calls are equal if they name the same tool and their arguments are the same text with keys sorted: `1` and `1.0`
-//! are different, as are 2^53 and 2^53+1. Only results count, not failures, and only while the tool's contract is the
-//! one that gave them. A hit asks nobody: nothing runs, and the model has the result from the earlier call already.
+//! Two calls are equal if they name the same tool and their arguments are the same text with keys
+//! sorted: `1` and `1.0` are different, as are 2^53 and 2^53+1. Only results count, not failures,
+//! and only while the tool's contract is the one that gave them. A hit asks nobody: nothing runs,
+//! and the model has the result from the earlier call already.
 
 use crate::calls::call::Call;
 use crate::calls::reusable::Cached;
@@ -70,7 +72,8 @@ pub(crate) fn waits(session: &Session, seq: Seq, call: &Call) -> bool {
     }
 }
 
-/// The call rests from here on, or does not: whoever rests is woken by what it waits for, and looked at by nobody else.
+/// The call rests from here on, or does not: whoever rests is woken by what it waits for, and
+/// looked at by nobody else.
 pub(crate) fn rests(session: &mut Session, seq: Seq, key: ObjectHash, rests: bool) {
     if rests {
         session.cache.waiting.entry(key).or_default().insert(seq);
@@ -131,7 +134,8 @@ pub(crate) fn scheduling_of(
     cached.scheduling.filter(|_| cached.of == it.of)
 }
 
-/// The call ended, goes on elsewhere, or goes back to a person: whoever waited for its result need not wait any longer.
+/// The call ended, goes on elsewhere, or goes back to a person: whoever waited for its result need
+/// not wait any longer.
 pub(crate) fn stopped(session: &mut Session, seq: Seq, key: Option<ObjectHash>) {
     if let Some(key) = key
         && session.cache.running.get(&key) == Some(&seq)

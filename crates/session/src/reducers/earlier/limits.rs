@@ -1,8 +1,8 @@
 //! How often a tool may be called: counted by the recorded time, so a restart forgets nothing.
 //!
-//! A call counts when it is let through, also one that a person denies later, or that waits for an equal call and then
-//! takes its result: whether it will run is not known yet. Calls of before a limit per minute was declared do not count
-//! towards it; a limit per session counts all.
+//! A call counts when it is let through, also one that a person denies later, or that waits for an
+//! equal call and then takes its result: whether it will run is not known yet. Calls of before a
+//! limit per minute was declared do not count towards it; a limit per session counts all.
 
 use serde::Serialize;
 

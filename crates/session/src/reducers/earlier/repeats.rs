@@ -4,9 +4,10 @@
 //! received ─▶ policy_decided{pending} ─▶ response_issued{refused}, with the ticket of the call that is pending
 //! ```
 //!
-//! The repeat ends at once and nothing runs for it: what becomes of the pending call is told by that one's id, so nobody is left
-//! waiting and nothing is told twice. Two calls are equal as the cache has it: the same tool, and the same arguments as the model
-//! sent them. Calls that a program or an agent makes repeat nothing, because each waits for its own.
+//! The repeat ends at once and nothing runs for it: what becomes of the pending call is told by
+//! that one's id, so nobody is left waiting and nothing is told twice. Two calls are equal as the
+//! cache has it: the same tool, and the same arguments as the model sent them. Calls that a program
+//! or an agent makes repeat nothing, because each waits for its own.
 
 use serde_json::{Map, Value, json};
 

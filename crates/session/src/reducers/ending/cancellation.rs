@@ -7,11 +7,13 @@ use crate::state::session::Session;
 use crate::state::waiting;
 use crate::values::id::Seq;
 
-/// The model takes calls back. An unknown id has no effect, and neither has that of a call whose response has left.
+/// The model takes calls back. An unknown id has no effect, and neither has that of a call whose
+/// response has left.
 ///
-/// It is a statement about the model's interest, and undoes nothing. A call that has ended keeps its outcome, which is told
-/// without its id. One that a person is deciding, or that goes on elsewhere, stays open and shows that the model lost
-/// interest; only a tool that says so lets its question be withdrawn. So does the call of an agent for the calls that it made.
+/// It is a statement about the model's interest, and undoes nothing. A call that has ended keeps
+/// its outcome, which is told without its id. One that a person is deciding, or that goes on
+/// elsewhere, stays open and shows that the model lost interest; only a tool that says so lets its
+/// question be withdrawn. So does the call of an agent for the calls that it made.
 pub(crate) fn cancellation_received(session: &mut Session, it: &CallCancellationReceived) {
     if session.connection != Some(it.epoch) {
         return;
@@ -34,7 +36,8 @@ pub(crate) fn cancellation_received(session: &mut Session, it: &CallCancellation
                 call.model_lost_interest = true;
             }
         }
-        // What was said of it meanwhile has lost its point; its end, if it comes, is told as conversation.
+        // What was said of it meanwhile has lost its point; its end, if it comes, is told as
+        // conversation.
         let of_call = session
             .deliveries
             .of_call(seq)

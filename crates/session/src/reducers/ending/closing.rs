@@ -5,12 +5,14 @@
 //!                                                 └─ the connection is gone ──┘
 //! ```
 //!
-//! Where the tool was called by an agent, the reply is that of the agent, or of the one whose agent called that: the close waits for it as long
-//! as that will come by itself and be heard: not where somebody outside is waited for, a tool that is not there any more or one that may run
-//! without end, nor where the connection is gone.
+//! Where the tool was called by an agent, the reply is that of the agent, or of the one whose agent
+//! called that: the close waits for it as long as that will come by itself and be heard: not where
+//! somebody outside is waited for, a tool that is not there any more or one that may run without
+//! end, nor where the connection is gone.
 //!
-//! The wish stands in the record of the tool's end, so a crash between the reply and the close loses neither. The model hears the reply
-//! first, as far as it still can hear it on the connection of now: nobody connects again to tell it that the conversation is over.
+//! The wish stands in the record of the tool's end, so a crash between the reply and the close
+//! loses neither. The model hears the reply first, as far as it still can hear it on the connection
+//! of now: nobody connects again to tell it that the conversation is over.
 
 use crate::calls::call::{Phase, WaitsFor};
 use crate::record::decision::Route;
@@ -57,7 +59,8 @@ fn is_going_to_reply(session: &Session, call: Seq) -> bool {
     is_heard && waiting::outside(session, call).is_empty() && comes_to_an_end(session, call)
 }
 
-/// Whether nothing keeps this call open for ever: a tool that nobody has any more, or one that may run without end.
+/// Whether nothing keeps this call open for ever: a tool that nobody has any more, or one that may
+/// run without end.
 fn comes_to_an_end(session: &Session, call: Seq) -> bool {
     let mut open = vec![call];
     while let Some(seq) = open.pop() {

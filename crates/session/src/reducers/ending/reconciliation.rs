@@ -4,7 +4,8 @@
 //! response_issued{unknown, timed_out} ─▶ outcome_found ─▶ outcome_reconciled ─▶ told as conversation
 //! ```
 //!
-//! The call has ended and stays so: this is no second outcome, and nothing runs. The first word of it counts.
+//! The call has ended and stays so: this is no second outcome, and nothing runs. The first word of
+//! it counts.
 
 use crate::admission::admit::reconcilable;
 use crate::calls::deliveries::{Delivery, Wording};

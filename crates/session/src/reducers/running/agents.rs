@@ -7,9 +7,10 @@
 //! cut off while its model was asked ─▶ AwaitingCalls, with none open
 //! ```
 //!
-//! Each stretch in which the model is asked is a start, so a place among what runs, a time limit and a runner are had as by any
-//! tool, and none of them by a run that waits. A start by the same leave repeats nothing: what was replied and what its calls came
-//! to is on record. So a run that was cut off is not in doubt; its calls are, by their own rules. They end with it.
+//! Each stretch in which the model is asked is a start, so a place among what runs, a time limit
+//! and a runner are had as by any tool, and none of them by a run that waits. A start by the same
+//! leave repeats nothing: what was replied and what its calls came to is on record. So a run that
+//! was cut off is not in doubt; its calls are, by their own rules. They end with it.
 
 use super::attempts;
 use crate::calls::agent_run::{AgentCall, AgentTurn};
@@ -32,8 +33,8 @@ const ASKED_AGAIN: Retry = Retry {
 /// The `error_kind` of a run whose model could not be reached: it may be by and by.
 const UNREACHED: &str = "llm_unavailable";
 
-/// Whether the tool is there for whoever calls it: an agent has those that it names, and the model of the conversation those that are not
-/// for agents only.
+/// Whether the tool is there for whoever calls it: an agent has those that it names, and the model
+/// of the conversation those that are not for agents only.
 pub(crate) fn has_tool(session: &Session, call: &Call) -> bool {
     match call.parent {
         Some(parent) => {
@@ -54,7 +55,8 @@ fn declared<'a>(session: &'a Session, agent: &Call) -> Option<&'a AgentDeclarati
     tool.agent.as_ref()
 }
 
-/// A call says that it was made in the run of an agent: it counts where that run waits for one more.
+/// A call says that it was made in the run of an agent: it counts where that run waits for one
+/// more.
 pub(crate) fn call_received(session: &mut Session, seq: Seq, parent: Option<Seq>) {
     let Some(parent) = parent else {
         return;
@@ -116,7 +118,8 @@ pub(crate) fn llm_replied(session: &mut Session, seq: Seq, it: &LlmReplied) {
 
 /// The run waits from here on: for so many calls, or for a runner to go on with it.
 ///
-/// Of a stretch that was cut off nothing counts against its time limit: how long the process was away nobody had of it.
+/// Of a stretch that was cut off nothing counts against its time limit: how long the process was
+/// away nobody had of it.
 pub(crate) fn rest(call: &mut Call, open: u32) {
     if let Phase::Running { leave, .. } = call.phase {
         call.phase = Phase::AwaitingCalls { leave, open };

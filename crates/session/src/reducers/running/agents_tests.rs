@@ -422,7 +422,8 @@ fn a_hook_sees_no_call_that_its_agent_may_not_make() {
         let refused = asking.clone().model_calls(&[name]);
         assert_eq!(settled(&refused, refused.call_seq()), Outcome::Refused);
     }
-    // Nor one by the model of a tool that is for agents; of a tool that nobody declares the program may know.
+    // Nor one by the model of a tool that is for agents; of a tool that nobody declares the program
+    // may know.
     let inner = asking.clone().call("c2", "look", json!({}));
     assert_eq!(settled(&inner, inner.call_seq()), Outcome::Refused);
     let unknown = asking.call("c2", "nothing", json!({}));

@@ -6,7 +6,8 @@ use crate::calls::call::{Call, Phase};
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// The call, if that attempt of it runs; what an older attempt reports is on record and changes nothing.
+/// The call, if that attempt of it runs; what an older attempt reports is on record and changes
+/// nothing.
 pub(crate) fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
     session
         .calls

@@ -8,10 +8,11 @@
 //!                                                         └─ taken back ────────────▶ Withdrawn
 //! ```
 //!
-//! It is one run from start to end: it keeps its place among those that may run, so that one that goes on need not queue, and
-//! the attempt stays owed. Its time limit rests and goes on with what was left. A no does not end it, because only its
-//! body knows what it has done so far. Whose process is gone is in doubt: what the body knew is gone with it, so neither
-//! the question nor an answer could be used by anybody.
+//! It is one run from start to end: it keeps its place among those that may run, so that one that
+//! goes on need not queue, and the attempt stays owed. Its time limit rests and goes on with what
+//! was left. A no does not end it, because only its body knows what it has done so far. Whose
+//! process is gone is in doubt: what the body knew is gone with it, so neither the question nor an
+//! answer could be used by anybody.
 
 use super::attempts;
 use crate::calls::call::{Asked, Call, InPlace, Phase};
@@ -63,7 +64,8 @@ pub(crate) fn go_on(call: &mut Call, now: Timestamp) -> bool {
     true
 }
 
-/// The call, if that attempt of it runs and reports something: one that waits for an answer goes on without it.
+/// The call, if that attempt of it runs and reports something: one that waits for an answer goes on
+/// without it.
 pub(crate) fn reporting(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
     let now = session.at;
     if let Some(waits) = session.calls.get_mut(&call)

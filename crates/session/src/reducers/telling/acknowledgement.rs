@@ -1,4 +1,5 @@
-//! A call that begins to wait for somebody outside is acknowledged, so that the model waits for nothing.
+//! A call that begins to wait for somebody outside is acknowledged, so that the model waits for
+//! nothing.
 //!
 //! ```text
 //! confirmation_requested ─▶ response_issued{interim} ─▶ (a person decides) ─▶ … ─▶ response_issued
@@ -14,10 +15,12 @@ use crate::record::decision::{Decision, Outcome, Route};
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// Whether a call that begins to wait for somebody outside is to be acknowledged, and with what status.
+/// Whether a call that begins to wait for somebody outside is to be acknowledged, and with what
+/// status.
 ///
-/// Only by its id on its own connection, where the model may wait for it. A tool that goes on elsewhere chose itself to say nothing,
-/// which a model that takes one response and waits for it would take for ever.
+/// Only by its id on its own connection, where the model may wait for it. A tool that goes on
+/// elsewhere chose itself to say nothing, which a model that takes one response and waits for it
+/// would take for ever.
 pub(crate) fn status(session: &Session, call: &Call) -> Option<&'static str> {
     let by_id = matches!(
         conversation::route(session, call, Outcome::Interim),

@@ -28,7 +28,8 @@ fn asked(tools: &Toolbox, capabilities: Capabilities) -> History {
         .call("c1", "pay", json!({"cents": 7}))
 }
 
-/// What the model is told of the call, oldest first: in which words, by which way, and whether more follows.
+/// What the model is told of the call, oldest first: in which words, by which way, and whether more
+/// follows.
 fn told(history: &History) -> Vec<(Value, Route, Option<bool>)> {
     let words = history.facts().iter().filter_map(|fact| match &fact.event {
         Event::Decided(Decision::ResponseIssued(it)) => {

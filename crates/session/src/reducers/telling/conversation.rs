@@ -1,10 +1,12 @@
 //! Connections, and how what the model is told reaches it.
 //!
-//! A call belongs to the connection that brought it. When that one is gone, its result is told as conversation on
-//! the next, or parked until there is one. Sent is not delivered: only traffic of the server after a send proves
-//! that it arrived, and what a lost connection may have swallowed is told again.
+//! A call belongs to the connection that brought it. When that one is gone, its result is told as
+//! conversation on the next, or parked until there is one. Sent is not delivered: only traffic of
+//! the server after a send proves that it arrived, and what a lost connection may have swallowed is
+//! told again.
 //!
-//! A connection that is to be left starts none of its calls any more; what runs may end, and so may a turn.
+//! A connection that is to be left starts none of its calls any more; what runs may end, and so may
+//! a turn.
 
 use super::{phases, redelivery};
 use crate::calls::call::Call;
@@ -58,14 +60,16 @@ pub(crate) fn switch_planned(session: &mut Session, it: &SwitchPlanned) {
     }
 }
 
-/// What ends until then waits for that connection. A runner that is gone tries no more, so one must be there.
+/// What ends until then waits for that connection. A runner that is gone tries no more, so one must
+/// be there.
 pub(crate) fn reconnect_scheduled(session: &mut Session) {
     session.reconnecting = session.runner.is_some() && session.connection.is_none();
 }
 
 /// A handle that the service does not take leads nowhere.
 pub(crate) fn connect_failed(session: &mut Session, it: &ConnectFailed) {
-    // Where the handle was to blame, the next try follows at once; otherwise it is scheduled, or there is none.
+    // Where the handle was to blame, the next try follows at once; otherwise it is scheduled, or
+    // there is none.
     session.reconnecting &= it.rejected.is_some();
     let current = session.resumption.as_ref().map(|it| &it.fingerprint);
     if it.rejected.is_some() && it.rejected.as_ref() == current {
@@ -73,7 +77,8 @@ pub(crate) fn connect_failed(session: &mut Session, it: &ConnectFailed) {
     }
 }
 
-/// The newest handle takes the place of the former; where the conversation is not resumable now, the former stays.
+/// The newest handle takes the place of the former; where the conversation is not resumable now,
+/// the former stays.
 pub(crate) fn handle_received(session: &mut Session, at: Seq, it: &ResumptionHandleReceived) {
     let (Some(fingerprint), true) = (&it.fingerprint, it.resumable) else {
         return;
@@ -81,8 +86,8 @@ pub(crate) fn handle_received(session: &mut Session, at: Seq, it: &ResumptionHan
     if session.connection != Some(it.epoch) {
         return;
     }
-    // Words to which the model has not reacted may have been on their way when the handle was made, and so may a response after
-    // which nothing was heard; one that has not left yet was not.
+    // Words to which the model has not reacted may have been on their way when the handle was made,
+    // and so may a response after which nothing was heard; one that has not left yet was not.
     let untold = session.deliveries.keys().next().copied();
     let first = session.unanswered.into_iter().chain(untold).min();
     let covers = first.map_or(at, |it| Seq(it.0.saturating_sub(1)));
@@ -117,7 +122,8 @@ pub(crate) fn turn_ended(session: &mut Session) {
     session.unanswered = None;
 }
 
-/// Whether the connection of the call is to be left, so that the call does not start on it any more.
+/// Whether the connection of the call is to be left, so that the call does not start on it any
+/// more.
 pub(crate) fn is_being_left(session: &Session, call: &Call) -> bool {
     session.leaving.is_some() && session.connection == Some(call.epoch)
 }
@@ -155,7 +161,8 @@ pub(crate) fn route(session: &Session, call: &Call, outcome: Outcome) -> Route {
     // The model that takes one response has had it, so the rest is told as conversation.
     let answered = session.single_response && call.told_meanwhile;
     match session.connection {
-        // Nothing may be sent for an id that the model took back, so a late outcome is told as conversation.
+        // Nothing may be sent for an id that the model took back, so a late outcome is told as
+        // conversation.
         Some(epoch) if call.epoch == epoch && !call.model_lost_interest && !answered => {
             Route::ToolResponse { epoch }
         }
@@ -181,7 +188,8 @@ pub(crate) fn route_without_id(session: &Session) -> Route {
     }
 }
 
-/// Whether a connection is to be opened for what is told so; also where one is tried for already, which may not come.
+/// Whether a connection is to be opened for what is told so; also where one is tried for already,
+/// which may not come.
 pub(crate) fn connects(session: &Session, outcome: Outcome, route: Route) -> bool {
     let wanted = session.terms.policies.on_settled == OnSettled::Connect;
     match route {
@@ -195,8 +203,8 @@ pub(crate) fn connects(session: &Session, outcome: Outcome, route: Route) -> boo
     }
 }
 
-/// The model has taken back a call that had ended. What has not left may not go by the id any more, and is told without it:
-/// that the model lost interest does not undo what the tool did.
+/// The model has taken back a call that had ended. What has not left may not go by the id any more,
+/// and is told without it: that the model lost interest does not undo what the tool did.
 pub(crate) fn taken_back(session: &mut Session, call: Seq) {
     let of_call = session.deliveries.of_call(call);
     let by_id = of_call.filter(|(_, it)| matches!(it.route, Route::ToolResponse { .. }));
@@ -206,7 +214,8 @@ pub(crate) fn taken_back(session: &mut Session, call: Seq) {
     }
 }
 
-/// Chooses the connection of now for what was to go by one that is gone, or by an id that was taken back.
+/// Chooses the connection of now for what was to go by one that is gone, or by an id that was taken
+/// back.
 pub(crate) fn redirect(session: &Session) -> Option<Decision> {
     let epoch = session.connection.filter(|_| !session.closed)?;
     let stranded = session.deliveries.first_stranded(epoch);

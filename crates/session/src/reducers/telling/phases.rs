@@ -5,8 +5,8 @@
 //!                                             └─▶ instruction owed to the model ─▶ instruction_sent
 //! ```
 //!
-//! One change may lead through several phases, but through no more than there are: guards that lead in a circle end
-//! there, and the next change goes on.
+//! One change may lead through several phases, but through no more than there are: guards that lead
+//! in a circle end there, and the next change goes on.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,8 @@ pub(crate) fn look_again(session: &mut Session) {
     session.phase_moves = session.terms.policies.phases.len();
 }
 
-/// The phases are declared anew, which changes no state: the next change or turn end looks at the guards of now.
+/// The phases are declared anew, which changes no state: the next change or turn end looks at the
+/// guards of now.
 pub(crate) fn declared_anew(session: &mut Session) {
     session.phase_moves = 0;
 }

@@ -3,7 +3,8 @@ use serde_json::{Value, json};
 use crate::testing::{History, Toolbox, given, history, toolbox, written};
 use crate::*;
 
-/// A phase with an instruction, the tools that may be called in it (none = all), and where it leads.
+/// A phase with an instruction, the tools that may be called in it (none = all), and where it
+/// leads.
 fn phase(name: &str, tools: &[&str], leads: &[(&str, Condition)]) -> PhaseDeclaration {
     let transition = |(to, when): &(&str, Condition)| Transition {
         to: (*to).to_owned(),

@@ -1,11 +1,13 @@
 //! A call that the service delivers again after its conversation was resumed.
 //!
-//! Ids belong to a connection, and so does a call. One exception keeps a side effect from happening twice: a resumed
-//! conversation goes on from where its handle was issued, so the service may repeat a call that it had made since. Where
-//! id, name and arguments are those of a call that came after the handle, it is that call: nothing is judged, asked or
-//! started again. Open, it moves to the connection of now and is answered there; ended, its response is issued there
-//! once more; where somebody has found out since what became of it, with that. Anything else is another call, also the same id on a fresh conversation, and also what the model had
-//! taken back. A call without an id is never the same as another.
+//! Ids belong to a connection, and so does a call. One exception keeps a side effect from happening
+//! twice: a resumed conversation goes on from where its handle was issued, so the service may
+//! repeat a call that it had made since. Where id, name and arguments are those of a call that came
+//! after the handle, it is that call: nothing is judged, asked or started again. Open, it moves to
+//! the connection of now and is answered there; ended, its response is issued there once more;
+//! where somebody has found out since what became of it, with that. Anything else is another call,
+//! also the same id on a fresh conversation, and also what the model had taken back. A call without
+//! an id is never the same as another.
 
 use crate::calls::call::Call;
 use crate::calls::deliveries::{Delivery, Wording};
@@ -99,7 +101,8 @@ pub(crate) fn taken_back(session: &mut Session, ids: &[String]) {
     }
 }
 
-/// A call ended without a response, so there is nothing that its repeat could be given: that is another call.
+/// A call ended without a response, so there is nothing that its repeat could be given: that is
+/// another call.
 pub(crate) fn ended_unanswered(session: &mut Session, seq: Seq, call: &Call) {
     if let Some(id) = &call.wire_id
         && session.repeatable.ids.get(&seq) == Some(id)

@@ -1,6 +1,7 @@
 //! The state of a session: what was written to it last.
 //!
-//! A set of changes holds as a whole. A tool's changes count while its attempt runs; whoever is recorded last wins.
+//! A set of changes holds as a whole. A tool's changes count while its attempt runs; whoever is
+//! recorded last wins.
 
 use std::sync::Arc;
 

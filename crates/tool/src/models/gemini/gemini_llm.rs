@@ -21,8 +21,9 @@ const REPLY_BYTES_MAX: usize = 4 << 20;
 
 /// A Gemini model, asked by `generateContent` over HTTPS. Needs the feature `gemini-http`.
 ///
-/// The key travels in a header, to that service alone, and is shown nowhere. Too many requests (429), failures of the service (5xx) and
-/// of the network may pass: the engine asks again. Any other answer ends the run of the agent with the words of the service.
+/// The key travels in a header, to that service alone, and is shown nowhere. Too many requests
+/// (429), failures of the service (5xx) and of the network may pass: the engine asks again. Any
+/// other answer ends the run of the agent with the words of the service.
 ///
 /// ```
 /// use recount_tool::{GeminiLlm, LlmAgent};
@@ -46,7 +47,8 @@ impl GeminiLlm {
     /// A model of the Gemini API, by its name, such as `gemini-2.5-flash`, and an API key.
     ///
     /// # Errors
-    /// [`LlmError::Refused`] where the model's name or the key cannot be sent, or TLS cannot be set up.
+    /// [`LlmError::Refused`] where the model's name or the key cannot be sent, or TLS cannot be set
+    /// up.
     pub fn new(model: impl Into<String>, key: impl Into<String>) -> Result<GeminiLlm, LlmError> {
         let (model, key) = (model.into(), key.into());
         let model = model.strip_prefix("models/").unwrap_or(&model).to_owned();
@@ -75,7 +77,8 @@ impl GeminiLlm {
         })
     }
 
-    /// Another place than Google's, such as a proxy: `https://` and a host, or `http://` and a loopback address.
+    /// Another place than Google's, such as a proxy: `https://` and a host, or `http://` and a
+    /// loopback address.
     ///
     /// # Errors
     /// [`LlmError::Refused`] where it is neither, since the key would travel in clear.
