@@ -1,4 +1,4 @@
-//! What only the engine asks of the core.
+//! Tests of items that only the engine uses.
 
 use serde_json::json;
 

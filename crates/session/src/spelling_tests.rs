@@ -1,4 +1,4 @@
-//! What is said of a thing in words is how the record spells it.
+//! Tests that names and words in code equal their recorded spelling.
 
 use serde::Serialize;
 use serde_json::json;

@@ -96,7 +96,7 @@ fn gate_rule_type_and_required_belong_to_the_contract() {
     );
 }
 
-/// Puts annotations with the given text on a schema and on every schema inside it.
+/// Adds annotations with the given text to a schema and to every schema inside it.
 fn annotated(schema: &Value, text: &str) -> Value {
     map_schema(schema, &|mut keywords| {
         for annotation in [

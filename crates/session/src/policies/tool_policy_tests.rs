@@ -140,7 +140,7 @@ fn two_gates_hold_where_either_does_and_both_must_let_arguments_be_changed() {
     let always = gate("a", Edits::Allowed).merged(ToolPolicy::gate("always"));
     assert_eq!(always.gate_terms.when, None);
     assert_eq!(always.gate_terms.edits, None);
-    // What is no gate says it of the gate.
+    // Only one of the two policies is a gate, so the edits of either count.
     let mut edits = ToolPolicy::default();
     edits.gate_terms.edits = Some(Edits::ApprovedAnew);
     for (one, two) in [
