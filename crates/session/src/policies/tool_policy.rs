@@ -60,7 +60,7 @@ pub struct ToolPolicy {
     pub retry: Option<Retry>,
     /// The maximum number of calls.
     pub limits: Limits,
-    /// The phases in which the tool may be called. `None`: every phase whose own list contains it.
+    /// The phases in which the tool may be called. `None`: every phase whose own list allows it.
     pub phases: Option<BTreeSet<String>>,
     /// The condition on the state under which the tool may be called.
     pub when: Option<Condition>,
@@ -159,7 +159,7 @@ impl ToolPolicy {
         }
     }
 
-    /// Merges two policies; the order matters only for joined texts and conditions.
+    /// Merges two policies.
     ///
     /// The result has the shorter time limits, either gate, the joined hints, the more careful
     /// rule, the fewer runs, the smaller limits, the common phases, both conditions, and the

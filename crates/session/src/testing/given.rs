@@ -1,4 +1,4 @@
-//! Given a history, when something happens, then these decisions follow.
+//! Tests of the form: given a history, when something happens, then these decisions follow.
 
 use super::history::History;
 use crate::admission::admit::admit;
@@ -10,7 +10,7 @@ use crate::record::observation::Observation;
 use crate::state::effect::Effect;
 use crate::state::session::Session;
 
-/// Starts from a history.
+/// Starts a test from a history.
 ///
 /// ```
 /// use recount_session::{CallReady, RunnerDetached};
@@ -30,14 +30,14 @@ pub fn given(history: &History) -> Given {
     }
 }
 
-/// A history, before something happens.
+/// A history before the tested observation.
 #[derive(Clone, Debug)]
 pub struct Given {
     history: History,
 }
 
 impl Given {
-    /// Something happens.
+    /// Applies an observation.
     #[must_use]
     pub fn when(self, observation: impl Into<Observation>) -> When {
         let at = self.history.now();
@@ -50,7 +50,7 @@ impl Given {
         }
     }
 
-    /// Somebody asks for something, and it is taken.
+    /// Applies a command, which must be admitted.
     #[must_use]
     pub fn when_asked(self, command: Command) -> When {
         match admit(self.history.session(), command) {
@@ -60,7 +60,7 @@ impl Given {
     }
 }
 
-/// What happened, and what it led to.
+/// The tested observation and its results.
 #[derive(Clone, Debug)]
 pub struct When {
     history: History,
@@ -68,7 +68,7 @@ pub struct When {
 }
 
 impl When {
-    /// States exactly which decisions follow.
+    /// Asserts that exactly these decisions follow.
     pub fn then(self, decisions: impl IntoIterator<Item = Decision>) -> When {
         let expected: Vec<String> = decisions
             .into_iter()
@@ -82,7 +82,7 @@ impl When {
         self
     }
 
-    /// States the kinds of the decisions that follow.
+    /// Asserts that decisions of exactly these kinds follow.
     pub fn then_kinds<'k>(self, kinds: impl IntoIterator<Item = &'k str>) -> When {
         let expected: Vec<String> = kinds.into_iter().map(str::to_owned).collect();
         let decided: Vec<String> = self.decisions().map(|it| it.kind().to_owned()).collect();
@@ -90,12 +90,12 @@ impl When {
         self
     }
 
-    /// States that nothing follows.
+    /// Asserts that no decision follows.
     pub fn then_nothing(self) -> When {
         self.then([])
     }
 
-    /// States what the world is owed afterwards.
+    /// Asserts that exactly these effects are owed afterwards.
     pub fn owing(self, effects: impl IntoIterator<Item = Effect>) -> When {
         let text = |effect: &Effect| format!("{effect:?}");
         let expected: Vec<String> = effects.into_iter().map(|effect| text(&effect)).collect();
@@ -104,7 +104,7 @@ impl When {
         self
     }
 
-    /// The decisions that followed.
+    /// Returns the decisions that followed.
     pub fn decisions(&self) -> impl Iterator<Item = Decision> {
         let decided = |fact: &Fact| match &fact.event {
             Event::Decided(decision) => Some(decision.clone()),
@@ -113,7 +113,7 @@ impl When {
         self.step.facts.iter().filter_map(decided)
     }
 
-    /// The one decision of a kind that followed.
+    /// Returns the first decision of this kind that followed. Panics if there is none.
     #[must_use]
     pub fn decided(&self, kind: &str) -> Decision {
         match self.decisions().find(|decision| decision.kind() == kind) {
@@ -122,7 +122,7 @@ impl When {
         }
     }
 
-    /// The session afterwards.
+    /// The session after the observation.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.step.session
@@ -137,7 +137,7 @@ impl When {
     }
 }
 
-/// A fact as one line.
+/// Formats a fact as one line.
 pub(super) fn line(fact: &Fact) -> String {
     format!("{:>4}  {}", fact.seq.0, told(&fact.event))
 }
@@ -147,7 +147,7 @@ fn told(event: &Event) -> String {
     format!("{} {body}", event.kind())
 }
 
-/// Both lists as one: what they share at both ends once, the rest side by side.
+/// Compares both lists: common lines at both ends are shown once, the others with `-` and `+`.
 fn diff(expected: &[String], found: &[String]) -> String {
     let before = expected
         .iter()
@@ -188,7 +188,7 @@ mod tests {
     use crate::CallReady;
     use crate::testing::{history, toolbox};
 
-    /// What the test is told whose claim does not hold.
+    /// Returns the panic message of an assertion that must fail.
     fn refuted(claim: impl FnOnce()) -> String {
         let failed = catch_unwind(AssertUnwindSafe(claim));
         *failed.unwrap_err().downcast::<String>().unwrap()
