@@ -1,8 +1,8 @@
-//! The schema of the journal: every event, with all its fields and with those it must have.
+//! The schema of the journal: every event, with all its fields and with its required ones.
 //!
-//! A field may be added if it may be absent; since journals are kept nothing is renamed or removed.
-//! The full examples are Rust literals, so a new field stops the build here; what may be absent is
-//! found by leaving it out.
+//! A new field must be optional, and nothing is renamed or removed since journals are kept. The
+//! full examples are Rust literals, so a new field stops the build here. The optional fields are
+//! found by leaving them out.
 
 #![expect(
     clippy::expect_used,
@@ -225,7 +225,7 @@ const OUTCOMES: [Outcome; 11] = [
     Outcome::Withdrawn,
 ];
 
-/// Every rule by which a verdict is given. A new one does not compile before it has its place here.
+/// The rules of verdicts. A new rule stops the build here.
 fn rules_of_verdicts() -> Vec<Rule> {
     let after = |rule: &Rule| match rule {
         Rule::MissingName => Some(Rule::UnknownTool),
@@ -247,7 +247,7 @@ fn full(event: &Event) -> String {
     event.body().expect("every body can be written")
 }
 
-/// The body without every field that may be absent, in the order in which it is written.
+/// Returns the body without its optional fields, in their written order.
 fn minimal(event: &Event) -> String {
     let body: Value = serde_json::from_str(&full(event)).expect("a body is JSON");
     let fields = body.as_object().expect("a body is an object");
@@ -755,7 +755,7 @@ fn decisions() -> Vec<Decision> {
     ]
 }
 
-/// The JSON Schema of the same, which others read.
+/// Tests of the published JSON Schema.
 mod json_schema {
     use std::path::{Path, PathBuf};
 
@@ -763,7 +763,7 @@ mod json_schema {
 
     use super::*;
 
-    /// The published schema; with `RECOUNT_WRITE_DOCS=1` it is written anew.
+    /// Compares with the published schema. `RECOUNT_WRITE_DOCS=1` writes it.
     #[test]
     fn what_is_published_is_what_the_events_are() {
         let schema =
@@ -827,7 +827,7 @@ mod json_schema {
         assert!(records > 500, "{records}");
     }
 
-    /// Every file of the corpus, of all rules.
+    /// Returns every journal in `fixtures/journals`, of all rules.
     fn corpus() -> Vec<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/journals");
         let entries = |path: &Path| {
@@ -838,12 +838,12 @@ mod json_schema {
         folders.flat_map(|it| entries(&it)).collect()
     }
 
-    /// What the events had when they were first pinned, a property a line: the kind, or the shape
-    /// within bodies, and its fields.
+    /// The properties that the events had when they were first pinned, one on each line: the kind,
+    /// or the shape within bodies, and the path of fields.
     const FIRST: &str = include_str!("event_schema/first_version.txt");
 
-    /// What was taken away before any journal was kept: `question` holds it since. No other
-    /// property goes, and this list does not grow.
+    /// The properties removed before any journal was kept: `question` replaces them. This list
+    /// never grows.
     const TAKEN_AWAY: [&str; 2] = [
         "confirmation_reopened.call",
         "confirmation_reopened.contract",
@@ -855,7 +855,7 @@ mod json_schema {
         let of = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
         let begun: BTreeSet<String> = first.iter().map(|it| of(it)).collect();
         let changelog = include_str!("../../../CHANGELOG.md");
-        // A field and its kind stand in one clause, so that a name which many have is not found
+        // A field and its kind must be in one clause, so that a common field name does not match
         // with another kind.
         let changelog = changelog.split_whitespace().collect::<Vec<_>>().join(" ");
         let clauses = || changelog.split("; ").flat_map(|it| it.split(". "));
@@ -871,7 +871,7 @@ mod json_schema {
         }
         unnamed.retain(|path| {
             let (of, field) = (of(path), path.rsplit('.').next().unwrap_or_default());
-            // What came whole is named as a whole.
+            // A shape that is new as a whole is named as a whole.
             let named =
                 clauses().any(|it| names(it, &of) && (!begun.contains(&of) || names(it, field)));
             !first.contains(path.as_str()) && !named
@@ -883,7 +883,7 @@ mod json_schema {
         );
     }
 
-    /// Every property of a schema, as its kind or shape and the fields that lead to it.
+    /// Returns every property of a schema, as its kind or shape and the fields that lead to it.
     fn properties(schema: &Value) -> BTreeSet<String> {
         fn walk(value: &Value, path: &str, found: &mut BTreeSet<String>) {
             let Some(fields) = value.as_object() else {
@@ -915,7 +915,7 @@ mod json_schema {
         found
     }
 
-    /// The schemas of all kinds, ready to be asked.
+    /// The compiled schemas of all kinds.
     struct Kinds {
         compiler: Compiler,
         schemas: Schemas,

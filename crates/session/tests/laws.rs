@@ -1,8 +1,8 @@
 //! The laws of the session, as properties over generated histories.
 //!
-//! Each function of `laws/` and `lawful/` named below is one law and states it; here each is put
-//! before some hundred histories, and laws 2 to 5 before twenty thousand. `PROPTEST_CASES` and
-//! `RECOUNT_HISTORIES` ask for more or fewer.
+//! Each function of `laws/` and `lawful/` named below is one law, and states it in its comment.
+//! This file checks each law against some hundred histories, and laws 2 to 5 against 20,000.
+//! `PROPTEST_CASES` and `RECOUNT_HISTORIES` change the numbers.
 
 #![expect(
     clippy::expect_used,
@@ -41,8 +41,8 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
     verdict.map_err(TestCaseError::fail)
 }
 
-/// Laws 2 to 5 of any history: every call ends once, no run without leave, not twice, one answer
-/// counts.
+/// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
+/// answer counts.
 const OF_ANY_WORLD: [Law; 12] = [
     ("every call ends once", ends::every_call_ends_once),
     (
@@ -82,7 +82,7 @@ const OF_ANY_WORLD: [Law; 12] = [
     ),
 ];
 
-/// Those that hold where answers, supplied responses and cancellations pass the door.
+/// Laws for histories in which answers, supplied results and cancellations are checked by `admit`.
 const BEHIND_THE_DOOR: [Law; 8] = [
     (
         "what ends untold was taken back",
@@ -114,7 +114,7 @@ const BEHIND_THE_DOOR: [Law; 8] = [
 
 type Law = (&'static str, fn(&recording::Recording) -> Verdict);
 
-/// Puts every law of a list before one history.
+/// Checks every law of a list against one history.
 fn all_hold(laws: &[Law], recording: &recording::Recording) -> Result<(), TestCaseError> {
     for (name, law) in laws {
         law(recording).map_err(|why| TestCaseError::fail(format!("{name}: {why}")))?;
@@ -122,7 +122,7 @@ fn all_hold(laws: &[Law], recording: &recording::Recording) -> Result<(), TestCa
     Ok(())
 }
 
-/// How many histories of either kind laws 2 to 5 are put before: 20,000, or `RECOUNT_HISTORIES`.
+/// The number of histories of either kind for laws 2 to 5: 20,000, or `RECOUNT_HISTORIES`.
 fn histories() -> u32 {
     std::env::var("RECOUNT_HISTORIES").map_or(20_000, |it| it.parse().expect("a number"))
 }
@@ -150,10 +150,10 @@ macro_rules! laws {
     ($($name:ident: $law:path, $histories:path;)+) => {
         proptest! {
             #![proptest_config(ProptestConfig {
-                // What fails is printed as a readable history; no seed is kept out of sight.
+                // A failing history is printed in readable form, so no seed is stored.
                 failure_persistence: None,
-                // Twice what proptest, or `PROPTEST_CASES`, asks for: the rarest break that was
-                // tried needed 400.
+                // Twice the default or `PROPTEST_CASES`. The rarest deliberate defect was found
+                // after 400 cases.
                 cases: 2 * ProptestConfig::default().cases,
                 ..ProptestConfig::default()
             })]
@@ -183,7 +183,7 @@ laws! {
     seqs_times_and_causes_are_in_order: order::seqs_times_and_causes_are_in_order, wild_recordings;
 }
 
-/// The generator is worth something only if its histories reach what the laws speak of.
+/// The laws are only tested if the generated histories reach the cases that they are about.
 #[test]
 fn the_histories_reach_every_event_outcome_phase_refusal_and_interleaving() {
     let reached = reach::reach(1500);
