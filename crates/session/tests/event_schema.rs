@@ -647,9 +647,10 @@ fn decisions() -> Vec<Decision> {
             rule: Rule::UnknownTool,
             reason: Some("there is no tool named \"fly\"".into()),
             policies: Some(hash("policies")),
-            inputs: Some(json(
-                r#"{"phase":"verify","state":{"verified":true},"used":{"session":7,"minute":3},"of":11}"#,
-            )),
+            inputs: Some(json(concat!(
+                r#"{"phase":"verify","state":{"verified":true},"#,
+                r#""used":{"session":7,"minute":3},"of":11}"#
+            ))),
         }
         .into(),
         ResultReused {
@@ -765,7 +766,7 @@ mod json_schema {
 
     /// Compares with the published schema. `RECOUNT_WRITE_DOCS=1` writes it.
     #[test]
-    fn what_is_published_is_what_the_events_are() {
+    fn published_schema_matches_the_events() {
         let schema =
             serde_json::to_string_pretty(&event_schema()).expect("a schema is JSON") + "\n";
         let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.schema.json");
@@ -775,12 +776,13 @@ mod json_schema {
         let published = std::fs::read_to_string(place).unwrap_or_default();
         assert!(
             published == schema,
-            "docs/events.schema.json is not what the events are; write it anew with RECOUNT_WRITE_DOCS=1, and name the change in CHANGELOG.md"
+            "docs/events.schema.json does not match the events; \
+             write it with RECOUNT_WRITE_DOCS=1, and name the change in CHANGELOG.md"
         );
     }
 
     #[test]
-    fn every_example_fits_the_schema_of_its_kind_and_no_other_shape_does() {
+    fn examples_fit_their_schema_and_other_shapes_do_not() {
         let mut kinds = Kinds::new();
         for event in examples() {
             for body in [full(&event), minimal(&event)] {
@@ -844,13 +846,13 @@ mod json_schema {
 
     /// The properties removed before any journal was kept: `question` replaces them. This list
     /// never grows.
-    const TAKEN_AWAY: [&str; 2] = [
+    const REMOVED: [&str; 2] = [
         "confirmation_reopened.call",
         "confirmation_reopened.contract",
     ];
 
     #[test]
-    fn whatever_came_later_is_named_in_the_changelog() {
+    fn later_properties_are_named_in_the_changelog() {
         let first: BTreeSet<&str> = FIRST.lines().collect();
         let of = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
         let begun: BTreeSet<String> = first.iter().map(|it| of(it)).collect();
@@ -863,8 +865,8 @@ mod json_schema {
         let mut unnamed = properties(&event_schema());
         let taken_away = first.iter().filter(|it| !unnamed.contains(**it));
         let taken_away: Vec<&str> = taken_away.copied().collect();
-        assert_eq!(taken_away, TAKEN_AWAY, "nothing is taken away");
-        for path in TAKEN_AWAY {
+        assert_eq!(taken_away, REMOVED, "nothing is taken away");
+        for path in REMOVED {
             let (of, field) = path.split_once('.').expect("a kind and a field");
             let gone = |it: &str| it.contains("no longer has") && names(it, of) && names(it, field);
             assert!(clauses().any(gone), "{path}");

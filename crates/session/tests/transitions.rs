@@ -264,7 +264,7 @@ fn every_phase_meets_every_observation_as_the_table_says() {
 
 /// Checks the generated page of the documentation. `RECOUNT_WRITE_DOCS=1` writes it.
 #[test]
-fn the_page_of_phases_says_what_the_rules_do() {
+fn generated_phases_page_matches_the_rules() {
     let meets = |Station { name, history }: Station| page::Meets {
         name,
         phase: history.current().phase.name(),
@@ -285,7 +285,7 @@ fn the_page_of_phases_says_what_the_rules_do() {
     let written = std::fs::read_to_string(place).unwrap_or_default();
     assert!(
         written == page,
-        "docs/phases-of-a-call.md is not what the rules say; write it anew with RECOUNT_WRITE_DOCS=1"
+        "docs/phases-of-a-call.md does not match the rules; write it with RECOUNT_WRITE_DOCS=1"
     );
 }
 
@@ -1049,7 +1049,7 @@ fn terms() -> [(&'static str, Toolbox); 10] {
 
 /// Checks the result of each command in each lasting phase.
 #[test]
-fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
+fn each_phase_answers_each_command_as_the_table_says() {
     let mut table = String::new();
     let stations = stations().into_iter().map(|it| (it.name, it.history));
     let ended = [

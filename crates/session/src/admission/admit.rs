@@ -417,7 +417,7 @@ mod tests {
     use crate::UserTextSent;
 
     #[test]
-    fn what_is_as_large_as_a_record_may_be_still_fits() {
+    fn body_at_the_size_limit_fits() {
         let of = |bytes: usize| {
             let epoch = Seq(1);
             let sent = |text: String| Observation::from(UserTextSent { epoch, text });

@@ -399,13 +399,15 @@ impl std::fmt::Display for Rejection {
             }
             Rejection::ToolGone { tool } => write!(
                 f,
-                "the program that serves the session has no tool {tool:?} any more; the request stays open"
+                "the program that serves the session has no tool {tool:?} any more; \
+                 the request stays open"
             ),
             Rejection::EditsNotAllowed => f.write_str(
                 "the tool does not let its arguments be changed, and the request stays open",
             ),
             Rejection::NothingToSettle => f.write_str(
-                "the request does not ask about a run that was cut off, so there is nothing to settle; it stays open",
+                "the request does not ask about a run that was cut off, \
+                 so there is nothing to settle; it stays open",
             ),
             Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
             Rejection::CallSettled { call, outcome, .. } => {
@@ -430,7 +432,11 @@ impl std::fmt::Display for Rejection {
                 )
             }
             Rejection::AlreadySupplied { supplied, same } => {
-                let which = if *same { "this result" } else { "another result" };
+                let which = if *same {
+                    "this result"
+                } else {
+                    "another result"
+                };
                 let Supplied { at, by, .. } = supplied;
                 write!(f, "{which} is on record, by {}, at seq {at}", by.in_short())
             }

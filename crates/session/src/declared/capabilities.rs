@@ -10,8 +10,10 @@ use super::catalog::Behavior;
 /// correct them. The capabilities in force are part of `connected`:
 ///
 /// ```json
-/// {"default_behavior":"blocking","async_tools":true,"blocking_tools":true,"scheduling":true,"will_continue":true,
-///  "client_content":true,"initial_history":false,"json_schema":true,"context_update":false,"google_search":true,
+/// {"default_behavior":"blocking","async_tools":true,"blocking_tools":true,"scheduling":true,
+///  "will_continue":true,
+///  "client_content":true,"initial_history":false,"json_schema":true,"context_update":false,
+///  "google_search":true,
 ///  "code_execution":false,"url_context":false}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

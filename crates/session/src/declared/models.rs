@@ -37,11 +37,11 @@ impl Family {
 
 /// True if `part` is a whole part of a model's name: 3.15, 3.1.5 and 13.1 do not contain 3.1.
 fn has_part(name: &str, part: &str) -> bool {
-    let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '.';
     name.match_indices(part).any(|(at, _)| {
         let (before, rest) = name.split_at(at);
         let after = rest.strip_prefix(part).unwrap_or_default();
-        !before.ends_with(goes_on) && !after.starts_with(goes_on)
+        !before.ends_with(is_name_char) && !after.starts_with(is_name_char)
     })
 }
 
@@ -122,8 +122,8 @@ impl Capabilities {
         }
     }
 
-    /// True if a tool that the service runs itself may be declared, by the name of its declaration
-    /// on the wire.
+    /// True if a tool that the service runs itself may be declared. `server_side` is its name on
+    /// the wire.
     #[must_use]
     pub fn takes(&self, server_side: &str) -> bool {
         match server_side {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_depends_on_declaration_model_and_platform() {
+    fn behavior_depends_on_declaration_model_and_platform() {
         use Behavior::{Blocking, NonBlocking};
         let (google, vertex) = (Platform::GoogleAi, Platform::Vertex);
         for (platform, model, declared, effective) in [

@@ -20,7 +20,8 @@ impl Platform {
     /// let model = "gemini-live-2.5-flash";
     /// assert_eq!(Platform::GoogleAi.model_name(model), "models/gemini-live-2.5-flash");
     /// assert_eq!(Platform::GoogleAi.model_name("tunedModels/mine"), "tunedModels/mine");
-    /// assert_eq!(Platform::Vertex.model_name(model), "publishers/google/models/gemini-live-2.5-flash");
+    /// let on_vertex = "publishers/google/models/gemini-live-2.5-flash";
+    /// assert_eq!(Platform::Vertex.model_name(model), on_vertex);
     /// assert_eq!(Platform::Vertex.model_name("google/m"), "publishers/google/models/m");
     /// ```
     #[must_use]

@@ -72,7 +72,8 @@ pub enum Comparison {
 /// ```
 /// use recount_session::{Comparison, S};
 ///
-/// let guard = S::and([S::is_true("identity_verified"), S::compares("amount", Comparison::Greater, 1000)]);
+/// let large = S::compares("amount", Comparison::Greater, 1000);
+/// let guard = S::and([S::is_true("identity_verified"), large]);
 /// let stored = r#"{"and":[{"is_true":"identity_verified"},{"compares":["amount",">",1000]}]}"#;
 /// assert_eq!(serde_json::to_string(&guard)?, stored);
 /// assert_eq!(guard.keys(), ["amount", "identity_verified"]);
@@ -143,7 +144,8 @@ impl Condition {
     /// use recount_session::{Comparison, Json, S};
     ///
     /// let amount = Json::parse("9007199254740993")?;
-    /// let more = |than: u64| S::compares("amount", Comparison::Greater, than).holds(&|_| Some(&amount));
+    /// let greater = |than: u64| S::compares("amount", Comparison::Greater, than);
+    /// let more = |than: u64| greater(than).holds(&|_| Some(&amount));
     /// assert!(more(9007199254740992) && !more(9007199254740993));
     /// # Ok::<(), recount_session::JsonProblem>(())
     /// ```
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_not_there_makes_everything_false_but_a_negation() {
+    fn missing_key_makes_every_condition_but_not_false() {
         let conditions = [
             S::is_true("a"),
             S::exists("a"),
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_is_compared_as_a_float_and_a_whole_one_equals_its_integer() {
+    fn fractions_compare_as_floats_and_equal_their_integer() {
         assert!(compared("1.5", Comparison::Greater, json!(1)));
         assert!(compared("-1.5", Comparison::Less, json!(0)));
         assert!(compared("1e3", Comparison::AtLeast, json!(1000)));
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_unknown_unless_the_rest_decides() {
+    fn unknown_part_matters_unless_the_rest_decides() {
         let sealed = Json::parse(r#"{"$sealed":"v1.abc"}"#).unwrap();
         let (yes, no) = (Json::parse("true").unwrap(), Json::parse("false").unwrap());
         let of = |key: &str| match key {
@@ -456,7 +458,10 @@ mod tests {
 
     #[test]
     fn the_stored_form_reads_back() {
-        let text = r#"{"or":[{"not":{"exists":"a"}},{"equals":["b",{"c":1}]},{"compares":["d","<=",1.5]}]}"#;
+        let text = concat!(
+            r#"{"or":[{"not":{"exists":"a"}},{"equals":["b",{"c":1}]},"#,
+            r#"{"compares":["d","<=",1.5]}]}"#
+        );
         let read: Condition = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
         assert_eq!(read.keys(), ["a", "b", "d"]);

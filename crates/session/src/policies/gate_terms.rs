@@ -14,7 +14,8 @@ use super::tool_policy::{Edits, joined, less};
 /// use std::time::Duration;
 /// use recount_session::policy::{GateTerms, ToolPolicy};
 ///
-/// let an_hour = GateTerms { expires_after: Some(Duration::from_secs(3_600)), ..GateTerms::default() };
+/// let expires_after = Some(Duration::from_secs(3_600));
+/// let an_hour = GateTerms { expires_after, ..GateTerms::default() };
 /// let policy = ToolPolicy { gate_terms: an_hour.into(), ..ToolPolicy::gate("Pay?") };
 /// assert_eq!(policy.gate_terms.expires_after, Some(Duration::from_secs(3_600)));
 /// ```

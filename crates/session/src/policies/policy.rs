@@ -23,7 +23,8 @@ pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry,
 /// use recount_session::policy::{PolicySet, ToolPolicy};
 ///
 /// let mut policies = PolicySet::default();
-/// let ten_seconds = ToolPolicy { timeout: Some(Duration::from_secs(10)), ..ToolPolicy::default() };
+/// let timeout = Some(Duration::from_secs(10));
+/// let ten_seconds = ToolPolicy { timeout, ..ToolPolicy::default() };
 /// policies.tools.insert("search".to_owned(), ten_seconds);
 /// assert_eq!(policies.to_bytes(), br#"{"tools":{"search":{"timeout_ms":10000}}}"#);
 /// ```
@@ -145,7 +146,14 @@ mod tests {
         };
         assert_eq!(
             String::from_utf8_lossy(&set.to_bytes()),
-            r#"{"acknowledges":true,"calls_per_message_max":128,"hooks":{"on_tool_call":true},"on_settled":"connect","open_calls_max":1000,"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+            concat!(
+                r#"{"acknowledges":true,"calls_per_message_max":128,"#,
+                r#""hooks":{"on_tool_call":true},"on_settled":"connect","#,
+                r#""open_calls_max":1000,"phases":["#,
+                r#"{"instruction":"Verify.","name":"verify","tools":["a"],"#,
+                r#""transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"#,
+                r#""response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+            )
         );
         assert_eq!(PolicySet::from_bytes(&set.to_bytes())?, set);
         Ok(())
@@ -160,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_ever_is_not_written_and_what_is_not_is() -> Result<(), serde_json::Error> {
+    fn only_non_default_settings_are_stored() -> Result<(), serde_json::Error> {
         let written = |set: &PolicySet| String::from_utf8_lossy(&set.to_bytes()).into_owned();
         assert_eq!(written(&PolicySet::default()), r#"{"tools":{}}"#);
         let hooked = PolicySet {

@@ -22,9 +22,11 @@ use super::policy::{
 /// use std::time::Duration;
 ///
 /// let mut changes = PolicyChanges::default();
-/// let slower = ToolPolicyChanges { timeout: Some(Some(Duration::from_secs(60))), ..ToolPolicyChanges::default() };
+/// let timeout = Some(Some(Duration::from_secs(60)));
+/// let slower = ToolPolicyChanges { timeout, ..ToolPolicyChanges::default() };
 /// changes.tools.insert("search".to_owned(), slower);
-/// let set = PolicySet { tools: [("search".to_owned(), ToolPolicy::gate("Search?"))].into(), ..PolicySet::default() };
+/// let tools = [("search".to_owned(), ToolPolicy::gate("Search?"))].into();
+/// let set = PolicySet { tools, ..PolicySet::default() };
 /// let changed = changes.applied_to(set, ["search"]);
 /// assert_eq!(changed.of("search").timeout, Some(Duration::from_secs(60)));
 /// assert!(changed.of("search").confirm);
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tools_own_entry_comes_over_the_defaults_and_a_limit_can_be_lifted() {
+    fn tool_entry_overrides_defaults_and_can_lift_a_limit() {
         let defaults = ToolPolicyChanges {
             limit_per_session: Some(Some(2)),
             timeout: Some(Some(Duration::from_secs(1))),

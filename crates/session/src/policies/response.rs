@@ -23,7 +23,10 @@ use crate::values::scheduling::FunctionResponseScheduling;
 /// );
 /// assert_eq!(
 ///     envelope.error("timeout", "too late"),
-///     json!({"output": {"error": "too late", "kind": "timeout", "success": false}, "scheduling": "SILENT"}),
+///     json!({
+///         "output": {"error": "too late", "kind": "timeout", "success": false},
+///         "scheduling": "SILENT",
+///     }),
 /// );
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -136,7 +139,8 @@ pub fn success_response(result: Value) -> Value {
 /// use recount_session::response::error_response;
 /// use serde_json::json;
 ///
-/// assert_eq!(error_response("timeout", "timed out after 5s"), json!({"error": "timed out after 5s", "kind": "timeout"}));
+/// let response = error_response("timeout", "timed out after 5s");
+/// assert_eq!(response, json!({"error": "timed out after 5s", "kind": "timeout"}));
 /// ```
 #[must_use]
 pub fn error_response(kind: &str, message: &str) -> Value {
@@ -165,7 +169,8 @@ pub(crate) fn unknown_outcome(shape: ResponseShape) -> Json {
 pub fn as_conversation(name: &str, args: &Json, outcome: Outcome, response: &Json) -> String {
     let ending = outcome.in_words();
     format!(
-        "[tool outcome] Your earlier call {name}({args}) has an outcome: {ending}. Response: {response}"
+        "[tool outcome] Your earlier call {name}({args}) has an outcome: {ending}. \
+         Response: {response}"
     )
 }
 
@@ -185,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_as_conversation_names_the_call_how_it_ended_and_its_response() {
+    fn conversation_text_names_call_outcome_and_response() {
         let (args, told) = (
             Json::of(&json!({"order": 7})),
             Json::of(&json!({"ok": true})),

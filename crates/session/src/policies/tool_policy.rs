@@ -18,7 +18,8 @@ use crate::values::scheduling::FunctionResponseScheduling;
 /// stored form leaves default values out:
 ///
 /// ```json
-/// {"timeout_ms":10000,"cache":{"max_age_ms":60000},"confirm":{"hint":"Pay?","expires_after_ms":600000},
+/// {"timeout_ms":10000,"cache":{"max_age_ms":60000},
+///  "confirm":{"hint":"Pay?","expires_after_ms":600000},
 ///  "in_doubt":"retry","withdraw_on_cancel":true,"background":{"scheduling":"SILENT"},
 ///  "retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},
 ///  "phases":["negotiate"],"when":{"is_true":"identity_verified"}}

@@ -143,7 +143,8 @@ impl ToolConfirmation {
     ///
     /// ```
     /// use recount_session::ToolConfirmation;
-    /// let less = ToolConfirmation::confirmed().with_args(serde_json::json!({"amount": 40, "to": "bob"}));
+    /// let args = serde_json::json!({"amount": 40, "to": "bob"});
+    /// let less = ToolConfirmation::confirmed().with_args(args);
     /// assert!(less.confirmed && less.args.is_some());
     /// ```
     pub fn with_args(mut self, args: Value) -> ToolConfirmation {
@@ -244,8 +245,10 @@ impl ToolConfirmation {
 ///
 /// ```json
 /// {"request":7,"confirmed":true,"by":{"name":"ada","authenticated_by":"os_user"}}
-/// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},"by":{"name":"ada","authenticated_by":"os_user"}}
-/// {"request":9,"confirmed":false,"found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},
+///  "by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"request":9,"confirmed":false,"found":{"done":{"receipt":17}},
+///  "by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -292,7 +295,8 @@ pub struct AnswerRefused {
 ///
 /// ```json
 /// {"call":5,"response":{"shipped":true},"by":{"name":"warehouse","authenticated_by":"embedder"}}
-/// {"call":5,"response":{"packed":3,"of":4},"will_continue":true,"by":{"name":"warehouse","authenticated_by":"embedder"}}
+/// {"call":5,"response":{"packed":3,"of":4},"will_continue":true,
+///  "by":{"name":"warehouse","authenticated_by":"embedder"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -311,7 +315,8 @@ pub struct ResponseSupplied {
 /// `outcome_found`: the outcome of a call that had ended with an unknown one.
 ///
 /// ```json
-/// {"call":5,"tool":"pay","found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"call":5,"tool":"pay","found":{"done":{"receipt":17}},
+///  "by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -330,7 +335,8 @@ pub struct OutcomeFound {
 ///
 /// ```json
 /// {"call":5,"reason":"wrong order","by":{"name":"ada","authenticated_by":"os_user"}}
-/// {"call":6,"by":{"name":"ada","authenticated_by":"os_user"},"response":{"status":"cancelled","call_id":"fc-2"}}
+/// {"call":6,"by":{"name":"ada","authenticated_by":"os_user"},
+///  "response":{"status":"cancelled","call_id":"fc-2"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

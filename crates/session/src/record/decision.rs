@@ -54,11 +54,15 @@ events! {
 ///
 /// ```json
 /// {"call":5,"verdict":"ask","rule":"confirm","policies":"9f86…"}
-/// {"call":8,"verdict":"refused","rule":"limit","reason":"…","policies":"9f86…","inputs":{"used":{"minute":3,"session":7}}}
-/// {"call":9,"verdict":"refused","rule":"phase","reason":"…","policies":"9f86…","inputs":{"phase":"verify_identity"}}
-/// {"call":11,"verdict":"allowed","rule":"default","policies":"9f86…","inputs":{"state":{"identity_verified":true}}}
+/// {"call":8,"verdict":"refused","rule":"limit","reason":"…","policies":"9f86…",
+///  "inputs":{"used":{"minute":3,"session":7}}}
+/// {"call":9,"verdict":"refused","rule":"phase","reason":"…","policies":"9f86…",
+///  "inputs":{"phase":"verify_identity"}}
+/// {"call":11,"verdict":"allowed","rule":"default","policies":"9f86…",
+///  "inputs":{"state":{"identity_verified":true}}}
 /// {"call":14,"verdict":"allowed","rule":"cached","policies":"9f86…","inputs":{"of":11}}
-/// {"call":18,"verdict":"refused","rule":"pending","reason":"…","policies":"9f86…","inputs":{"of":14}}
+/// {"call":18,"verdict":"refused","rule":"pending","reason":"…","policies":"9f86…",
+///  "inputs":{"of":14}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +144,8 @@ pub struct GateWaived {
 /// request.
 ///
 /// ```json
-/// {"call":5,"about":"gate","hint":"Refund 42.00 EUR?","args_sha256":"44136f…","contract":"1b4f0e…","declaration":"60303a…"}
+/// {"call":5,"about":"gate","hint":"Refund 42.00 EUR?","args_sha256":"44136f…",
+///  "contract":"1b4f0e…","declaration":"60303a…"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,7 +17,8 @@ use crate::values::id::Seq;
 ///
 /// ```json
 /// {"hook":"on_tool_call","call":5}
-/// {"hook":"on_tool_call","call":5,"response":{"sky":"clear"},"by":{"name":"on_tool_call","authenticated_by":"embedder"}}
+/// {"hook":"on_tool_call","call":5,"response":{"sky":"clear"},
+///  "by":{"name":"on_tool_call","authenticated_by":"embedder"}}
 /// {"hook":"on_tool_call","call":5,"failure":"the hook on_tool_call panicked"}
 /// {"hook":"before_tool_response","call":5,"of":8,"response":{"error":"not now"}}
 /// {"hook":"confirm_when","call":5,"gated":true}

@@ -5,7 +5,10 @@
 ///
 /// Replaces serde's tagged enums, which parse a body twice and lose the text of numbers.
 macro_rules! events {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $kind:literal,)+ }) => {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $kind:literal,)+ }
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum $name { $($(#[$doc])* $variant($variant),)+ }
@@ -34,14 +37,22 @@ macro_rules! events {
                 generator: &mut schemars::SchemaGenerator,
                 kinds: &mut serde_json::Map<String, serde_json::Value>,
             ) {
-                $(kinds.insert($kind.to_owned(), <$variant as schemars::JsonSchema>::json_schema(generator).into());)+
+                $(kinds.insert(
+                    $kind.to_owned(),
+                    <$variant as schemars::JsonSchema>::json_schema(generator).into(),
+                );)+
             }
 
             /// Parses a body directly into the wanted type. An event is large, and a conversion
             /// afterwards would move it again.
-            pub(crate) fn decode<E: From<$name>>(kind: &str, body: &str) -> Option<Result<E, serde_json::Error>> {
+            pub(crate) fn decode<E: From<$name>>(
+                kind: &str,
+                body: &str,
+            ) -> Option<Result<E, serde_json::Error>> {
                 match kind {
-                    $($kind => Some(serde_json::from_str(body).map(|it| E::from($name::$variant(it)))),)+
+                    $($kind => Some(
+                        serde_json::from_str(body).map(|it| E::from($name::$variant(it)))
+                    ),)+
                     _ => None,
                 }
             }

@@ -10,7 +10,8 @@ use crate::values::object::ObjectHash;
 /// before its reply is recorded, the request is sent again.
 ///
 /// ```json
-/// {"call":5,"attempt":1,"turn":1,"of":"verifier","model":"gemini-2.5-flash","request_sha256":"44136f…"}
+/// {"call":5,"attempt":1,"turn":1,"of":"verifier","model":"gemini-2.5-flash",
+///  "request_sha256":"44136f…"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,12 +31,13 @@ pub struct LlmAsked {
     pub request_sha256: ObjectHash,
 }
 
-/// `llm_replied`: the reply of the agent's model, in one batch with all that follows from it. The
+/// `llm_replied`: the reply of the agent's model, in one batch with its consequences. The
 /// calls it makes are the next `function_call_received` records with this `call` as their `parent`,
 /// one for each part without text.
 ///
 /// ```json
-/// {"call":5,"attempt":1,"turn":1,"parts":[{"text":"Let me see."},{"signature":"c2ln"}],"usage":{"totalTokenCount":42}}
+/// {"call":5,"attempt":1,"turn":1,"parts":[{"text":"Let me see."},{"signature":"c2ln"}],
+///  "usage":{"totalTokenCount":42}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +61,8 @@ impl LlmReplied {
     ///
     /// ```
     /// use recount_session::{LlmPart, LlmReplied, Seq};
-    /// let parts = vec![LlmPart { text: Some("Let me see.".into()), signature: None }, LlmPart::default()];
+    /// let text = Some("Let me see.".into());
+    /// let parts = vec![LlmPart { text, signature: None }, LlmPart::default()];
     /// let replied = LlmReplied { call: Seq(5), attempt: 1, turn: 1, parts, usage: None };
     /// assert_eq!(replied.calls(), 1);
     /// ```

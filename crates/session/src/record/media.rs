@@ -8,7 +8,8 @@ use crate::values::id::Seq;
 /// stored.
 ///
 /// ```json
-/// {"epoch":3,"heard":{"audio":{"frames":50,"bytes":96000}},"sent":{"audio":{"frames":25,"bytes":16000},"video":{"frames":1,"bytes":20480}},
+/// {"epoch":3,"heard":{"audio":{"frames":50,"bytes":96000}},
+///  "sent":{"audio":{"frames":25,"bytes":16000},"video":{"frames":1,"bytes":20480}},
 ///  "withheld":{"audio":{"frames":5,"bytes":3200}}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

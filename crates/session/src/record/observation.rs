@@ -121,7 +121,8 @@ events! {
 /// `session_opened`: always the first record.
 ///
 /// ```json
-/// {"agent":"support","external_id":"ticket-7","labels":{"tenant":"acme"},"rules":1,"program":"recount 0.1.0"}
+/// {"agent":"support","external_id":"ticket-7","labels":{"tenant":"acme"},"rules":1,
+///  "program":"recount 0.1.0"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,7 +202,8 @@ impl Gates {
 /// `connected`: setup is complete. The seq of this record identifies the epoch.
 ///
 /// ```json
-/// {"model":"models/gemini-live-2.5-flash","endpoint":"wss://generativelanguage.googleapis.com","resumed":"c0ffee0123456789"}
+/// {"model":"models/gemini-live-2.5-flash","endpoint":"wss://generativelanguage.googleapis.com",
+///  "resumed":"c0ffee0123456789"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -262,8 +264,10 @@ pub struct ResumptionHandleReceived {
 ///
 /// ```json
 /// {"epoch":3,"id":"fc-1","name":"refund","args":{"order_id":"1001","amount_cents":4200}}
-/// {"epoch":0,"name":"look_up","args":{"order":7},"by":{"name":"pipeline","authenticated_by":"embedder"}}
-/// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},"sealed_args":["/card"]}
+/// {"epoch":0,"name":"look_up","args":{"order":7},
+///  "by":{"name":"pipeline","authenticated_by":"embedder"}}
+/// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},
+///  "sealed_args":["/card"]}
 /// {"epoch":0,"id":"a1","name":"look_up","args":{"order":7},"parent":5}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -61,7 +61,8 @@ impl Observation {
     /// use recount_session::{Actor, ActorKind, Observation, SessionClosed};
     ///
     /// let by = Actor::embedder("ada");
-    /// let closed = Observation::SessionClosed(SessionClosed { by: by.clone(), reason: "done".into() });
+    /// let closed = SessionClosed { by: by.clone(), reason: "done".into() };
+    /// let closed = Observation::SessionClosed(closed);
     /// assert_eq!((closed.actor(), closed.by()), (ActorKind::Person, Some(&by)));
     /// ```
     pub fn actor(&self) -> ActorKind {

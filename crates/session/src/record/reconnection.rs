@@ -42,7 +42,8 @@ pub struct ReconnectScheduled {
 /// `connect_failed`: a connection could not be opened, or its setup was rejected.
 ///
 /// ```json
-/// {"attempt":1,"code":1007,"reason":"Request contains an invalid argument.","rejected":"c0ffee0123456789"}
+/// {"attempt":1,"code":1007,"reason":"Request contains an invalid argument.",
+///  "rejected":"c0ffee0123456789"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,8 +60,8 @@ pub struct ConnectFailed {
     pub rejected: Option<String>,
 }
 
-/// `reconnects_exhausted`: no further attempt is made. Running calls are cancelled; waiting calls
-/// stay open.
+/// `reconnects_exhausted`: no further attempt is made. The runner may detach in the same batch;
+/// waiting calls stay open.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReconnectsExhausted {
@@ -73,7 +74,8 @@ pub struct ReconnectsExhausted {
 /// `history_sent`: a connection received the part of the conversation that it did not know.
 ///
 /// ```json
-/// {"epoch":40,"after":0,"through":39,"turns":12,"left_out":3,"answer_wanted":true,"form":"announced"}
+/// {"epoch":40,"after":0,"through":39,"turns":12,"left_out":3,"answer_wanted":true,
+///  "form":"announced"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,8 @@ use crate::values::id::Seq;
 /// ```json
 /// {"changes":[{"key":"identity_verified","value":true}],"author":{"tool":{"call":5,"attempt":1}}}
 /// {"changes":[{"key":"topic","value":"debt"}],"author":{"hook":"topic"}}
-/// {"changes":[{"key":"user:name","value":null}],"author":{"program":{"name":"ada","authenticated_by":"embedder"}}}
+/// {"changes":[{"key":"user:name","value":null}],
+///  "author":{"program":{"name":"ada","authenticated_by":"embedder"}}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

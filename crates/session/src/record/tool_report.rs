@@ -10,8 +10,10 @@ use crate::values::scheduling::FunctionResponseScheduling;
 ///
 /// ```json
 /// {"call":5,"attempt":1,"failed":false,"response":{"refunded":true}}
-/// {"call":6,"attempt":1,"failed":true,"response":{"error":"no such order","kind":"execution_failed"},"error_kind":"execution_failed"}
-/// {"call":7,"attempt":1,"failed":false,"response":{"success":true},"ends_session":"the user said goodbye"}
+/// {"call":6,"attempt":1,"failed":true,"response":{"error":"no such order",
+///  "kind":"execution_failed"},"error_kind":"execution_failed"}
+/// {"call":7,"attempt":1,"failed":false,"response":{"success":true},
+///  "ends_session":"the user said goodbye"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +84,8 @@ pub struct ToolPaused {
 /// its state with the answer, or it waits for the answer in place.
 ///
 /// ```json
-/// {"call":5,"attempt":1,"hint":"How many days?","payload_schema":{"type":"integer"},"state":{"asked_for":5},"expires_after_ms":600000}
+/// {"call":5,"attempt":1,"hint":"How many days?","payload_schema":{"type":"integer"},
+///  "state":{"asked_for":5},"expires_after_ms":600000}
 /// {"call":5,"attempt":1,"hint":"Send it?","state":null,"in_place":true}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

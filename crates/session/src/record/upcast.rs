@@ -43,7 +43,13 @@ mod tests {
     use crate::{Capabilities, Event, Observation};
 
     /// A body from `fixtures/journals/rules-1/answered_by_the_program_and_heard.jsonl`.
-    const WITHOUT_INITIAL_HISTORY: &str = r#"{"model":"models/m","endpoint":"scripted","capabilities":{"default_behavior":"blocking","async_tools":true,"blocking_tools":true,"scheduling":true,"will_continue":true,"client_content":true,"json_schema":true,"context_update":false,"google_search":true,"code_execution":true,"url_context":true}}"#;
+    const WITHOUT_INITIAL_HISTORY: &str = concat!(
+        r#"{"model":"models/m","endpoint":"scripted","#,
+        r#""capabilities":{"default_behavior":"blocking","async_tools":true,"#,
+        r#""blocking_tools":true,"scheduling":true,"will_continue":true,"#,
+        r#""client_content":true,"json_schema":true,"context_update":false,"#,
+        r#""google_search":true,"code_execution":true,"url_context":true}}"#
+    );
 
     fn capabilities(body: &str) -> Option<Capabilities> {
         let event = Event::decode("connected", body).unwrap();
@@ -55,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_was_never_asked_to_take_a_history_is_not_said_to_have_taken_one() {
+    fn old_connected_body_has_no_initial_history() {
         let of_before = capabilities(WITHOUT_INITIAL_HISTORY).unwrap();
         let expected = Capabilities {
             initial_history: false,

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_from_a_change_is_counted() {
+    fn lines_far_from_a_change_are_counted() {
         let lines: Vec<String> = (1..=20).map(|it| format!("line {it}")).collect();
         let mut other = lines.clone();
         other[9] = "changed".to_owned();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_early_lacks_the_rest() {
+    fn shorter_transcript_lacks_the_rest() {
         let difference = story(&["a", "b"]).difference(&story(&["a"]));
         assert_eq!(difference.map(|it| it.count()), Some((1, 0)));
         let difference = story(&["a"]).difference(&story(&["a", "b"]));

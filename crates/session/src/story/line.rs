@@ -7,7 +7,8 @@ use serde_json::Value;
 /// ```
 /// use recount_session::story::Line;
 ///
-/// let line = Line::read(r#"  7  →       policy_decided              call=6 verdict=ask rule=confirm"#).unwrap();
+/// let text = "  7  →       policy_decided              call=6 verdict=ask rule=confirm";
+/// let line = Line::read(text).unwrap();
 /// assert_eq!((line.number, line.who, line.kind), (7, "→", "policy_decided"));
 /// assert_eq!(line.text("verdict").as_deref(), Some("ask"));
 /// ```
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_is_told_as_reads_back_word_for_word() {
+    fn transcript_lines_parse_back_exactly() {
         let tools = toolbox().gated("refund");
         let told = history().opened("support").attached(&tools).connected();
         let told = told.user_text(r#"say "a (b" = c \ d} now"#);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_what_was_said_and_a_part_has_fields_of_its_own() {
+    fn text_is_unquoted_and_a_part_has_fields() {
         let line = Line::read(
             r#" 12  clock   deadline_passed  deadline(run(call=6 attempt=1)) text="a \"b\"""#,
         );

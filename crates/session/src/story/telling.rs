@@ -16,7 +16,8 @@ use crate::record::observation::Observation;
 /// use recount_session::testing::history;
 ///
 /// let mut teller = Teller::default();
-/// let told: Vec<String> = history().opened("support").facts().iter().filter_map(|it| teller.tell(it)).collect();
+/// let opened = history().opened("support");
+/// let told: Vec<String> = opened.facts().iter().filter_map(|it| teller.tell(it)).collect();
 /// assert_eq!(told, ["  1  engine  session_opened              agent=support"]);
 /// ```
 #[derive(Debug, Default)]
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_that_differ_in_ids_alone_are_told_the_same() {
+    fn runs_with_other_ids_have_equal_transcripts() {
         let run = |id: &str, uuid: &str| {
             Story::of(
                 asked(id, &format!("about {uuid}, {uuid}"))
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_who_what_and_the_lines_that_it_names() {
+    fn line_has_actor_kind_and_line_references() {
         let story = Story::of(asked("c1", "Refund it").facts());
         let told = [
             story.lines().first(),
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_media_alone_is_left_out_and_what_follows_is_numbered_without_it() {
+    fn media_counts_have_neither_line_nor_number() {
         let told = |counted: bool| {
             let tools = toolbox().gated("refund");
             let begun = history().opened("support").attached(&tools).connected();

@@ -17,10 +17,18 @@ use crate::record::event::Fact;
 /// use recount_session::testing::{history, toolbox};
 /// use serde_json::json;
 ///
-/// let told = history().opened("support").attached(&toolbox().plain("refund")).connected().call("c7", "refund", json!({"order": 17}));
+/// let tools = toolbox().plain("refund");
+/// let told = history().opened("support").attached(&tools).connected();
+/// let told = told.call("c7", "refund", json!({"order": 17}));
 /// let story = Story::of(told.facts());
-/// assert_eq!(story.lines()[3], r#"  4  model   function_call_received      id=#1 name=refund args={"order":17}"#);
-/// assert_eq!(story.lines()[4], "  5  →       policy_decided              call=4 verdict=allowed rule=default");
+/// assert_eq!(
+///     story.lines()[3],
+///     r#"  4  model   function_call_received      id=#1 name=refund args={"order":17}"#
+/// );
+/// assert_eq!(
+///     story.lines()[4],
+///     "  5  →       policy_decided              call=4 verdict=allowed rule=default"
+/// );
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Story {

@@ -21,7 +21,8 @@ use crate::state::session::Session;
 ///     .call("c1", "look_up", json!({})).started();
 /// let returned = running.tool_returned(false, &json!({"found": 3}));
 /// given(&running).when(returned).then_kinds(["response_issued"]);
-/// given(&running).when(RunnerDetached { reason: "shutdown".into(), not_begun: vec![] }).then_kinds(["response_issued"]);
+/// let detached = RunnerDetached { reason: "shutdown".into(), not_begun: vec![] };
+/// given(&running).when(detached).then_kinds(["response_issued"]);
 /// ```
 #[must_use]
 pub fn given(history: &History) -> Given {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_does_not_hold_fails_with_both_sides_and_the_history() {
+    fn failed_assertion_shows_both_sides_and_the_history() {
         let tools = toolbox().gated("refund");
         let begun = history().opened("support").attached(&tools).connected();
         let asked = begun.call("c1", "refund", json!({"order": 17})).asked();
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_shows_what_is_missing_and_what_is_new_between_what_agrees() {
+    fn diff_marks_missing_and_new_lines_between_common_ones() {
         let lines = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
         let shown = diff(&lines("a b c"), &lines("a x y c"));
         assert_eq!(shown, "  a\n- b\n+ x\n+ y\n  c\n");

@@ -419,7 +419,7 @@ impl History {
         if let Phase::AwaitingConfirmation { request, .. } = self.current().phase {
             request
         } else {
-            self.stop("nobody is asked about the call")
+            self.stop("no confirmation request about the call is open")
         }
     }
 

@@ -26,7 +26,7 @@ const MOVES_MAX: usize = 60;
 /// use proptest::prelude::*;
 /// use recount_session::testing::{histories, toolbox};
 ///
-/// // No tool that is gated starts before somebody has agreed.
+/// // No gated tool starts before an approval.
 /// proptest!(|(history in histories(toolbox().gated("refund")))| {
 ///     let kinds = history.kinds();
 ///     let agreed = kinds.iter().position(|it| *it == "confirmation_answered");

@@ -266,7 +266,11 @@ impl Toolbox {
     ///
     /// let to_inform = Transition { to: "inform".into(), when: S::is_true("verified") };
     /// let tools = toolbox().phases([
-    ///     PhaseDeclaration { name: "verify".into(), transitions: vec![to_inform], ..Default::default() },
+    ///     PhaseDeclaration {
+    ///         name: "verify".into(),
+    ///         transitions: vec![to_inform],
+    ///         ..Default::default()
+    ///     },
     ///     PhaseDeclaration { name: "inform".into(), ..Default::default() },
     /// ]);
     /// let begun = history().opened("support").attached(&tools);

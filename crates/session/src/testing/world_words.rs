@@ -87,7 +87,8 @@ impl History {
     /// use serde_json::json;
     ///
     /// let tools = toolbox().agent("clerk", ["look"]).plain("look").inner("look");
-    /// let called = history().opened("support").attached(&tools).connected().call("c1", "clerk", json!({}));
+    /// let connected = history().opened("support").attached(&tools).connected();
+    /// let called = connected.call("c1", "clerk", json!({}));
     /// let looks = called.asks_model().model_calls(&["look"]);
     /// assert_eq!(looks.current().name, "look");
     /// ```
@@ -239,7 +240,8 @@ impl History {
     /// use recount_session::testing::history;
     ///
     /// let told = history().opened("support").connected().handle("h1");
-    /// assert_eq!(told.session().resumption.as_ref().map(|it| it.covers), Some(told.session().head));
+    /// let covers = told.session().resumption.as_ref().map(|it| it.covers);
+    /// assert_eq!(covers, Some(told.session().head));
     /// ```
     #[must_use]
     pub fn handle(self, name: &str) -> History {

@@ -192,7 +192,8 @@ impl Actor {
 /// ```
 /// use recount_session::{Actor, Authentication};
 ///
-/// let claimed = Actor { authenticated_by: Authentication::None, ..Actor::embedder("root (token)") };
+/// let authenticated_by = Authentication::None;
+/// let claimed = Actor { authenticated_by, ..Actor::embedder("root (token)") };
 /// assert_eq!(claimed.to_string(), r#"unchecked "root (token)""#);
 /// assert_eq!(Actor::os_user("ada").to_string(), "ada (os_user)");
 /// ```
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claimed_name_can_neither_pass_for_a_checked_one_nor_hide_that_nobody_checked_it() {
+    fn unverified_name_is_always_marked() {
         let claimed = |name: &str| Actor {
             authenticated_by: Authentication::None,
             ..Actor::embedder(name)
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checked_name_is_quoted_where_it_could_pass_for_more_than_a_name() {
+    fn verified_name_is_quoted_if_ambiguous() {
         for (name, shown) in [
             ("ada", "ada"),
             ("Ada Lovelace", "Ada Lovelace"),

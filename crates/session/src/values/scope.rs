@@ -8,7 +8,7 @@ use std::fmt;
 /// |---|---|---|---|
 /// | none, or `session:` | as long as the session | yes | yes |
 /// | `turn:` | until the model's turn ends | yes | yes |
-/// | `user:` | as long as the session; marks what the embedding program may carry to the user's next one | yes | yes |
+/// | `user:` | as long as the session; the program may carry it to the user's next one | yes | yes |
 /// | `temp:` | as long as the process serves the session | no | no |
 ///
 /// Values are never shared between sessions. `session:plan` and `plan` are the same key.
@@ -97,7 +97,8 @@ impl fmt::Display for UnfitKey {
             ),
             UnfitKey::Temporary { key } => write!(
                 f,
-                "{key:?} is temporary: it is not on record, so nothing on record may read or write it"
+                "{key:?} is temporary: it is not on record, \
+                 so nothing on record may read or write it"
             ),
         }
     }

@@ -64,7 +64,7 @@ pub(crate) fn no_call_outlives_its_agent(recording: &Recording) -> Verdict {
 }
 
 /// The recorded turns of a run are never lost, and each turn has at most the calls of its reply.
-pub(crate) fn turns_that_were_paid_for_stay(recording: &Recording) -> Verdict {
+pub(crate) fn recorded_turns_are_kept(recording: &Recording) -> Verdict {
     let mut before: BTreeMap<Seq, Vec<Seq>> = BTreeMap::new();
     for (facts, session) in &recording.steps {
         for (seq, call) in session.calls.iter() {

@@ -31,7 +31,7 @@ pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {
 ///
 /// It is the answer that counted, with its actor and seq, or the record that ended the question. An
 /// open request accepts the answer.
-pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) -> Verdict {
+pub(crate) fn rejected_answer_gets_the_recorded_reason(recording: &Recording) -> Verdict {
     for (facts, command, rejection) in &recording.commands {
         if let Command::AnswerConfirmation {
             request, answer, ..
@@ -43,7 +43,8 @@ pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) 
             });
             if *rejection != expected {
                 return Err(format!(
-                    "an answer to {request} after {facts} facts: expected {expected:?}, told {rejection:?}"
+                    "an answer to {request} after {facts} facts: expected {expected:?}, \
+                     found {rejection:?}"
                 ));
             }
         }

@@ -104,7 +104,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let can_run = starts && declared && slot_free;
     let policy = session.terms.policies.of(&call.name);
     // It waits for the result of an equal call only while that call progresses by itself.
-    let is_on_its_way = |other: &Call| {
+    let progresses = |other: &Call| {
         let moves = other.runs() || matches!(other.phase, Phase::Retrying { .. });
         // Its next attempt begins when the connection that brought it is left.
         let is_held = matches!(other.phase, Phase::Ready { .. } | Phase::InDoubt { .. })
@@ -114,7 +114,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         (moves || is_held) && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();
-    let waits_for_equal = shares && session.calls.values().any(is_on_its_way);
+    let waits_for_equal = shares && session.calls.values().any(progresses);
     if call.cancel.is_some() || call.moot.is_some() || !call.yields.is_empty() {
         return false;
     }
@@ -179,7 +179,7 @@ pub(crate) fn nothing_is_due_that_the_index_missed(recording: &Recording) -> Ver
 
 /// A call ends without a response only if the model cancelled it on the live connection, or the
 /// session closed.
-pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict {
+pub(crate) fn call_without_response_was_cancelled(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     let mut taken_back: BTreeSet<Seq> = BTreeSet::new();
     let (mut live, mut closed) = (None, false);
@@ -216,7 +216,7 @@ pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict 
 
 /// After the model cancelled a call, no response is sent to its id. This holds for open calls, and
 /// for ended calls with an unsent response. A response that is still owed is sent as conversation.
-pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Verdict {
+pub(crate) fn no_response_is_sent_to_a_cancelled_id(recording: &Recording) -> Verdict {
     let mut disowned = BTreeSet::new();
     let calls = recording.calls();
     for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
@@ -253,9 +253,9 @@ pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Ver
     Ok(())
 }
 
-/// An unsent response to an ended call is still sent after the model cancelled the call, as
+/// An unsent response to an ended call is still sent after the model cancelled the call. It goes as
 /// conversation on the same connection.
-pub(crate) fn what_had_ended_is_told_though_it_was_taken_back(recording: &Recording) -> Verdict {
+pub(crate) fn ended_call_is_answered_despite_a_cancellation(recording: &Recording) -> Verdict {
     let before = recording.steps.iter().map(|(_, session)| session);
     let before = std::iter::once(&recording.start).chain(before);
     let steps = before.zip(&recording.steps).zip(recording.batches());
@@ -279,8 +279,8 @@ pub(crate) fn what_had_ended_is_told_though_it_was_taken_back(recording: &Record
     Ok(())
 }
 
-/// A question expires and a run times out only by its own deadline, never by that of an older
-/// question or attempt.
+/// A question expires and a run times out only by its own deadline. A deadline of an older question
+/// or attempt has no effect.
 pub(crate) fn nothing_expires_by_another_deadline(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
     for batch in recording.batches() {

@@ -39,7 +39,7 @@ pub(crate) fn fold_equals_live(recording: &Recording) -> Verdict {
 }
 
 /// The folded session owes exactly what the records asked for and no later record settled.
-pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) -> Verdict {
+pub(crate) fn owed_is_what_the_records_left_unsettled(recording: &Recording) -> Verdict {
     let mut debts = Debts::default();
     for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
@@ -472,18 +472,21 @@ impl<'r> Debts<'r> {
         }
         if let Some((of, ending)) = self.closing.filter(|_| !self.closed) {
             let calls = recording.calls();
-            let call = line_of(&calls, ending).last().unwrap_or(ending);
-            let leaves = |effect: &Effect| matches!(effect, Effect::SendResponse { call: told, .. } if *told == call);
+            let call = ancestors(&calls, ending).last().unwrap_or(ending);
+            let leaves = |effect: &Effect| {
+                let sends = matches!(effect, Effect::SendResponse { .. });
+                sends && effect.call() == Some(call)
+            };
             let is_heard = match calls[&call].by {
                 Some(_) => self.runner.is_some(),
                 None => self.connection.is_some(),
             };
             let is_open = |it: &Seq| *it <= session.head && !self.ended.contains(it);
             let below = calls.keys().copied().filter(is_open);
-            let mut below = below.filter(|it| line_of(&calls, *it).any(|it| it == call));
+            let mut below = below.filter(|it| ancestors(&calls, *it).any(|it| it == call));
             let replies = is_heard
                 && is_open(&call)
-                && below.all(|it| self.comes_to_an_end(recording, session, it));
+                && below.all(|it| self.ends_by_itself(recording, session, it));
             if !replies && !effects.iter().any(leaves) {
                 effects.push(Effect::CloseSession { of, call });
             }
@@ -493,7 +496,7 @@ impl<'r> Debts<'r> {
     }
 
     /// True if the call will continue without anyone outside.
-    fn comes_to_an_end(&self, recording: &Recording, session: &Session, seq: Seq) -> bool {
+    fn ends_by_itself(&self, recording: &Recording, session: &Session, seq: Seq) -> bool {
         let Some(call) = session.calls.get(&seq) else {
             return true;
         };
@@ -516,7 +519,7 @@ impl<'r> Debts<'r> {
 }
 
 /// Returns a call, the agent that made it, the agent that made that, and so on.
-fn line_of(calls: &Calls<'_>, call: Seq) -> impl Iterator<Item = Seq> {
+fn ancestors(calls: &Calls<'_>, call: Seq) -> impl Iterator<Item = Seq> {
     std::iter::successors(Some(call), |call| calls.get(call)?.parent)
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
             Some(Decision::CallStarted(it)) => {
                 let (Some(call), Some(tools)) = (calls.get(&it.call), recording.tools_at(index))
                 else {
-                    return Err(format!("{} starts what nobody can run", fact.seq));
+                    return Err(format!("{} starts a call that no runner can run", fact.seq));
                 };
                 let name = call.name.clone().unwrap_or_default();
                 let Some(declared) = tools.catalog().get(&name) else {
@@ -259,7 +259,7 @@ pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Ve
 }
 
 /// The number of running calls never exceeds the current policies, and is zero without a runner.
-pub(crate) fn no_more_run_than_may(recording: &Recording) -> Verdict {
+pub(crate) fn running_calls_stay_within_the_limit(recording: &Recording) -> Verdict {
     for (facts, session) in &recording.steps {
         let slots = recording
             .tools_at(*facts)

@@ -12,7 +12,7 @@ use super::recording::{Recording, decided, observed};
 
 /// Each accepted result is issued at once as one response: news as `interim`, the final one as the
 /// outcome. Nothing follows the final one. Responses to a call are sent oldest first.
-pub(crate) fn what_is_supplied_is_told_in_its_order_up_to_the_last_word(
+pub(crate) fn supplied_results_are_issued_in_order_until_the_final_one(
     recording: &Recording,
 ) -> Verdict {
     let mut ended: BTreeMap<Seq, Seq> = BTreeMap::new();
@@ -55,7 +55,7 @@ pub(crate) fn what_is_supplied_is_told_in_its_order_up_to_the_last_word(
             };
             let call = session.deliveries[&response].call;
             if latest.insert(call, response) > Some(response) {
-                return Err(format!("{response} is owed after what came later"));
+                return Err(format!("{response} is owed after a later response"));
             }
         }
     }
@@ -64,7 +64,7 @@ pub(crate) fn what_is_supplied_is_told_in_its_order_up_to_the_last_word(
 
 /// A result after the final one is rejected with the final one, and with whether both are equal. An
 /// earlier result is not rejected for this reason.
-pub(crate) fn whoever_comes_after_the_last_word_is_told_it(recording: &Recording) -> Verdict {
+pub(crate) fn result_after_the_final_one_is_rejected_with_it(recording: &Recording) -> Verdict {
     for (facts, command, rejection) in &recording.commands {
         let Command::SupplyResponse {
             call,

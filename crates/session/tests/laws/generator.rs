@@ -151,7 +151,7 @@ impl World {
         let live = self.session.connection.unwrap_or(Seq(0));
         match kind % 40 {
             0..=7 => self.call(which, flavour),
-            8 => self.deliver_again(which, flavour),
+            8 => self.redeliver(which, flavour),
             9..=16 => self.progress(which, flavour),
             17 | 18 => self.send(which),
             19 => self.observe(TurnCompleted {
@@ -163,7 +163,7 @@ impl World {
             23 => self.connect(which),
             24 if flavour.is_multiple_of(2) => self.disconnect(flavour),
             24 => self.lose(which, flavour),
-            25 | 26 => self.take_back(which, flavour),
+            25 | 26 => self.cancel_by_model(which, flavour),
             27 => self.cancel(which),
             28 => self.misreport(which, flavour),
             29 => self.answer_again(which, flavour),
@@ -224,7 +224,7 @@ impl World {
     }
 
     /// Redelivers a call unchanged on the current connection.
-    fn deliver_again(&mut self, which: u8, flavour: u8) {
+    fn redeliver(&mut self, which: u8, flavour: u8) {
         let calls = self.recording.facts.iter().rev();
         let mut calls = calls.filter_map(|fact| match observed(fact) {
             Some(Observation::FunctionCallReceived(it)) => Some(it.clone()),
@@ -451,7 +451,7 @@ impl World {
                 }
             }
             Phase::Running { attempt, .. } if open.agent.is_some() && flavour % 4 != 3 => {
-                self.agent_goes_on(call, attempt, which, flavour);
+                self.agent_turn(call, attempt, which, flavour);
             }
             Phase::Running {
                 attempt,
@@ -619,7 +619,7 @@ impl World {
     }
 
     /// The agent asks its model. The model replies with its calls, or cannot be reached.
-    fn agent_goes_on(&mut self, call: Seq, attempt: u32, which: u8, flavour: u8) {
+    fn agent_turn(&mut self, call: Seq, attempt: u32, which: u8, flavour: u8) {
         if flavour % 16 == 6 {
             return self.observe(ToolReturned {
                 call,
@@ -771,7 +771,7 @@ impl World {
     }
 
     /// The model cancels one or two calls: open, ended, or unknown.
-    fn take_back(&mut self, which: u8, flavour: u8) {
+    fn cancel_by_model(&mut self, which: u8, flavour: u8) {
         let known: Vec<String> = self
             .recording
             .facts
@@ -871,7 +871,7 @@ impl World {
                 due_us,
             }),
             _ => {
-                let (name, by) = ("pay".into(), Actor::embedder("nobody"));
+                let (name, by) = ("pay".into(), Actor::embedder("stranger"));
                 self.command(Command::SupplyResponse {
                     call,
                     name,

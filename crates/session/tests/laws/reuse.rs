@@ -11,7 +11,7 @@ use crate::terms::CLERK;
 
 /// A reused result is the latest of an equal call, of the current contract, and not too old. Two
 /// equal calls that share results never run at once.
-pub(crate) fn what_is_used_again_is_the_result_of_an_equal_call(recording: &Recording) -> Verdict {
+pub(crate) fn reused_result_is_of_an_equal_call(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     for fact in &recording.facts {
         match decided(fact) {
@@ -40,7 +40,7 @@ pub(crate) fn what_is_used_again_is_the_result_of_an_equal_call(recording: &Reco
 ///
 /// Its run failed in a way that may pass, or timed out. The number of runs is limited, the wait
 /// ends before the next start, and the waits double.
-pub(crate) fn only_what_may_run_again_runs_again(recording: &Recording) -> Verdict {
+pub(crate) fn only_retriable_runs_are_retried(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     let mut starts: BTreeMap<Seq, u32> = BTreeMap::new();
     let mut waits: BTreeMap<Seq, u32> = BTreeMap::new();

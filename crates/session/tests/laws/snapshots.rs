@@ -8,7 +8,7 @@ use super::lawful::recording::Recording;
 
 /// A snapshot may be taken after any record. Once restored with its catalogs and policies, it
 /// equals the folded session, and folding continues from it without a difference.
-pub(crate) fn a_snapshot_and_the_rest_are_the_fold_of_all(recording: &Recording) -> Verdict {
+pub(crate) fn snapshot_and_rest_equal_the_full_fold(recording: &Recording) -> Verdict {
     let (mut whole, mut cut) = (recording.start.clone(), recording.start.clone());
     for fact in &recording.facts {
         let bytes = snapshot::of(&cut).ok_or("no snapshot")?;

@@ -15,7 +15,7 @@ use crate::recording::{Recording, decided, observed};
 /// Chunks are sent in order and once, and only those of the current run. The result of a background
 /// call has its scheduling, and its failure is silent. The response to a program's call goes to
 /// that program only.
-pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Verdict {
+pub(crate) fn responses_say_whether_more_follows(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     let mut told: BTreeMap<Seq, (Option<bool>, Option<FunctionResponseScheduling>)> =
         BTreeMap::new();

@@ -69,8 +69,8 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
                 _ => None,
             };
         });
-        tools = what_repeats(tools, name, at(2));
-        tools = what_it_depends_on(tools, name, at(3));
+        tools = with_repeat_policies(tools, name, at(2));
+        tools = with_conditions(tools, name, at(3));
     }
     if !dice[13].is_multiple_of(8) {
         tools = tools.agent(CLERK, NAMES);
@@ -99,7 +99,7 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
 }
 
 /// Sets the policies for reused results, retries and limits.
-fn what_repeats(tools: Toolbox, name: &str, die: u8) -> Toolbox {
+fn with_repeat_policies(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     tools.policy(name, |policy| {
         policy.cache = die % 4 >= 2;
         if die % 8 == 1 {
@@ -129,7 +129,7 @@ fn what_repeats(tools: Toolbox, name: &str, die: u8) -> Toolbox {
 }
 
 /// Sets the kind of the tool, its background policy, and the condition and phases of its calls.
-fn what_it_depends_on(tools: Toolbox, name: &str, die: u8) -> Toolbox {
+fn with_conditions(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     let kind = match die % 4 {
         0 | 1 => ToolKind::Function,
         2 => ToolKind::LongRunning,
