@@ -1,4 +1,4 @@
-//! The open calls of a session, in the order in which they came.
+//! The open calls of a session, oldest first.
 
 use std::collections::{VecDeque, vec_deque};
 use std::iter::Map;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, Phase};
 use crate::values::id::Seq;
 
-/// The calls that have not ended, by the seq that received them.
+/// The calls that have not ended, by the seq of their `function_call_received` record.
 ///
-/// A step looks one call up a dozen times, mostly the newest, and calls end about in the order in
-/// which they came. So they stand in a queue: its ends are found at once, any other by halving, and
-/// the one that ends is near the front.
+/// A step looks up one call a dozen times, usually the newest, and calls end roughly in the order
+/// of their arrival. So a queue sorted by seq holds them: the lookup tries both ends first and then
+/// uses a binary search, and a removed call is near the front.
 ///
 /// ```
 /// use recount_session::{Seq, Session, SessionId};
@@ -24,7 +24,7 @@ use crate::values::id::Seq;
 pub struct OpenCalls(VecDeque<(Seq, Box<Call>)>);
 
 impl OpenCalls {
-    /// The call of this seq, if it is open.
+    /// Returns the call with this seq, if it is open.
     #[must_use]
     pub fn get(&self, seq: &Seq) -> Option<&Call> {
         let (_, call) = self.0.get(self.place(*seq)?)?;
@@ -36,14 +36,14 @@ impl OpenCalls {
         self.0.get_mut(place).map(|(_, call)| &mut **call)
     }
 
-    /// Whether the call of this seq is open.
+    /// True if the call with this seq is open.
     #[must_use]
     pub fn contains_key(&self, seq: &Seq) -> bool {
         self.place(*seq).is_some()
     }
 
-    /// Adds a call. Seqs grow, so it is the newest; of facts that somebody folds in another order
-    /// it need not be.
+    /// Adds a call. Seqs grow, so the call is usually the newest. A caller that folds facts in
+    /// another order may add an older one.
     pub(crate) fn insert(&mut self, seq: Seq, call: Call) {
         let older = |(it, _): &(Seq, Box<Call>)| *it < seq;
         let place = match self.0.back() {
@@ -58,20 +58,20 @@ impl OpenCalls {
 
     pub(crate) fn remove(&mut self, seq: &Seq) -> Option<Call> {
         let (_, call) = self.0.remove(self.place(*seq)?)?;
-        // Room for the most that were ever open at once would be kept as long as the session.
+        // Without this, a session would keep the capacity of its peak as long as it lives.
         if self.0.capacity() > ROOM_KEPT && self.0.len() < self.0.capacity() / 4 {
             self.0.shrink_to(self.0.capacity() / 2);
         }
         Some(*call)
     }
 
-    /// How many are open.
+    /// The number of open calls.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none is open.
+    /// True if no call is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -82,17 +82,17 @@ impl OpenCalls {
         self.0.partition_point(|(it, _)| *it < seq)
     }
 
-    /// All of them, oldest first.
+    /// An iterator over the calls and their seqs, oldest first.
     pub fn iter(&self) -> Iter<'_> {
         self.0.iter().map(|(seq, call)| (seq, call))
     }
 
-    /// Their seqs, oldest first.
+    /// An iterator over the seqs, oldest first.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Seq> {
         self.0.iter().map(|(seq, _)| seq)
     }
 
-    /// The calls themselves, oldest first.
+    /// An iterator over the calls, oldest first.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.0.iter().map(|(_, call)| &**call)
     }
@@ -101,7 +101,7 @@ impl OpenCalls {
         self.0.iter_mut().map(|(_, call)| &mut **call)
     }
 
-    /// Gives a call another phase, if it is open.
+    /// Sets the phase of a call, if it is open.
     pub(crate) fn set_phase(&mut self, seq: Seq, phase: Phase) {
         if let Some(call) = self.get_mut(&seq) {
             call.phase = phase;
@@ -121,13 +121,13 @@ impl OpenCalls {
     }
 }
 
-/// How many calls there is always room for.
+/// The capacity, in calls, below which the queue never shrinks.
 const ROOM_KEPT: usize = 64;
 
-/// The open calls, oldest first.
+/// The iterator over open calls, oldest first.
 type Iter<'a> = Map<vec_deque::Iter<'a, (Seq, Box<Call>)>, Borrowed<'a>>;
 
-/// A call as it is handed out.
+/// The function that turns an entry of the queue into references.
 type Borrowed<'a> = fn(&'a (Seq, Box<Call>)) -> (&'a Seq, &'a Call);
 
 impl<'a> IntoIterator for &'a OpenCalls {

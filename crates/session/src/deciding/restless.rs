@@ -1,8 +1,8 @@
-//! Which open calls something may be due about and which run, so that a decision costs what moves
-//! and not what waits.
+//! The indexes of restless and running calls.
 //!
-//! A call is at rest while only an observation can move it. It is looked at when an event concerns
-//! it; an event that may concern all of them looks at all.
+//! A call is restless while a decision may be due for it. Otherwise only an observation can move
+//! it. So a decision costs what moves and not what waits. Each event updates the indexes for the
+//! calls that it affects, and a few events affect all calls.
 
 use crate::calls::call::{Call, Phase};
 use crate::record::event::{Event, Fact};
@@ -12,7 +12,7 @@ use crate::reducers::telling::acknowledgement;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// Looks again at what the fact concerns.
+/// Updates the indexes for the calls that the fact affects.
 pub(super) fn note(session: &mut Session, fact: &Fact) {
     match concerned(session, fact) {
         Concerned::Nobody => {}
@@ -51,13 +51,13 @@ fn look_at(session: &mut Session, seq: Seq) {
     }
 }
 
-/// Whether the call only waits for an equal one, which wakes it.
+/// True if the call only waits for an equal call, which will wake it.
 fn rests(session: &Session, seq: Seq, call: &Call) -> bool {
     let ready = matches!(call.phase, Phase::Ready { .. });
     ready && call.cancel.is_none() && call.yields.is_empty() && cache::waits(session, seq, call)
 }
 
-/// The call that was received: the one that it is again, where it is no new one.
+/// The call that was received. For a redelivery this is the earlier call.
 fn call_of(session: &Session, seq: Seq, it: &FunctionCallReceived) -> Seq {
     if session.calls.contains_key(&seq) {
         return seq;
@@ -100,7 +100,7 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
             let request = session.requests.get(&it.request);
             request.map_or(Concerned::Nobody, |request| Concerned::One(request.call))
         }
-        // The end of a connection that was to be left lets its calls start.
+        // The end of a connection that was about to be left lets its calls start.
         Observation::RunnerAttached(_)
         | Observation::RunnerDetached(_)
         | Observation::Connected(_)

@@ -31,10 +31,10 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 
 pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallReceived) {
-    // The ids of an agent's model are its own.
+    // An agent's model has ids of its own, which no connection knows.
     if let Some(id) = it.id.as_ref().filter(|_| it.parent.is_none()) {
-        // The service may deliver one call twice on a connection; the second changes nothing, even
-        // where it is read after the connection was lost.
+        // The service may deliver one call twice on a connection. The second delivery changes
+        // nothing, even if it is read after the connection was lost.
         let delivered = (it.epoch, id.clone());
         if session.wire_ids.contains_key(&delivered) {
             return;
@@ -92,7 +92,7 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
     agents::call_received(session, seq, it.parent);
 }
 
-/// What the policies say to a call that was just received.
+/// The verdict of the policies on a call that was just received.
 pub(crate) fn judge(session: &Session, seq: Seq, call: &Call) -> Decision {
     let of = cache::fresh(session, call);
     let pending = repeats::pending(session, seq, call);
@@ -192,7 +192,7 @@ pub(crate) fn policy_decided(session: &mut Session, it: &PolicyDecided) {
 }
 
 impl Rule {
-    /// The `kind` under which the model hears of a refusal by this rule.
+    /// The error `kind` that the model receives for a refusal by this rule.
     fn error_kind(self) -> &'static str {
         match self {
             Rule::MissingName | Rule::UnknownTool => "not_found",
@@ -281,9 +281,10 @@ pub(crate) fn respond_interim(
     interim.map(|of| refers(session, seq, call, Outcome::Interim, of))
 }
 
-/// The end of a call that somebody took back.
+/// The end of a cancelled call.
 ///
-/// The model hears nothing of what it took back itself, and after a close there is nobody to hear.
+/// An open request is withdrawn first. The model gets no response for a call that it cancelled
+/// itself, and nothing is sent after a close.
 pub(crate) fn cancel(session: &Session, seq: Seq, call: &Call, reason: CancelReason) -> Decision {
     if let Phase::AwaitingConfirmation { request, .. } = call.phase {
         return ConfirmationWithdrawn {
@@ -294,7 +295,7 @@ pub(crate) fn cancel(session: &Session, seq: Seq, call: &Call, reason: CancelRea
         .into();
     }
     match reason {
-        // Two of them are never said of a call.
+        // `RunnerGone` and `ToolEnded` only withdraw requests and never get here.
         CancelReason::Model
         | CancelReason::SessionClosed
         | CancelReason::RunnerGone
@@ -339,8 +340,8 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
             route: it.route,
             will_continue: will_continue(call, it.outcome),
             scheduling,
-            // What a tool or the program said went through the hook before it was recorded; what a
-            // person found did not.
+            // Responses of tools and of the program went through the hook before they were
+            // recorded. An outcome that a person stated did not.
             wording: if shown
                 && (it.response.is_some()
                     || it.outcome == Outcome::Cancelled
@@ -354,14 +355,14 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
             connects: connects.then_some(now),
             sent: false,
         }),
-        // Whoever made the call takes the response from its record.
+        // The caller reads the response from its record.
         Route::Caller | Route::Parent => None,
     };
     if it.outcome != Outcome::Interim {
         settle(session, at, it.call, it.outcome);
     } else {
         call.told_meanwhile = true;
-        // What the engine says itself of a call that goes on is that it waits.
+        // An interim response that the engine itself makes is an acknowledgement.
         call.acknowledged |= it.response.is_some();
         call.yields.retain(|yielded| Some(*yielded) != it.of);
         if let Phase::Paused { interim } = &mut call.phase
@@ -373,7 +374,7 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
     if let Some(delivery) = delivery {
         let call = delivery.call;
         redelivery::told(session, at, &delivery);
-        // Of that one the model hears only if the service delivers its call again.
+        // With `Notify`, the model receives the response only if the service redelivers the call.
         if delivery.route != Route::Notify {
             session.deliveries.insert(at, delivery);
         }
@@ -381,7 +382,7 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
     }
 }
 
-/// Whether more follows for the same call: said where there are several responses.
+/// The value of `willContinue`. Set only for calls with several responses.
 fn will_continue(call: &Call, outcome: Outcome) -> Option<bool> {
     match outcome {
         Outcome::Interim => Some(true),
@@ -398,7 +399,7 @@ fn will_continue(call: &Call, outcome: Outcome) -> Option<bool> {
     }
 }
 
-/// Tells the model what the tool gave meanwhile, oldest first.
+/// The response with the oldest result that the model has not received yet.
 pub(crate) fn respond_yielded(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let of = call.yields.front()?;
     Some(refers(session, seq, call, Outcome::Interim, *of))

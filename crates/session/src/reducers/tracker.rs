@@ -1,4 +1,4 @@
-//! What runs: attempts, time limits, pauses, and calls whose runner is gone.
+//! Running calls: attempts, time limits, pauses, and calls whose runner is gone.
 //!
 //! ```text
 //! Ready ─▶ call_started ─▶ Running ─┬─ tool_returned ───▶ Returned
@@ -55,7 +55,7 @@ pub(crate) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
     doubt_running(session);
 }
 
-/// The call stands where it stood before that start: an earlier one may have left it in doubt.
+/// Returns the call to its phase before that start, which may be `InDoubt` after an earlier start.
 fn not_begun(session: &mut Session, it: Start) {
     let Some(call) = running(session, it.call, it.attempt) else {
         return;
@@ -93,7 +93,7 @@ fn doubt_running(session: &mut Session) {
     }
 }
 
-/// Starts a ready call where a runner has its tool, a slot is free, and the leave still holds.
+/// Starts a ready call, if a runner has its tool, a slot is free and its permission still holds.
 pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> Option<Decision> {
     session
         .runner
@@ -104,11 +104,11 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
                 return Some(reopened);
             }
         }
-        // The gate came after the verdict: nobody has given leave for the tool as it is now.
+        // The gate was declared after the verdict, so nothing permits the tool as it is now.
         Leave::NotGated if confirmation::gated(session, call) => {
             return confirmation::ask(session, seq, call);
         }
-        // A waiver holds as long as gates are waived here.
+        // A waiver holds only while gates are waived.
         Leave::Waived if confirmation::gated(session, call) && session.terms.gates.enforced => {
             return confirmation::ask(session, seq, call);
         }
@@ -117,7 +117,7 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
     started(session, seq, call)
 }
 
-/// Starts a ready call, or takes the result of an equal one instead.
+/// Starts a ready call, or reuses the result of an equal one.
 pub(crate) fn start_or_reuse(
     session: &Session,
     seq: Seq,
@@ -166,7 +166,7 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
         let goes_on = matches!(call.phase, Phase::AwaitingCalls { .. });
         let out_of_doubt = matches!(call.phase, Phase::InDoubt { .. });
         call.attempts = it.attempt;
-        // An agent that goes on is told as it was when it began.
+        // An agent that continues stays in the background if it was there.
         call.background = call.background.filter(|_| goes_on);
         call.own_scheduling = None;
         call.phase = Phase::Running {
@@ -181,8 +181,10 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
     }
 }
 
-/// The run goes on, where all calls of the turn have ended and a runner has the agent. The leave is
-/// that of its start, unless the tool is another one by now.
+/// Continues an agent's run, once all calls of the turn have ended and a runner has the agent.
+///
+/// The permission of its start still counts, unless the contract has changed or waived gates are
+/// enforced again.
 pub(crate) fn agent_goes_on(
     session: &Session,
     seq: Seq,
@@ -202,7 +204,7 @@ pub(crate) fn agent_goes_on(
     start(session, seq, call, leave)
 }
 
-/// Whether the model goes on without waiting for the call that has just started.
+/// Moves a call that has just started to the background, if its tool's policy says so.
 pub(crate) fn spawn(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let background = session.terms.policies.of(&call.name).background?;
     let spawned = BackgroundSpawned {
@@ -246,7 +248,7 @@ pub(crate) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) 
         return;
     };
     agents::note_time_left(call, now);
-    // What is wrong with the call itself is wrong the next time, too.
+    // These errors lie in the call itself and would occur again.
     let passing = match it.error_kind.as_deref() {
         Some("invalid_args" | "not_found" | "cancelled" | "not_available") => false,
         Some(_) | None => it.failed,
@@ -258,7 +260,7 @@ pub(crate) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) 
         failed: it.failed,
         again: passing.then_some(leave),
     };
-    // Few do, and the others need no copy of their name.
+    // Few tools end the session, so the others need no copy of their name.
     let ends = it.ends_session.as_ref().map(|_| call.name.clone());
     if !it.failed {
         cache::returned(session, it.call, seq);
@@ -272,7 +274,7 @@ pub(crate) fn result_reused(session: &mut Session, it: &ResultReused) {
     let own = cache::scheduling_of(session, it);
     let policies = session.terms.policies.clone();
     if let Some(call) = session.calls.get_mut(&it.call) {
-        // The model takes it up as it would if the tool had run.
+        // The result is scheduled as if the tool had run.
         call.own_scheduling = own;
         call.background = policies.of(&call.name).background.map(|it| it.scheduling);
         call.phase = Phase::Returned {
@@ -283,10 +285,10 @@ pub(crate) fn result_reused(session: &mut Session, it: &ResultReused) {
     }
 }
 
-/// The next run of a call that failed, if its policy has one for it.
+/// The next run of a failed call, if its policy allows one.
 ///
-/// Only of an idempotent tool: its runs are all under the same key, and the leave is looked at
-/// again at each.
+/// Only idempotent tools and agents are retried. All runs of a call share one idempotency key, and
+/// each start checks the permission again.
 pub(crate) fn retry(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let policy = session.terms.policies.of(&call.name);
     let (retry, runs) = match agents::retry(session, call) {
@@ -329,14 +331,15 @@ pub(crate) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
         call.phase = Phase::Paused {
             interim: it.interim.as_ref().map(|_| seq),
         };
-        // What is supplied one day is no result of the tool, so nobody waits for it.
+        // A result supplied later is no result of the tool, so equal calls do not wait for it.
         let key = call.cache_key;
         cache::stopped(session, it.call, key);
     }
 }
 
-/// News of a paused call is told as any result of several; the first result that is none of those
-/// is its end.
+/// Folds a result from outside for a paused call.
+///
+/// A result with `will_continue` is one of several. The first result without it ends the call.
 pub(crate) fn response_supplied(session: &mut Session, seq: Seq, it: &ResponseSupplied) {
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
@@ -375,7 +378,7 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
                 } = call.phase
                 && next == attempt
             {
-                // The tool may have been declared anew meanwhile: its rule of now says whether it
+                // The tool may have been declared anew since. Its current rule decides whether it
                 // may run again.
                 call.phase = match call.agent {
                     Some(_) => Phase::AwaitingCalls { leave, open: 0 },
@@ -389,7 +392,7 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
     }
 }
 
-/// What the tool's declared rule says about a call that was cut off between start and result.
+/// Applies the tool's declared rule to a call that was cut off between start and result.
 pub(crate) fn resolve_doubt(
     session: &Session,
     seq: Seq,

@@ -5,14 +5,14 @@
 //!                                                 └─ the connection is gone ──┘
 //! ```
 //!
-//! Where the tool was called by an agent, the reply is that of the agent, or of the one whose agent
-//! called that: the close waits for it as long as that will come by itself and be heard: not where
-//! somebody outside is waited for, a tool that is not there any more or one that may run without
-//! end, nor where the connection is gone.
+//! If an agent called the tool, the response of the outermost agent call is sent first. The close
+//! waits for that response while it will come by itself and can be received. It does not wait for a
+//! person, for a result from outside, for a tool that is no longer declared, or for a run without a
+//! time limit. It does not wait without a connection either.
 //!
-//! The wish stands in the record of the tool's end, so a crash between the reply and the close
-//! loses neither. The model hears the reply first, as far as it still can hear it on the connection
-//! of now: nobody connects again to tell it that the conversation is over.
+//! The request to close is part of the record of the tool's end, so a crash between response and
+//! close loses neither. The model receives the response first, if it still can on the current
+//! connection. No new connection is opened to say that the conversation is over.
 
 use crate::calls::call::{Phase, WaitsFor};
 use crate::record::decision::Route;
@@ -24,7 +24,8 @@ use crate::state::waiting;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
 
-/// A tool that ended well wants the session to end; the first one counts.
+/// Folds a tool's request to end the session. A failed tool cannot request it, and the first
+/// request counts.
 pub(crate) fn asked_for(session: &mut Session, of: Seq, tool: String, it: &ToolReturned) {
     let Some(reason) = it.ends_session.clone().filter(|_| !it.failed) else {
         return;
@@ -39,7 +40,7 @@ pub(crate) fn asked_for(session: &mut Session, of: Seq, tool: String, it: &ToolR
     });
 }
 
-/// The call that nobody's agent made, of those in whose runs this one was made.
+/// The outermost call around this one, which no agent made.
 fn outermost(session: &Session, mut call: Seq) -> Seq {
     while let Some(parent) = session.calls.get(&call).and_then(|it| it.parent) {
         call = parent;
@@ -47,7 +48,7 @@ fn outermost(session: &Session, mut call: Seq) -> Seq {
     call
 }
 
-/// Whether an agent that is still at work will reply by itself, to somebody who hears it.
+/// True if an agent that still runs will reply by itself, and its caller can receive the reply.
 fn is_going_to_reply(session: &Session, call: Seq) -> bool {
     let Some(outermost) = session.calls.get(&call) else {
         return false;
@@ -59,8 +60,9 @@ fn is_going_to_reply(session: &Session, call: Seq) -> bool {
     is_heard && waiting::outside(session, call).is_empty() && comes_to_an_end(session, call)
 }
 
-/// Whether nothing keeps this call open for ever: a tool that nobody has any more, or one that may
-/// run without end.
+/// True if nothing keeps this call open forever.
+///
+/// A tool that is no longer declared would, and so would a run without a time limit.
 fn comes_to_an_end(session: &Session, call: Seq) -> bool {
     let mut open = vec![call];
     while let Some(seq) = open.pop() {
@@ -69,7 +71,7 @@ fn comes_to_an_end(session: &Session, call: Seq) -> bool {
         };
         let ends = match call.phase.waits_for() {
             WaitsFor::Runner => session.terms.catalog.tools.contains_key(&call.name),
-            // A run of an agent ends with what its model says.
+            // An agent's run ends with the replies of its model, so it needs no deadline.
             WaitsFor::Tool => call.agent.is_some() || has_deadline(&call.phase),
             WaitsFor::Calls => {
                 open.extend(call.awaited());

@@ -7,12 +7,12 @@ use crate::record::decision::{Decision, Outcome, ResponseIssued};
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// The answer to a call that did not succeed, as the policies in force shape it.
+/// The error response to a call, in the shape that the policies define.
 pub(crate) fn error(session: &Session, kind: &str, message: &str) -> Json {
     Json::of(&session.terms.policies.response.error(kind, message))
 }
 
-/// A response that the engine makes itself.
+/// A response whose content the engine makes itself.
 pub(crate) fn made_here(
     session: &Session,
     seq: Seq,
@@ -31,7 +31,7 @@ pub(crate) fn made_here(
     .into()
 }
 
-/// A response that stands in another record.
+/// A response whose content is in another record.
 pub(crate) fn refers(
     session: &Session,
     seq: Seq,
