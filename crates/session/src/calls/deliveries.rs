@@ -73,7 +73,7 @@ pub struct Deliveries {
     /// The deliveries that need a new connection.
     connects: BTreeSet<Seq>,
     /// The deliveries by the connection they use. `None` holds those that wait for a connection.
-    by_way: BTreeSet<(Option<Seq>, Seq)>,
+    by_connection: BTreeSet<(Option<Seq>, Seq)>,
     /// The pairs of a call and its response.
     by_call: BTreeSet<(Seq, Seq)>,
 }
@@ -87,7 +87,7 @@ impl Deliveries {
         if delivery.connects.is_some() {
             self.connects.insert(response);
         }
-        self.enter(response, way(&delivery));
+        self.add_to_index(response, connection_key(&delivery));
         self.by_call.insert((delivery.call, response));
         self.all.insert(response, delivery);
     }
@@ -95,7 +95,7 @@ impl Deliveries {
     pub(crate) fn remove(&mut self, response: Seq) -> Option<Delivery> {
         let delivery = self.all.remove(&response)?;
         self.connects.remove(&response);
-        self.leave(response, way(&delivery));
+        self.remove_from_index(response, connection_key(&delivery));
         self.by_call.remove(&(delivery.call, response));
         Some(delivery)
     }
@@ -107,32 +107,32 @@ impl Deliveries {
     /// Changes the route of a delivery.
     pub(crate) fn reroute(&mut self, response: Seq, route: Route) {
         if let Some(delivery) = self.all.get_mut(&response) {
-            let before = way(delivery);
+            let before = connection_key(delivery);
             delivery.route = route;
-            let after = way(delivery);
+            let after = connection_key(delivery);
             if before != after {
-                self.leave(response, before);
-                self.enter(response, after);
+                self.remove_from_index(response, before);
+                self.add_to_index(response, after);
             }
         }
     }
 
     /// Removes the wire id of a delivery, after the model has cancelled its call.
-    pub(crate) fn take_id(&mut self, response: Seq) {
+    pub(crate) fn clear_wire_id(&mut self, response: Seq) {
         if let Some(delivery) = self.all.get_mut(&response) {
             delivery.wire_id = None;
         }
     }
 
     /// Sets the content that is sent for a delivery.
-    pub(crate) fn word(&mut self, response: Seq, wording: Wording) {
+    pub(crate) fn set_wording(&mut self, response: Seq, wording: Wording) {
         if let Some(delivery) = self.all.get_mut(&response) {
             delivery.wording = wording;
         }
     }
 
     /// Marks a delivery as written to the socket.
-    pub(crate) fn note_sent(&mut self, response: Seq) {
+    pub(crate) fn mark_sent(&mut self, response: Seq) {
         if let Some(delivery) = self.all.get_mut(&response)
             && !delivery.sent
         {
@@ -142,7 +142,7 @@ impl Deliveries {
     }
 
     /// Marks all deliveries as not sent, because there is a new connection.
-    pub(crate) fn unsend(&mut self) {
+    pub(crate) fn mark_all_unsent(&mut self) {
         self.sent.clear();
         for delivery in self.all.values_mut() {
             delivery.sent = false;
@@ -168,11 +168,11 @@ impl Deliveries {
     /// The oldest delivery that waits for a connection, or that uses another one than `epoch`.
     pub(crate) fn first_stranded(&self, epoch: Seq) -> Option<(Seq, &Delivery)> {
         let (mut first, mut from) = (None::<Seq>, Bound::Unbounded);
-        while let Some((way, oldest)) = self.by_way.range((from, Bound::Unbounded)).next() {
-            if *way != Some(epoch) {
+        while let Some((key, oldest)) = self.by_connection.range((from, Bound::Unbounded)).next() {
+            if *key != Some(epoch) {
                 first = Some(first.map_or(*oldest, |it| it.min(*oldest)));
             }
-            from = Bound::Excluded((*way, Seq(u64::MAX)));
+            from = Bound::Excluded((*key, Seq(u64::MAX)));
         }
         let first = first?;
         Some((first, self.all.get(&first)?))
@@ -184,20 +184,20 @@ impl Deliveries {
         all.filter_map(|response| Some((response, self.all.get(response)?)))
     }
 
-    fn enter(&mut self, response: Seq, way: Option<Option<Seq>>) {
-        self.by_way.extend(way.map(|way| (way, response)));
+    fn add_to_index(&mut self, response: Seq, key: Option<Option<Seq>>) {
+        self.by_connection.extend(key.map(|key| (key, response)));
     }
 
-    fn leave(&mut self, response: Seq, way: Option<Option<Seq>>) {
-        if let Some(way) = way {
-            self.by_way.remove(&(way, response));
+    fn remove_from_index(&mut self, response: Seq, key: Option<Option<Seq>>) {
+        if let Some(key) = key {
+            self.by_connection.remove(&(key, response));
         }
     }
 }
 
 /// The index key of a delivery: its connection, or `Some(None)` while it waits for one. `None` if
 /// it uses no connection.
-fn way(delivery: &Delivery) -> Option<Option<Seq>> {
+fn connection_key(delivery: &Delivery) -> Option<Option<Seq>> {
     match delivery.route {
         Route::ToolResponse { epoch } | Route::Conversation { epoch } => Some(Some(epoch)),
         Route::Parked | Route::Connect => Some(None),

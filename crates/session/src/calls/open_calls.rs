@@ -27,39 +27,39 @@ impl OpenCalls {
     /// Returns the call with this seq, if it is open.
     #[must_use]
     pub fn get(&self, seq: &Seq) -> Option<&Call> {
-        let (_, call) = self.0.get(self.place(*seq)?)?;
+        let (_, call) = self.0.get(self.position(*seq)?)?;
         Some(call)
     }
 
     pub(crate) fn get_mut(&mut self, seq: &Seq) -> Option<&mut Call> {
-        let place = self.place(*seq)?;
-        self.0.get_mut(place).map(|(_, call)| &mut **call)
+        let index = self.position(*seq)?;
+        self.0.get_mut(index).map(|(_, call)| &mut **call)
     }
 
     /// True if the call with this seq is open.
     #[must_use]
     pub fn contains_key(&self, seq: &Seq) -> bool {
-        self.place(*seq).is_some()
+        self.position(*seq).is_some()
     }
 
     /// Adds a call. Seqs grow, so the call is usually the newest. A caller that folds facts in
     /// another order may add an older one.
     pub(crate) fn insert(&mut self, seq: Seq, call: Call) {
         let older = |(it, _): &(Seq, Box<Call>)| *it < seq;
-        let place = match self.0.back() {
+        let index = match self.0.back() {
             Some(newest) if !older(newest) => self.0.partition_point(older),
             Some(_) | None => self.0.len(),
         };
         if self.contains_key(&seq) {
-            self.0.remove(place);
+            self.0.remove(index);
         }
-        self.0.insert(place, (seq, Box::new(call)));
+        self.0.insert(index, (seq, Box::new(call)));
     }
 
     pub(crate) fn remove(&mut self, seq: &Seq) -> Option<Call> {
-        let (_, call) = self.0.remove(self.place(*seq)?)?;
+        let (_, call) = self.0.remove(self.position(*seq)?)?;
         // Without this, a session would keep the capacity of its peak as long as it lives.
-        if self.0.capacity() > ROOM_KEPT && self.0.len() < self.0.capacity() / 4 {
+        if self.0.capacity() > CAPACITY_KEPT && self.0.len() < self.0.capacity() / 4 {
             self.0.shrink_to(self.0.capacity() / 2);
         }
         Some(*call)
@@ -108,7 +108,7 @@ impl OpenCalls {
         }
     }
 
-    fn place(&self, seq: Seq) -> Option<usize> {
+    fn position(&self, seq: Seq) -> Option<usize> {
         let ((oldest, _), (newest, _)) = (self.0.front()?, self.0.back()?);
         if *newest == seq {
             return Some(self.0.len() - 1);
@@ -122,7 +122,7 @@ impl OpenCalls {
 }
 
 /// The capacity, in calls, below which the queue never shrinks.
-const ROOM_KEPT: usize = 64;
+const CAPACITY_KEPT: usize = 64;
 
 /// The iterator over open calls, oldest first.
 type Iter<'a> = Map<vec_deque::Iter<'a, (Seq, Box<Call>)>, Borrowed<'a>>;
@@ -197,6 +197,10 @@ mod tests {
             calls.remove(&Seq(seq));
         }
         assert_eq!((&calls).into_iter().count(), 1);
-        assert!(calls.0.capacity() <= ROOM_KEPT, "{}", calls.0.capacity());
+        assert!(
+            calls.0.capacity() <= CAPACITY_KEPT,
+            "{}",
+            calls.0.capacity()
+        );
     }
 }

@@ -12,18 +12,18 @@ use crate::values::id::Seq;
 /// calls.
 #[derive(Debug, Default)]
 pub struct Causes {
-    began: Option<Seq>,
+    started_by: Option<Seq>,
     /// A ring buffer of the last decisions about calls: the call and the record.
-    near: [(Seq, Seq); LOOKED_AT],
-    noted: usize,
-    far: BTreeMap<Seq, Seq>,
+    recent: [(Seq, Seq); RECENT_LEN],
+    added: usize,
+    older: BTreeMap<Seq, Seq>,
 }
 
 impl Causes {
     /// Starts a batch with this observation.
     pub fn after(observation: Seq) -> Causes {
         Causes {
-            began: Some(observation),
+            started_by: Some(observation),
             ..Causes::default()
         }
     }
@@ -32,15 +32,15 @@ impl Causes {
     /// batch.
     pub fn of(&self, decision: &Decision) -> Option<Seq> {
         let Some(call) = decision.call() else {
-            return self.began;
+            return self.started_by;
         };
-        let (last, before) = self.near.split_at(self.noted % LOOKED_AT);
-        let mut near = last.iter().rev().chain(before.iter().rev());
+        let (last, before) = self.recent.split_at(self.added % RECENT_LEN);
+        let mut recent = last.iter().rev().chain(before.iter().rev());
         // Unused entries match no call, because seqs start at 1.
-        let found = near.find(|(about, _)| *about == call).map(|(_, at)| *at);
+        let found = recent.find(|(about, _)| *about == call).map(|(_, at)| *at);
         found
-            .or_else(|| self.far.get(&call).copied())
-            .or(self.began)
+            .or_else(|| self.older.get(&call).copied())
+            .or(self.started_by)
     }
 
     /// Adds the decision that was recorded at this seq.
@@ -48,18 +48,18 @@ impl Causes {
         let Some(call) = decision.call() else {
             return;
         };
-        if let Some(oldest) = self.near.get_mut(self.noted % LOOKED_AT) {
-            if self.noted >= LOOKED_AT {
-                self.far.insert(oldest.0, oldest.1);
+        if let Some(oldest) = self.recent.get_mut(self.added % RECENT_LEN) {
+            if self.added >= RECENT_LEN {
+                self.older.insert(oldest.0, oldest.1);
             }
             *oldest = (call, at);
-            self.noted += 1;
+            self.added += 1;
         }
     }
 }
 
 /// The number of recent decisions that are scanned. One call has fewer in a batch.
-const LOOKED_AT: usize = 16;
+const RECENT_LEN: usize = 16;
 
 #[cfg(test)]
 mod tests {

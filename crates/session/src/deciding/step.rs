@@ -207,7 +207,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         conversation::handle_received(session, fact.seq, it);
     }
     if let Some(epoch) = observation.provenance().heard_on {
-        conversation::heard(session, epoch);
+        conversation::server_frame_received(session, epoch);
     }
     match observation {
         Observation::SessionOpened(it) => {
@@ -253,7 +253,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
             session.closed = true;
             // After a close nothing is sent to the model.
             session.deliveries.clear();
-            redelivery::all_gone(session);
+            redelivery::update_all_ended(session);
         }
         Observation::UserTextSent(_) => conversation::user_spoke(session, fact.seq),
         Observation::ModelOutputReceived(_) => conversation::model_spoke(session),
@@ -308,8 +308,8 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     if let Some(reason) = cancel {
         return Some(dispatcher::cancel(session, seq, call, reason));
     }
-    if let Some(told) = dispatcher::respond_yielded(session, seq, call) {
-        return Some(told);
+    if let Some(response) = dispatcher::respond_yielded(session, seq, call) {
+        return Some(response);
     }
     match &call.phase {
         Phase::Received => Some(dispatcher::judge(session, seq, call)),
@@ -337,7 +337,7 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         )),
         Phase::Ready { leave } => tracker::start_or_reuse(session, seq, call, *leave),
         Phase::AwaitingCalls { leave, open } => {
-            tracker::agent_goes_on(session, seq, call, *leave, *open)
+            tracker::continue_agent(session, seq, call, *leave, *open)
         }
         Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, call, *leave),
         Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim)

@@ -1,9 +1,10 @@
 //! A call from received to answered.
 //!
 //! ```text
-//! function_call_received ─▶ policy_decided ─▶ (confirmation) ─▶ call_ready ─▶ (tracker) ─▶ response_issued
-//!                                    └─ refused ──────────────────────────────────────────▶ response_issued
-//!                 taken back at any point ──▶ call_cancelled, or response_issued{cancelled}
+//! function_call_received ─▶ policy_decided ─┬─ (confirmation) ─▶ call_ready ─▶ (tracker) ─┐
+//!                                           └─ refused ───────────────────────────────────┴─▶
+//!                                                                              response_issued
+//! cancelled at any point ─▶ call_cancelled, or response_issued{cancelled}
 //! ```
 
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use super::asking::hooks;
 use super::asking::verdict_inputs::Inputs;
 use super::earlier::{cache, limits, repeats};
 use super::running::agents;
-use super::telling::responses::{error, made_here, refers};
+use super::telling::responses::{engine_response, error, recorded_response};
 use super::telling::scheduling::scheduling;
 use super::telling::{conversation, phases, redelivery};
 use crate::calls::call::{Call, Flaw, Leave, Phase};
@@ -39,11 +40,11 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
         if session.wire_ids.contains_key(&delivered) {
             return;
         }
-        if redelivery::delivered_again(session, it, id) {
+        if redelivery::is_redelivery(session, it, id) {
             return;
         }
         session.wire_ids.insert(delivered, seq);
-        redelivery::may_repeat(session, seq, it, id);
+        redelivery::remember_call(session, seq, it, id);
     }
     if it.by.is_none() && it.parent.is_none() {
         conversation::model_spoke(session);
@@ -143,26 +144,26 @@ fn verdict(
             );
         }
         Some(Flaw::MalformedArgs(_) | Flaw::InvalidArgs(_)) | None if !known => {
-            let told = format!("there is no tool named {:?}", call.name);
-            return refused(Rule::UnknownTool, told);
+            let reason = format!("there is no tool named {:?}", call.name);
+            return refused(Rule::UnknownTool, reason);
         }
         Some(Flaw::MalformedArgs(problem)) => return refused(Rule::MalformedArgs, problem.clone()),
         Some(Flaw::InvalidArgs(problem)) => return refused(Rule::InvalidArgs, problem.clone()),
         None => {}
     }
-    if let Some((rule, told)) = phases::unavailable(session, call) {
-        return refused(rule, told);
+    if let Some((rule, reason)) = phases::unavailable(session, call) {
+        return refused(rule, reason);
     }
     if cached.is_some() {
         return (Verdict::Allowed, Rule::Cached, None);
     }
     if pending.is_some() {
-        let told = "an equal call has not ended; its outcome comes with that one";
-        return refused(Rule::Pending, told.to_owned());
+        let reason = "an equal call has not ended; its outcome comes with that one";
+        return refused(Rule::Pending, reason.to_owned());
     }
-    let told = limits::open_reached(session, session.calls.older_than(seq));
-    if let Some(told) = told.or_else(|| limits::reached(session, &call.name)) {
-        return refused(Rule::Limit, told);
+    let reason = limits::open_reached(session, session.calls.older_than(seq));
+    if let Some(reason) = reason.or_else(|| limits::reached(session, &call.name)) {
+        return refused(Rule::Limit, reason);
     }
     match confirmation::gate(session, call) {
         Gate::Closed => (Verdict::Ask, Rule::Confirm, None),
@@ -214,8 +215,8 @@ pub(crate) fn refuse(
     kind: &str,
 ) -> Decision {
     let repeated = repeats::ticket(session, seq, call).filter(|_| kind == PENDING);
-    let told = repeated.unwrap_or_else(|| error(session, kind, reason));
-    made_here(session, seq, call, Outcome::Refused, told)
+    let response = repeated.unwrap_or_else(|| error(session, kind, reason));
+    engine_response(session, seq, call, Outcome::Refused, response)
 }
 
 pub(crate) fn ready(seq: Seq) -> Decision {
@@ -265,11 +266,11 @@ pub(crate) fn respond_returned(
     } else {
         Outcome::Returned
     };
-    refers(session, seq, call, outcome, of)
+    recorded_response(session, seq, call, outcome, of)
 }
 
 pub(crate) fn respond_supplied(session: &Session, seq: Seq, call: &Call, of: Seq) -> Decision {
-    refers(session, seq, call, Outcome::Supplied, of)
+    recorded_response(session, seq, call, Outcome::Supplied, of)
 }
 
 pub(crate) fn respond_interim(
@@ -278,7 +279,7 @@ pub(crate) fn respond_interim(
     call: &Call,
     interim: Option<Seq>,
 ) -> Option<Decision> {
-    interim.map(|of| refers(session, seq, call, Outcome::Interim, of))
+    interim.map(|of| recorded_response(session, seq, call, Outcome::Interim, of))
 }
 
 /// The end of a cancelled call.
@@ -303,22 +304,22 @@ pub(crate) fn cancel(session: &Session, seq: Seq, call: &Call, reason: CancelRea
         | CancelReason::ParentEnded => CallCancelled { call: seq, reason }.into(),
         CancelReason::Operator => {
             if let Some(of) = call.cancelled_in {
-                return refers(session, seq, call, Outcome::Cancelled, of);
+                return recorded_response(session, seq, call, Outcome::Cancelled, of);
             }
-            let told = error(session, "cancelled", CancelReason::Operator.in_words());
-            made_here(session, seq, call, Outcome::Cancelled, told)
+            let response = error(session, "cancelled", CancelReason::Operator.in_words());
+            engine_response(session, seq, call, Outcome::Cancelled, response)
         }
     }
 }
 
 pub(crate) fn call_cancelled(session: &mut Session, at: Seq, call: Seq) {
     if let Some(ended) = settle(session, at, call, Outcome::Withdrawn) {
-        redelivery::ended_unanswered(session, call, &ended);
+        redelivery::forget_unanswered(session, call, &ended);
     }
 }
 
 pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssued) {
-    let (shown, now) = (
+    let (has_hook, now) = (
         session.terms.policies.hooks.before_tool_response,
         session.at,
     );
@@ -342,7 +343,7 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
             scheduling,
             // Responses of tools and of the program went through the hook before they were
             // recorded. An outcome that a person stated did not.
-            wording: if shown
+            wording: if has_hook
                 && (it.response.is_some()
                     || it.outcome == Outcome::Cancelled
                     || matches!(call.phase, Phase::Found { .. }))
@@ -373,12 +374,12 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
     }
     if let Some(delivery) = delivery {
         let call = delivery.call;
-        redelivery::told(session, at, &delivery);
+        redelivery::remember_response(session, at, &delivery);
         // With `Notify`, the model receives the response only if the service redelivers the call.
         if delivery.route != Route::Notify {
             session.deliveries.insert(at, delivery);
         }
-        redelivery::note_gone(session, call);
+        redelivery::update_ended(session, call);
     }
 }
 
@@ -402,13 +403,13 @@ fn will_continue(call: &Call, outcome: Outcome) -> Option<bool> {
 /// The response with the oldest result that the model has not received yet.
 pub(crate) fn respond_yielded(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let of = call.yields.front()?;
-    Some(refers(session, seq, call, Outcome::Interim, *of))
+    Some(recorded_response(session, seq, call, Outcome::Interim, *of))
 }
 
 fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) -> Option<Call> {
     let call = session.calls.remove(&seq)?;
     if let Some(key) = call.cache_key {
-        cache::rests(session, seq, key, false);
+        cache::set_waiting(session, seq, key, false);
     }
     cache::stopped(session, seq, call.cache_key);
     session.settled.insert(

@@ -5,16 +5,17 @@
 //!                                   ├─ tool_paused ─────▶ Paused ─ response_supplied ─▶ Supplied
 //!                                   │                          └─ {will_continue} ─▶ Paused
 //!                                   ├─ deadline_passed ─▶ TimedOut
-//!                                   ├─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
-//!                                   └─ runner_detached, the tool had not begun ──▶ as before the start
+//!                                   ├─ another runner ──▶ InDoubt ─▶ Running, asked, unknown
+//!                                   └─ runner_detached ─▶ InDoubt, or as before the start if
+//!                                                         the tool had not begun
 //! ```
 
 use super::asking::{confirmation, hooks};
-use super::earlier::cache::{self, Instead};
+use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
 use super::running::{agents, in_place, progress};
-use super::telling::responses::{error, made_here};
+use super::telling::responses::{engine_response, error};
 use super::telling::{conversation, phases};
 use crate::calls::call::{Call, Leave, Phase};
 use crate::calls::settled::Supplied;
@@ -36,15 +37,15 @@ use crate::values::object::ObjectHash;
 
 pub(crate) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
-    phases::declared_anew(session);
-    hooks::gates_declared_anew(session);
+    phases::stop_transitions(session);
+    hooks::decide_reassigned_gates(session);
     if it.goes_on && session.runner.is_some() {
         return;
     }
     session.runner = Some(Runner { seq });
     session.draining = false;
     session.reconnecting = false;
-    doubt_running(session);
+    put_running_in_doubt(session);
 }
 
 pub(crate) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
@@ -52,7 +53,7 @@ pub(crate) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
     session.draining = false;
     session.reconnecting = false;
     it.not_begun.iter().for_each(|it| not_begun(session, *it));
-    doubt_running(session);
+    put_running_in_doubt(session);
 }
 
 /// Returns the call to its phase before that start, which may be `InDoubt` after an earlier start.
@@ -70,7 +71,7 @@ fn not_begun(session: &mut Session, it: Start) {
     };
     call.attempts = it.attempt.saturating_sub(1);
     if call.agent.is_some() {
-        agents::rest(call, 0);
+        agents::await_calls(call, 0);
     } else if out_of_doubt {
         call.phase = Phase::InDoubt { leave };
     } else {
@@ -80,10 +81,10 @@ fn not_begun(session: &mut Session, it: Start) {
     cache::stopped(session, it.call, key);
 }
 
-fn doubt_running(session: &mut Session) {
+fn put_running_in_doubt(session: &mut Session) {
     for call in session.calls.values_mut() {
         if call.agent.is_some() {
-            agents::rest(call, 0);
+            agents::await_calls(call, 0);
         } else if let Phase::Running { leave, .. } = call.phase {
             call.phase = Phase::InDoubt { leave };
         } else if call.phase == Phase::AwaitingHook {
@@ -124,9 +125,9 @@ pub(crate) fn start_or_reuse(
     call: &Call,
     leave: Leave,
 ) -> Option<Decision> {
-    match cache::instead(session, seq, call) {
-        Some(Instead::Reuse(reused)) => Some(reused.into()),
-        Some(Instead::Wait) => None,
+    match cache::alternative(session, seq, call) {
+        Some(Alternative::Reuse(reused)) => Some(reused.into()),
+        Some(Alternative::Wait) => None,
         None => start(session, seq, call, leave),
     }
 }
@@ -163,11 +164,11 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
         else {
             return;
         };
-        let goes_on = matches!(call.phase, Phase::AwaitingCalls { .. });
+        let continues = matches!(call.phase, Phase::AwaitingCalls { .. });
         let out_of_doubt = matches!(call.phase, Phase::InDoubt { .. });
         call.attempts = it.attempt;
         // An agent that continues stays in the background if it was there.
-        call.background = call.background.filter(|_| goes_on);
+        call.background = call.background.filter(|_| continues);
         call.own_scheduling = None;
         call.phase = Phase::Running {
             attempt: it.attempt,
@@ -185,7 +186,7 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
 ///
 /// The permission of its start still counts, unless the contract has changed or waived gates are
 /// enforced again.
-pub(crate) fn agent_goes_on(
+pub(crate) fn continue_agent(
     session: &Session,
     seq: Seq,
     call: &Call,
@@ -228,14 +229,14 @@ pub(crate) fn tool_yielded(session: &mut Session, seq: Seq, it: &ToolYielded) {
         && it.runner.is_none_or(|by| by == runner)
     {
         call.yields.push_back(seq);
-        agents::call_gave(session, it.call, seq);
-        progress::shown(session, it.call, it.attempt, it.runner);
+        agents::result_yielded(session, it.call, seq);
+        progress::reported(session, it.call, it.attempt, it.runner);
     }
 }
 
 pub(crate) fn tool_emitted(session: &mut Session, it: &ToolEventEmitted) {
     if it.name == PROGRESS_EVENT {
-        progress::shown(session, it.call, it.attempt, None);
+        progress::reported(session, it.call, it.attempt, None);
     }
 }
 
@@ -253,7 +254,7 @@ pub(crate) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) 
         Some("invalid_args" | "not_found" | "cancelled" | "not_available") => false,
         Some(_) | None => it.failed,
     };
-    let passing = agents::may_pass(call, it.error_kind.as_deref()).unwrap_or(passing);
+    let passing = agents::failure_may_pass(call, it.error_kind.as_deref()).unwrap_or(passing);
     call.own_scheduling = it.scheduling;
     call.phase = Phase::Returned {
         of: seq,
@@ -266,7 +267,7 @@ pub(crate) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) 
         cache::returned(session, it.call, seq);
     }
     if let Some(tool) = ends {
-        closing::asked_for(session, seq, tool, it);
+        closing::close_requested(session, seq, tool, it);
     }
 }
 
@@ -402,7 +403,7 @@ pub(crate) fn resolve_doubt(
     match session.terms.policies.of(&call.name).in_doubt {
         InDoubt::Retry => start_or_reuse(session, seq, call, leave),
         InDoubt::Ask => confirmation::request(session, seq, call, About::InDoubt),
-        InDoubt::SettleUnknown => Some(made_here(
+        InDoubt::SettleUnknown => Some(engine_response(
             session,
             seq,
             call,
@@ -413,19 +414,19 @@ pub(crate) fn resolve_doubt(
 }
 
 pub(crate) fn time_out(session: &Session, seq: Seq, call: &Call) -> Decision {
-    let told = match time_limit(session, &call.name) {
+    let message = match time_limit(session, &call.name) {
         Some(limit) => format!(
             "the tool did not finish within {} ms; what it did is unknown",
             limit.as_millis()
         ),
         None => "the tool did not finish in time; what it did is unknown".to_owned(),
     };
-    made_here(
+    engine_response(
         session,
         seq,
         call,
         Outcome::TimedOut,
-        error(session, "timeout", &told),
+        error(session, "timeout", &message),
     )
 }
 

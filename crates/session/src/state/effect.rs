@@ -2,16 +2,16 @@
 //!
 //! An effect stays in [`owed`](crate::owed) until an event settles it:
 //!
-//! | effect | settled by |
-//! |---|---|
-//! | `RunTool` | `tool_returned`, `llm_replied` with calls, `tool_paused`, `tool_asked` unless in place, `deadline_passed` of that attempt; a later runner; the end of the call |
-//! | `AskHook` | `hook_answered`; a later runner; the end of the call |
-//! | `AskConfirmation` | `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`, `confirmation_reopened` |
-//! | `SendResponse` | `responses_sent`; the end of the connection |
-//! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
-//! | `Connect` | `connected`; the end of the session |
-//! | `CloseSession` | `session_closed` |
-//! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
+//! * `RunTool`: `tool_returned`, `llm_replied` with calls, `tool_paused`, `tool_asked` unless in
+//!   place, `deadline_passed` of that attempt; a later runner; the end of the call
+//! * `AskHook`: `hook_answered`; a later runner; the end of the call
+//! * `AskConfirmation`: `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`,
+//!   `confirmation_reopened`
+//! * `SendResponse`: `responses_sent`; the end of the connection
+//! * `SendInstruction`: `instruction_sent`; the next `phase_entered`; the end of the connection
+//! * `Connect`: `connected`; the end of the session
+//! * `CloseSession`: `session_closed`
+//! * `ArmTimer`: `deadline_passed`; any event that ends the wait for it
 //!
 //! The JSON form of an effect names its kind:
 //! `{"effect":"run_tool","call":5,"attempt":1,"runner":2}`,

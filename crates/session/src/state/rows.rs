@@ -144,12 +144,12 @@ pub(crate) mod requests {
             requests.push(request(seq, call, refused, RequestState::Open));
         }
         for (seq, call, refused, at, confirmed, found, place) in rows.answered {
-            let nobody = || D::Error::custom(format!("nobody stands at {place}"));
+            let unknown = || D::Error::custom(format!("nobody stands at {place}"));
             let answered = Answered {
                 at,
                 confirmed,
                 found,
-                by: rows.people.get(place).cloned().ok_or_else(nobody)?,
+                by: rows.people.get(place).cloned().ok_or_else(unknown)?,
             };
             requests.push(request(
                 seq,

@@ -3,10 +3,10 @@
 //! ```text
 //! Gated ─▶ confirmation_requested ─┬─ confirmation_answered yes ─▶ Approved
 //!    └─▶ gate_waived               ├─ confirmation_answered no ──▶ Denied ─▶ response_issued
-//!                                  ├─ of a doubt, with what was found ─▶ Found ─▶ response_issued
+//!                                  ├─ confirmation_answered with a found outcome ─▶ Found
 //!                                  ├─ deadline_passed ─▶ confirmation_expired ─▶ Denied
-//!                                  ├─ contract changed ─▶ confirmation_reopened ─▶ asked anew
-//!                                  └─ taken back ─▶ confirmation_withdrawn
+//!                                  ├─ contract changed ─▶ confirmation_reopened ─▶ asked again
+//!                                  └─ cancelled ─▶ confirmation_withdrawn
 //! ```
 
 use std::collections::BTreeMap;
@@ -29,9 +29,9 @@ use crate::record::observation::Deadline;
 use crate::record::observation::ToolAsked;
 use crate::reducers::earlier::cache;
 use crate::reducers::running::in_place;
+use crate::reducers::telling::responses::engine_response;
 use crate::reducers::telling::responses::error;
-use crate::reducers::telling::responses::made_here;
-use crate::reducers::telling::responses::refers;
+use crate::reducers::telling::responses::recorded_response;
 use crate::state::effect::Effect;
 use crate::state::session::Session;
 use crate::values::id::Seq;
@@ -284,7 +284,7 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
         return;
     };
     // After a yes and after a no, the tool continues its run by itself.
-    if in_place::go_on(call, now) {
+    if in_place::resume(call, now) {
         return;
     }
     if let Phase::AwaitingConfirmation { request, about, .. } = call.phase {
@@ -347,7 +347,7 @@ pub(crate) fn expired(session: &mut Session, at: Seq, it: &ConfirmationExpired) 
     set_request(session, it.request, RequestState::Expired { at });
     let now = session.at;
     if let Some(call) = session.calls.get_mut(&it.call)
-        && !in_place::go_on(call, now)
+        && !in_place::resume(call, now)
         && let Phase::AwaitingConfirmation { about, .. } = call.phase
     {
         call.phase = Phase::Denied {
@@ -385,7 +385,7 @@ pub(crate) fn deny(
     expired: bool,
 ) -> Decision {
     let shape = session.terms.policies.response;
-    let (outcome, told) = match (about, expired) {
+    let (outcome, response) = match (about, expired) {
         // Without permission to run again, the outcome of the first run stays unknown.
         (About::InDoubt, _) => (Outcome::Unknown, response::unknown_outcome(shape)),
         (About::Tool, true) => (
@@ -415,14 +415,14 @@ pub(crate) fn deny(
                 About::Tool => "the tool asked a person, who said no, so it did not go on",
                 About::Gate | About::InDoubt => "the call was denied and did not run",
             };
-            let told = match reason.filter(|_| !keeps) {
+            let message = match reason.filter(|_| !keeps) {
                 Some(reason) => format!("{ending}: {reason}"),
                 None => ending.to_owned(),
             };
-            (Outcome::Denied, error(session, "cancelled", &told))
+            (Outcome::Denied, error(session, "cancelled", &message))
         }
     };
-    made_here(session, seq, call, outcome, told)
+    engine_response(session, seq, call, outcome, response)
 }
 
 /// The response to a call in doubt whose outcome a person stated.
@@ -437,10 +437,10 @@ pub(crate) fn found(
     failed: Option<&str>,
 ) -> Decision {
     let Some(reason) = failed else {
-        return refers(session, seq, call, Outcome::Supplied, of);
+        return recorded_response(session, seq, call, Outcome::Supplied, of);
     };
-    let told = failure(session, &call.name, reason);
-    made_here(session, seq, call, Outcome::Failed, told)
+    let response = failure(session, &call.name, reason);
+    engine_response(session, seq, call, Outcome::Failed, response)
 }
 
 /// The error response for a failure that a person stated.
@@ -448,12 +448,12 @@ pub(crate) fn found(
 /// It contains the person's words unless the tool's policy keeps them private.
 pub(crate) fn failure(session: &Session, name: &str, reason: &str) -> Json {
     let keeps = session.terms.policies.of(name).gate_terms.keeps_reason;
-    let told = if keeps {
+    let message = if keeps {
         "the call failed, as a person found out"
     } else {
         reason
     };
-    error(session, "execution_failed", told)
+    error(session, "execution_failed", message)
 }
 
 pub(crate) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! function_call_received ─▶ AwaitingHook ─ hook_answered ─┬─ a response ─▶ Supplied
-//!                                                         ├─ nothing ────▶ Received, and on as ever
+//!                                                         ├─ nothing ────▶ Received
 //!                                                         └─ a failure ──▶ Refused
 //! response_issued ─▶ Wording::AwaitingHook ─ hook_answered ─▶ Wording::Hooked ─▶ sent
-//! policy_decided{ask_program} ─▶ AwaitingVerdict ─ hook_answered ─┬─ gated, or a failure ─▶ Gated
-//!                                                                 └─ not gated ───────────▶ Permitted
+//! policy_decided{ask_program} ─▶ AwaitingVerdict ─ hook_answered ─┬─ gated, or failed ─▶ Gated
+//!                                                                 └─ not gated ─▶ Permitted
 //! ```
 //!
 //! A hook is code that may have done the tool's work, so a hook that was cut off is in doubt, like
@@ -91,8 +91,8 @@ pub(crate) fn answered(session: &mut Session, seq: Seq, it: &HookAnswered) {
             let delivery = session.deliveries.get(&issued);
             let waits = delivery.filter(|it| it.wording == Wording::AwaitingHook);
             if let Some(call) = waits.map(|it| it.call) {
-                session.deliveries.word(issued, wording);
-                redelivery::worded(session, call, issued, wording);
+                session.deliveries.set_wording(issued, wording);
+                redelivery::set_wording(session, call, issued, wording);
             }
         }
     }
@@ -118,7 +118,7 @@ fn gate_decided(gated: bool) -> Phase {
 }
 
 /// Decides the waiting gates that the new terms no longer leave to the program.
-pub(crate) fn gates_declared_anew(session: &mut Session) {
+pub(crate) fn decide_reassigned_gates(session: &mut Session) {
     let waiting = session.calls.iter();
     let waiting = waiting.filter(|(_, call)| call.phase == Phase::AwaitingVerdict);
     let declared = waiting.filter(|(_, call)| {

@@ -3,7 +3,8 @@
 //! ```text
 //! received ─▶ policy_decided{cached} ─▶ call_ready ─┬─▶ result_reused ─▶ response_issued
 //! (as any other call) ─▶ call_ready ────────────────┤
-//!                                                   └─ waits while an equal call runs, so that one run serves all
+//!                                                   └─ waits while an equal call runs, so
+//!                                                      that one run serves all of them
 //! ```
 //!
 //! Two calls are equal if they name the same tool and their arguments are the same text with sorted
@@ -24,11 +25,11 @@ use crate::values::scheduling::FunctionResponseScheduling;
 
 /// The cache key of a call, if its tool's policy allows caching.
 pub(crate) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
-    (policy.cache && call.flaw.is_none()).then(|| asks_for(call))
+    (policy.cache && call.flaw.is_none()).then(|| call_hash(call))
 }
 
 /// The hash of a call's tool and canonical arguments, the same for equal calls.
-pub(crate) fn asks_for(call: &Call) -> ObjectHash {
+pub(crate) fn call_hash(call: &Call) -> ObjectHash {
     let mut text = String::with_capacity(call.name.len() + 1 + call.args.as_str().len());
     text.push_str(&call.name);
     text.push('\u{1}');
@@ -48,34 +49,34 @@ pub(crate) fn fresh(session: &Session, call: &Call) -> Option<Seq> {
 }
 
 /// The alternatives to running a ready call: reuse an earlier result, or wait for one.
-pub(crate) enum Instead {
+pub(crate) enum Alternative {
     Reuse(ResultReused),
     Wait,
 }
 
-pub(crate) fn instead(session: &Session, seq: Seq, call: &Call) -> Option<Instead> {
+pub(crate) fn alternative(session: &Session, seq: Seq, call: &Call) -> Option<Alternative> {
     let key = call.cache_key?;
     if let Some(of) = fresh(session, call) {
-        return Some(Instead::Reuse(ResultReused { call: seq, of }));
+        return Some(Alternative::Reuse(ResultReused { call: seq, of }));
     }
     let shared = session.terms.policies.of(&call.name).cache;
     let running = session.cache.running.get(&key)?;
-    (shared && *running != seq).then_some(Instead::Wait)
+    (shared && *running != seq).then_some(Alternative::Wait)
 }
 
 /// True if a ready call can only wait for an equal one.
 pub(crate) fn waits(session: &Session, seq: Seq, call: &Call) -> bool {
-    match instead(session, seq, call) {
-        Some(Instead::Wait) => true,
-        Some(Instead::Reuse(_)) | None => false,
+    match alternative(session, seq, call) {
+        Some(Alternative::Wait) => true,
+        Some(Alternative::Reuse(_)) | None => false,
     }
 }
 
 /// Adds a call to the calls that wait for an equal one, or removes it.
 ///
 /// A waiting call is woken only by the call that it waits for.
-pub(crate) fn rests(session: &mut Session, seq: Seq, key: ObjectHash, rests: bool) {
-    if rests {
+pub(crate) fn set_waiting(session: &mut Session, seq: Seq, key: ObjectHash, waits: bool) {
+    if waits {
         session.cache.waiting.entry(key).or_default().insert(seq);
     } else if let Some(waiting) = session.cache.waiting.get_mut(&key) {
         waiting.remove(&seq);

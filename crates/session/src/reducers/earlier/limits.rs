@@ -63,8 +63,8 @@ pub(crate) fn beyond_message(max: u32) -> String {
 pub(crate) fn open_reached(session: &Session, older: usize) -> Option<String> {
     let max = session.terms.policies.open_calls_max?;
     let reached = u32::try_from(older).unwrap_or(u32::MAX) >= max;
-    let told = || format!("{max} calls may be open at the same time, and are; it did not run");
-    reached.then(told)
+    let reason = || format!("{max} calls may be open at the same time, and are; it did not run");
+    reached.then(reason)
 }
 
 /// Counts one call that was let through.

@@ -1,7 +1,7 @@
 //! Repeats: equal calls that the model makes while the first one is open.
 //!
 //! ```text
-//! received ─▶ policy_decided{pending} ─▶ response_issued{refused}, with the ticket of the call that is pending
+//! received ─▶ policy_decided{pending} ─▶ response_issued{refused}, with the pending call's ticket
 //! ```
 //!
 //! The repeat ends at once and nothing runs for it. The outcome of the pending call is sent under
@@ -23,7 +23,7 @@ use crate::values::object::ObjectHash;
 /// The key that identifies repeats of a call, if its tool's policy answers them.
 pub(crate) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
     let answered = policy.repeats == Repeats::PendingTicket;
-    (answered && call.flaw.is_none() && !call.made_inside()).then(|| cache::asks_for(call))
+    (answered && call.flaw.is_none() && !call.made_inside()).then(|| cache::call_hash(call))
 }
 
 /// The oldest open call that this one repeats.

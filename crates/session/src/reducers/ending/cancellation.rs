@@ -25,10 +25,10 @@ pub(crate) fn cancellation_received(session: &mut Session, it: &CallCancellation
         .iter()
         .filter_map(|id| session.wire_ids.get(&(it.epoch, id.clone())).copied())
         .collect();
-    redelivery::taken_back(session, &it.ids);
+    redelivery::forget_cancelled(session, &it.ids);
     for seq in calls {
         if !session.calls.contains_key(&seq) {
-            conversation::taken_back(session, seq);
+            conversation::clear_cancelled_id(session, seq);
             continue;
         }
         let waiting = waiting::outside(session, seq);
@@ -45,7 +45,7 @@ pub(crate) fn cancellation_received(session: &mut Session, it: &CallCancellation
             .of_call(seq)
             .map(|(response, _)| response);
         let of_call: Vec<Seq> = of_call.collect();
-        redelivery::no_longer_told(session, &of_call);
+        redelivery::drop_responses(session, &of_call);
         if let Some(call) = session.calls.get_mut(&seq).filter(|_| !stays) {
             call.cancel = Some(CancelReason::Model);
         }

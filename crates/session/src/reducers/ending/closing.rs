@@ -1,8 +1,9 @@
 //! The end of a session that a tool asked for.
 //!
 //! ```text
-//! tool_returned{ends_session} ─▶ response_issued ─┬─ responses_sent ──────────┬─▶ CloseSession is owed ─▶ session_closed
-//!                                                 └─ the connection is gone ──┘
+//! tool_returned{ends_session} ─▶ response_issued ─┬─ responses_sent ─────────┐
+//!                                                 └─ the connection is gone ─┴─▶ CloseSession is
+//!                                                                owed ─▶ session_closed
 //! ```
 //!
 //! If an agent called the tool, the response of the outermost agent call is sent first. The close
@@ -26,7 +27,7 @@ use crate::values::id::Seq;
 
 /// Folds a tool's request to end the session. A failed tool cannot request it, and the first
 /// request counts.
-pub(crate) fn asked_for(session: &mut Session, of: Seq, tool: String, it: &ToolReturned) {
+pub(crate) fn close_requested(session: &mut Session, of: Seq, tool: String, it: &ToolReturned) {
     let Some(reason) = it.ends_session.clone().filter(|_| !it.failed) else {
         return;
     };
@@ -49,7 +50,7 @@ fn outermost(session: &Session, mut call: Seq) -> Seq {
 }
 
 /// True if an agent that still runs will reply by itself, and its caller can receive the reply.
-fn is_going_to_reply(session: &Session, call: Seq) -> bool {
+fn will_reply(session: &Session, call: Seq) -> bool {
     let Some(outermost) = session.calls.get(&call) else {
         return false;
     };
@@ -57,13 +58,13 @@ fn is_going_to_reply(session: &Session, call: Seq) -> bool {
         true => session.runner.is_some(),
         false => session.connection.is_some(),
     };
-    is_heard && waiting::outside(session, call).is_empty() && comes_to_an_end(session, call)
+    is_heard && waiting::outside(session, call).is_empty() && ends_by_itself(session, call)
 }
 
 /// True if nothing keeps this call open forever.
 ///
 /// A tool that is no longer declared would, and so would a run without a time limit.
-fn comes_to_an_end(session: &Session, call: Seq) -> bool {
+fn ends_by_itself(session: &Session, call: Seq) -> bool {
     let mut open = vec![call];
     while let Some(seq) = open.pop() {
         let Some(call) = session.calls.get(&seq) else {
@@ -104,17 +105,17 @@ pub(crate) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     let Some(closing) = session.closing.as_ref().filter(|_| !session.closed) else {
         return;
     };
-    if is_going_to_reply(session, closing.call) {
+    if will_reply(session, closing.call) {
         return;
     }
     let mut replies = session.deliveries.of_call(closing.call);
-    let on_its_way = replies.any(|(_, it)| match it.route {
+    let is_unsent = replies.any(|(_, it)| match it.route {
         Route::ToolResponse { epoch } | Route::Conversation { epoch } => {
             !it.sent && session.connection == Some(epoch)
         }
         Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => false,
     });
-    if !on_its_way {
+    if !is_unsent {
         let Closing { of, call, .. } = *closing;
         effects.push(Effect::CloseSession { of, call });
     }

@@ -1,7 +1,7 @@
 //! The outcome of a call that ended as unknown, found later.
 //!
 //! ```text
-//! response_issued{unknown, timed_out} ─▶ outcome_found ─▶ outcome_reconciled ─▶ told as conversation
+//! response_issued{unknown, timed_out} ─▶ outcome_found ─▶ outcome_reconciled ─▶ sent as text
 //! ```
 //!
 //! The call has ended and keeps its outcome: this is no second outcome, and nothing runs. The first
@@ -80,7 +80,7 @@ pub(crate) fn outcome_reconciled(session: &mut Session, at: Seq, it: &OutcomeRec
         | Route::Notify => {}
         Route::Caller | Route::Parent => return,
     }
-    let shown = session.terms.policies.hooks.before_tool_response;
+    let has_hook = session.terms.policies.hooks.before_tool_response;
     let delivery = Delivery {
         call: it.call,
         wire_id: None,
@@ -89,7 +89,7 @@ pub(crate) fn outcome_reconciled(session: &mut Session, at: Seq, it: &OutcomeRec
         route: it.route,
         will_continue: None,
         scheduling: None,
-        wording: if shown {
+        wording: if has_hook {
             Wording::AwaitingHook
         } else {
             Wording::AsIssued
@@ -98,12 +98,12 @@ pub(crate) fn outcome_reconciled(session: &mut Session, at: Seq, it: &OutcomeRec
         connects: conversation::connects(session, it.told_as(), it.route).then_some(session.at),
         sent: false,
     };
-    redelivery::reconciled(session, at, &delivery);
+    redelivery::remember_reconciled(session, at, &delivery);
     // With `Notify`, the model receives the finding only if the service redelivers the call.
     if it.route != Route::Notify {
         session.deliveries.insert(at, delivery);
     }
-    redelivery::note_gone(session, it.call);
+    redelivery::update_ended(session, it.call);
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Agents that are called as tools: the turns of their model, and the calls that it makes.
 //!
 //! ```text
-//! call_started ─▶ Running ─ llm_asked ─ llm_replied ─┬─ without calls ─▶ tool_returned, in the same batch
-//!                    ▲                               └─ with calls ────▶ AwaitingCalls, and nothing is owed for it
-//!                    └── call_started ◀─ all of them have ended, a runner and a place are there ─┘
-//! cut off while its model was asked ─▶ AwaitingCalls, with none open
+//! call_started ─▶ Running ─ llm_asked ─ llm_replied ─┬─ without calls ─▶ tool_returned in the
+//!                    ▲                               │                   same batch
+//!                    │                               └─ with calls ─▶ AwaitingCalls (nothing owed)
+//!                    └─ call_started ◀─ all calls have ended, a runner and a slot are free ──┘
+//! cut off during a turn ─▶ AwaitingCalls, with no open calls
 //! ```
 //!
 //! Each turn is a start of the call. So a turn has a slot, a time limit and a runner like the run
@@ -113,7 +114,7 @@ pub(crate) fn llm_replied(session: &mut Session, seq: Seq, it: &LlmReplied) {
     });
     if made > 0 {
         note_time_left(call, now);
-        rest(call, made);
+        await_calls(call, made);
         // The calls may take any time, so equal calls do not wait for the agent.
         let key = call.cache_key;
         cache::stopped(session, it.call, key);
@@ -124,7 +125,7 @@ pub(crate) fn llm_replied(session: &mut Session, seq: Seq, it: &LlmReplied) {
 ///
 /// A turn that was cut off does not count against the time limit, because the agent could not use
 /// the time without a process.
-pub(crate) fn rest(call: &mut Call, open: u32) {
+pub(crate) fn await_calls(call: &mut Call, open: u32) {
     if let Phase::Running { leave, .. } = call.phase {
         call.phase = Phase::AwaitingCalls { leave, open };
     }
@@ -170,9 +171,9 @@ pub(crate) fn call_ended(session: &mut Session, seq: Seq, call: &Call, at: Seq) 
 }
 
 /// Adds one of several results to a call that an agent made.
-pub(crate) fn call_gave(session: &mut Session, call: Seq, gave: Seq) {
+pub(crate) fn result_yielded(session: &mut Session, call: Seq, result: Seq) {
     if let Some(made) = made_by_agent(session, call) {
-        made.gave.push(gave);
+        made.gave.push(result);
     }
 }
 
@@ -220,7 +221,7 @@ pub(crate) fn retry(session: &Session, call: &Call) -> Option<(Retry, u32)> {
 /// True if the failure of an agent may pass, because its model could not be reached.
 ///
 /// The failure is counted then. Returns `None` for other tools.
-pub(crate) fn may_pass(call: &mut Call, error_kind: Option<&str>) -> Option<bool> {
+pub(crate) fn failure_may_pass(call: &mut Call, error_kind: Option<&str>) -> Option<bool> {
     let run = call.run_of_agent()?;
     let passing = error_kind == Some(UNREACHED);
     if passing {

@@ -1,11 +1,12 @@
 //! Tools that ask a question and wait for the answer inside their run.
 //!
 //! ```text
-//! Running ─ tool_asked ─▶ Asking ─▶ AwaitingConfirmation ─┬─ answered, yes or no ───▶ Running
-//!                                                         ├─ nobody did in time ────▶ Running
-//!                                                         ├─ the run ends by itself ▶ withdrawn, then as it reports
-//!                                                         ├─ the runner is gone ────▶ withdrawn, then InDoubt
-//!                                                         └─ taken back ────────────▶ Withdrawn
+//! Running ─ tool_asked ─▶ Asking ─▶ AwaitingConfirmation
+//!   ├─ answered, yes or no ─▶ Running
+//!   ├─ expired ─────────────▶ Running
+//!   ├─ the run reports ─────▶ request withdrawn, then as reported
+//!   ├─ the runner is gone ──▶ request withdrawn, then InDoubt
+//!   └─ cancelled ───────────▶ Withdrawn
 //! ```
 //!
 //! It is one run from start to end. It keeps its slot, so that it need not queue to continue, and
@@ -49,7 +50,7 @@ pub(crate) fn asked(session: &mut Session, at: Seq, it: &ToolAsked) {
 }
 
 /// Resumes a run that waits, with or without an answer. Returns false if it does not wait.
-pub(crate) fn go_on(call: &mut Call, now: Timestamp) -> bool {
+pub(crate) fn resume(call: &mut Call, now: Timestamp) -> bool {
     let Some(waiting) = call.take_in_place() else {
         return false;
     };
@@ -73,7 +74,7 @@ pub(crate) fn reporting(session: &mut Session, call: Seq, reported: u32) -> Opti
         && waits.run().is_some_and(|(attempt, _)| attempt == reported)
     {
         let request = open_request(waits);
-        if go_on(waits, now) {
+        if resume(waits, now) {
             waits.moot = request.map(|request| (request, CancelReason::ToolEnded));
         }
     }

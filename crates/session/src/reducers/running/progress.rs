@@ -6,7 +6,7 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 
 /// Restarts the time limit of a run that has reported progress, if the tool's policy says so.
-pub(crate) fn shown(session: &mut Session, call: Seq, attempt: u32, by: Option<Seq>) {
+pub(crate) fn reported(session: &mut Session, call: Seq, attempt: u32, by: Option<Seq>) {
     let now = session.at;
     let Some(about) = session.calls.get(&call) else {
         return;

@@ -9,7 +9,7 @@
 use serde_json::json;
 
 use super::conversation;
-use super::responses::made_here;
+use super::responses::engine_response;
 use crate::calls::call::{Call, WaitsFor};
 use crate::json::Json;
 use crate::record::decision::{Decision, Outcome, Route};
@@ -50,8 +50,14 @@ pub(crate) fn acknowledge(session: &Session, seq: Seq, call: &Call) -> Option<De
     let words = chosen
         .filter(|_| call.phase.waits_for() == WaitsFor::Person)
         .unwrap_or_else(|| json!({"status": status, "tool": call.name}));
-    let told = Json::of(&policies.response.success(words, None));
-    Some(made_here(session, seq, call, Outcome::Interim, told))
+    let response = Json::of(&policies.response.success(words, None));
+    Some(engine_response(
+        session,
+        seq,
+        call,
+        Outcome::Interim,
+        response,
+    ))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(crate) fn connected(session: &mut Session, epoch: Seq, it: &Connected) {
     session.reconnecting = false;
     // Without recorded capabilities, the model counts as one that accepts several responses.
     session.single_response = it.capabilities.is_some_and(|it| !it.will_continue);
-    began_or_ended(session);
+    reset_turn(session);
     redelivery::connected(session, it.resumed.is_some());
     if it.resumed.is_none() {
         // The handle resumes the previous conversation, not this one.
@@ -35,7 +35,7 @@ pub(crate) fn connected(session: &mut Session, epoch: Seq, it: &Connected) {
     phases::connected(session, epoch, it.phase);
     // The ids of an older connection mean nothing on this one.
     session.wire_ids.clear();
-    session.deliveries.unsend();
+    session.deliveries.mark_all_unsent();
 }
 
 pub(crate) fn disconnected(session: &mut Session, epoch: Seq) {
@@ -43,12 +43,12 @@ pub(crate) fn disconnected(session: &mut Session, epoch: Seq) {
         session.connection = None;
         let acknowledging = session.deliveries.iter().filter(|(_, it)| it.acknowledges);
         let acknowledging: Vec<Seq> = acknowledging.map(|(response, _)| *response).collect();
-        redelivery::no_longer_told(session, &acknowledging);
-        began_or_ended(session);
+        redelivery::drop_responses(session, &acknowledging);
+        reset_turn(session);
     }
 }
 
-fn began_or_ended(session: &mut Session) {
+fn reset_turn(session: &mut Session) {
     session.leaving = None;
     session.turn_open = false;
     session.unanswered = None;
@@ -132,10 +132,10 @@ pub(crate) fn is_being_left(session: &Session, call: &Call) -> bool {
 
 /// Folds traffic from the server. It proves that everything sent on this connection before has
 /// arrived.
-pub(crate) fn heard(session: &mut Session, epoch: Seq) {
+pub(crate) fn server_frame_received(session: &mut Session, epoch: Seq) {
     if session.connection == Some(epoch) {
         while let Some(arrived) = session.deliveries.take_sent() {
-            redelivery::note_gone(session, arrived.call);
+            redelivery::update_ended(session, arrived.call);
         }
         if session.resumption.is_none() {
             // The first handle will cover what has arrived before it.
@@ -149,7 +149,7 @@ pub(crate) fn responses_sent(session: &mut Session, it: &ResponsesSent) {
         return;
     }
     for response in &it.responses {
-        session.deliveries.note_sent(*response);
+        session.deliveries.mark_sent(*response);
     }
 }
 
@@ -211,11 +211,11 @@ pub(crate) fn connects(session: &Session, outcome: Outcome, route: Route) -> boo
 /// Removes the id from the unsent responses of an ended call that the model has cancelled.
 ///
 /// They are sent without the id, because lost interest does not undo what the tool did.
-pub(crate) fn taken_back(session: &mut Session, call: Seq) {
+pub(crate) fn clear_cancelled_id(session: &mut Session, call: Seq) {
     let of_call = session.deliveries.of_call(call);
     let by_id = of_call.filter(|(_, it)| matches!(it.route, Route::ToolResponse { .. }));
     for response in by_id.map(|(response, _)| response).collect::<Vec<_>>() {
-        session.deliveries.take_id(response);
+        session.deliveries.clear_wire_id(response);
         session.deliveries.reroute(response, Route::Parked);
     }
 }
@@ -261,9 +261,9 @@ pub(crate) fn owed_about<'s>(
     responses: impl Iterator<Item = (&'s Seq, &'s Delivery)>,
     effects: &mut Vec<Effect>,
 ) {
-    let shown = session.terms.policies.hooks.before_tool_response;
+    let has_hook = session.terms.policies.hooks.before_tool_response;
     for (response, delivery) in responses.filter(|(_, delivery)| {
-        !(delivery.sent || shown && delivery.wording == Wording::AwaitingHook)
+        !(delivery.sent || has_hook && delivery.wording == Wording::AwaitingHook)
     }) {
         let (chosen, as_conversation) = match delivery.route {
             Route::ToolResponse { epoch } => (epoch, false),

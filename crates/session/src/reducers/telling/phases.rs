@@ -1,8 +1,9 @@
 //! The phases of a conversation: the current one, and the transitions that the state causes.
 //!
 //! ```text
-//! phases declared ─▶ phase_entered (the first) ─▶ state_changed, turn_completed ─▶ phase_entered (the next whose guard holds)
-//!                                             └─▶ instruction owed to the model ─▶ instruction_sent
+//! phases declared ─▶ phase_entered (the first phase)
+//! state_changed, turn_completed ─▶ phase_entered (the first transition whose guard holds)
+//! phase_entered ─▶ instruction owed to the model ─▶ instruction_sent
 //! ```
 //!
 //! One change may cause several transitions, but at most as many as there are phases. Guards that
@@ -21,14 +22,14 @@ use crate::state::session::{Session, Stay};
 use crate::values::id::Seq;
 
 /// Allows transitions, because a change of the state may satisfy a guard.
-pub(crate) fn look_again(session: &mut Session) {
+pub(crate) fn allow_transitions(session: &mut Session) {
     session.phase_moves = session.terms.policies.phases.len();
 }
 
 /// Stops transitions after a new declaration, because it changes no state.
 ///
 /// The next change or the end of the turn evaluates the new guards.
-pub(crate) fn declared_anew(session: &mut Session) {
+pub(crate) fn stop_transitions(session: &mut Session) {
     session.phase_moves = 0;
 }
 
@@ -115,11 +116,11 @@ pub(crate) fn unavailable(session: &Session, call: &Call) -> Option<(Rule, Strin
     let policy = session.terms.policies.of(&call.name);
     let here = current(session);
     if here.is_none() && policy.phases.is_some() {
-        let told = format!(
+        let reason = format!(
             "{:?} is available in phases of the conversation only, and it has none",
             call.name
         );
-        return Some((Rule::Phase, told));
+        return Some((Rule::Phase, reason));
     }
     if let Some((stay, declared)) = here {
         // An agent names its own tools, so the phase's list does not apply to its calls.
@@ -131,14 +132,14 @@ pub(crate) fn unavailable(session: &Session, call: &Call) -> Option<(Rule, Strin
             .is_none_or(|phases| phases.contains(&stay.phase));
         if !in_phase || !in_policy {
             let (tool, phase) = (&call.name, &stay.phase);
-            let told =
+            let reason =
                 format!("{tool:?} is not available in the phase {phase:?} of the conversation");
-            return Some((Rule::Phase, told));
+            return Some((Rule::Phase, reason));
         }
     }
     let condition = policy.when.as_ref()?;
-    let told = || format!("{:?} is not available as things stand", call.name);
-    (!holds(session, condition)).then(|| (Rule::Condition, told()))
+    let reason = || format!("{:?} is not available as things stand", call.name);
+    (!holds(session, condition)).then(|| (Rule::Condition, reason()))
 }
 
 /// The values that a condition reads. Missing keys are left out.

@@ -6,7 +6,7 @@
 //! call that came after the handle is that same call. Nothing is judged, asked or started again:
 //!
 //! * An open call moves to the live connection and is answered there.
-//! * The response of an ended call is issued there again. If its outcome was found later, the
+//! * The response of an ended call is sent there again. If its outcome was found later, the
 //!   response contains the finding.
 //!
 //! Anything else is another call: the same id on a fresh conversation, a call that the model had
@@ -40,7 +40,7 @@ pub(crate) fn covered(session: &mut Session) {
 }
 
 /// Updates `ended` for a call, after a response to it was added or removed.
-pub(crate) fn note_gone(session: &mut Session, call: Seq) {
+pub(crate) fn update_ended(session: &mut Session, call: Seq) {
     let Session {
         repeatable,
         deliveries,
@@ -58,17 +58,17 @@ pub(crate) fn note_gone(session: &mut Session, call: Seq) {
 }
 
 /// Updates `ended` for all calls, after all deliveries were removed.
-pub(crate) fn all_gone(session: &mut Session) {
+pub(crate) fn update_all_ended(session: &mut Session) {
     for call in session.repeatable.ids.keys().copied().collect::<Vec<_>>() {
-        note_gone(session, call);
+        update_ended(session, call);
     }
 }
 
 /// Removes responses that are no longer to be sent to the model.
-pub(crate) fn no_longer_told(session: &mut Session, responses: &[Seq]) {
+pub(crate) fn drop_responses(session: &mut Session, responses: &[Seq]) {
     for response in responses {
         if let Some(delivery) = session.deliveries.remove(*response) {
-            note_gone(session, delivery.call);
+            update_ended(session, delivery.call);
         }
     }
 }
@@ -78,15 +78,15 @@ impl Session {
     #[doc(hidden)]
     pub fn forget_deliveries(&mut self, call: Seq) {
         let of_call = self.deliveries.of_call(call).map(|(response, _)| response);
-        no_longer_told(self, &of_call.collect::<Vec<_>>());
+        drop_responses(self, &of_call.collect::<Vec<_>>());
     }
 }
 
 /// Remembers a call. A handle that exists, or arrives while the call is open, does not cover it.
-pub(crate) fn may_repeat(session: &mut Session, call: Seq, it: &FunctionCallReceived, id: &str) {
+pub(crate) fn remember_call(session: &mut Session, call: Seq, it: &FunctionCallReceived, id: &str) {
     let known = Known {
         call,
-        asks_for: asked_for(it),
+        asks_for: request_hash(it),
         meanwhile: None,
         answer: None,
         reconciled: None,
@@ -97,7 +97,7 @@ pub(crate) fn may_repeat(session: &mut Session, call: Seq, it: &FunctionCallRece
 }
 
 /// Forgets calls that the model cancelled. A further call with such an id is another call.
-pub(crate) fn taken_back(session: &mut Session, ids: &[String]) {
+pub(crate) fn forget_cancelled(session: &mut Session, ids: &[String]) {
     for id in ids {
         session.repeatable.forget(id);
     }
@@ -106,7 +106,7 @@ pub(crate) fn taken_back(session: &mut Session, ids: &[String]) {
 /// Forgets a call that ended without a response.
 ///
 /// There is nothing to give a repeat, so a repeat is another call.
-pub(crate) fn ended_unanswered(session: &mut Session, seq: Seq, call: &Call) {
+pub(crate) fn forget_unanswered(session: &mut Session, seq: Seq, call: &Call) {
     if let Some(id) = &call.wire_id
         && session.repeatable.ids.get(&seq) == Some(id)
     {
@@ -115,22 +115,22 @@ pub(crate) fn ended_unanswered(session: &mut Session, seq: Seq, call: &Call) {
 }
 
 /// Remembers a response to a call.
-pub(crate) fn told(session: &mut Session, at: Seq, delivery: &Delivery) {
+pub(crate) fn remember_response(session: &mut Session, at: Seq, delivery: &Delivery) {
     let Repeatable { calls, .. } = &mut session.repeatable;
     let id = delivery.wire_id.as_deref().unwrap_or_default();
     let Some(known) = calls.get_mut(id).filter(|it| it.call == delivery.call) else {
         return;
     };
-    let told = (at, delivery.clone());
+    let remembered = (at, delivery.clone());
     if delivery.outcome == Outcome::Interim {
-        known.meanwhile.get_or_insert(told);
+        known.meanwhile.get_or_insert(remembered);
     } else {
-        known.answer = Some(told);
+        known.answer = Some(remembered);
     }
 }
 
 /// Remembers an outcome that was found after the call had ended as unknown.
-pub(crate) fn reconciled(session: &mut Session, at: Seq, delivery: &Delivery) {
+pub(crate) fn remember_reconciled(session: &mut Session, at: Seq, delivery: &Delivery) {
     let known = session.repeatable.of_call(delivery.call);
     if let Some(known) = known
         && let Some((_, answer)) = &known.answer
@@ -146,29 +146,33 @@ pub(crate) fn reconciled(session: &mut Session, at: Seq, delivery: &Delivery) {
 }
 
 /// Sets the content that a hook chose for a response, also for its redelivery.
-pub(crate) fn worded(session: &mut Session, call: Seq, issued: Seq, wording: Wording) {
+pub(crate) fn set_wording(session: &mut Session, call: Seq, issued: Seq, wording: Wording) {
     if let Some(known) = session.repeatable.of_call(call) {
-        let told = [
+        let remembered = [
             &mut known.meanwhile,
             &mut known.answer,
             &mut known.reconciled,
         ];
-        for (_, delivery) in told.into_iter().flatten().filter(|(at, _)| *at == issued) {
+        for (_, delivery) in remembered
+            .into_iter()
+            .flatten()
+            .filter(|(at, _)| *at == issued)
+        {
             delivery.wording = wording;
         }
     }
 }
 
 /// Detects a redelivery and moves its call to the live connection. Returns false for a new call.
-pub(crate) fn delivered_again(session: &mut Session, it: &FunctionCallReceived, id: &str) -> bool {
-    let is_here = session.repeatable.resumed && session.connection == Some(it.epoch);
-    if !is_here || session.closed {
+pub(crate) fn is_redelivery(session: &mut Session, it: &FunctionCallReceived, id: &str) -> bool {
+    let is_resumed = session.repeatable.resumed && session.connection == Some(it.epoch);
+    if !is_resumed || session.closed {
         return false;
     }
     let Some(known) = session.repeatable.calls.get(id) else {
         return false;
     };
-    if known.asks_for != asked_for(it) {
+    if known.asks_for != request_hash(it) {
         return false;
     }
     let call = known.call;
@@ -191,12 +195,12 @@ pub(crate) fn delivered_again(session: &mut Session, it: &FunctionCallReceived, 
         };
         session.deliveries.insert(*at, again);
     }
-    note_gone(session, call);
+    update_ended(session, call);
     session.wire_ids.insert((it.epoch, id.to_owned()), call);
     true
 }
 
-fn asked_for(it: &FunctionCallReceived) -> ObjectHash {
+fn request_hash(it: &FunctionCallReceived) -> ObjectHash {
     let malformed = it.malformed_args.as_ref().map(|it| it.text.as_str());
     let args = it.args.as_ref().map_or("", |it| it.as_str());
     let name = it.name.as_deref().unwrap_or_default();

@@ -13,7 +13,7 @@ pub(crate) fn error(session: &Session, kind: &str, message: &str) -> Json {
 }
 
 /// A response whose content the engine makes itself.
-pub(crate) fn made_here(
+pub(crate) fn engine_response(
     session: &Session,
     seq: Seq,
     call: &Call,
@@ -32,7 +32,7 @@ pub(crate) fn made_here(
 }
 
 /// A response whose content is in another record.
-pub(crate) fn refers(
+pub(crate) fn recorded_response(
     session: &Session,
     seq: Seq,
     call: &Call,

@@ -28,7 +28,7 @@ pub(crate) fn changed(session: &mut Session, it: &StateChanged) {
             }
         }
     }
-    super::phases::look_again(session);
+    super::phases::allow_transitions(session);
 }
 
 /// True if the author may still write.
@@ -51,7 +51,7 @@ pub(crate) fn turn_completed(session: &mut Session) {
     if session.state.keys().any(of_turn) {
         Arc::make_mut(&mut session.state).retain(|key, _| !of_turn(key));
     }
-    super::phases::look_again(session);
+    super::phases::allow_transitions(session);
 }
 
 #[cfg(test)]
