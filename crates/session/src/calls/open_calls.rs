@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_found_by_its_seq_in_whatever_order_they_came_and_went() {
+    fn calls_are_found_by_seq_in_any_order() {
         for order in [[3, 5, 9, 12], [12, 3, 9, 5], [9, 12, 5, 3], [5, 5, 3, 12]] {
             let mut calls = with(&order);
             calls.insert(Seq(9), with(&[9]).remove(&Seq(9)).unwrap());
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_of_a_peak_is_given_back() {
+    fn capacity_of_a_peak_is_released() {
         let many: Vec<u64> = (1..=5_000).collect();
         let mut calls = with(&many);
         assert!(calls.0.capacity() >= 5_000);

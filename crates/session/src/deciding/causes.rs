@@ -67,7 +67,7 @@ mod tests {
     use crate::record::decision::CallReady;
 
     #[test]
-    fn the_cause_is_the_last_record_about_the_call_however_far_back_it_is() {
+    fn cause_is_last_record_about_call_at_any_distance() {
         // Adjacent calls, calls that recur after a long gap, and calls that occur once.
         let calls = |n: u64| [1 + n / 3, 1 + n % 7, 1 + n % 61, 1_000 + n];
         let mut batch: Vec<(Seq, Seq)> = Vec::new();

@@ -166,7 +166,7 @@ mod tests {
     use crate::{Event, Fact, SessionId, evolve};
 
     #[test]
-    fn a_call_counts_where_somebody_made_it_the_first_record() {
+    fn call_as_first_record_replaces_session_item() {
         let session = Session::new(SessionId(uuid::Uuid::nil()));
         let call = r#"{"epoch":1,"id":"c1","name":"look_up"}"#;
         let fact = Fact {

@@ -28,8 +28,7 @@ fn asked(tools: &Toolbox, capabilities: Capabilities) -> History {
         .call("c1", "pay", json!({"cents": 7}))
 }
 
-/// What the model is told of the call, oldest first: in which words, by which way, and whether more
-/// follows.
+/// The responses to the call, oldest first: content, route, and `willContinue`.
 fn told(history: &History) -> Vec<(Value, Route, Option<bool>)> {
     let words = history.facts().iter().filter_map(|fact| match &fact.event {
         Event::Decided(Decision::ResponseIssued(it)) => {
@@ -50,7 +49,7 @@ fn waiting() -> Value {
 }
 
 #[test]
-fn a_call_that_waits_for_a_person_is_acknowledged_at_once_and_its_outcome_follows_by_the_same_id() {
+fn call_waiting_for_person_is_acknowledged_at_once() {
     let asked = asked(&tools(), Capabilities::default());
     let by_id = Route::ToolResponse {
         epoch: asked.epoch(),
@@ -63,8 +62,7 @@ fn a_call_that_waits_for_a_person_is_acknowledged_at_once_and_its_outcome_follow
 }
 
 #[test]
-fn where_the_model_takes_one_response_the_acknowledgement_is_it_and_the_outcome_is_told_as_conversation()
- {
+fn single_response_model_gets_outcome_as_conversation() {
     let asked = asked(&tools(), takes_one());
     let epoch = asked.epoch();
     assert_eq!(told(&asked)[0].1, Route::ToolResponse { epoch });
@@ -73,8 +71,7 @@ fn where_the_model_takes_one_response_the_acknowledgement_is_it_and_the_outcome_
 }
 
 #[test]
-fn a_call_that_goes_on_elsewhere_without_a_word_is_acknowledged_only_where_the_model_waits_for_one_response()
- {
+fn silent_pause_is_acknowledged_only_for_single_response_model() {
     let tools = toolbox().plain("pay").acknowledges();
     let paused = |capabilities| asked(&tools, capabilities).started().paused(None);
     assert_eq!(told(&paused(Capabilities::default())), []);
@@ -89,7 +86,7 @@ fn a_call_that_goes_on_elsewhere_without_a_word_is_acknowledged_only_where_the_m
 }
 
 #[test]
-fn it_is_said_once_and_to_the_connection_that_brought_the_call() {
+fn acknowledgement_is_sent_once_on_the_calls_connection() {
     let asked = asked(&tools(), Capabilities::default());
     let again = asked.disconnected().connected();
     assert_eq!(told(&again).len(), 1);
@@ -110,7 +107,7 @@ fn it_is_said_once_and_to_the_connection_that_brought_the_call() {
 }
 
 #[test]
-fn its_words_are_the_tools_own_in_the_agents_shape() {
+fn acknowledgement_uses_tools_content_in_agents_shape() {
     let own = json!({"status": "a colleague looks at it"});
     let tools = tools().policy("pay", |policy| policy.acknowledgement = Some(own.clone()));
     let words = |tools: &Toolbox| told(&asked(tools, Capabilities::default()))[0].0.clone();
@@ -123,7 +120,7 @@ fn its_words_are_the_tools_own_in_the_agents_shape() {
 }
 
 #[test]
-fn what_an_agent_without_acknowledgements_has_on_record_stays_as_it_is() {
+fn agent_without_acknowledgements_issues_none() {
     assert_eq!(
         told(&asked(&toolbox().gated("pay"), Capabilities::default())),
         []
@@ -131,7 +128,7 @@ fn what_an_agent_without_acknowledgements_has_on_record_stays_as_it_is() {
 }
 
 #[test]
-fn the_words_for_a_question_are_not_said_of_a_call_about_which_nobody_was_asked() {
+fn paused_call_does_not_use_acknowledgement_of_a_request() {
     let tools = tools().policy("pay", |policy| {
         policy.acknowledgement = Some(json!({"status": "a colleague looks at it"}));
         policy.gate_terms.when = Some(S::compares(S::arg("cents"), Comparison::Greater, 1000));

@@ -14,7 +14,7 @@ fn running() -> History {
     opened.connected().call("c1", "look", json!({})).started()
 }
 
-/// The ways of what is owed to the model: the connection, and whether as conversation.
+/// The responses owed to the model: the connection, and whether they go as conversation.
 fn ways(history: &History) -> Vec<(Seq, bool)> {
     let way = |effect| match effect {
         Effect::SendResponse {
@@ -43,13 +43,13 @@ fn on_its_own_connection_a_response_is_a_tool_response() {
 }
 
 #[test]
-fn on_a_later_connection_a_response_is_told_as_conversation() {
+fn on_a_later_connection_a_response_is_conversation() {
     let returned = running().disconnected().connected().returned(json!({}));
     assert_eq!(ways(&returned), [(returned.epoch(), true)]);
 }
 
 #[test]
-fn without_a_connection_a_response_is_parked_and_told_on_the_next() {
+fn response_without_connection_is_parked_and_sent_on_the_next() {
     let parked = running().disconnected().returned(json!({}));
     assert_eq!(ways(&parked), []);
     assert_eq!(parked.kinds().last(), Some(&"response_issued"));
@@ -59,7 +59,7 @@ fn without_a_connection_a_response_is_parked_and_told_on_the_next() {
 }
 
 #[test]
-fn an_approval_after_ten_days_and_a_restart_is_told_as_conversation() {
+fn result_of_late_approval_is_sent_as_conversation() {
     let tools = toolbox().gated("pay");
     let asked = history()
         .opened("support")
@@ -82,7 +82,7 @@ fn an_approval_after_ten_days_and_a_restart_is_told_as_conversation() {
 }
 
 #[test]
-fn sent_is_no_longer_owed_and_traffic_after_it_proves_that_it_arrived() {
+fn sent_response_is_not_owed_and_later_traffic_confirms_it() {
     let sent = running().returned(json!({})).sent();
     assert_eq!(ways(&sent), []);
     assert_eq!(sent.session().deliveries.len(), 1);
@@ -90,7 +90,7 @@ fn sent_is_no_longer_owed_and_traffic_after_it_proves_that_it_arrived() {
 }
 
 #[test]
-fn what_a_lost_connection_may_have_swallowed_is_told_again() {
+fn unconfirmed_response_is_sent_again_on_next_connection() {
     let again = running()
         .returned(json!({}))
         .sent()
@@ -148,7 +148,7 @@ fn losing_a_connection_cancels_nothing() {
 }
 
 #[test]
-fn a_response_that_waits_changes_to_conversation_when_its_connection_is_replaced() {
+fn waiting_response_moves_to_the_new_connection() {
     let owing = running().returned(json!({}));
     let response = owing.session().head;
     let epoch = response.next();
@@ -170,7 +170,7 @@ fn a_response_that_waits_changes_to_conversation_when_its_connection_is_replaced
 }
 
 #[test]
-fn a_call_of_a_connection_that_is_left_starts_on_the_next() {
+fn call_of_connection_being_left_starts_on_the_next() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let leaving = opened.switch_planned().call("c1", "look", json!({}));
@@ -185,7 +185,7 @@ fn a_call_of_a_connection_that_is_left_starts_on_the_next() {
 }
 
 #[test]
-fn a_call_of_before_starts_also_while_a_connection_is_left() {
+fn older_call_starts_while_a_connection_is_being_left() {
     let tools = toolbox().gated("pay");
     let opened = history().opened("support").attached(&tools).connected();
     let asked = opened.call("c1", "pay", json!({})).asked().disconnected();
@@ -194,7 +194,7 @@ fn a_call_of_before_starts_also_while_a_connection_is_left() {
 }
 
 #[test]
-fn a_runner_that_drains_starts_nothing_and_the_next_one_does() {
+fn draining_runner_starts_nothing_and_next_one_does() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let waiting = opened.draining().call("c1", "look", json!({}));
@@ -204,7 +204,7 @@ fn a_runner_that_drains_starts_nothing_and_the_next_one_does() {
 }
 
 #[test]
-fn what_runs_may_end_while_a_runner_drains() {
+fn running_call_may_end_while_runner_drains() {
     let returned = running().draining().returned(json!({}));
     assert_eq!(returned.kinds().last(), Some(&"response_issued"));
 }
@@ -215,7 +215,7 @@ fn covers(history: &History) -> Option<Seq> {
 }
 
 #[test]
-fn a_handle_covers_what_came_before_it_but_not_words_without_a_reaction() {
+fn handle_does_not_cover_unanswered_user_input() {
     let running = running();
     let handle = running.clone().handle("h1");
     assert_eq!(covers(&handle), Some(handle.session().head));
@@ -225,7 +225,7 @@ fn a_handle_covers_what_came_before_it_but_not_words_without_a_reaction() {
 }
 
 #[test]
-fn a_handle_stays_until_a_newer_one_comes_or_it_leads_nowhere() {
+fn handle_stays_until_replaced_or_rejected() {
     let first = running().handle("h1");
     let epoch = first.epoch();
     let not_now = ResumptionHandleReceived {
@@ -258,7 +258,7 @@ fn a_handle_stays_until_a_newer_one_comes_or_it_leads_nowhere() {
 }
 
 #[test]
-fn what_was_taken_back_loses_its_id_and_what_was_not_keeps_its_own() {
+fn only_cancelled_responses_lose_their_id() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let one = opened.call("c1", "look", json!({"n": 1})).started();
@@ -276,7 +276,7 @@ fn what_was_taken_back_loses_its_id_and_what_was_not_keeps_its_own() {
 }
 
 #[test]
-fn words_of_the_engine_itself_are_told_on_the_next_connection_too() {
+fn engine_response_moves_to_the_next_connection() {
     let opened = history().opened("support").attached(&toolbox()).connected();
     let refused = opened.call("c1", "nothing", json!({}));
     assert_eq!(ways(&refused), [(refused.epoch(), false)]);
@@ -285,7 +285,7 @@ fn words_of_the_engine_itself_are_told_on_the_next_connection_too() {
 }
 
 #[test]
-fn an_interim_word_of_the_tool_is_told_on_the_next_connection_and_an_acknowledgement_is_not() {
+fn interim_result_moves_to_next_connection_acknowledgement_not() {
     let tools = toolbox().long_running("ship").gated("pay").acknowledges();
     let opened = history().opened("support").attached(&tools).connected();
     let asked = opened.clone().call("c1", "pay", json!({})).asked();
