@@ -29,8 +29,8 @@ fn received(history: &History) -> FunctionCallReceived {
     }
 }
 
-/// The content of the only response that the observation leads to.
-fn told(history: &History, call: FunctionCallReceived) -> (Outcome, serde_json::Value) {
+/// The outcome and the content of the response to a call that is refused.
+fn refusal(history: &History, call: FunctionCallReceived) -> (Outcome, serde_json::Value) {
     let when = given(history)
         .when(call)
         .then_kinds(["policy_decided", "response_issued"]);
@@ -83,7 +83,7 @@ fn an_unknown_tool_is_answered_with_an_error() {
         ..received(&support)
     };
     let error = json!({"error": "there is no tool named \"fly\"", "kind": "not_found"});
-    assert_eq!(told(&support, call), (Outcome::Refused, error));
+    assert_eq!(refusal(&support, call), (Outcome::Refused, error));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_call_without_a_name_is_answered_with_an_error() {
         ..received(&support)
     };
     let error = json!({"error": "the function call has no name", "kind": "not_found"});
-    assert_eq!(told(&support, call), (Outcome::Refused, error));
+    assert_eq!(refusal(&support, call), (Outcome::Refused, error));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn bad_arguments_are_answered_without_a_run() {
         ..received(&support)
     };
     let error = json!({"error": "not JSON", "kind": "invalid_args"});
-    assert_eq!(told(&support, call), (Outcome::Refused, error));
+    assert_eq!(refusal(&support, call), (Outcome::Refused, error));
     let invalid = Some("\"false\" is not a boolean".to_owned());
     for name in ["look", "pay", "order"] {
         let (name, invalid_args) = (Some(name.to_owned()), invalid.clone());
@@ -120,7 +120,7 @@ fn bad_arguments_are_answered_without_a_run() {
             ..received(&support)
         };
         let error = json!({"error": "\"false\" is not a boolean", "kind": "invalid_args"});
-        assert_eq!(told(&support, call), (Outcome::Refused, error));
+        assert_eq!(refusal(&support, call), (Outcome::Refused, error));
     }
 }
 
@@ -132,7 +132,7 @@ fn unknown_tool_is_reported_before_bad_arguments() {
         invalid_args: Some("anything".to_owned()),
         ..received(&support)
     };
-    assert_eq!(told(&support, call).1["kind"], "not_found");
+    assert_eq!(refusal(&support, call).1["kind"], "not_found");
 }
 
 #[test]
@@ -220,9 +220,12 @@ fn response_refers_to_the_tools_record() {
 fn operator_cancellation_sends_response_and_close_does_not() {
     let running = support().call("c1", "look", json!({})).started();
     let call = running.call_seq();
-    let told = running.clone().cancelled();
-    assert_eq!(told.session().settled[&call].outcome, Outcome::Cancelled);
-    assert_eq!(told.kinds().last(), Some(&"response_issued"));
+    let cancelled = running.clone().cancelled();
+    assert_eq!(
+        cancelled.session().settled[&call].outcome,
+        Outcome::Cancelled
+    );
+    assert_eq!(cancelled.kinds().last(), Some(&"response_issued"));
     let closed = running.closed();
     assert_eq!(closed.session().settled[&call].outcome, Outcome::Withdrawn);
     assert_eq!(closed.kinds().last(), Some(&"call_cancelled"));

@@ -20,9 +20,10 @@ fn watching() -> History {
 }
 
 /// The responses in the order of sending, each with its `willContinue`.
-fn told(history: &History) -> Vec<(Outcome, Option<bool>, Route)> {
-    let told = history.told().into_iter();
-    told.map(|it| (it.outcome, it.will_continue, it.route))
+fn responses(history: &History) -> Vec<(Outcome, Option<bool>, Route)> {
+    let responses = history.told().into_iter();
+    responses
+        .map(|it| (it.outcome, it.will_continue, it.route))
         .collect()
 }
 
@@ -58,7 +59,7 @@ fn chunks_are_ordered_and_only_the_last_ends_the_stream() {
     let done = chunks.returned(json!({"steps": 2}));
     let more = (Outcome::Interim, Some(true), route);
     assert_eq!(
-        told(&done),
+        responses(&done),
         [more, more, (Outcome::Returned, Some(false), route)]
     );
     let facts = done.facts().iter();
@@ -83,7 +84,7 @@ fn every_end_of_a_stream_has_will_continue_false() {
         chunk.clone().cancelled(),
         chunk.attached(&tools().in_doubt("watch", InDoubt::SettleUnknown)),
     ] {
-        let last = told(&end).pop();
+        let last = responses(&end).pop();
         assert_eq!(last.and_then(|(_, more, _)| more), Some(false));
     }
 }
@@ -115,11 +116,14 @@ fn a_chunk_of_an_older_attempt_changes_nothing() {
 #[test]
 fn parked_chunk_is_conversation_on_the_next_connection() {
     let lost = watching().disconnected().yielded(json!({"step": 1}));
-    assert_eq!(told(&lost), [(Outcome::Interim, Some(true), Route::Parked)]);
+    assert_eq!(
+        responses(&lost),
+        [(Outcome::Interim, Some(true), Route::Parked)]
+    );
     let back = lost.connected();
     let epoch = back.epoch();
     let route = Route::Conversation { epoch };
-    assert_eq!(told(&back), [(Outcome::Interim, Some(true), route)]);
+    assert_eq!(responses(&back), [(Outcome::Interim, Some(true), route)]);
     let response = back.told()[0].call;
     assert_eq!(response, back.call_seq());
     assert!(owed(back.session()).iter().any(|effect| matches!(
@@ -134,7 +138,7 @@ fn parked_chunk_is_conversation_on_the_next_connection() {
 #[test]
 fn confirmed_response_is_not_sent_again() {
     let heard = watching().yielded(json!({})).sent().heard();
-    assert!(told(&heard).is_empty());
+    assert!(responses(&heard).is_empty());
     let done = heard.returned(json!({}));
     assert_eq!(done.told()[0].will_continue, Some(false));
 }

@@ -379,7 +379,7 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
                 } = call.phase
                 && next == attempt
             {
-                // The tool may have been declared anew since. Its current rule decides whether it
+                // The tool may have been declared again since. Its current rule decides whether it
                 // may run again.
                 call.phase = match call.agent {
                     Some(_) => Phase::AwaitingCalls { leave, open: 0 },

@@ -387,7 +387,7 @@ fn what_an_earlier_start_did_stays_in_doubt() {
         (waits.current().phase.name(), waits.attempt()),
         ("in_doubt", 1)
     );
-    // The tool is declared anew meanwhile, and may not run twice any more.
+    // The tool is declared again meanwhile, and may not run twice any more.
     let settled_now = waits.attached(&toolbox().plain("retry"));
     assert_eq!(settled(&settled_now), Outcome::Unknown);
 }

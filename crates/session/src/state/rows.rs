@@ -98,7 +98,7 @@ pub(crate) mod requests {
         requests: &BTreeMap<Seq, Request>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let (mut rows, mut places) = (Rows::default(), BTreeMap::new());
+        let (mut rows, mut indexes) = (Rows::default(), BTreeMap::new());
         for (seq, it) in requests {
             let (seq, call, refused) = (*seq, it.call, it.refused);
             match &it.state {
@@ -110,12 +110,12 @@ pub(crate) mod requests {
                         found,
                         by,
                     } = answered;
-                    let place = *places.entry(by).or_insert_with(|| {
+                    let index = *indexes.entry(by).or_insert_with(|| {
                         rows.people.push(by.clone());
                         rows.people.len() - 1
                     });
                     rows.answered
-                        .push((seq, call, refused, *at, *confirmed, *found, place));
+                        .push((seq, call, refused, *at, *confirmed, *found, index));
                 }
                 RequestState::Expired { at } => rows.expired.push((seq, call, refused, *at)),
                 RequestState::Withdrawn { at, reason } => {
@@ -143,13 +143,13 @@ pub(crate) mod requests {
         for (seq, call, refused) in rows.open {
             requests.push(request(seq, call, refused, RequestState::Open));
         }
-        for (seq, call, refused, at, confirmed, found, place) in rows.answered {
-            let unknown = || D::Error::custom(format!("nobody stands at {place}"));
+        for (seq, call, refused, at, confirmed, found, index) in rows.answered {
+            let unknown = || D::Error::custom(format!("nobody stands at {index}"));
             let answered = Answered {
                 at,
                 confirmed,
                 found,
-                by: rows.people.get(place).cloned().ok_or_else(unknown)?,
+                by: rows.people.get(index).cloned().ok_or_else(unknown)?,
             };
             requests.push(request(
                 seq,

@@ -30,7 +30,7 @@ fn settled(history: &History) -> Outcome {
     history.session().settled[&history.call_seq()].outcome
 }
 
-fn told(history: &History) -> serde_json::Value {
+fn last_response(history: &History) -> serde_json::Value {
     let issued = history
         .facts()
         .iter()
@@ -97,7 +97,7 @@ fn denied_call_never_starts_and_model_gets_reason() {
     let denied = asked().denied("ada", Some("too much"));
     assert_eq!(settled(&denied), Outcome::Denied);
     assert_eq!(
-        told(&denied)["error"],
+        last_response(&denied)["error"],
         "the call was denied and did not run: too much"
     );
     assert!(!denied.kinds().contains(&"call_started"));
@@ -397,7 +397,7 @@ fn new_gate_on_call_in_doubt_asks_about_rerun() {
     let asked = cut_off.attached(&tools.gated("look")).asked();
     let denied = asked.denied("ada", None);
     assert_eq!(settled(&denied), Outcome::Unknown);
-    assert_eq!(told(&denied)["kind"], "unknown_outcome");
+    assert_eq!(last_response(&denied)["kind"], "unknown_outcome");
 }
 
 #[test]

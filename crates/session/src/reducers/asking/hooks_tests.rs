@@ -337,7 +337,7 @@ fn hook_sees_undeclared_tool_with_any_arguments() {
 }
 
 /// True if the hook is asked about the response of the current call, false if the response is sent.
-fn looked_at(history: &History) -> Option<bool> {
+fn hook_is_asked(history: &History) -> Option<bool> {
     owed(history.session()).into_iter().find_map(|it| match it {
         Effect::AskHook { of, .. } => of.map(|_| true),
         Effect::SendResponse { .. } => Some(false),
@@ -363,11 +363,11 @@ fn response_waits_for_hook_unless_hook_saw_its_content() {
     };
     // The hook saw the tool's result before it was recorded. It has not seen responses of the
     // engine.
-    assert_eq!(looked_at(&of(shown).returned(json!({}))), Some(false));
-    assert_eq!(looked_at(&of(shown).cancelled()), Some(true));
+    assert_eq!(hook_is_asked(&of(shown).returned(json!({}))), Some(false));
+    assert_eq!(hook_is_asked(&of(shown).cancelled()), Some(true));
     let support = history().opened("support").attached(&tools().hooks(shown));
     let refused = support.connected().call("c1", "nothing", json!({}));
-    assert_eq!(looked_at(&refused), Some(true));
+    assert_eq!(hook_is_asked(&refused), Some(true));
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn later_hook_does_not_see_earlier_responses() {
         support.clone().call("c1", "nothing", json!({})),
         support.call("c1", "look", json!({})).cancelled(),
     ] {
-        assert_eq!(looked_at(&issued), Some(false));
-        assert_eq!(looked_at(&issued.attached(&tools())), Some(false));
+        assert_eq!(hook_is_asked(&issued), Some(false));
+        assert_eq!(hook_is_asked(&issued.attached(&tools())), Some(false));
     }
 }

@@ -139,7 +139,10 @@ fn clock_going_back_does_not_free_the_minute_limit() {
     let done = step(calls.session().clone(), earlier, call.into());
     let refused = done.ok().is_some_and(|done| {
         let decided = |fact: &Fact| {
-            matches!(&fact.event, Event::Decided(Decision::PolicyDecided(it)) if it.rule == Rule::Limit)
+            let Event::Decided(Decision::PolicyDecided(it)) = &fact.event else {
+                return false;
+            };
+            it.rule == Rule::Limit
         };
         done.facts.iter().any(decided)
     });

@@ -30,7 +30,7 @@ fn verdict(history: &History) -> PolicyDecided {
     decided.unwrap_or_else(|| unreachable!("every call is judged"))
 }
 
-fn told(history: &History) -> Value {
+fn response(history: &History) -> Value {
     let issued = history.facts().iter().rev().find_map(|fact| {
         if let Event::Decided(Decision::ResponseIssued(it)) = &fact.event {
             it.response.as_ref().map(Json::to_value)
@@ -55,7 +55,7 @@ fn repeat_of_pending_call_gets_its_ticket_and_does_not_run() {
     assert_eq!(judged.inputs, Some(Json::of(&json!({"of": first.0}))));
     let ticket = again.session().id.call_id(first).to_string();
     let words = json!({"status": "pending", "tool": "order", "call": "c1", "ticket": ticket});
-    assert_eq!(told(&again), words);
+    assert_eq!(response(&again), words);
     let ended = again.session().settled[&again.call_seq()];
     assert_eq!((ended.outcome, ended.attempts), (Outcome::Refused, 0));
     // The outcome is sent for the first call, and no call stays open.

@@ -97,7 +97,7 @@ fn close_does_not_wait_for_unreachable_agent() {
     let ended = works(support.clone().call("c1", "boss", json!({})));
     assert!(!wants_to_close(&ended));
     let gone = ended.clone().disconnected();
-    assert!(wants_to_close(&gone), "nobody hears the reply");
+    assert!(wants_to_close(&gone), "the reply reaches no model");
     let back = |tools| gone.clone().detached().attached(tools).connected();
     assert!(!wants_to_close(&back(&tools)), "it is told there");
     assert!(wants_to_close(&back(&without_clerk)));

@@ -27,22 +27,22 @@ fn called() -> History {
     attached(&tools()).call("c1", "clerk", json!({"request": "go"}))
 }
 
-fn clerk(told: &History) -> &Call {
-    let mut calls = told.session().calls.values();
+fn clerk(history: &History) -> &Call {
+    let mut calls = history.session().calls.values();
     calls.find(|it| it.name == "clerk").unwrap()
 }
 
-fn clerk_seq(told: &History) -> Seq {
-    let mut calls = told.session().calls.iter();
+fn clerk_seq(history: &History) -> Seq {
+    let mut calls = history.session().calls.iter();
     *calls.find(|(_, it)| it.name == "clerk").unwrap().0
 }
 
-fn settled(told: &History, call: Seq) -> Outcome {
-    told.session().settled[&call].outcome
+fn settled(history: &History, call: Seq) -> Outcome {
+    history.session().settled[&call].outcome
 }
 
-fn runs(told: &History) -> Vec<(Seq, u32)> {
-    let effects = owed(told.session()).into_iter();
+fn runs(history: &History) -> Vec<(Seq, u32)> {
+    let effects = owed(history.session()).into_iter();
     let run = |effect| {
         if let Effect::RunTool { call, attempt, .. } = effect {
             return Some((call, attempt));
@@ -196,8 +196,8 @@ fn time_limit_pauses_while_calls_are_open() {
     let (parent, look) = (clerk_seq(&waits), waits.call_seq());
     let back = waits.later(50_000).at_call(look).returned(json!({}));
     let now = back.now();
-    let due = |told: &History| {
-        if let Phase::Running { deadline, .. } = clerk(told).phase {
+    let due = |history: &History| {
+        if let Phase::Running { deadline, .. } = clerk(history).phase {
             return deadline;
         }
         None
@@ -222,20 +222,23 @@ fn time_limit_pauses_while_calls_are_open() {
 
 #[test]
 fn unreachable_model_is_retried_up_to_a_limit() {
-    let mut told = called().asks_model();
-    let parent = clerk_seq(&told);
+    let mut failing = called().asks_model();
+    let parent = clerk_seq(&failing);
     for wait in [500, 1_000, 2_000] {
-        told = told.failed_as("llm_unavailable");
-        let Phase::Retrying { due, .. } = told.current().phase else {
-            unreachable!("{:?}", told.current().phase);
+        failing = failing.failed_as("llm_unavailable");
+        let Phase::Retrying { due, .. } = failing.current().phase else {
+            unreachable!("{:?}", failing.current().phase);
         };
-        assert_eq!(due, told.now().after_ms(wait));
-        told = told.timed_out().asks_model();
+        assert_eq!(due, failing.now().after_ms(wait));
+        failing = failing.timed_out().asks_model();
     }
-    let given_up = told.clone().failed_as("llm_unavailable");
+    let given_up = failing.clone().failed_as("llm_unavailable");
     assert_eq!(settled(&given_up, parent), Outcome::Failed);
     // A reply resets the number of failures. A failure of another kind is final at once.
-    let replied = told.model_calls(&["nothing"]).at_call(parent).asks_model();
+    let replied = failing
+        .model_calls(&["nothing"])
+        .at_call(parent)
+        .asks_model();
     let replied = replied.failed_as("llm_unavailable");
     assert_eq!(replied.current().phase.name(), "retrying");
     let failed = called().asks_model().failed_as("execution_failed");
@@ -293,8 +296,8 @@ fn request_below_cancelled_agent_stays_open() {
             .asks_model()
             .model_calls(calls)
     };
-    let lost = |told: &History| {
-        let lost = told.session().calls.iter();
+    let lost = |history: &History| {
+        let lost = history.session().calls.iter();
         let lost = lost.filter(|(_, call)| call.model_lost_interest);
         lost.map(|(_, call)| call.name.clone()).collect::<Vec<_>>()
     };
@@ -343,7 +346,7 @@ fn equal_calls_do_not_wait_for_a_cached_agent_that_waits_itself() {
     let equal = second.call_seq();
     assert_eq!(second.current().phase.name(), "ready");
     let waits = second.at_call(first).model_calls(&["pay"]);
-    let phase = |told: &History| told.session().calls.get(&equal).unwrap().phase.name();
+    let phase = |history: &History| history.session().calls.get(&equal).unwrap().phase.name();
     assert_eq!(phase(&waits), "running");
     // The result of the run that ends first is reused by the next call.
     let done = waits.at_call(equal).asks_model().model_done();
@@ -361,8 +364,8 @@ fn agent_gets_stream_results_of_the_last_run() {
         .call("c1", "clerk", json!({}))
         .asks_model()
         .model_calls(&["count"]);
-    let gave = |told: &History| {
-        let run = clerk(told).agent.as_ref().unwrap();
+    let gave = |history: &History| {
+        let run = clerk(history).agent.as_ref().unwrap();
         run.turns[0].calls[0].gave.clone()
     };
     let first = counts.yielded(json!(1));
@@ -387,7 +390,7 @@ fn agent_gets_stream_results_of_the_last_run() {
 
 #[test]
 fn unanswered_question_is_known_until_the_reply() {
-    let unanswered = |told: &History| clerk(told).agent.as_ref().unwrap().unanswered;
+    let unanswered = |history: &History| clerk(history).agent.as_ref().unwrap().unanswered;
     let asking = called();
     assert_eq!(unanswered(&asking), None);
     let asking = asking.asks_model();

@@ -15,7 +15,7 @@ fn running() -> History {
 }
 
 /// The responses owed to the model: the connection, and whether they go as conversation.
-fn ways(history: &History) -> Vec<(Seq, bool)> {
+fn owed_routes(history: &History) -> Vec<(Seq, bool)> {
     let way = |effect| match effect {
         Effect::SendResponse {
             epoch,
@@ -39,23 +39,23 @@ fn ways(history: &History) -> Vec<(Seq, bool)> {
 #[test]
 fn on_its_own_connection_a_response_is_a_tool_response() {
     let returned = running().returned(json!({}));
-    assert_eq!(ways(&returned), [(returned.epoch(), false)]);
+    assert_eq!(owed_routes(&returned), [(returned.epoch(), false)]);
 }
 
 #[test]
 fn on_a_later_connection_a_response_is_conversation() {
     let returned = running().disconnected().connected().returned(json!({}));
-    assert_eq!(ways(&returned), [(returned.epoch(), true)]);
+    assert_eq!(owed_routes(&returned), [(returned.epoch(), true)]);
 }
 
 #[test]
 fn response_without_connection_is_parked_and_sent_on_the_next() {
     let parked = running().disconnected().returned(json!({}));
-    assert_eq!(ways(&parked), []);
+    assert_eq!(owed_routes(&parked), []);
     assert_eq!(parked.kinds().last(), Some(&"response_issued"));
     let told = parked.connected();
     assert_eq!(told.kinds().last(), Some(&"delivery_chosen"));
-    assert_eq!(ways(&told), [(told.epoch(), true)]);
+    assert_eq!(owed_routes(&told), [(told.epoch(), true)]);
 }
 
 #[test]
@@ -77,14 +77,14 @@ fn result_of_late_approval_is_sent_as_conversation() {
         .connected()
         .started()
         .returned(json!({"paid": true}));
-    assert_eq!(ways(&paid), [(paid.epoch(), true)]);
+    assert_eq!(owed_routes(&paid), [(paid.epoch(), true)]);
     assert_eq!(paid.session().settled[&paid.call_seq()].attempts, 1);
 }
 
 #[test]
 fn sent_response_is_not_owed_and_later_traffic_confirms_it() {
     let sent = running().returned(json!({})).sent();
-    assert_eq!(ways(&sent), []);
+    assert_eq!(owed_routes(&sent), []);
     assert_eq!(sent.session().deliveries.len(), 1);
     assert!(sent.heard().session().deliveries.is_empty());
 }
@@ -96,7 +96,7 @@ fn unconfirmed_response_is_sent_again_on_next_connection() {
         .sent()
         .disconnected()
         .connected();
-    assert_eq!(ways(&again), [(again.epoch(), true)]);
+    assert_eq!(owed_routes(&again), [(again.epoch(), true)]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_send_on_another_connection_settles_nothing() {
         epoch: Seq(1),
         responses,
     });
-    assert_eq!(ways(&sent).len(), 1);
+    assert_eq!(owed_routes(&sent).len(), 1);
 }
 
 #[test]
@@ -264,9 +264,15 @@ fn only_cancelled_responses_lose_their_id() {
     let one = opened.call("c1", "look", json!({"n": 1})).started();
     let two = one.returned(json!({})).call("c2", "look", json!({"n": 2}));
     let both = two.started().returned(json!({}));
-    assert_eq!(ways(&both), [(both.epoch(), false), (both.epoch(), false)]);
+    assert_eq!(
+        owed_routes(&both),
+        [(both.epoch(), false), (both.epoch(), false)]
+    );
     let back = both.taken_back("c1");
-    assert_eq!(ways(&back), [(back.epoch(), true), (back.epoch(), false)]);
+    assert_eq!(
+        owed_routes(&back),
+        [(back.epoch(), true), (back.epoch(), false)]
+    );
     let ids = back
         .session()
         .deliveries
@@ -279,9 +285,9 @@ fn only_cancelled_responses_lose_their_id() {
 fn engine_response_moves_to_the_next_connection() {
     let opened = history().opened("support").attached(&toolbox()).connected();
     let refused = opened.call("c1", "nothing", json!({}));
-    assert_eq!(ways(&refused), [(refused.epoch(), false)]);
+    assert_eq!(owed_routes(&refused), [(refused.epoch(), false)]);
     let next = refused.disconnected().connected();
-    assert_eq!(ways(&next), [(next.epoch(), true)]);
+    assert_eq!(owed_routes(&next), [(next.epoch(), true)]);
 }
 
 #[test]
@@ -289,10 +295,10 @@ fn interim_result_moves_to_next_connection_acknowledgement_not() {
     let tools = toolbox().long_running("ship").gated("pay").acknowledges();
     let opened = history().opened("support").attached(&tools).connected();
     let asked = opened.clone().call("c1", "pay", json!({})).asked();
-    assert_eq!(ways(&asked).len(), 1);
-    assert_eq!(ways(&asked.disconnected().connected()), []);
+    assert_eq!(owed_routes(&asked).len(), 1);
+    assert_eq!(owed_routes(&asked.disconnected().connected()), []);
     let shipping = opened.call("c1", "ship", json!({})).started();
     let told = shipping.paused(Some(json!({"status": "on its way"})));
-    assert_eq!(ways(&told).len(), 1);
-    assert_eq!(ways(&told.disconnected().connected()).len(), 1);
+    assert_eq!(owed_routes(&told).len(), 1);
+    assert_eq!(owed_routes(&told.disconnected().connected()).len(), 1);
 }

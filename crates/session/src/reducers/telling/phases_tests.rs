@@ -41,7 +41,7 @@ fn entered(phase: &str, from: Option<&str>, when: Option<Condition>) -> Decision
 }
 
 /// The phases in the order in which they were entered.
-fn way(history: &History) -> Vec<String> {
+fn entered_phases(history: &History) -> Vec<String> {
     let facts = history.facts().iter();
     let entered = |fact: &Fact| match &fact.event {
         Event::Decided(Decision::PhaseEntered(it)) => Some(it.phase.clone()),
@@ -83,7 +83,7 @@ fn the_first_phase_is_entered_when_a_runner_declares_it() {
     assert_eq!(undeclared.phase(), None);
     let begun = undeclared.attached(&tools());
     assert_eq!(begun.phase(), Some("verify"));
-    assert_eq!(way(&begun), ["verify"]);
+    assert_eq!(entered_phases(&begun), ["verify"]);
     let last = begun.facts().last().map(|fact| fact.event.clone());
     assert_eq!(last, Some(Event::Decided(entered("verify", None, None))));
     // The same declarations again change nothing.
@@ -146,11 +146,11 @@ fn circular_guards_stop_after_the_number_of_phases() {
         .opened("support")
         .attached(&circle)
         .state("on", json!(true));
-    assert_eq!(way(&round), ["a", "b", "c", "a"]);
+    assert_eq!(entered_phases(&round), ["a", "b", "c", "a"]);
     // Only the next change, or the end of the turn, continues the circle.
     let call = round.connected().call("c1", "nothing", json!({}));
-    assert_eq!(way(&call).len(), 4);
-    assert_eq!(way(&call.turn_ended()).len(), 7);
+    assert_eq!(entered_phases(&call).len(), 4);
+    assert_eq!(entered_phases(&call.turn_ended()).len(), 7);
 }
 
 #[test]
@@ -170,7 +170,10 @@ fn guard_is_evaluated_again_at_the_end_of_the_turn() {
 fn a_restart_keeps_the_phase_and_enters_nothing() {
     let inform = support().state("verified", json!(true));
     let again = inform.detached().attached(&tools());
-    assert_eq!((again.phase(), way(&again).len()), (Some("inform"), 2));
+    assert_eq!(
+        (again.phase(), entered_phases(&again).len()),
+        (Some("inform"), 2)
+    );
 }
 
 #[test]
@@ -217,7 +220,7 @@ fn guard_to_undeclared_phase_enters_the_first() {
     let a = history().opened("support").attached(&lost);
     let changed = a.observed(program(&[("x", json!(1)), ("y", json!(1))]));
     assert_eq!(changed.phase(), Some("a"));
-    assert!(way(&changed).len() <= 5);
+    assert!(entered_phases(&changed).len() <= 5);
 }
 
 #[test]
@@ -329,7 +332,7 @@ fn stay(history: &History) -> Seq {
 
 #[test]
 fn the_instruction_is_owed_once_on_each_connection() {
-    assert_eq!(instruction(&support()), None, "nobody is there to be told");
+    assert_eq!(instruction(&support()), None, "there is no connection");
     let talking = support().connected();
     let owes = Some((stay(&talking), talking.epoch()));
     assert_eq!(instruction(&talking), owes);
@@ -394,7 +397,7 @@ fn a_phase_without_an_instruction_owes_nothing() {
 }
 
 #[test]
-fn instruction_owed_names_the_latest_entry() {
+fn each_phase_entry_has_its_own_seq() {
     let circle = toolbox().phases([
         phase("a", &[], &[("b", S::exists("x"))]),
         phase("b", &[], &[("a", S::not(S::exists("x")))]),
@@ -403,6 +406,6 @@ fn instruction_owed_names_the_latest_entry() {
     let b = a.clone().state("x", json!(1));
     let a_again = b.clone().state("x", Value::Null);
     let stays = [stay(&a), stay(&b), stay(&a_again)];
-    assert_eq!(way(&a_again), ["a", "b", "a"]);
+    assert_eq!(entered_phases(&a_again), ["a", "b", "a"]);
     assert!(stays[0] < stays[1] && stays[1] < stays[2]);
 }
