@@ -8,8 +8,8 @@
 //!
 //! If an agent called the tool, the response of the outermost agent call is sent first. The close
 //! waits for that response while it will come by itself and can be received. It does not wait for a
-//! person, for a result from outside, for a tool that is no longer declared, or for a run without a
-//! time limit. It does not wait without a connection either.
+//! person or for a result from outside. It does not wait for an undeclared tool or for a run
+//! without a time limit, nor after the connection is gone.
 //!
 //! The request to close is part of the record of the tool's end, so a crash between response and
 //! close loses neither. The model receives the response first, if it still can on the current

@@ -8,8 +8,8 @@
 //! cut off during a turn ─▶ AwaitingCalls, with no open calls
 //! ```
 //!
-//! Each turn is a start of the call. So a turn has a slot, a time limit and a runner like the run
-//! of any tool, and an agent between two turns has none of them. A start under the same permission
+//! Each turn is a start of the call. So a turn has a slot, a time limit and a runner, like the run
+//! of any tool. An agent between two turns has none of them. A start under the same permission
 //! repeats nothing, because the replies and the ends of the calls are on record. So a run that was
 //! cut off is not in doubt. Its calls may be, by the rules of their own tools. They end when the
 //! agent's call ends.
