@@ -30,7 +30,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 #[test]
-fn every_journal_ever_written_verifies_and_tells_its_story_again() {
+fn every_released_journal_verifies_and_replays_its_transcript() {
     let (mut files, mut decisions) = (0, 0);
     for file in corpus() {
         let name = file.display();
@@ -101,7 +101,7 @@ fn every_kind_of_event_stands_in_the_corpus() {
 }
 
 #[test]
-fn an_altered_decision_is_found_where_it_stands_although_all_hashes_hold() {
+fn replay_finds_altered_decision_despite_valid_hashes() {
     let mut altered = 0;
     for file in corpus() {
         let exported = Exported::read(&fs::read(&file).unwrap());
@@ -130,7 +130,7 @@ fn an_altered_decision_is_found_where_it_stands_although_all_hashes_hold() {
 }
 
 #[test]
-fn a_yes_made_into_a_no_is_found_at_the_first_decision_that_followed_from_it() {
+fn replay_finds_flipped_answer_at_first_decision_after_it() {
     let file = root().join("rules-1/approved.jsonl");
     let mut exported = Exported::read(&fs::read(file).unwrap());
     let answered = |event: &Event| event.kind() == "confirmation_answered";
@@ -155,7 +155,7 @@ fn under_its_own_policies_no_call_would_have_gone_otherwise() {
 }
 
 #[test]
-fn the_calls_of_an_agent_that_would_have_been_asked_about_depend_on_it() {
+fn what_if_later_agent_calls_depend_on_newly_gated_call() {
     let file = root().join("rules-1/an_agent_whose_call_was_approved_after_a_restart.jsonl");
     let exported = Exported::read(&fs::read(file).unwrap());
     let gate = ToolPolicyChanges {

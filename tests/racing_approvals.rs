@@ -32,8 +32,7 @@ use serde_json::Map;
 use tokio::runtime::Runtime;
 use tokio::sync::Barrier;
 
-const THIS_TEST: &str =
-    "of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies";
+const THIS_TEST: &str = "one_of_64_approvals_counts_and_none_is_lost_in_a_crash";
 const PEOPLE: usize = 64;
 const MODEL: &str = r#"
 {"on": {"text": "please pay"}, "once": false, "send": [{"call": [{"id": "c", "name": "pay", "args": {"cents": 4200}}]}]}
@@ -41,7 +40,7 @@ const MODEL: &str = r#"
 "#;
 
 #[test]
-fn of_64_approvals_at_once_one_counts_and_none_is_lost_whenever_the_process_dies() {
+fn one_of_64_approvals_counts_and_none_is_lost_in_a_crash() {
     if let Some(order) = order() {
         let home = Home::named_in(&order);
         let races = order["races"].as_u64().unwrap();

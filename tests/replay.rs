@@ -69,7 +69,7 @@ const RUNS: usize = 20;
 const THREADS: [usize; 2] = [1, 8];
 
 #[test]
-fn two_hundred_generated_sessions_replay_alike_in_twenty_runs_on_each_number_of_threads() {
+fn generated_sessions_replay_equally_on_any_thread_count() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("journal");
     let ledger = Ledger::new(Arc::new(DiskJournal::open(&path).unwrap()));
@@ -91,7 +91,7 @@ fn two_hundred_generated_sessions_replay_alike_in_twenty_runs_on_each_number_of_
 }
 
 #[test]
-fn a_divergence_is_reported_alike_by_every_run_with_its_causes_and_the_state_before_it() {
+fn every_run_reports_divergence_with_causes_and_prior_state() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("journal");
     let ledger = Ledger::new(Arc::new(DiskJournal::open(&path).unwrap()));
@@ -129,7 +129,7 @@ const MODEL: &str = r#"
 "#;
 
 #[test]
-fn the_tools_of_a_recorded_session_do_not_run_when_it_is_replayed() {
+fn replay_does_not_run_tools() {
     const LIVES: usize = 6;
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("journal");

@@ -19,7 +19,7 @@ use table::{ROWS, Row, Verdict};
 use trace::Trace;
 
 #[test]
-fn what_a_trace_shows_is_what_our_engine_concludes_except_where_a_rule_says_otherwise() {
+fn engine_matches_adk_traces_except_listed_differences() {
     let rows = rows_by_file();
     let mut wrong = Vec::new();
     let mut seen = 0;

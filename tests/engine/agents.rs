@@ -184,7 +184,7 @@ fn approve(life: &Life) -> Result<Seq, Error> {
 }
 
 #[test]
-fn an_agent_calls_its_tools_and_only_its_answer_reaches_the_model() {
+fn only_final_answer_of_agent_reaches_model() {
     let (world, witness) = (World::new(), Witness::default());
     let llm = ScriptedLlm::new([looks_up(), LlmReply::text("It is Ada.")]);
     let agent = LlmAgent::new("verifier", llm.clone()).tools(witness.tool("look_up"));
@@ -238,7 +238,7 @@ fn an_agent_calls_its_tools_and_only_its_answer_reaches_the_model() {
 }
 
 #[test]
-fn a_gated_call_of_an_agent_waits_in_the_inbox_and_is_approved_in_another_process() {
+fn gated_call_of_agent_is_approved_in_another_process() {
     let (world, witness) = (World::new(), Witness::default());
     let tools = || {
         let llm = TurnByTurn {
@@ -281,7 +281,7 @@ fn a_gated_call_of_an_agent_waits_in_the_inbox_and_is_approved_in_another_proces
 }
 
 #[test]
-fn what_an_agent_may_not_call_and_what_fails_it_hears_and_goes_on() {
+fn agent_continues_after_rejected_and_failed_calls() {
     let (world, witness) = (World::new(), Witness::default());
     let llm = ScriptedLlm::new([
         calls([
@@ -385,7 +385,7 @@ fn the_state_is_shared_both_ways_and_agents_follow_one_another() {
 }
 
 #[test]
-fn a_model_that_cannot_be_reached_is_asked_again_after_a_while_and_an_agent_has_so_many_turns() {
+fn agent_retries_unreachable_model_and_stops_at_turn_limit() {
     let (world, witness) = (World::new(), Witness::default());
     let busy = || {
         Err(LlmError::Unavailable(
@@ -417,7 +417,7 @@ fn a_model_that_cannot_be_reached_is_asked_again_after_a_while_and_an_agent_has_
 }
 
 #[test]
-fn the_calls_of_an_agent_and_its_question_end_when_it_is_taken_back() {
+fn cancelled_agent_ends_its_calls_and_its_question() {
     /// Never replies.
     struct Mute;
     #[async_trait]
@@ -474,7 +474,7 @@ fn one_place_is_enough_for_an_agent_and_its_calls() {
 }
 
 #[test]
-fn an_agent_of_a_users_own_type_that_panics_fails_its_call_alone() {
+fn panic_in_custom_agent_fails_only_its_call() {
     struct Broken;
     impl TextAgent for Broken {
         fn name(&self) -> &str {
@@ -541,7 +541,7 @@ fn asked(facts: &[Fact]) -> BTreeSet<u32> {
 }
 
 #[test]
-fn wherever_a_process_dies_no_turn_on_record_is_asked_again_and_no_call_is_made_twice() {
+fn crash_at_any_point_repeats_no_recorded_agent_turn_or_call() {
     let mut cut = 0;
     for batch in 1.. {
         let mut reached = 0;
@@ -624,10 +624,10 @@ fn wherever_a_process_dies_no_turn_on_record_is_asked_again_and_no_call_is_made_
     assert!(cut > 20, "only {cut} things were done after a death");
 }
 
-const KILLED: &str = "agents::an_agent_killed_in_the_middle_repeats_nothing_that_is_on_record";
+const KILLED: &str = "agents::killed_agent_repeats_nothing_recorded";
 
 #[test]
-fn an_agent_killed_in_the_middle_repeats_nothing_that_is_on_record() {
+fn killed_agent_repeats_nothing_recorded() {
     if let Some(order) = order() {
         let home = Home::named_in(&order);
         let stuck = order["stuck"].as_str().unwrap_or_default().to_owned();

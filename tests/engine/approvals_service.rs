@@ -27,7 +27,7 @@ const ANYWHERE: &str = "127.0.0.1:0";
 const SAID: &str = r#"{"text": "Please refund order 1001."}"#;
 
 #[test]
-fn what_was_asked_before_a_kill_is_approved_over_http_after_the_restart() {
+fn request_from_before_kill_is_approved_over_http_after_restart() {
     if let Some(order) = order() {
         return obey(the_service(&order));
     }
@@ -37,7 +37,7 @@ fn what_was_asked_before_a_kill_is_approved_over_http_after_the_restart() {
     let start = |model: &str| {
         let order = json!({"home": home.path().to_str(), "model": model, "address": ANYWHERE});
         started(
-            "approvals_service::what_was_asked_before_a_kill_is_approved_over_http_after_the_restart",
+            "approvals_service::request_from_before_kill_is_approved_over_http_after_restart",
             &order,
         )
     };
@@ -112,7 +112,7 @@ fn what_was_asked_before_a_kill_is_approved_over_http_after_the_restart() {
 }
 
 #[test]
-fn a_new_process_waits_for_the_address_and_the_journal_of_the_one_that_serves() {
+fn new_process_waits_for_address_and_journal_of_old_one() {
     if let Some(order) = order() {
         return obey(the_service(&order));
     }
@@ -125,7 +125,7 @@ fn a_new_process_waits_for_the_address_and_the_journal_of_the_one_that_serves() 
         let home = home.path().to_str();
         json!({"home": home, "model": simulator.url(), "address": address, "stopper": stopper})
     };
-    let test = "approvals_service::a_new_process_waits_for_the_address_and_the_journal_of_the_one_that_serves";
+    let test = "approvals_service::new_process_waits_for_address_and_journal_of_old_one";
     let (old, address) = started(test, &order(ANYWHERE));
     let (stops_old, _) = stopper.accept().unwrap();
     let (_, begun) = http(&address, "POST", "/conversations", None, SAID);

@@ -179,7 +179,7 @@ fn of_several_decisions_none_is_taken_where_one_is_no_decision() {
 }
 
 #[test]
-fn a_decision_that_was_made_before_does_not_keep_others_from_being_taken() {
+fn earlier_decision_does_not_block_other_decisions() {
     let bank = bank();
     bank.calls(&[("c1", "transfer"), ("c2", "transfer")]);
     let requests = bank.requests();
@@ -204,7 +204,7 @@ fn a_decision_that_was_made_before_does_not_keep_others_from_being_taken() {
 }
 
 #[test]
-fn an_answer_under_another_session_is_unknown_there_and_changes_nothing_where_it_belongs() {
+fn answer_sent_to_other_session_is_unknown_and_changes_nothing() {
     let bank = bank();
     bank.calls(&[("c1", "transfer"), ("c2", "ask")]);
     let (request, own) = (bank.requests().remove(0), bank.live.session_id());
@@ -252,7 +252,7 @@ fn an_answer_under_another_session_is_unknown_there_and_changes_nothing_where_it
 }
 
 #[test]
-fn the_answer_to_a_gated_call_is_no_result_of_the_clients_making() {
+fn client_result_for_gated_call_is_rejected() {
     let bank = bank();
     bank.calls(&[("c1", "transfer")]);
     let session = bank.live.session_id();
@@ -294,7 +294,7 @@ fn the_answer_to_a_gated_call_is_no_result_of_the_clients_making() {
 }
 
 #[test]
-fn a_call_of_the_clients_making_is_refused_on_record_with_every_request_that_is_open() {
+fn call_made_up_by_client_is_recorded_as_rejected() {
     let bank = bank();
     bank.calls(&[("c1", "transfer"), ("c2", "transfer"), ("c3", "transfer")]);
     let answered = bank.requests().remove(1);
@@ -328,7 +328,7 @@ fn a_call_of_the_clients_making_is_refused_on_record_with_every_request_that_is_
 }
 
 #[test]
-fn a_call_of_the_clients_making_is_refused_also_where_that_cannot_go_on_record() {
+fn call_made_up_by_client_is_rejected_if_append_fails() {
     let journal = SurvivingJournal::new();
     let bank = bank_over(&journal);
     bank.calls(&[("c1", "transfer"), ("c2", "transfer")]);
@@ -352,7 +352,7 @@ fn a_call_of_the_clients_making_is_refused_also_where_that_cannot_go_on_record()
 }
 
 #[test]
-fn a_result_in_the_place_of_a_persons_answer_is_refused_on_record_at_every_door() {
+fn result_instead_of_answer_is_rejected_at_every_entry_point() {
     let journal = SurvivingJournal::new();
     let bank = bank_over(&journal);
     bank.calls(&[("c1", "transfer"), ("c2", "ask")]);
@@ -415,7 +415,7 @@ fn a_result_in_the_place_of_a_persons_answer_is_refused_on_record_at_every_door(
 }
 
 #[test]
-fn the_handle_of_another_session_answers_nothing_and_is_seen_to_have_tried() {
+fn handle_of_other_session_answers_nothing_and_is_recorded() {
     let bank = bank();
     bank.calls(&[("c1", "transfer"), ("c2", "ask")]);
     let request = bank.life.run(bank.live.pending()).unwrap().remove(0).id;
@@ -486,7 +486,7 @@ fn a_result_is_given_by_the_models_id_by_our_own_or_by_ticket() {
 }
 
 #[test]
-fn a_result_by_the_id_of_another_call_than_its_tickets_is_refused() {
+fn result_with_id_of_other_call_than_ticket_is_rejected() {
     let bank = bank();
     bank.calls(&[("c1", "ask"), ("c2", "ask")]);
     let paused = bank.life.run(bank.live.paused()).unwrap();
@@ -576,7 +576,7 @@ fn a_client_whose_id_and_ticket_name_two_calls_settles_neither() {
 }
 
 #[test]
-fn an_id_that_the_model_uses_again_goes_on_naming_the_first_call() {
+fn reused_call_id_still_names_first_call() {
     let bank = bank();
     bank.calls(&[("c1", "ask")]);
     let approved = message(&[response("c1", "ask", json!({"status": "approved"}))]);
@@ -762,7 +762,7 @@ fn keys(value: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_ticket_of_another_session_names_no_call_here_although_one_has_the_same_seq() {
+fn ticket_of_other_session_names_no_call_despite_equal_seq() {
     let bank = bank();
     bank.calls(&[("c1", "ask")]);
     let ticket = |live: &LiveHandle| {

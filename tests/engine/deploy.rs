@@ -20,8 +20,7 @@ use recount::session::{Event, Observation, Outcome, Rejection, Seq};
 use recount::testing::ScriptedModel;
 use tokio::runtime::Runtime;
 
-const THIS_TEST: &str =
-    "deploy::what_waits_outlives_a_deploy_and_runs_once_where_its_contract_holds";
+const THIS_TEST: &str = "deploy::waiting_call_survives_deploy_and_runs_once_if_contract_holds";
 const SESSIONS: usize = 1_000;
 /// Sessions that do something at the same time.
 const AT_ONCE: usize = 50;
@@ -39,7 +38,7 @@ const MODEL: &str = r#"
 "#;
 
 #[test]
-fn what_waits_outlives_a_deploy_and_runs_once_where_its_contract_holds() {
+fn waiting_call_survives_deploy_and_runs_once_if_contract_holds() {
     if let Some(order) = order() {
         let home = Home::named_in(&order);
         return obey(async {

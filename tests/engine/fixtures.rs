@@ -121,7 +121,7 @@ fn recorded_tools_do_not_run_and_real_ones_do() {
 }
 
 #[test]
-fn an_agent_that_asks_nobody_any_more_differs_and_the_report_shows_where() {
+fn report_shows_where_agent_without_approval_differs() {
     let stage = Stage::new();
     stage.refunded(stage.fixture());
     let fixture = Fixture::load(stage.fixture()).unwrap();
@@ -135,7 +135,7 @@ fn an_agent_that_asks_nobody_any_more_differs_and_the_report_shows_where() {
 }
 
 #[test]
-fn what_is_taken_out_is_in_none_of_the_files_and_it_plays_all_the_same() {
+fn redacted_values_are_in_no_file_and_fixture_still_plays() {
     let stage = Stage::new();
     stage.refunded(Recording::to(stage.fixture()).redacting("/card"));
     let written = files(&stage.fixture());
@@ -175,7 +175,7 @@ fn a_connection_that_was_lost_is_lost_again_and_comes_back() {
 }
 
 #[test]
-fn a_try_to_connect_that_was_refused_is_refused_again_after_its_setup_was_heard() {
+fn recorded_refusal_of_connection_is_played_after_setup() {
     let stage = Stage::new();
     stage.refused_and_back(stage.fixture());
     let fixture = Fixture::load(stage.fixture()).unwrap();
@@ -188,7 +188,7 @@ fn a_try_to_connect_that_was_refused_is_refused_again_after_its_setup_was_heard(
 }
 
 #[test]
-fn a_tool_that_runs_earlier_than_on_record_takes_as_long_as_it_did() {
+fn tool_that_starts_earlier_takes_as_long_as_recorded() {
     let stage = Stage::new();
     stage.refunded(stage.fixture());
     let fixture = Fixture::load(stage.fixture()).unwrap();
@@ -222,7 +222,7 @@ fn what_a_journal_holds_plays_as_it_is_on_record() {
 }
 
 #[test]
-fn a_fixture_of_a_later_version_is_refused_and_one_that_is_damaged_says_where() {
+fn newer_fixture_is_rejected_and_damaged_one_names_location() {
     let stage = Stage::new();
     stage.refunded(stage.fixture());
     assert_eq!(Fixture::migrate(stage.fixture()).unwrap(), 1);

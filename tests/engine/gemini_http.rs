@@ -122,7 +122,7 @@ fn everything() -> LlmRequest {
 }
 
 #[tokio::test]
-async fn a_request_is_what_the_service_knows_and_the_key_is_in_its_header_alone() {
+async fn request_matches_service_format_and_key_is_only_in_header() {
     let (service, address) = Service::start([says(json!([{"text": "It is Ada."}]))]).await;
     let reply = model(&address)
         .temperature(0.5)
@@ -171,7 +171,7 @@ async fn a_request_is_what_the_service_knows_and_the_key_is_in_its_header_alone(
 }
 
 #[tokio::test]
-async fn what_may_pass_is_told_from_what_will_not_and_neither_holds_the_key() {
+async fn failures_are_transient_or_permanent_and_never_hold_key() {
     let quoted = format!("no such key: {KEY}");
     let all = [
         (
@@ -212,7 +212,7 @@ async fn what_may_pass_is_told_from_what_will_not_and_neither_holds_the_key() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_may_pass_and_what_would_send_the_key_in_clear_is_no_address() {
+async fn unreachable_address_is_transient_and_plain_http_is_rejected() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

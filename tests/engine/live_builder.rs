@@ -117,7 +117,7 @@ async fn what_an_engine_has_already_is_a_mistake_beside_the_others() {
 }
 
 #[tokio::test]
-async fn gates_that_are_chosen_not_to_hold_let_a_call_run_and_the_record_says_why() {
+async fn waived_gates_let_call_run_and_record_has_reason() {
     let directory = tempfile::tempdir().unwrap();
     let pay = || T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
     let described = |journal: &str| {

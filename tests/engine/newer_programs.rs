@@ -54,7 +54,7 @@ async fn pondered(journal: &Arc<SurvivingJournal>) -> SessionId {
 }
 
 #[tokio::test]
-async fn a_kind_that_nobody_knows_is_refused_and_named_unless_it_may_be_passed_over() {
+async fn unknown_kind_is_rejected_by_name_unless_skippable() {
     let journal = SurvivingJournal::new();
     let id = pondered(&journal).await;
     let ledger = Ledger::new(journal.clone());
@@ -93,7 +93,7 @@ async fn a_kind_that_nobody_knows_is_refused_and_named_unless_it_may_be_passed_o
 }
 
 #[tokio::test]
-async fn an_engine_goes_on_behind_what_it_passes_over_and_serves_nothing_else() {
+async fn engine_continues_after_skippable_records_only() {
     let journal = SurvivingJournal::new();
     let id = pondered(&journal).await;
     let strict = engine(&journal, UnknownKinds::Refuse).await;
@@ -137,7 +137,7 @@ fn attach_by_newer_rules(journal: &Arc<SurvivingJournal>, session: SessionId) ->
 }
 
 #[tokio::test]
-async fn what_newer_rules_decided_is_refused_and_never_decided_again_by_these() {
+async fn session_of_newer_rules_is_rejected_and_not_decided_again() {
     let journal = SurvivingJournal::new();
     let first = engine(&journal, UnknownKinds::Refuse).await;
     let id = first.session("desk").open().await.unwrap().session_id();

@@ -200,7 +200,7 @@ fn every_pair_holds_on_a_long_running_tool() {
 }
 
 #[test]
-fn a_retry_is_refused_beside_everything_that_does_not_say_that_the_tool_may_run_again() {
+fn retry_is_rejected_unless_tool_may_run_again() {
     for policy in &POLICIES {
         let tool = || T::simple("work", "Works", |_| async { Ok(json!({})) });
         let retry = |tool| T::retry(tool, 3, BACKOFF);

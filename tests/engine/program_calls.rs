@@ -104,7 +104,7 @@ async fn ten_equal_calls_at_once_run_once() {
 }
 
 #[tokio::test]
-async fn what_a_tool_writes_is_seen_by_the_next_and_nothing_of_a_failed_run_is_kept() {
+async fn next_tool_sees_written_state_and_failed_run_keeps_none() {
     struct Write;
     #[async_trait::async_trait]
     impl ToolFunction for Write {
@@ -151,7 +151,7 @@ async fn what_a_tool_writes_is_seen_by_the_next_and_nothing_of_a_failed_run_is_k
 }
 
 #[tokio::test]
-async fn a_call_outside_its_phase_is_refused_and_a_change_of_the_state_leads_on() {
+async fn call_outside_phase_is_rejected_and_state_advances_phase() {
     let say = |name: &'static str| T::simple(name, "Says", |_| async { Ok(json!({})) });
     let agent = Agent::new()
         .model("none")

@@ -236,7 +236,7 @@ fn agent(connector: impl recount::live::Connector) -> Agent {
 }
 
 #[test]
-fn a_crash_between_the_reply_and_the_end_does_not_keep_the_session_open() {
+fn session_ends_despite_crash_between_reply_and_end() {
     let (batches, ..) = cut_at(None);
     assert!(batches > 6, "{batches}");
     let (mut wished, mut told) = (0, 0);
@@ -295,7 +295,7 @@ fn kinds(journal: &Arc<SurvivingJournal>) -> Vec<String> {
 }
 
 #[test]
-fn a_session_that_its_tool_has_ended_replays_and_plays_as_recorded() {
+fn session_ended_by_tool_replays_and_plays_as_recorded() {
     let directory = tempfile::tempdir().unwrap();
     let dir = directory.path().join("goodbye");
     let runtime = tokio::runtime::Builder::new_current_thread();
@@ -522,7 +522,7 @@ async fn a_person_is_called_by_the_service_of_the_program() {
 }
 
 #[tokio::test]
-async fn without_a_service_the_model_hears_that_there_is_nobody_and_the_program_that_it_asked() {
+async fn escalation_without_service_fails_and_is_reported_to_program() {
     let simulator = simulator(ANGRY).await;
     let live = Live::builder()
         .model("gemini-live-2.5-flash")

@@ -94,7 +94,7 @@ fn standings(player: &Player) -> Vec<(u32, Standing)> {
 }
 
 #[test]
-fn calls_of_one_frame_are_answered_in_any_order_and_number_of_messages() {
+fn calls_of_one_frame_are_answered_in_any_order_and_grouping() {
     let mut player = Player::new(script(TWO_CALLS));
     let connection = connected(&mut player);
     let calls = does(&mut player, connection, &ClientMessage::user_text("GO on"));
@@ -126,7 +126,7 @@ fn calls_of_one_frame_are_answered_in_any_order_and_number_of_messages() {
 }
 
 #[test]
-fn a_rule_that_may_fire_again_waits_for_its_calls_to_be_issued_again() {
+fn repeatable_rule_waits_until_its_calls_are_issued_again() {
     let mut player = Player::new(script(
         r#"{"on":{"text":"go"},"once":false,"send":[{"call":[{"id":"c1","name":"a"},{"id":"c2","name":"b"}]}]}
            {"on":{"responses_to":["c1"]},"once":false,"send":[{"say":"First."}]}"#,
@@ -221,7 +221,7 @@ fn the_answer_to_a_cancelled_call_is_noted_and_ignored() {
 }
 
 #[test]
-fn a_rule_fires_once_in_a_conversation_and_the_first_that_fits_takes_the_words() {
+fn first_matching_rule_fires_once_per_conversation() {
     let mut player = Player::new(script(
         r#"{"on":"setup","connection":2,"send":[{"say":"Welcome back."}]}
            {"on":{"text":"order"},"send":[{"say":"first"}]}

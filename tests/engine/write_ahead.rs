@@ -126,7 +126,7 @@ async fn smooth() -> (Outcomes, usize) {
 }
 
 #[tokio::test]
-async fn where_the_journal_fails_nothing_runs_nothing_is_sent_and_the_caller_is_told_why() {
+async fn failing_journal_runs_and_sends_nothing_and_caller_learns_why() {
     let (smooth, batches) = smooth().await;
     assert!(batches > 10, "only {batches} batches");
     for n in 1..=batches {

@@ -20,7 +20,7 @@ async fn told(tools: &ToolDispatcher) -> Value {
 }
 
 #[tokio::test]
-async fn while_a_task_runs_a_question_may_be_its_own_and_is_asked_through_no_call() {
+async fn question_during_running_task_is_not_asked_through_call() {
     let (server, door) = (Server::new(json!({})), Door::default());
     let url = door.before(server.clone()).await;
     let (tools, asked) = agreeing(McpServer::http(url)).await;
@@ -42,7 +42,7 @@ async fn while_a_task_runs_a_question_may_be_its_own_and_is_asked_through_no_cal
 
 /// A call that waits on one connection, while what another has begun there is followed on the next.
 #[tokio::test]
-async fn where_a_task_was_created_it_may_ask_also_when_it_is_followed_elsewhere() {
+async fn task_may_ask_on_first_connection_while_followed_on_next() {
     for (tool, action) in [("echo", "accept"), ("job", "decline")] {
         let (server, door) = (Server::new(json!({})), Door::default());
         let url = door.before(server.clone()).await;
@@ -124,7 +124,7 @@ async fn what_a_task_asks_itself_is_declined_and_it_goes_on() {
 }
 
 #[tokio::test]
-async fn a_task_is_asked_after_anew_where_the_way_to_its_server_is_lost() {
+async fn task_is_polled_again_after_lost_server_connection() {
     let ways = [
         (Says(404), "anew"),
         (Says(403), "anew"),
@@ -146,7 +146,7 @@ async fn a_task_is_asked_after_anew_where_the_way_to_its_server_is_lost() {
 }
 
 #[tokio::test]
-async fn the_result_of_a_task_shows_no_secret_that_the_server_was_given() {
+async fn task_result_shows_no_server_secret() {
     let server = Server::new(json!({"task": {"ends": "tells"}}));
     server.finish();
     let url = Door::default().before(server).await;

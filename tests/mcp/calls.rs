@@ -39,7 +39,7 @@ async fn what_a_server_answers_is_the_result_or_a_failure() {
 }
 
 #[tokio::test]
-async fn a_server_gets_no_environment_but_its_own_and_a_secret_it_repeats_is_hidden() {
+async fn server_gets_only_its_environment_and_its_secret_is_hidden() {
     let server = stdio(&json!({}))
         .env("TOKEN", "s3cret-token")
         .inherit_env(["CARGO_PKG_NAME"]);
@@ -58,7 +58,7 @@ async fn a_server_gets_no_environment_but_its_own_and_a_secret_it_repeats_is_hid
 }
 
 #[tokio::test]
-async fn a_server_that_dies_in_a_call_leaves_its_outcome_unknown_and_is_there_for_the_next() {
+async fn server_death_in_call_is_unknown_outcome_and_next_restarts_it() {
     let tools = connected(json!({})).await;
     let pid = async || tools.call_function("pid", json!({})).await.unwrap();
     let first = pid().await;
@@ -129,7 +129,7 @@ async fn refused(call: impl AsyncFn() -> Result<Value, ToolError>) -> ToolError 
 const CALLS_MAX: usize = 10_000;
 
 #[tokio::test]
-async fn a_change_is_not_forgotten_where_the_server_could_not_be_asked_about_it() {
+async fn tool_list_change_is_kept_if_server_cannot_be_asked() {
     let tools = connected(json!({})).await;
     let echo = async || tools.call_function("echo", json!({})).await;
     let late = tools.call_function("redefine_late", json!({})).await;

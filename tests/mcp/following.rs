@@ -59,7 +59,7 @@ async fn printed(agent: Agent, result: fn(Value) -> Value) -> String {
 }
 
 #[tokio::test]
-async fn the_state_of_a_pause_is_as_the_tool_gave_it_whatever_the_model_is_told() {
+async fn pause_state_stays_as_tool_gave_it() {
     let agent = Agent::new()
         .response_shape(ResponseShape::Envelope)
         .redact(|text| (text == "17" || text == "18").then(|| "[number]".to_owned()))
@@ -77,7 +77,7 @@ async fn the_state_of_a_pause_is_as_the_tool_gave_it_whatever_the_model_is_told(
 }
 
 #[tokio::test]
-async fn a_result_that_cannot_be_on_record_is_a_failure_and_ends_the_call() {
+async fn unrecordable_result_is_failure_and_ends_call() {
     let told = printed(Agent::new(), |_| json!({"text": "x".repeat(5 << 20)})).await;
     assert!(
         told.contains("the result cannot be on record: ") && told.contains("execution_failed"),

@@ -119,7 +119,7 @@ async fn names_that_meet_are_refused_and_a_prefix_tells_them_apart() {
 }
 
 #[tokio::test]
-async fn policies_hold_by_name_and_pattern_and_those_that_fit_nothing_are_refused() {
+async fn policies_apply_by_name_and_pattern_and_must_match_something() {
     let server = stdio(&json!({}))
         .prefix("t_")
         .policy("t_e*", ToolPolicy::gate("Really?"))
@@ -181,7 +181,7 @@ async fn the_whole_definition_is_part_of_the_contract() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told_with_its_last_words_and_no_secret() {
+async fn missing_server_is_reported_with_its_stderr_and_no_secret() {
     let told = T::mcp("no-such-program --flag").await.unwrap_err();
     assert!(
         told.to_string().starts_with(

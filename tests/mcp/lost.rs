@@ -42,7 +42,7 @@ async fn connected(url: &str) -> ToolDispatcher {
 }
 
 #[tokio::test]
-async fn behind_an_expired_session_a_tool_is_called_only_if_it_is_the_same() {
+async fn tool_is_called_after_expired_session_only_if_unchanged() {
     let place = tempfile::tempdir().unwrap();
     let witness = place.path().join("called");
     let config = json!({"witness": witness});
@@ -77,7 +77,7 @@ async fn behind_an_expired_session_a_tool_is_called_only_if_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_turned_away_at_the_door_had_no_effect_and_of_any_other_it_is_unknown() {
+async fn call_rejected_by_http_status_had_no_effect_others_unknown() {
     let place = tempfile::tempdir().unwrap();
     let witness = place.path().join("called");
     let says = Arc::<AtomicU16>::default();
@@ -152,7 +152,7 @@ async fn session_lost_with_400_is_made_anew_and_call_is_sent_again() {
 }
 
 #[tokio::test]
-async fn where_there_are_no_sessions_a_call_to_where_nothing_is_was_not_made() {
+async fn call_to_missing_address_without_sessions_was_not_made() {
     let door = Door::default();
     let tools = connected(&door.before_sessionless(Server::new(json!({}))).await).await;
     door.next("echo", [Says(404)]);
@@ -162,7 +162,7 @@ async fn where_there_are_no_sessions_a_call_to_where_nothing_is_was_not_made() {
 }
 
 #[tokio::test]
-async fn a_call_that_fails_late_leaves_the_connection_that_was_made_meanwhile() {
+async fn late_failure_of_call_keeps_newer_connection() {
     let door = Door::default();
     let tools = connected(&door.before(Server::new(json!({}))).await).await;
     let call = async |name: &str| tools.call_function(name, json!({})).await;
@@ -182,7 +182,7 @@ async fn a_call_that_fails_late_leaves_the_connection_that_was_made_meanwhile() 
 }
 
 #[tokio::test]
-async fn a_connection_is_let_go_of_where_the_server_does_not_list_its_tools_there_any_more() {
+async fn connection_is_dropped_if_server_stops_listing_tools() {
     let door = Door::default();
     let tools = connected(&door.before(Server::new(json!({}))).await).await;
     let call = async |name: &str| tools.call_function(name, json!({})).await;

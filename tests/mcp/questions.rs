@@ -35,7 +35,7 @@ async fn what_a_call_asks_that_was_given_up_is_asked_through_no_other() {
 }
 
 #[tokio::test]
-async fn questions_with_which_a_call_is_answered_are_asked_one_after_another() {
+async fn questions_in_reply_to_call_are_asked_one_by_one() {
     let (tools, asked) = agreeing(stdio(&json!({"asks": true}))).await;
     let booked = tools.call_function("book", json!({})).await.unwrap();
     let yes = json!({"action": "accept", "content": {"table": 7}});
@@ -60,7 +60,7 @@ async fn a_question_shows_no_secret_that_the_server_was_given() {
 }
 
 #[tokio::test]
-async fn the_schema_of_a_question_shows_no_secret_that_the_server_was_given() {
+async fn question_schema_shows_no_server_secret() {
     let server = stdio(&json!({})).env("TOKEN", "s3cret-token");
     let agent = Agent::new()
         .model("m")

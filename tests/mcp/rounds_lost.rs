@@ -16,7 +16,7 @@ async fn behind(door: &Door) -> ToolDispatcher {
 }
 
 #[tokio::test]
-async fn a_call_that_the_server_has_had_is_neither_made_anew_nor_said_not_to_have_been_made() {
+async fn call_received_by_server_is_not_repeated_nor_called_unmade() {
     let ends = [
         // Its session is not known any more.
         (Says(404), "unknown_outcome"),
@@ -53,7 +53,7 @@ async fn a_call_that_the_server_has_had_is_neither_made_anew_nor_said_not_to_hav
 }
 
 #[tokio::test]
-async fn a_call_that_was_not_made_is_made_once_more_behind_an_expired_session_and_not_again() {
+async fn unmade_call_is_repeated_once_after_expired_session() {
     let door = Door::default();
     let tools = behind(&door).await;
     let echo = async || tools.call_function("echo", json!({"a": 1})).await;
@@ -66,7 +66,7 @@ async fn a_call_that_was_not_made_is_made_once_more_behind_an_expired_session_an
 }
 
 #[tokio::test]
-async fn a_call_that_fails_is_told_by_how_and_the_next_is_made_where_it_can_be() {
+async fn failed_call_reports_its_kind_and_next_call_succeeds() {
     // With how many connections it takes until the next call is made.
     let ends = [
         (BreaksOff, "unknown_outcome", 2),
@@ -124,7 +124,7 @@ async fn a_server_that_never_ceases_to_ask_fails_the_call() {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_to_a_page_that_a_server_names_and_what_is_no_question_has_no_answer() {
+async fn url_question_is_not_shown_and_non_question_is_not_answered() {
     let page = json!({"method": "elicitation/create", "params": {
         "mode": "url", "message": "Look here", "elicitationId": "p1", "url": "https://example.com/page",
     }});
@@ -145,7 +145,7 @@ async fn nobody_is_sent_to_a_page_that_a_server_names_and_what_is_no_question_ha
 
 /// A question that comes later on, during a call that has nothing to do with the first.
 #[tokio::test]
-async fn a_call_without_an_answer_may_still_ask_and_one_that_is_over_does_not() {
+async fn unanswered_call_may_ask_and_ended_call_may_not() {
     let ends: [(&[Does], bool); 9] = [
         (&[], true),
         (&[Fails], true),

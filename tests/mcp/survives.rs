@@ -14,8 +14,7 @@ use crate::child_process::{ChildProcess, obey, order, say};
 use crate::rounds::until;
 use crate::server::stdio;
 
-const THIS_TEST: &str =
-    "survives::a_call_that_was_killed_is_in_doubt_and_runs_again_only_by_its_rule";
+const THIS_TEST: &str = "survives::killed_call_is_in_doubt_and_reruns_only_by_rule";
 
 /// A model that calls the tool.
 pub(crate) fn model(tool: &str) -> ScriptedModel {
@@ -29,7 +28,7 @@ pub(crate) fn model(tool: &str) -> ScriptedModel {
 }
 
 #[test]
-fn a_call_that_was_killed_is_in_doubt_and_runs_again_only_by_its_rule() {
+fn killed_call_is_in_doubt_and_reruns_only_by_rule() {
     if let Some(order) = order() {
         let home = Path::new(order["home"].as_str().unwrap());
         let rule: InDoubt = serde_json::from_value(order["rule"].clone()).unwrap();
@@ -126,7 +125,7 @@ async fn second_life(home: &Path, rule: InDoubt, tool: &str) {
 }
 
 #[tokio::test]
-async fn a_question_of_a_server_is_asked_with_its_schema_and_the_answer_goes_back() {
+async fn server_question_is_asked_with_schema_and_answer_returned() {
     let model = model("ask");
     let agent = Agent::new()
         .model("m")

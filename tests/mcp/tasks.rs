@@ -130,7 +130,7 @@ async fn a_task_pauses_its_call_until_it_has_ended() {
 }
 
 #[tokio::test]
-async fn a_task_that_the_server_does_not_know_any_more_has_an_unknown_outcome() {
+async fn task_forgotten_by_server_has_unknown_outcome() {
     let place = tempfile::tempdir().unwrap();
     let home = place.path();
     let server = Server::new(json!({}));
@@ -186,7 +186,7 @@ async fn paused_as(server: &Server, agent: Agent) -> (Engine, LiveHandle, ToolPa
 }
 
 #[tokio::test]
-async fn a_task_is_found_again_whatever_is_hidden_of_what_the_model_is_told() {
+async fn task_is_found_again_despite_values_hidden_from_model() {
     let server = Server::new(json!({}));
     let is_id = |text: &str| text.len() == 36 && text.matches('-').count() == 4;
     let agent = Agent::new().redact(move |text| is_id(text).then(|| "[id]".to_owned()));
@@ -200,7 +200,7 @@ async fn a_task_is_found_again_whatever_is_hidden_of_what_the_model_is_told() {
 }
 
 #[tokio::test]
-async fn a_task_is_found_again_and_told_in_the_shape_of_the_agent_s_responses() {
+async fn recovered_task_is_reported_in_response_shape_of_agent() {
     let server = Server::new(json!({}));
     let agent = Agent::new().response_shape(ResponseShape::Envelope);
     let (engine, live, _) = paused(&server, agent).await;
@@ -252,7 +252,7 @@ async fn a_task_whose_call_has_its_result_is_asked_after_no_more() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_say_what_has_become_of_a_task_is_asked_again() {
+async fn server_without_task_status_is_asked_again() {
     let server = Server::new(json!({"hangs_once": true}));
     server.finish();
     let url = over_http::open_to_all(server).await;
@@ -285,7 +285,7 @@ async fn without_an_engine_the_end_of_a_task_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_task_shows_no_secret_that_the_server_was_given() {
+async fn task_status_shows_no_server_secret() {
     let server = Server::new(json!({"task": {"message": "s3cret-token waits"}}));
     let (_engine, _live, paused) = paused_as(&server, Agent::new()).await;
     assert_eq!(
@@ -295,7 +295,7 @@ async fn what_is_told_of_a_task_shows_no_secret_that_the_server_was_given() {
 }
 
 #[tokio::test]
-async fn a_task_that_cannot_be_found_again_by_what_is_on_record_ends_its_call_at_once() {
+async fn task_not_recoverable_from_record_ends_its_call_at_once() {
     let server = Server::new(json!({"task": {"id": "job-of-s3cret-token"}}));
     let url = over_http::open_to_all(server).await;
     let server = McpServer::http(url).bearer("s3cret-token");

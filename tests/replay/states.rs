@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{generated, write};
 
 #[test]
-fn the_state_at_every_record_is_the_fold_up_to_it_forward_and_backward() {
+fn state_at_each_record_is_fold_forward_and_backward() {
     let place = tempfile::tempdir().unwrap();
     let ledger = Ledger::new(Arc::new(
         DiskJournal::open(place.path().join("journal")).unwrap(),
@@ -51,7 +51,7 @@ fn the_state_at_every_record_is_the_fold_up_to_it_forward_and_backward() {
 /// Whatever a session holds open stands in its JSON under the seq that names it, and what changed
 /// is what differs.
 #[test]
-fn the_json_of_a_state_names_everything_and_its_changes_lead_from_one_to_the_other() {
+fn state_json_is_complete_and_its_changes_join_states() {
     let (mut calls, mut changed) = (0, 0);
     for recording in generated().iter().take(40) {
         let mut before: Option<Json> = None;

@@ -4,7 +4,7 @@ use super::*;
 use recount::session::{Decision, Route};
 
 #[test]
-fn a_question_of_an_agent_stays_with_the_person_where_the_model_takes_the_agent_back() {
+fn question_of_cancelled_agent_stays_open_for_approver() {
     let (world, witness) = (World::new(), Witness::default());
     let gated = T::confirm(witness.tool("send_code"), "Send a code?");
     let llm = ScriptedLlm::new([
@@ -33,7 +33,7 @@ fn a_question_of_an_agent_stays_with_the_person_where_the_model_takes_the_agent_
 }
 
 #[test]
-fn the_reply_of_an_agent_that_ends_the_session_reaches_the_model_first() {
+fn agent_reply_reaches_model_before_agent_ends_session() {
     let world = World::new();
     let llm = ScriptedLlm::new([
         calls([LlmSaid::call(

@@ -30,7 +30,7 @@ impl StreamingTool for Counts {
 }
 
 #[test]
-fn an_agent_hears_all_that_a_streaming_tool_gave_and_of_one_that_failed_that_it_did() {
+fn agent_receives_all_stream_results_and_stream_failure() {
     let world = World::new();
     let llm = ScriptedLlm::new([
         calls([
@@ -70,7 +70,7 @@ fn on_record(facts: &[Fact]) -> (Vec<&FunctionCallReceived>, Vec<&LlmAsked>) {
 }
 
 #[test]
-fn a_model_reads_its_secrets_as_it_said_them_and_the_journal_does_not_have_them() {
+fn agent_model_sees_its_own_secrets_and_journal_has_none() {
     let world = World::new();
     let llm = ScriptedLlm::new([
         calls([LlmSaid::call("pay", json!({"card": CARD, "cents": 42}))]),
@@ -148,7 +148,7 @@ fn a_model_reads_its_secrets_as_it_said_them_and_the_journal_does_not_have_them(
 }
 
 #[test]
-fn what_a_model_fails_with_is_told_without_the_secrets_that_it_was_shown() {
+fn agent_model_failure_is_reported_without_secrets() {
     for fails in [LlmError::Refused, LlmError::Unavailable] {
         let world = World::new();
         let echo = fails(format!("400: cannot read {{\"card\":\"{CARD}\"}}"));
@@ -187,7 +187,7 @@ fn what_a_model_fails_with_is_told_without_the_secrets_that_it_was_shown() {
 }
 
 #[test]
-fn what_the_first_of_two_agents_wrote_is_written_once_however_often_the_second_is_asked() {
+fn first_agent_state_is_written_once_despite_second_agent_retry() {
     let world = World::new();
     let plan = ScriptedLlm::new([LlmReply::text("12 x 50.00")]);
     let busy = LlmError::Unavailable("the service has too much to do".to_owned());

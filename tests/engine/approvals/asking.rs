@@ -165,7 +165,7 @@ async fn a_tool_that_asks_goes_on_after_a_restart_and_may_ask_again() {
 }
 
 #[tokio::test]
-async fn a_no_to_a_tool_that_asks_ends_the_call_and_the_tool_does_not_go_on() {
+async fn no_to_question_of_tool_ends_call_without_continuing_tool() {
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let engine = serving(place.path(), asking(&witness)).await;
     let session = ask_for_days(&engine).await.session_id();
@@ -219,7 +219,7 @@ fn gated(witness: &Witness, edits: Option<Edits>) -> Toolset {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_fit_is_refused_on_record_and_the_right_one_reaches_the_tool() {
+async fn mismatched_answer_is_recorded_as_rejected_valid_one_counts() {
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let engine = serving(place.path(), gated(&witness, Some(Edits::Allowed))).await;
     let live = ask_for_days(&engine).await;
@@ -263,7 +263,7 @@ async fn an_answer_that_does_not_fit_is_refused_on_record_and_the_right_one_reac
 }
 
 #[tokio::test]
-async fn changed_arguments_that_are_asked_about_anew_are_what_is_shown() {
+async fn confirmation_asked_again_shows_changed_arguments() {
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let engine = serving(place.path(), gated(&witness, Some(Edits::ApprovedAnew))).await;
     let session = ask_for_days(&engine).await.session_id();
@@ -388,7 +388,7 @@ async fn kinds(engine: &Engine, session: SessionId) -> Vec<&'static str> {
 }
 
 #[tokio::test]
-async fn a_tool_that_waits_where_it_stands_is_answered_again_and_again_in_one_run() {
+async fn waiting_tool_gets_two_answers_in_one_run() {
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let engine = serving(
         place.path(),
@@ -429,7 +429,7 @@ async fn a_tool_that_waits_where_it_stands_is_answered_again_and_again_in_one_ru
 }
 
 #[tokio::test]
-async fn a_tool_whose_process_ends_while_it_waits_is_in_doubt_and_nobody_is_asked_any_more() {
+async fn tool_waiting_inside_ended_process_is_in_doubt_and_not_asked() {
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let tools = || waiting_tool(&witness, Duration::from_secs(30));
     let engine = serving(place.path(), tools()).await;
@@ -474,7 +474,7 @@ async fn provided(
 }
 
 #[tokio::test]
-async fn a_provider_is_told_that_the_tool_itself_has_written_what_it_asks() {
+async fn provider_knows_that_tool_wrote_question() {
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let yes = || ToolConfirmation::confirmed().with_payload(json!({"days": 3}));
     let (engine, asked) = provided(place.path(), asking(&witness), vec![yes(), yes()]).await;
@@ -498,7 +498,7 @@ async fn a_provider_is_told_that_the_tool_itself_has_written_what_it_asks() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_asked_anew_sees_the_arguments_that_were_changed() {
+async fn provider_asked_again_sees_changed_arguments() {
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let yes = || ToolConfirmation::confirmed().with_payload(json!({"cover": "bob"}));
     let answers = vec![yes().with_args(json!({"days": 4})), yes()];
@@ -549,7 +549,7 @@ async fn a_provider_answers_a_tool_that_waits_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dispatcher_alone_asks_its_provider_for_a_tool_that_waits_and_its_time_rests() {
+async fn standalone_dispatcher_asks_provider_and_pauses_tool_timeout() {
     let witness = Witness::default();
     let limit = Duration::from_secs(30);
     let mut tools = ToolDispatcher::new();

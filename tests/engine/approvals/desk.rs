@@ -67,7 +67,7 @@ async fn head(ledger: &Ledger) -> Seq {
 }
 
 #[tokio::test]
-async fn an_answer_before_the_expiry_makes_the_call_ready_and_starts_nothing() {
+async fn desk_answer_before_expiry_readies_call_and_starts_nothing() {
     let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
     let request = parked(&place, &clock).await;
     let (desk, ledger) = desk(&place, &clock);
@@ -83,7 +83,7 @@ async fn an_answer_before_the_expiry_makes_the_call_ready_and_starts_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_after_the_expiry_does_not_count_although_nobody_looked_at_the_clock_before() {
+async fn desk_answer_after_unnoticed_expiry_does_not_count() {
     let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
     let request = parked(&place, &clock).await;
     clock.advance(Duration::from_secs(61));
@@ -187,7 +187,7 @@ async fn a_paused_call_gets_one_result_and_the_next_is_refused() {
 }
 
 #[tokio::test]
-async fn a_result_that_a_hook_must_see_is_not_taken_where_the_hook_is_not() {
+async fn desk_rejects_result_that_needs_absent_hook() {
     let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
     let hooked = |agent: Agent| agent.before_tool_response(|all, _| async { all });
     let ticket = paused(&place, hooked).await;
@@ -201,7 +201,7 @@ async fn a_result_that_a_hook_must_see_is_not_taken_where_the_hook_is_not() {
 }
 
 #[tokio::test]
-async fn a_silence_that_is_found_out_about_is_on_record_also_where_a_result_is_refused() {
+async fn desk_records_expiry_even_where_it_rejects_result() {
     let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
     parked(&place, &clock).await;
     clock.advance(Duration::from_secs(61));
@@ -251,7 +251,7 @@ async fn left_in(journal: &Arc<StuckJournal>, clock: &Arc<ManualClock>) -> (Requ
 }
 
 #[tokio::test]
-async fn an_answer_whose_giver_does_not_wait_for_it_is_told_to_the_next_and_to_whoever_listens() {
+async fn abandoned_desk_answer_is_reported_to_next_and_to_subscribers() {
     let (journal, clock) = (StuckJournal::new(), ManualClock::new());
     let (request, _) = left_in(&journal, &clock).await;
     let heard = Arc::<Mutex<Vec<ConfirmationVerdict>>>::default();
@@ -297,7 +297,7 @@ async fn an_answer_whose_giver_does_not_wait_for_it_is_told_to_the_next_and_to_w
 }
 
 #[tokio::test]
-async fn a_session_taken_up_while_it_is_answered_at_the_desk_begins_behind_the_answer() {
+async fn session_resumed_during_desk_answer_starts_after_it() {
     let (journal, clock) = (StuckJournal::new(), ManualClock::new());
     let (request, session) = left_in(&journal, &clock).await;
     let engine = upon(&journal, &clock).open().await.unwrap();

@@ -71,7 +71,7 @@ async fn outcome(engine: &Engine, session: SessionId) -> Outcome {
 }
 
 #[tokio::test]
-async fn a_closure_says_whether_a_person_is_asked_and_its_word_is_on_record() {
+async fn gate_closure_decides_on_approval_and_is_recorded() {
     for (limit, gated) in [(1_000, true), (10_000, false)] {
         let (place, till) = (tempfile::tempdir().unwrap(), Till::default());
         let tool = T::confirm_when_fn(refund(&till), "Refund so much?", move |args, _: State| {
@@ -124,7 +124,7 @@ async fn a_closure_that_panics_or_hangs_closes_the_gate() {
 }
 
 #[tokio::test]
-async fn a_closure_cut_off_by_a_restart_is_asked_again_and_the_call_is_in_no_doubt() {
+async fn gate_closure_cut_off_by_restart_runs_again_without_doubt() {
     let (place, till) = (tempfile::tempdir().unwrap(), Till::default());
     let tool = T::confirm_when_fn(refund(&till), "Refund?", |_, _| std::future::pending());
     let engine = serving(place.path(), tool).await;
@@ -161,7 +161,7 @@ async fn a_dispatcher_alone_asks_the_closure_and_then_its_provider() {
 }
 
 #[test]
-fn a_policy_that_asks_for_a_closure_which_is_not_there_is_a_mistake() {
+fn policy_naming_missing_closure_is_rejected() {
     let mut policy = ToolPolicy::gate("Refund?");
     policy.gate_terms.asks_program = true;
     let tool = T::policy(refund(&Till::default()), policy);

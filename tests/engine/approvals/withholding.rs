@@ -228,7 +228,7 @@ const OLDER: &str = "gemini-2.5-flash-native-audio";
 const SYNCHRONOUS: &str = "gemini-3.1-flash-live-preview";
 
 #[tokio::test(start_paused = true)]
-async fn between_a_call_and_its_response_nothing_is_heard_and_what_was_dropped_is_counted() {
+async fn input_between_call_and_response_is_dropped_and_counted() {
     let mut stage = Stage::withholding(OLDER).await;
     stage.speak(1).await;
     stage.say("go").await;
@@ -276,7 +276,7 @@ async fn an_acknowledgement_is_the_response_to_a_model_that_takes_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_activity_that_the_model_knows_of_ends_and_a_later_one_begins_late() {
+async fn started_activity_ends_and_next_activity_starts_late() {
     let manual = |live: LiveBuilder| live.manual_activity().withhold_input_during_calls();
     let stage = Stage::new(OLDER, manual).await;
     stage.live.activity_start().await.unwrap();
@@ -303,7 +303,7 @@ async fn an_activity_that_the_model_knows_of_ends_and_a_later_one_begins_late() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn audio_that_ends_meanwhile_ends_for_the_model_once_it_listens_again() {
+async fn audio_end_during_withholding_is_sent_afterwards() {
     for speaks_on in [false, true] {
         let stage = Stage::withholding(OLDER).await;
         stage.speak(1).await;
@@ -375,7 +375,7 @@ async fn a_call_whose_time_is_up_keeps_nothing_away_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_to_be_said_of_a_call_that_is_taken_back_meanwhile_is_not_said() {
+async fn withheld_text_about_cancelled_call_is_not_sent() {
     for taken_back in [false, true] {
         let stage = Stage::withholding(SYNCHRONOUS).await;
         stage.say("watch").await;
@@ -396,7 +396,7 @@ async fn what_was_to_be_said_of_a_call_that_is_taken_back_meanwhile_is_not_said(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_that_is_on_its_way_when_its_call_is_taken_back_is_said_in_words_all_the_same() {
+async fn outcome_in_flight_at_cancellation_is_sent_as_text() {
     let stage = Stage::withholding(SYNCHRONOUS).await;
     stage.say("watch").await;
     let line = stage.line.clone();
@@ -440,7 +440,7 @@ async fn words_wait_for_the_response_where_they_are_live_input() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_writes_may_interrupt_a_model_that_takes_turns_in_between() {
+async fn user_text_may_interrupt_model_that_takes_turns_between_calls() {
     let stage = Stage::withholding(OLDER).await;
     stage.say("go").await;
     stage.say("Stop!").await;
@@ -479,7 +479,7 @@ async fn on_the_next_connection_nothing_is_withheld() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_counts_from_when_it_is_read_even_if_the_session_is_busy() {
+async fn withholding_starts_when_call_is_read_despite_busy_session() {
     let journals = recount::testing::StuckJournal::new();
     let engine = Engine::in_memory().journal(journals.clone());
     let engine = engine.open().await.unwrap();
@@ -502,7 +502,7 @@ async fn a_call_counts_from_when_it_is_read_even_if_the_session_is_busy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_that_wait_are_given_back_where_the_connection_is_lost_for_good() {
+async fn withheld_texts_are_returned_on_final_disconnect() {
     let model = ScriptedModel::parse(CALLS).unwrap();
     let pay = T::simple("pay", "Pays", |_| std::future::pending());
     let agent = Agent::new()
@@ -526,7 +526,7 @@ async fn words_that_wait_are_given_back_where_the_connection_is_lost_for_good() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_that_waits_behind_a_call_does_not_hold_up_a_shutdown() {
+async fn withheld_outcome_does_not_delay_shutdown() {
     let model = ScriptedModel::parse(CALLS).unwrap();
     let found = Arc::new(Notify::new());
     let searched = found.clone();
@@ -568,7 +568,7 @@ async fn an_outcome_that_waits_behind_a_call_does_not_hold_up_a_shutdown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_withholds_nothing_once_the_model_has_heard_that_the_call_waits() {
+async fn nothing_is_withheld_once_model_knows_call_waits() {
     let model = ScriptedModel::parse(CALLS).unwrap();
     let found = Arc::new(Notify::new());
     let searched = found.clone();

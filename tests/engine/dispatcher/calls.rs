@@ -166,7 +166,7 @@ async fn in_time<T>(work: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn a_tool_that_there_is_not_is_named_to_the_caller_and_on_record() {
+async fn unknown_tool_is_named_to_caller_and_in_record() {
     let tools = dispatcher(counted("there", &Arc::default()));
     for name in ["nothing", "", "a \"b\"\\c\n\u{7f}"] {
         let unknown = tools.call_function(name, json!({})).await;
@@ -201,7 +201,7 @@ async fn invalid_arguments_never_reach_the_tool() {
 }
 
 #[tokio::test]
-async fn the_caller_gets_the_value_as_it_is_and_the_record_has_it_as_a_model_would() {
+async fn caller_gets_raw_value_and_record_has_model_form() {
     let tools = dispatcher(T::simple("echo", "Echoes", |args| async move {
         Ok(args["it"].clone())
     }));
@@ -268,7 +268,7 @@ async fn a_panic_is_a_failure_of_its_call_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_time_limit_drops_the_tool_tells_what_it_began_and_is_recorded_once() {
+async fn timeout_drops_tool_fires_its_token_and_is_recorded_once() {
     let gone = Arc::new(AtomicBool::new(false));
     let token = Arc::new(Mutex::new(None));
     let (flag, kept) = (gone.clone(), token.clone());
@@ -306,7 +306,7 @@ async fn a_time_limit_drops_the_tool_tells_what_it_began_and_is_recorded_once() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_of_the_tool_stands_before_the_default_and_the_callers_before_both() {
+async fn caller_timeout_overrides_tool_timeout_overrides_default() {
     let ends = Arc::new(Notify::new());
     let slow = |name| {
         let ends = ends.clone();
@@ -340,7 +340,7 @@ async fn a_limit_of_the_tool_stands_before_the_default_and_the_callers_before_bo
 }
 
 #[tokio::test]
-async fn a_cancelled_call_drops_its_tool_tells_what_it_began_and_runs_nothing_after() {
+async fn cancelled_call_drops_tool_fires_its_token_and_runs_no_more() {
     let (gone, steps) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicUsize::new(0)),
@@ -418,7 +418,7 @@ async fn the_callers_token_is_fired_by_nobody_but_the_caller() {
 }
 
 #[tokio::test]
-async fn of_ten_equal_cached_calls_one_runs_whatever_the_order_of_the_keys() {
+async fn one_of_ten_equal_cached_calls_runs_in_any_key_order() {
     let (runs, gate) = (Arc::default(), Arc::new(Semaphore::new(0)));
     let tools = Arc::new(dispatcher(T::cached(held("look_up", &runs, &gate))));
     let calls = ten_equal(&tools);
@@ -458,8 +458,7 @@ async fn when_the_call_that_runs_for_ten_is_dropped_the_next_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_call_that_runs_for_others_is_too_late_or_waits_to_be_run_again_they_lose_nothing()
-{
+async fn waiters_survive_timeout_or_retry_of_shared_call() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counts = runs.clone();
     let hangs_once = T::simple("look_up", "Hangs once", move |_| {
@@ -567,7 +566,7 @@ fn waived(tools: &ToolDispatcher) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_strict_dispatcher_runs_nothing_gated_without_somebody_to_ask() {
+async fn strict_dispatcher_without_approver_runs_nothing_gated() {
     let runs = Arc::new(AtomicUsize::new(0));
     let gated = || T::confirm(counted("pay", &runs), "Pay?");
     let call = async |tools: &ToolDispatcher| tools.call_function("pay", json!({})).await;
@@ -601,7 +600,7 @@ async fn a_strict_dispatcher_runs_nothing_gated_without_somebody_to_ask() {
 }
 
 #[tokio::test]
-async fn a_dispatcher_may_choose_that_its_gates_do_not_hold_and_the_record_says_so() {
+async fn waived_gates_of_dispatcher_are_recorded() {
     let runs = Arc::new(AtomicUsize::new(0));
     let gated = T::confirm(counted("pay", &runs), "Pay?");
     // Also where somebody would say no.
@@ -735,7 +734,7 @@ async fn a_provider_that_fails_or_never_answers_agrees_to_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_run_is_followed_by_others_under_the_same_key_after_longer_and_longer_waits() {
+async fn failed_run_is_retried_under_same_key_with_backoff() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let runs = seen.clone();
     let flaky = probe("send", move |args, context| {
@@ -832,7 +831,7 @@ async fn a_limit_counts_what_was_let_through_and_no_more_gets_through() {
 }
 
 #[tokio::test]
-async fn a_tool_outside_its_condition_is_not_available_until_another_writes_what_it_asks_for() {
+async fn conditional_tool_is_available_once_state_satisfies_condition() {
     let runs = Arc::new(AtomicUsize::new(0));
     let verify = probe("verify", |_, context| async move {
         context.state.set("verified", true);
@@ -981,7 +980,7 @@ fn returned(tools: &ToolDispatcher) -> Vec<recount::session::ToolReturned> {
 }
 
 #[tokio::test]
-async fn tools_policies_and_a_provider_that_come_later_hold_from_then_on_in_the_same_session() {
+async fn later_tools_policies_and_provider_apply_to_same_session() {
     let runs = Arc::new(AtomicUsize::new(0));
     let mut tools = dispatcher(T::cached(counted("look_up", &runs)));
     assert_eq!(

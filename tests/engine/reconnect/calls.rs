@@ -17,7 +17,7 @@ const SHIP: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn losing_the_connection_cancels_nothing_and_the_outcome_is_told_on_the_next() {
+async fn lost_connection_cancels_nothing_and_next_gets_outcome() {
     let stage = Stage::new(SHIP, |agent| agent).await;
     let live = stage.gone().await;
     stage.drop_then(1006, []).await;
@@ -59,7 +59,7 @@ const AGAIN: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn a_running_call_that_is_delivered_again_runs_once_and_is_answered_by_its_id() {
+async fn redelivered_running_call_runs_once_and_is_answered_by_id() {
     let stage = Stage::new(AGAIN, |agent| agent).await;
     let live = stage.gone().await;
     stage.drop_then(1006, []).await;
@@ -73,7 +73,7 @@ async fn a_running_call_that_is_delivered_again_runs_once_and_is_answered_by_its
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ended_call_that_is_delivered_again_is_answered_from_the_record() {
+async fn redelivered_ended_call_is_answered_from_record() {
     let stage = Stage::new(AGAIN, |agent| agent).await;
     let live = stage.gone().await;
     stage.till.release().await;

@@ -27,7 +27,7 @@ async fn disconnecting_cuts_off_what_runs_and_leaves_open_what_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_handle_does_the_same_also_between_two_connections() {
+async fn dropped_handle_detaches_session_between_connections_too() {
     for lost in [false, true] {
         let stage = Stage::new(CALLS, |agent| agent).await;
         let live = stage.gone().await;

@@ -22,7 +22,7 @@ fn place(stage: &Stage, wanted: impl Fn(u32, &Event) -> bool) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_response_leaves_before_the_switch_and_the_old_socket_closes_before_the_new_one_opens() {
+async fn response_is_sent_and_old_socket_closed_before_switch() {
     let stage = Stage::new(SHIP, |agent| agent).await;
     let live = stage.gone().await;
     stage.pass(5_000).await;
@@ -53,7 +53,7 @@ async fn a_response_leaves_before_the_switch_and_the_old_socket_closes_before_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_end_in_time_goes_on_and_is_told_on_the_next_connection() {
+async fn unfinished_call_continues_and_next_connection_gets_outcome() {
     let stage = Stage::new(SHIP, |agent| agent).await;
     let live = stage.gone().await;
     stage.pass(7_999).await;
@@ -90,7 +90,7 @@ async fn no_call_starts_any_more_on_a_connection_that_is_to_be_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_connection_held_back_does_not_start_when_it_ends_with_its_runner() {
+async fn call_held_back_by_ending_connection_does_not_start() {
     let stage = Stage::new(LATE_CALL, |agent| agent).await;
     let live = stage.gone().await;
     live.disconnect().await.unwrap();
@@ -128,7 +128,7 @@ async fn who_speaks_meanwhile_is_heard_on_the_next_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_is_left_at_once_also_where_the_service_does_not_say_when() {
+async fn idle_connection_is_left_at_once_even_without_time_left() {
     let script = r#"
 {"on": {"text": "go"}, "connection": 1, "send": [{"say": "Going."}, {"goAway": {}}]}
 "#;
@@ -139,7 +139,7 @@ async fn an_idle_connection_is_left_at_once_also_where_the_service_does_not_say_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_closes_sooner_than_it_said_is_a_loss_like_any_other() {
+async fn early_close_after_go_away_is_an_ordinary_loss() {
     let stage = Stage::new(SHIP, |agent| agent).await;
     let live = stage.gone().await;
     stage.drop_then(1000, []).await;

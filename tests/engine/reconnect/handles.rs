@@ -29,7 +29,7 @@ async fn while_a_handle_is_withheld_the_former_one_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_handle_is_given_up_for_a_fresh_conversation_that_is_told_of_this_one() {
+async fn rejected_handle_leads_to_fresh_conversation_with_history() {
     let stage = Stage::new(TALK, |agent| agent).await;
     let live = stage.gone().await;
     stage.drop_then(1006, [Door::Refused(1007)]).await;
@@ -40,7 +40,7 @@ async fn a_refused_handle_is_given_up_for_a_fresh_conversation_that_is_told_of_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_fails_on_a_handle_twice_does_not_get_it_a_third_time() {
+async fn handle_is_dropped_after_two_failures() {
     let stage = Stage::new(TALK, |agent| agent).await;
     let live = stage.gone().await;
     stage
@@ -79,7 +79,7 @@ async fn a_stale_handle_is_not_shown_to_anybody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_outlives_the_process_in_the_side_store_and_stands_nowhere_else() {
+async fn handle_survives_process_only_in_side_store() {
     let keys = Arc::new(MemoryKeyStore::default());
     let stage = Stage::new(TALK, |agent| agent).await;
     let open = || {
@@ -113,7 +113,7 @@ async fn a_handle_outlives_the_process_in_the_side_store_and_stands_nowhere_else
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_resumes_a_session_by_a_handle_that_is_refused_gets_a_fresh_conversation() {
+async fn resume_with_rejected_handle_starts_fresh_conversation() {
     for code in [1007, 1008, 1011] {
         let stage = Stage::new(TALK, |agent| agent).await;
         let live = stage.gone().await;

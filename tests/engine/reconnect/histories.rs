@@ -19,7 +19,7 @@ const TALK: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn a_fresh_conversation_is_told_everything_and_a_cut_off_turn_is_asked_for_anew() {
+async fn fresh_conversation_gets_history_and_repeats_cut_off_turn() {
     let stage = Stage::new(TALK, |agent| agent).await;
     let live = stage.gone().await;
     for text in ["Now pay.", "Tell me why."] {
@@ -55,7 +55,7 @@ const OLDER_HANDLE: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn words_that_the_handle_does_not_cover_are_said_again_and_nothing_else() {
+async fn only_texts_after_handle_are_sent_again() {
     let stage = Stage::new(OLDER_HANDLE, |agent| agent).await;
     let live = stage.gone().await;
     live.send_text("Tell me why.").await.unwrap();
@@ -131,7 +131,7 @@ async fn history_sent(stage: &Stage, live: &LiveHandle) -> HistorySent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resumed_model_that_takes_no_turns_is_told_the_gap_as_live_input() {
+async fn resumed_model_without_turns_gets_gap_as_live_input() {
     let stage = Stage::new(OLDER_HANDLE, synchronous).await;
     let live = stage.gone().await;
     live.send_text("Tell me why.").await.unwrap();
@@ -159,7 +159,7 @@ const GAP: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn a_gap_of_several_turns_is_one_message_that_a_model_answers_once() {
+async fn gap_of_several_turns_is_one_message_answered_once() {
     let stage = Stage::new(GAP, synchronous).await;
     let live = stage.gone().await;
     for text in ["Now pay.", "Tell me why."] {
@@ -198,7 +198,7 @@ async fn a_gap_that_wants_no_answer_is_told_and_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fresh_model_that_takes_no_turns_later_takes_them_at_the_beginning() {
+async fn fresh_model_without_later_turns_gets_history_at_setup() {
     let stage = Stage::new(TALK, synchronous).await;
     let live = stage.gone().await;
     live.send_text("Tell me why.").await.unwrap();
@@ -219,7 +219,7 @@ async fn a_fresh_model_that_takes_no_turns_later_takes_them_at_the_beginning() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_knows_better_says_whether_a_history_may_be_announced() {
+async fn program_may_override_announcing_history() {
     for (model, announced) in [("gemini-live-2.5-flash", true), (SYNCHRONOUS, false)] {
         let mut capabilities = Capabilities::of_model(model);
         assert_ne!(capabilities.initial_history, announced);

@@ -61,7 +61,7 @@ async fn what_was_refused_twice_is_not_tried_a_third_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_on_which_the_model_took_part_makes_good_what_went_before() {
+async fn connection_with_model_output_resets_attempts() {
     let stage = Stage::new(TALK, |agent| agent).await;
     let live = stage.gone().await;
     for _ in 0..4 {

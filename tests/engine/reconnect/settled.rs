@@ -92,7 +92,7 @@ async fn an_outcome_is_told_by_the_handle_that_is_still_valid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_is_told_to_a_fresh_conversation_where_the_handle_is_refused() {
+async fn outcome_reaches_fresh_conversation_after_rejected_handle() {
     let stage = stage(connects).await;
     let session = approved(&stage, [Door::Refused(1007)]).await;
     stage.pass(1_000).await;
@@ -110,8 +110,7 @@ async fn an_outcome_is_told_to_a_fresh_conversation_where_the_handle_is_refused(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_nobody_holds_ends_after_the_silence_that_the_agent_chose_and_words_begin_it_anew()
- {
+async fn unheld_connection_ends_after_idle_time_and_text_reopens_it() {
     let five = Duration::from_secs(5);
     let stage = stage(|agent| connects(agent).idle_fold_after(five)).await;
     let session = approved(&stage, []).await;
@@ -146,7 +145,7 @@ fn audio() -> ServerMessage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_speaks_is_not_silent_although_its_audio_passes_the_session_by() {
+async fn model_audio_counts_as_activity() {
     let five = Duration::from_secs(5);
     let stage = stage(|agent| connects(agent).idle_fold_after(five)).await;
     let session = approved(&stage, []).await;
@@ -163,7 +162,7 @@ async fn a_model_that_speaks_is_not_silent_although_its_audio_passes_the_session
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_somebody_holds_is_never_folded_up_however_long_it_is_silent() {
+async fn held_connection_is_never_closed_for_silence() {
     let five = Duration::from_secs(5);
     let stage = stage(|agent| connects(agent).idle_fold_after(five)).await;
     let live = stage.gone().await;
@@ -184,7 +183,7 @@ async fn a_connection_that_somebody_holds_is_never_folded_up_however_long_it_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_still_holds_a_connection_that_was_given_up_does_not_keep_the_model_from_being_told() {
+async fn holder_of_abandoned_connection_does_not_block_delivery() {
     let twice = Reconnects::default().attempts_max(2);
     let stage = stage(|agent| connects(agent).reconnects(twice)).await;
     let live = stage.gone().await;

@@ -41,7 +41,7 @@ fn asked_and_died(world: &World, tool: Toolset) -> RequestId {
 }
 
 #[test]
-fn an_approval_outlives_a_restart_and_two_weeks_and_then_runs_once() {
+fn approval_two_weeks_after_restart_runs_once() {
     let world = World::new();
     let request = asked_and_died(&world, gated(world.till.pays()));
     world.clock.advance(TWO_WEEKS);
@@ -62,7 +62,7 @@ fn an_approval_outlives_a_restart_and_two_weeks_and_then_runs_once() {
 }
 
 #[test]
-fn an_answer_to_a_folded_session_runs_the_tool_without_connecting_and_is_told_on_resume() {
+fn answer_runs_tool_unconnected_and_resume_delivers_outcome() {
     let world = World::new();
     let request = asked_and_died(&world, gated(world.till.pays()));
     let life = world.life(world.agent(gated(world.till.pays())));
@@ -104,7 +104,7 @@ fn a_denied_call_never_runs_and_the_model_is_told_the_reason() {
 }
 
 #[test]
-fn silence_over_a_restart_becomes_a_no_and_a_late_answer_is_told_so() {
+fn expiry_over_restart_denies_and_late_answer_is_rejected() {
     let world = World::new();
     let request = asked_and_died(&world, expiring(world.till.pays()));
     world.clock.advance(2 * HOUR);
@@ -147,8 +147,7 @@ fn approved_with(world: &World, choice: OnSettled) -> Life {
 }
 
 #[test]
-fn an_outcome_for_which_a_connection_is_opened_is_told_at_once_and_the_silence_after_it_folds_the_session()
- {
+fn connection_opened_for_outcome_delivers_and_closes_when_idle() {
     let world = World::new();
     let life = approved_with(&world, OnSettled::Connect);
     let told = world.told(2);
@@ -200,7 +199,7 @@ impl Connector for Barred {
 }
 
 #[test]
-fn a_connection_that_cannot_be_opened_to_tell_is_tried_for_with_waits_and_by_the_next_process() {
+fn retries_of_delivery_connection_continue_in_next_process() {
     let world = World::new();
     let request = asked_and_died(&world, gated(world.till.pays()));
     let agent = |times| {
@@ -246,7 +245,7 @@ fn hears_nothing() -> String {
 }
 
 #[test]
-fn a_connection_that_is_lost_whenever_it_tells_is_tried_for_with_waits_and_not_for_ever() {
+fn connection_lost_on_every_delivery_is_retried_a_limited_time() {
     let world = World::with(&hears_nothing());
     let life = approved_with(&world, OnSettled::Connect);
     assert_eq!(
@@ -279,7 +278,7 @@ fn a_model_that_says_nothing_to_what_it_is_told_is_told_once() {
 }
 
 #[test]
-fn what_runs_goes_on_where_no_connection_can_be_opened_to_tell_of_something_else() {
+fn running_call_survives_failed_delivery_connection() {
     let both = r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "c2", "name": "look"}]}]}"#;
     let world = World::with(both);
     let agent = |times| {
@@ -318,7 +317,7 @@ fn what_runs_goes_on_where_no_connection_can_be_opened_to_tell_of_something_else
 }
 
 #[test]
-fn whoever_resumes_takes_over_the_connection_that_was_opened_to_tell() {
+fn resume_takes_over_delivery_connection() {
     let world = World::new();
     let life = approved_with(&world, OnSettled::Connect);
     let live = resume(&life, world.session());
@@ -350,7 +349,7 @@ fn a_resumption_that_comes_to_nothing_leaves_alone_what_runs() {
 }
 
 #[test]
-fn an_outcome_of_which_only_the_program_hears_is_no_news_to_a_later_conversation() {
+fn outcome_for_program_only_is_not_sent_to_later_conversation() {
     let world = World::new();
     let life = approved_with(&world, OnSettled::Notify);
     assert_eq!(world.connections(), 1);
@@ -373,7 +372,7 @@ fn tasks(life: &Life) -> usize {
 }
 
 #[test]
-fn a_session_that_waits_until_a_time_has_no_task_and_silence_is_a_no_all_the_same() {
+fn session_waiting_for_expiry_has_no_task_and_still_expires() {
     let world = World::new();
     let life = world.life(world.agent(expiring(world.till.pays())));
     let none = tasks(&life);
@@ -405,7 +404,7 @@ fn a_session_that_waits_until_a_time_has_no_task_and_silence_is_a_no_all_the_sam
 }
 
 #[test]
-fn an_answer_that_was_taken_counts_although_time_runs_out_while_it_is_recorded() {
+fn accepted_answer_counts_if_expiry_passes_during_append() {
     let world = World::new();
     let request = asked_and_died(&world, expiring(world.till.pays()));
     let clock = Arc::new(Leaping {
@@ -480,7 +479,7 @@ fn a_session_that_merely_waits_gets_no_event_at_a_restart() {
 }
 
 #[test]
-fn of_64_simultaneous_yeses_and_noes_one_counts_and_the_others_are_told_which() {
+fn one_of_64_simultaneous_answers_counts_and_others_learn_it() {
     for first in [true, false] {
         let world = World::new();
         let request = asked_and_died(&world, gated(world.till.pays()));
@@ -562,8 +561,7 @@ fn unanswered(
 }
 
 #[test]
-fn a_gate_holds_where_a_journal_outlives_the_process_and_elsewhere_the_record_says_why_it_does_not()
-{
+fn gate_holds_with_durable_journal_else_waiver_is_recorded() {
     assert_eq!(unanswered(true, |agent| agent), (0, 1, None));
     assert_eq!(unanswered(false, Agent::strict), (0, 1, None));
     let why = "no durable journal and no confirmation provider".to_owned();
@@ -574,7 +572,7 @@ fn a_gate_holds_where_a_journal_outlives_the_process_and_elsewhere_the_record_sa
 }
 
 #[test]
-fn the_dispatcher_of_an_agent_that_is_strict_makes_its_gates_hold() {
+fn strict_dispatcher_of_agent_enforces_gates() {
     let strict = |agent: Agent| agent.tools(ToolDispatcher::new().strict());
     assert_eq!(unanswered(false, strict), (0, 1, None));
     let lax = |agent: Agent| agent.tools(ToolDispatcher::new().unenforced_confirmations());
@@ -614,7 +612,7 @@ fn a_provider_answers_and_is_asked_again_after_a_restart() {
 }
 
 #[test]
-fn a_provider_is_told_all_that_the_other_doors_are_told_and_where_it_never_returns_they_answer() {
+fn provider_gets_full_request_and_hung_provider_blocks_nothing() {
     let world = World::new();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = asked.clone();
@@ -699,7 +697,7 @@ fn a_provider_is_told_all_that_the_other_doors_are_told_and_where_it_never_retur
 }
 
 #[test]
-fn an_answer_that_comes_after_its_time_is_late_although_nobody_has_looked_at_the_clock() {
+fn answer_after_unnoticed_expiry_is_late() {
     let world = World::new();
     let (life, _live) = world.asked_to_pay(expiring(world.till.pays()));
     let request = waiting(&life);
@@ -715,7 +713,7 @@ fn an_answer_that_comes_after_its_time_is_late_although_nobody_has_looked_at_the
 }
 
 #[test]
-fn nobody_is_asked_again_for_a_tool_that_waited_in_a_process_that_is_gone() {
+fn tool_that_waited_in_ended_process_is_not_asked_about_again() {
     let world = World::new();
     let asked = Arc::new(AtomicUsize::new(0));
     let agent = || {
@@ -750,7 +748,7 @@ fn nobody_is_asked_again_for_a_tool_that_waited_in_a_process_that_is_gone() {
 }
 
 #[test]
-fn a_provider_that_panics_leaves_the_question_to_the_other_doors() {
+fn panicking_provider_leaves_request_to_other_entry_points() {
     let world = World::new();
     let panics = |request: ConfirmationRequest| async move {
         assert_ne!(request.tool_name, "pay", "the provider falls over");
@@ -775,7 +773,7 @@ fn a_provider_that_panics_leaves_the_question_to_the_other_doors() {
 }
 
 #[test]
-fn a_session_whose_agent_is_not_here_is_listed_and_answered_and_never_runs() {
+fn session_of_absent_agent_is_listed_and_answered_but_not_run() {
     let world = World::new();
     let request = asked_and_died(&world, gated(world.till.pays()));
     let before = world.facts();
@@ -805,7 +803,7 @@ fn a_session_whose_agent_is_not_here_is_listed_and_answered_and_never_runs() {
 }
 
 #[test]
-fn a_question_that_the_model_lost_interest_in_stays_open_as_old_as_it_is() {
+fn request_of_cancelled_call_stays_open_with_its_age() {
     let world = World::new();
     let (life, live) = world.asked_to_pay(gated(world.till.pays()));
     let asked = life.run(live.pending()).unwrap();

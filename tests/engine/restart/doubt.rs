@@ -85,7 +85,7 @@ fn a_person_who_does_not_leaves_the_outcome_unknown() {
 }
 
 #[test]
-fn a_person_who_knows_what_became_of_it_settles_it_and_the_model_hears_that_as_its_outcome() {
+fn operator_settles_doubt_and_model_gets_outcome() {
     let done = ToolConfirmation::settled_as_done(json!({"receipt": 17}));
     let failed = ToolConfirmation::settled_as_failed("the bank refused it");
     for (settled, outcome, heard) in [
@@ -107,7 +107,7 @@ fn a_person_who_knows_what_became_of_it_settles_it_and_the_model_hears_that_as_i
 }
 
 #[test]
-fn an_outcome_for_a_call_that_has_not_run_is_refused_on_record_and_the_request_stays_open() {
+fn outcome_for_unstarted_call_is_rejected_request_stays_open() {
     let world = World::new();
     let (life, _live) = world.asked_to_pay(T::confirm(world.till.pays(), "Pay this?"));
     let request = waiting(&life);
@@ -154,7 +154,7 @@ fn limited(given: &Arc<Mutex<Vec<Option<Value>>>>) -> TypedTool {
 }
 
 #[test]
-fn what_a_person_gave_at_the_gate_reaches_also_the_run_after_a_doubt() {
+fn approval_payload_reaches_run_after_doubt() {
     let said = Arc::default();
     let gated = || {
         let gated = T::confirm(limited(&said), "How much?");
@@ -178,7 +178,7 @@ fn what_a_person_gave_at_the_gate_reaches_also_the_run_after_a_doubt() {
 }
 
 #[test]
-fn a_doubt_is_settled_at_the_desk_too_where_nobody_serves_its_session() {
+fn desk_settles_doubt_of_session_without_task() {
     let world = World::new();
     cut_off(&world, InDoubt::Ask);
     let life = world.life(world.agent(T::in_doubt(world.till.pays(), InDoubt::Ask)));
@@ -193,7 +193,7 @@ fn a_doubt_is_settled_at_the_desk_too_where_nobody_serves_its_session() {
 }
 
 #[test]
-fn what_comes_to_the_desk_too_late_leaves_on_record_what_it_came_after() {
+fn late_desk_command_records_what_preceded_it() {
     let world = World::new();
     cut_off(&world, InDoubt::SettleUnknown);
     let call = *world.folded().calls.keys().next().unwrap();
@@ -207,7 +207,7 @@ fn what_comes_to_the_desk_too_late_leaves_on_record_what_it_came_after() {
 }
 
 #[test]
-fn an_unknown_outcome_is_reconciled_later_once_and_told_as_conversation() {
+fn unknown_outcome_is_reconciled_once_and_sent_as_text() {
     let world = World::new();
     cut_off(&world, InDoubt::SettleUnknown);
     let life = world.life(world.agent(world.till.pays()));
@@ -248,7 +248,7 @@ fn an_unknown_outcome_is_reconciled_later_once_and_told_as_conversation() {
 }
 
 #[test]
-fn what_is_found_out_while_nobody_serves_the_session_is_told_when_it_is_next_served() {
+fn outcome_reconciled_without_runner_is_sent_on_next_attach() {
     let world = World::new();
     cut_off(&world, InDoubt::SettleUnknown);
     let life = world.life(world.agent(world.till.pays()));
@@ -274,7 +274,7 @@ fn what_is_found_out_while_nobody_serves_the_session_is_told_when_it_is_next_ser
 }
 
 #[test]
-fn a_dropped_handle_drops_the_tools_future_and_its_rule_settles_the_call() {
+fn dropped_handle_drops_tool_future_and_rule_settles_call() {
     let world = World::new();
     let (life, live) = world.asked_to_pay(world.till.hangs());
     assert_eq!((world.till.attempts().len(), world.till.dropped()), (1, 0));
@@ -286,7 +286,7 @@ fn a_dropped_handle_drops_the_tools_future_and_its_rule_settles_the_call() {
 }
 
 #[test]
-fn a_call_that_the_model_takes_back_while_it_runs_is_dropped_and_not_answered() {
+fn running_call_cancelled_by_model_is_dropped_and_not_answered() {
     let world = World::new();
     let (life, live) = world.asked_to_pay(world.till.hangs());
     life.run(live.send_text("No, stop!")).unwrap();
@@ -299,7 +299,7 @@ fn a_call_that_the_model_takes_back_while_it_runs_is_dropped_and_not_answered() 
 }
 
 #[test]
-fn a_shutdown_in_good_order_leaves_nothing_running_and_its_rule_settles_the_call() {
+fn orderly_shutdown_stops_tools_and_rule_settles_call() {
     let world = World::new();
     let (life, _live) = world.asked_to_pay(T::in_doubt(world.till.hangs(), InDoubt::Retry));
     life.end();
@@ -325,7 +325,7 @@ fn pays_when_told(pay: &Arc<Notify>) -> TypedTool {
 }
 
 #[test]
-fn a_result_that_comes_after_its_run_was_given_up_is_on_record_and_is_not_the_outcome() {
+fn result_after_abandoned_run_is_recorded_but_is_no_outcome() {
     for (rule, outcome) in [
         (InDoubt::SettleUnknown, Outcome::Unknown),
         (InDoubt::Retry, Outcome::Returned),

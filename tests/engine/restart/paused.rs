@@ -73,7 +73,7 @@ fn a_result_that_comes_after_a_restart_is_told_on_resume() {
 }
 
 #[test]
-fn a_result_under_another_name_or_of_another_shape_is_refused_and_the_call_stays_open() {
+fn result_with_wrong_name_or_shape_is_rejected_call_stays_open() {
     let world = World::new();
     let ticket = paused(&world);
     let life = world.life(world.agent(handed_on()));
@@ -112,7 +112,7 @@ fn a_result_under_another_name_or_of_another_shape_is_refused_and_the_call_stays
 }
 
 #[test]
-fn news_is_recorded_and_told_in_its_order_and_after_the_last_word_there_is_no_more() {
+fn interim_results_are_sent_in_order_and_none_after_final() {
     let world = World::new();
     let (life, live) = world.asked_to_pay(handed_on());
     let ticket = Ticket::from(&life.run(life.engine().paused()).unwrap()[0]);
@@ -173,7 +173,7 @@ fn is_on_record(taken: &Result<Seq, Error>) -> bool {
 }
 
 #[test]
-fn a_result_that_comes_again_is_the_same_also_where_the_record_has_it_without_its_secrets() {
+fn repeated_result_is_recognized_despite_redacted_record() {
     const SECRET: &str = "4111111111111111";
     let paid = || json!({"receipt": 17, "card": SECRET});
     let hooked = |agent: Agent| {
@@ -275,7 +275,7 @@ fn told_paused(heard: &mut Listener) -> Vec<Vec<CallId>> {
 }
 
 #[test]
-fn a_listener_is_told_each_time_everything_waits_outside_and_for_which_calls() {
+fn listener_learns_when_all_calls_wait_for_external_results() {
     let world = World::with(EVERYTHING);
     let shipped = Arc::new(Notify::new());
     let done = shipped.clone();
@@ -335,7 +335,7 @@ fn a_listener_is_told_each_time_everything_waits_outside_and_for_which_calls() {
 }
 
 #[test]
-fn what_is_wrong_with_a_call_that_would_go_on_outside_is_answered_at_once_and_nothing_waits() {
+fn invalid_call_of_long_running_tool_is_answered_at_once() {
     let script = r#"
 {"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"cents": "many"}}, {"id": "c2", "name": "pay", "args": {"cents": 0}}]}]}
 {"on": "otherwise", "once": false, "send": []}
@@ -447,7 +447,7 @@ proptest! {
     /// What a lost connection may have swallowed is told again, so something may be heard twice,
     /// but never after what came later.
     #[test]
-    fn whatever_happens_meanwhile_news_is_heard_in_its_order_and_none_after_the_last_word(
+    fn interim_results_stay_in_order_through_losses(
         steps in proptest::collection::vec(meanwhile(), 0..14),
     ) {
         let (given, told) = told_in_order(&steps);
@@ -467,7 +467,7 @@ proptest! {
 }
 
 #[test]
-fn the_program_hears_of_the_last_word_that_the_call_goes_on_and_of_news_nothing() {
+fn callbacks_run_for_final_result_and_not_for_interim_ones() {
     let world = World::new();
     let (life, live) = world.asked_to_pay(handed_on());
     let ticket = Ticket::from(&life.run(live.paused()).unwrap()[0]);

@@ -69,7 +69,7 @@ fn what_was_cut_off_is_looked_after_once_its_agent_is_here() {
 }
 
 #[test]
-fn silence_that_lasted_too_long_is_a_no_once_somebody_can_say_so() {
+fn overdue_request_is_denied_once_tool_is_registered() {
     // It runs out before the agent is here, or after.
     for early in [true, false] {
         let world = World::new();

@@ -53,7 +53,7 @@ fn an_execution_mode_is_standard_or_background() {
 }
 
 #[tokio::test]
-async fn a_background_call_is_acknowledged_and_its_result_is_scheduled() {
+async fn background_call_is_acknowledged_and_result_scheduled() {
     let dispatcher = dispatcher(found("search_kb") | found("log_event"));
 
     let builder = Live::builder()

@@ -24,11 +24,11 @@ const BLOCKS: &[Block] = &[
     ),
     compiles(
         "policies: caching",
-        "equal_calls_run_once_whatever_the_order_of_their_keys_and_errors_are_not_kept",
+        "equal_calls_run_once_in_any_key_order_and_errors_not_cached",
     ),
     compiles(
         "policies: confirmation flag",
-        "without_anybody_to_ask_the_gate_is_inert_and_the_record_says_so",
+        "gate_without_approver_is_waived_on_record",
     ),
     compiles(
         "policies: confirmation provider",
@@ -40,7 +40,7 @@ const BLOCKS: &[Block] = &[
     ),
     compiles(
         "policies: background, fluent",
-        "a_background_call_is_acknowledged_and_its_result_is_scheduled",
+        "background_call_is_acknowledged_and_result_scheduled",
     ),
     compiles(
         "policies: background, LiveSessionBuilder",
@@ -59,13 +59,10 @@ const BLOCKS: &[Block] = &[
         "policies_and_execution_modes_compose_on_one_tool",
     ),
     compiles("tools: SimpleTool", "a_closure_with_a_schema_is_a_tool"),
-    compiles(
-        "tools: TypedTool",
-        "a_struct_gives_the_schema_its_docs_the_descriptions_and_its_defaults_what_is_optional",
-    ),
+    compiles("tools: TypedTool", "struct_docs_and_defaults_make_schema"),
     compiles(
         "tools: #[tool]",
-        "an_async_function_is_a_tool_whose_option_parameters_may_be_left_out",
+        "async_function_tool_has_optional_parameters",
     ),
     compiles("tools: trait ToolFunction", "a_type_of_ones_own_is_a_tool"),
     compiles(
@@ -78,7 +75,7 @@ const BLOCKS: &[Block] = &[
     ),
     compiles(
         "tools: built-in tools",
-        "what_the_service_runs_itself_is_declared_by_methods_or_composed",
+        "service_side_tools_are_declared_by_methods_or_composed",
     ),
     compiles(
         "tools: per-tool policies",
@@ -90,7 +87,7 @@ const BLOCKS: &[Block] = &[
     ),
     compiles(
         "tools: registration, ToolDispatcher",
-        "a_dispatcher_takes_functions_and_streaming_tools_and_serves_a_session",
+        "dispatcher_with_functions_and_streams_serves_session",
     ),
     compiles(
         "tools: registration, T::",
@@ -102,11 +99,11 @@ const BLOCKS: &[Block] = &[
     ),
     compiles(
         "tools: call handling",
-        "the_program_may_answer_calls_itself_and_promote_what_it_finds_to_the_state",
+        "program_answers_calls_itself_and_writes_findings_to_state",
     ),
     compiles(
         "tools: phase-scoped tools",
-        "a_phase_has_its_own_tools_and_leads_on_when_the_state_says_so",
+        "phase_has_own_tools_and_advances_by_state",
     ),
     compiles(
         "tools: long-running tools",
@@ -130,7 +127,7 @@ const BLOCKS: &[Block] = &[
     ),
     compiles(
         "tools: intercepting responses",
-        "responses_may_be_changed_before_they_reach_the_model_or_the_record",
+        "hook_changes_responses_before_model_and_record",
     ),
 ];
 

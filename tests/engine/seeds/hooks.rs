@@ -24,7 +24,7 @@ fn declared() -> Toolset {
 }
 
 #[tokio::test]
-async fn the_program_may_answer_calls_itself_and_promote_what_it_finds_to_the_state() {
+async fn program_answers_calls_itself_and_writes_findings_to_state() {
     let builder = Live::builder().tools(declared());
     let builder = builder.on_tool_call(|calls, state| async move {
         let responses: Vec<FunctionResponse> = calls
@@ -73,7 +73,7 @@ fn redact_pii(response: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn responses_may_be_changed_before_they_reach_the_model_or_the_record() {
+async fn hook_changes_responses_before_model_and_record() {
     let verifies = T::simple("verify_identity", "Verifies", |_| async {
         Ok(json!({"verified": true}))
     });

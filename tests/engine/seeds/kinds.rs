@@ -63,8 +63,7 @@ mod typed {
     }
 
     #[tokio::test]
-    async fn a_struct_gives_the_schema_its_docs_the_descriptions_and_its_defaults_what_is_optional()
-    {
+    async fn struct_docs_and_defaults_make_schema() {
         let tool = TypedTool::new(
             "get_weather",
             "Get current weather for a city",
@@ -100,7 +99,7 @@ mod attribute {
 
     #[tokio::test]
     #[expect(unused_must_use, reason = "registration may fail here")]
-    async fn an_async_function_is_a_tool_whose_option_parameters_may_be_left_out() {
+    async fn async_function_tool_has_optional_parameters() {
         let mut dispatcher = ToolDispatcher::new();
         dispatcher.register_function(Arc::new(get_weather())); // macro emits `fn get_weather() -> impl ToolFunction`
 
@@ -257,7 +256,7 @@ async fn a_tool_that_hears_the_user_ends_with_the_input() {
 }
 
 #[tokio::test]
-async fn what_the_service_runs_itself_is_declared_by_methods_or_composed() {
+async fn service_side_tools_are_declared_by_methods_or_composed() {
     // Direct methods
     let direct = Live::builder()
         .google_search()
@@ -279,7 +278,7 @@ async fn what_the_service_runs_itself_is_declared_by_methods_or_composed() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_run_code_is_not_asked_to_unless_the_program_knows_better() {
+async fn code_execution_needs_capable_model_or_override() {
     let builder = || {
         Live::builder()
             .model("gemini-live-2.5-flash")

@@ -49,7 +49,7 @@ async fn a_tool_that_takes_too_long_ends_with_a_timeout() {
 }
 
 #[tokio::test]
-async fn equal_calls_run_once_whatever_the_order_of_their_keys_and_errors_are_not_kept() {
+async fn equal_calls_run_once_in_any_key_order_and_errors_not_cached() {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     async fn call_weather_api(city: &Value) -> Result<Value, ToolError> {
         RUNS.fetch_add(1, Ordering::SeqCst);
@@ -82,7 +82,7 @@ async fn equal_calls_run_once_whatever_the_order_of_their_keys_and_errors_are_no
 }
 
 #[tokio::test]
-async fn without_anybody_to_ask_the_gate_is_inert_and_the_record_says_so() {
+async fn gate_without_approver_is_waived_on_record() {
     async fn do_send_email(args: Value) -> Result<Value, ToolError> {
         Ok(json!({"sent": args["to"]}))
     }

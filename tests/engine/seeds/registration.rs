@@ -39,8 +39,8 @@ impl ToolFunction for Says {
     unused_must_use,
     reason = "the block registers one tool twice, which is refused the second time"
 )]
-async fn a_dispatcher_takes_functions_and_streaming_tools_and_serves_a_session()
--> Result<(), recount::engine::Error> {
+async fn dispatcher_with_functions_and_streams_serves_session() -> Result<(), recount::engine::Error>
+{
     let (my_tool, stream_tool) = (Says("my_tool"), ProgressTracker);
     let (config, model) = config(&[("my_tool", json!({})), ("track_progress", json!({}))]);
 
@@ -90,7 +90,7 @@ async fn a_vector_of_functions_is_a_toolset() {
 }
 
 #[tokio::test]
-async fn a_phase_has_its_own_tools_and_leads_on_when_the_state_says_so() {
+async fn phase_has_own_tools_and_advances_by_state() {
     let names = [
         "verify_identity",
         "log_compliance_event",

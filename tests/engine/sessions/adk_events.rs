@@ -182,7 +182,7 @@ fn what_a_hook_takes_out_of_a_response_no_client_sees() {
 }
 
 #[test]
-fn a_background_call_is_shown_with_its_scheduling_and_the_state_with_what_was_written() {
+fn adk_events_show_scheduling_and_state_writes() {
     let search = T::simple("search", "Searches", |_| async { Ok(json!({"found": 3})) });
     let scene = scene(Agent::new().tools(T::background(search)));
     scene.calls("c1", "search");
@@ -201,7 +201,7 @@ fn a_background_call_is_shown_with_its_scheduling_and_the_state_with_what_was_wr
 }
 
 #[test]
-fn events_come_as_they_happen_and_end_when_nobody_serves_the_session() {
+fn event_stream_ends_when_session_has_no_task() {
     let look = T::simple("look", "Looks", |_| async { Ok(json!({})) });
     let scene = scene(Agent::new().tools(look));
     scene.says("before");

@@ -46,7 +46,7 @@ fn search(result: Result<Value, ToolError>) -> Toolset {
 }
 
 #[tokio::test]
-async fn the_acknowledgement_comes_first_and_the_result_says_when_it_counts() {
+async fn acknowledgement_precedes_result_with_its_scheduling() {
     let live = Live::builder()
         .tools(search(Ok(json!({"found": 3}))))
         .tool_background_with_scheduling("search", FunctionResponseScheduling::Interrupt);
@@ -61,7 +61,7 @@ async fn the_acknowledgement_comes_first_and_the_result_says_when_it_counts() {
 }
 
 #[tokio::test]
-async fn a_failure_comes_once_and_without_a_word_and_idle_is_the_default() {
+async fn failure_is_sent_once_and_default_scheduling_is_idle() {
     let failed = ToolError::ExecutionFailed("boom".into());
     let live = Live::builder().tools(T::background(search(Err(failed))));
     let told_of_failure = told(live).await;
@@ -77,7 +77,7 @@ async fn a_failure_comes_once_and_without_a_word_and_idle_is_the_default() {
 }
 
 #[tokio::test]
-async fn the_outcome_of_a_call_that_waited_for_a_person_reaches_the_model_with_its_scheduling() {
+async fn outcome_of_approved_call_carries_its_scheduling() {
     for (provider, outcome) in [
         (
             StaticConfirmation::allow_all(),
@@ -145,7 +145,7 @@ async fn a_background_tool_that_nobody_registered_is_a_mistake() {
 }
 
 #[tokio::test]
-async fn a_model_that_has_not_a_tool_of_the_services_own_is_a_mistake_unless_said_otherwise() {
+async fn missing_service_side_tool_is_rejected_unless_overridden() {
     let agent = |capabilities: Option<recount::live::Capabilities>| {
         let agent = Agent::new()
             .model("gemini-live-2.5-flash")
@@ -217,7 +217,7 @@ async fn everything_the_model_is_answered_may_stand_in_an_envelope() {
 }
 
 #[tokio::test]
-async fn in_an_envelope_a_background_result_says_there_too_when_it_counts() {
+async fn enveloped_background_result_carries_scheduling() {
     let completed = json!({"status": "completed", "tool": "search", "result": {"found": 3}});
     let failed = json!({"status": "error", "tool": "search", "error": "boom"});
     for (result, words, when) in [
@@ -254,7 +254,7 @@ fn many(tool: &str, calls: usize) -> ScriptedModel {
 }
 
 #[tokio::test]
-async fn however_they_end_nothing_of_a_thousand_background_calls_is_left() {
+async fn thousand_background_calls_leave_nothing_behind() {
     let held: Arc<AtomicUsize> = Arc::default();
     let (counter, mine) = (Arc::new(AtomicUsize::new(0)), held.clone());
     let ends = T::simple("ends", "Ends", move |_| {
@@ -341,7 +341,7 @@ impl Drop for Held {
 }
 
 #[tokio::test]
-async fn whoever_ends_it_a_background_tool_is_dropped_and_its_token_fires() {
+async fn every_ending_drops_background_tool_and_fires_its_token() {
     for way in ["model", "operator", "disconnect", "drop", "close"] {
         let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
         let model = many("hangs", 1);
@@ -469,7 +469,7 @@ async fn a_session_with_many_calls_keeps_no_other_from_its_first() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_blocks_its_thread_keeps_nobody_from_its_place_once_its_time_is_over() {
+async fn blocking_tool_frees_its_slot_after_timeout() {
     let (go_on, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(Mutex::new(blocked));
     let blocks = T::simple("blocks", "Blocks its thread", move |_| {

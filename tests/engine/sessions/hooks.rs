@@ -79,7 +79,7 @@ fn by_hand(call: &FunctionCall, response: Value) -> FunctionResponse {
 }
 
 #[tokio::test]
-async fn what_the_hook_answers_is_sent_and_what_it_leaves_out_is_dispatched() {
+async fn hook_answers_are_sent_and_other_calls_dispatched() {
     let (pays, looks) = (Arc::default(), Arc::default());
     let model = calling(&["pay", "look"]);
     let agent = Agent::new()
@@ -141,7 +141,7 @@ async fn what_a_hook_answers_is_for_the_call_whose_id_it_has() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_panics_or_hangs_has_its_calls_refused_and_the_session_goes_on() {
+async fn panicking_or_hung_hook_rejects_calls_and_session_continues() {
     let runs = Arc::default();
     let panics = Agent::new()
         .tools(counted("look", &runs))
@@ -180,7 +180,7 @@ impl StreamingTool for Steps {
 }
 
 #[tokio::test]
-async fn every_response_goes_through_the_hook_and_what_it_took_out_stands_nowhere() {
+async fn value_removed_by_response_hook_is_nowhere() {
     let runs = Arc::default();
     let fails = T::simple("fails", "Fails", |_| async {
         Err(ToolError::ExecutionFailed("4111111111111111".to_owned()))
@@ -330,7 +330,7 @@ async fn what_hooks_said_is_decided_again_without_them() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_model_takes_back_ends_while_the_hook_still_thinks() {
+async fn cancelled_call_ends_while_hook_runs() {
     let model = calling(&["look"]);
     let agent = Agent::new()
         .model("m")
@@ -381,7 +381,7 @@ fn said(model: &ScriptedModel) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_end_of_a_call_that_is_taken_back_before_it_was_told_is_told_in_words() {
+async fn outcome_of_call_cancelled_before_delivery_is_sent_as_text() {
     let (model, look, clock) = (calling(&["slow"]), Arc::default(), ManualClock::new());
     let slow = T::simple("slow", "Never ends", |_| std::future::pending());
     let slow = T::timeout(slow, Duration::from_secs(5));
@@ -414,7 +414,7 @@ async fn the_end_of_a_call_that_is_taken_back_before_it_was_told_is_told_in_word
 }
 
 #[tokio::test]
-async fn an_acknowledgement_that_comes_after_a_disconnect_is_not_that_of_the_next_start() {
+async fn acknowledgement_after_disconnect_is_not_of_next_start() {
     let (ships, look) = (calling(&["ship"]), Arc::default());
     let model = calling(&["slow"]);
     let ship = T::simple("ship", "Holds the only place", |_| std::future::pending());
@@ -449,7 +449,7 @@ async fn an_acknowledgement_that_comes_after_a_disconnect_is_not_that_of_the_nex
 }
 
 #[tokio::test]
-async fn what_a_hook_says_of_a_call_that_was_taken_back_meanwhile_goes_nowhere() {
+async fn hook_answer_for_cancelled_call_is_dropped() {
     let (model, thought) = (calling(&["look", "look"]), Arc::new(Notify::new()));
     let thinks = thought.clone();
     let agent = Agent::new()

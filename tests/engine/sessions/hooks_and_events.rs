@@ -149,7 +149,7 @@ async fn a_hook_that_panics_before_its_future_ends_no_session() {
 }
 
 #[tokio::test]
-async fn a_string_that_holds_an_object_is_the_arguments_of_a_program_too() {
+async fn program_receives_string_arguments_as_object() {
     let echo = T::simple("echo", "Echoes", |args| async { Ok(args) });
     let engine = Engine::in_memory();
     let engine = engine.agent("a", Agent::new().model("none").tools(echo));
@@ -198,7 +198,7 @@ async fn report(context: ToolContext) -> Result<usize, ToolError> {
 }
 
 #[tokio::test]
-async fn a_tool_that_reports_without_end_is_stopped_and_every_report_keeps_its_digits() {
+async fn endless_reporter_is_stopped_and_reports_keep_digits() {
     let agent = Agent::new()
         .model("none")
         .tools(T::function(Arc::new(report())));

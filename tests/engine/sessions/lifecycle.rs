@@ -55,7 +55,7 @@ const ONE_CALL: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_session_of_an_unknown_agent_is_answered_once_and_does_not_run() {
+async fn session_of_unknown_agent_is_answered_once_and_does_not_run() {
     let journal = Arc::new(MemoryJournal::new());
     let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
     let agent = Agent::new()
@@ -311,7 +311,7 @@ impl Place {
 }
 
 #[tokio::test]
-async fn within_the_grace_what_runs_ends_and_is_told_and_nothing_new_starts() {
+async fn calls_end_and_none_start_within_shutdown_grace() {
     let place = Place::new();
     let (engine, live) = place.shipping().await;
     let grace = engine.shutdown(Duration::from_secs(20));
@@ -344,7 +344,7 @@ async fn within_the_grace_what_runs_ends_and_is_told_and_nothing_new_starts() {
 }
 
 #[tokio::test]
-async fn after_the_grace_what_still_runs_is_cut_off_and_told_to_the_next_engine() {
+async fn calls_are_cut_off_after_grace_and_next_engine_reports_them() {
     let place = Place::new();
     let (engine, live) = place.shipping().await;
     let grace = engine.shutdown(Duration::from_secs(20));
@@ -379,7 +379,7 @@ async fn an_idle_engine_shuts_down_without_waiting_for_its_grace() {
 }
 
 #[tokio::test]
-async fn an_engine_waits_for_the_one_before_it_to_let_go_of_the_journal() {
+async fn engine_waits_until_previous_one_releases_journal() {
     let directory = tempfile::tempdir().unwrap();
     let agent = || agent_with(&Arc::default(), &ScriptedModel::parse(SHIP).unwrap());
     let open = |wait| {
@@ -453,7 +453,7 @@ async fn a_connection_that_was_given_up_is_not_taken_for_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_program_is_answered_also_where_time_has_come_for_something_else() {
+async fn program_call_is_answered_despite_due_timer() {
     let busy = T::simple("busy", "Never ends", |_| pending());
     let limited = T::timeout(T::idempotent(busy), Duration::from_secs(1));
     let retried = T::retry(limited, 2, Duration::ZERO);

@@ -26,7 +26,7 @@ async fn told(live: &LiveHandle, model: &ScriptedModel) -> String {
 }
 
 #[tokio::test]
-async fn a_result_that_is_too_large_is_a_failure_of_which_the_model_is_told() {
+async fn oversized_result_is_reported_to_model_as_failure() {
     let script = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "flood"}]}]}
 {"on": {"responses_to": ["c"]}, "send": [{"say": "I see."}]}

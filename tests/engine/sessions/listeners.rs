@@ -87,7 +87,7 @@ fn walked(life: &Life, live: &LiveHandle) {
 }
 
 #[test]
-fn a_listener_hears_its_type_in_its_session_as_long_as_it_is_subscribed() {
+fn listener_receives_its_type_and_session_while_subscribed() {
     let life = life();
     let open = || life.run(life.engine().session("a").open()).unwrap();
     let (one, two) = (open(), open());

@@ -83,7 +83,7 @@ fn frames(frames: u64, bytes: u64) -> Frames {
 }
 
 #[tokio::test]
-async fn audio_reaches_the_listener_in_order_and_only_its_amount_is_on_record() {
+async fn audio_is_delivered_in_order_and_only_its_amount_recorded() {
     let (live, model) = connected(Live::builder()).await;
     let (mut heard, mut updates) = (live.listen(), live.subscribe());
     for piece in [[1_u8; 4], [2; 4], [3; 4]] {
@@ -144,7 +144,7 @@ async fn a_picture_that_the_model_shows_is_one_and_is_counted_as_one() {
 }
 
 #[tokio::test]
-async fn what_the_user_says_and_shows_reaches_the_model_in_order_and_is_counted() {
+async fn user_media_reaches_model_in_order_and_is_counted() {
     let (live, model) = connected(Live::builder().manual_activity()).await;
     let mut updates = live.subscribe();
     live.activity_start().await.unwrap();
@@ -191,7 +191,7 @@ async fn what_the_user_says_and_shows_reaches_the_model_in_order_and_is_counted(
 }
 
 #[tokio::test]
-async fn each_turn_counts_its_own_and_the_end_of_the_connection_the_rest() {
+async fn media_is_counted_per_turn_and_rest_at_connection_end() {
     let (live, model) = connected(Live::builder()).await;
     let mut updates = live.subscribe();
     for count in [2, 1] {
@@ -330,7 +330,7 @@ async fn audio_passes_while_the_session_cannot_write_its_journal() {
 }
 
 #[tokio::test]
-async fn callbacks_hear_the_conversation_and_one_that_panics_is_called_again() {
+async fn callbacks_get_conversation_and_survive_a_panic() {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let tell = |what: &'static str| {
         let told = told.clone();
@@ -377,7 +377,7 @@ async fn callbacks_hear_the_conversation_and_one_that_panics_is_called_again() {
 }
 
 #[tokio::test]
-async fn a_listener_that_falls_behind_is_told_and_ends_with_the_session() {
+async fn lagging_listener_is_told_and_ends_with_session() {
     let (live, model) = connected(Live::builder()).await;
     let mut heard = live.listen();
     let mut updates = live.subscribe();

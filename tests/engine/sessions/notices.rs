@@ -63,7 +63,7 @@ fn agent(model: &ScriptedModel) -> Agent {
 }
 
 #[test]
-fn the_program_hears_what_waits_and_what_became_of_it_also_when_nobody_is_connected() {
+fn notices_report_requests_and_outcomes_without_connection() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let heard = Heard::default();
@@ -117,7 +117,7 @@ fn the_program_hears_what_waits_and_what_became_of_it_also_when_nobody_is_connec
 }
 
 #[test]
-fn the_program_hears_of_a_silence_that_its_desk_finds_out_about_and_of_what_it_refuses() {
+fn notices_report_expiry_and_rejection_at_desk() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let hour = Duration::from_secs(60 * 60);
@@ -165,7 +165,7 @@ fn the_program_hears_of_a_silence_that_its_desk_finds_out_about_and_of_what_it_r
 }
 
 #[test]
-fn the_program_hears_that_a_question_is_asked_anew_because_its_tool_has_changed() {
+fn notice_reports_request_asked_again_for_changed_tool() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let life = Life::begin(&journal, &clock, [("a", agent(&model))]);
@@ -228,7 +228,7 @@ fn a_callback_that_panics_hears_of_the_next_one() {
 }
 
 #[test]
-fn an_agent_that_wants_connections_and_cannot_connect_is_a_mistake() {
+fn agent_with_connections_but_no_connector_is_rejected() {
     let agent = Agent::new().model("m").on_settled(OnSettled::Connect);
     let life = Life::of(Engine::in_memory());
     let refused = life.engine().register("a", agent).unwrap_err().to_string();
@@ -280,7 +280,7 @@ const ENDED: [&str; 2] = [
 ];
 
 #[test]
-fn the_program_hears_of_a_call_of_its_own_that_outlived_the_process_that_made_it() {
+fn notice_reports_program_call_that_outlived_its_process() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let heard = Heard::default();
     let life = pipeline(&journal, &clock, &heard);
@@ -293,7 +293,7 @@ fn the_program_hears_of_a_call_of_its_own_that_outlived_the_process_that_made_it
 }
 
 #[test]
-fn the_program_hears_of_a_call_of_its_own_only_where_nobody_waits_for_it() {
+fn notice_reports_program_call_only_if_no_caller_waits() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let heard = Heard::default();
     let life = pipeline(&journal, &clock, &heard);

@@ -165,7 +165,7 @@ fn agent(loaded: &Loaded) -> &str {
 }
 
 #[test]
-fn a_long_session_is_opened_from_its_snapshot_and_what_came_since() {
+fn long_session_opens_from_snapshot_and_later_records() {
     let long = Long::of(700);
     let cut = 5_000;
     let (ledger, journal) = long.in_memory(cut);
@@ -263,7 +263,7 @@ fn what_is_damaged_or_of_another_program_counts_for_nothing() {
 }
 
 #[test]
-fn a_snapshot_of_records_that_are_not_there_or_others_counts_for_nothing() {
+fn snapshot_of_missing_or_other_records_is_ignored() {
     let long = Long::of(600);
     let cut = 4_500;
     let (whole, journal) = long.in_memory(cut);
@@ -298,7 +298,7 @@ fn a_snapshot_of_records_that_are_not_there_or_others_counts_for_nothing() {
 }
 
 #[test]
-fn beside_a_journal_on_disk_it_is_a_file_that_may_go_and_that_a_reader_does_not_write() {
+fn snapshot_file_may_be_deleted_and_reader_writes_none() {
     let long = Long::of(600);
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("journal");
@@ -341,7 +341,7 @@ fn beside_a_journal_on_disk_it_is_a_file_that_may_go_and_that_a_reader_does_not_
 }
 
 #[test]
-fn of_a_sealed_session_it_is_sealed_and_without_the_key_nothing_opens() {
+fn snapshot_of_sealed_session_is_sealed_and_needs_key() {
     let long = Long::of(600);
     let keys: Arc<dyn KeyStore> = Arc::new(MemoryKeyStore::default());
     let journal = Arc::new(MemoryJournal::new());
@@ -396,7 +396,7 @@ fn of_a_sealed_session_it_is_sealed_and_without_the_key_nothing_opens() {
 }
 
 #[test]
-fn of_a_session_with_records_that_were_passed_over_there_is_none() {
+fn session_with_skipped_records_has_no_snapshot() {
     let long = Long::of(600);
     let (ledger, journal) = long.in_memory(long.facts.len());
     let head = block_on(journal.head(long.id().0)).unwrap().unwrap();
@@ -418,7 +418,7 @@ fn of_a_session_with_records_that_were_passed_over_there_is_none() {
 }
 
 #[tokio::test]
-async fn what_an_engine_folds_up_after_much_is_opened_from_its_snapshot() {
+async fn detached_long_session_is_opened_from_snapshot() {
     let journal = Arc::new(MemoryJournal::new());
     let tools = T::simple("look", "Looks", |_| async { Ok(json!({"found": 1})) });
     let engine = Engine::in_memory()

@@ -163,7 +163,7 @@ fn approve(life: &Life) -> Vec<RequestId> {
 }
 
 #[test]
-fn a_sealed_session_is_killed_approved_run_and_replayed_and_shows_nothing_of_itself() {
+fn sealed_session_survives_kill_approval_and_replay_unrevealed() {
     let place = Place::new();
     let (life, live) = place.asked(
         place.agent().sealed(),
@@ -230,7 +230,7 @@ fn verified_by_the_script(export: &Path) {
 }
 
 #[test]
-fn a_sealed_request_is_listed_without_its_key_and_answered_with_it_only() {
+fn sealed_request_is_listed_without_key_and_answered_with_it() {
     let place = Place::new();
     let (life, live) = place.asked(
         place.agent().sealed(),
@@ -264,7 +264,7 @@ fn a_sealed_request_is_listed_without_its_key_and_answered_with_it_only() {
 }
 
 #[test]
-fn a_secret_argument_is_sealed_in_place_and_everything_is_about_the_sealed_bytes() {
+fn secret_argument_is_sealed_in_place_and_hashes_cover_seal() {
     let place = Place::new();
     let (life, live) = place.asked(
         place.agent(),
@@ -335,7 +335,7 @@ fn what_is_wrong_with_a_call_is_said_without_its_secret() {
 }
 
 #[test]
-fn a_resumption_handle_survives_a_restart_and_ends_with_its_session() {
+fn resumption_handle_survives_restart_and_ends_with_session() {
     let place = Place::new();
     let (life, live) = place.asked(place.agent(), "Hello.", "turn_completed");
     let session = live.session_id();

@@ -118,7 +118,7 @@ fn clerk() -> Actor {
 }
 
 #[tokio::test]
-async fn what_waited_for_a_place_never_begins_and_runs_once_with_the_next_engine() {
+async fn call_waiting_for_slot_runs_once_with_next_engine() {
     for grace in [Duration::ZERO, Duration::from_secs(20)] {
         let till = Till::new();
         let engine = till.engine().await;
@@ -153,7 +153,7 @@ async fn what_waited_for_a_place_never_begins_and_runs_once_with_the_next_engine
 }
 
 #[tokio::test]
-async fn what_waited_for_a_place_at_a_disconnect_is_not_in_doubt_either() {
+async fn call_waiting_for_slot_at_disconnect_is_not_in_doubt() {
     let till = Till::new();
     let engine = till.engine().await;
     let _ships = saying(&engine, "ship").await;
@@ -179,8 +179,7 @@ const SILENT: &str = r#"
 "#;
 
 #[tokio::test]
-async fn what_waited_for_a_place_when_no_connection_could_be_made_any_more_is_not_in_doubt_either()
-{
+async fn call_waiting_for_slot_at_final_loss_is_not_in_doubt() {
     let till = Till {
         model: ScriptedModel::parse(SILENT).unwrap(),
         ..Till::new()
@@ -212,7 +211,7 @@ async fn what_waited_for_a_place_when_no_connection_could_be_made_any_more_is_no
 }
 
 #[tokio::test]
-async fn a_program_whose_call_waited_for_a_place_is_told_that_it_will_never_run() {
+async fn program_call_waiting_for_slot_is_told_it_never_runs() {
     let till = Till::new();
     let engine = till.engine().await;
     let ships = saying(&engine, "ship").await;
@@ -237,7 +236,7 @@ async fn a_program_whose_call_waited_for_a_place_is_told_that_it_will_never_run(
 }
 
 #[tokio::test]
-async fn a_program_whose_call_waited_for_a_place_of_its_session_is_told_so_too() {
+async fn program_call_waiting_for_session_slot_is_told_it_never_runs() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = begun.clone();
@@ -269,7 +268,7 @@ async fn a_program_whose_call_waited_for_a_place_of_its_session_is_told_so_too()
 }
 
 #[tokio::test]
-async fn an_answer_within_the_grace_counts_and_its_call_runs_with_the_next_engine() {
+async fn answer_within_grace_counts_and_next_engine_runs_call() {
     let till = Till::new();
     let engine = till.engine().await;
     let _ships = saying(&engine, "ship").await;
@@ -295,8 +294,7 @@ async fn an_answer_within_the_grace_counts_and_its_call_runs_with_the_next_engin
 }
 
 #[tokio::test]
-async fn a_call_that_gets_a_place_of_its_session_in_the_batch_that_ends_the_runner_is_not_in_doubt()
-{
+async fn call_given_slot_in_last_batch_of_runner_is_not_in_doubt() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(
         r#"{"on": "otherwise", "once": false, "send": [{"call": [{"id": "s", "name": "hang"}, {"id": "p", "name": "pay"}]}]}"#,
@@ -401,7 +399,7 @@ impl Clock for HoldingUp {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_is_being_woken_while_its_engine_shuts_down_ends_before_the_journal() {
+async fn session_woken_during_shutdown_ends_before_journal() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let hour = Duration::from_secs(60 * 60);
     let agent = || {

@@ -38,7 +38,7 @@ const SCRIPT: &str = r#"
 "#;
 
 #[tokio::test]
-async fn the_model_is_told_each_result_in_order_and_that_more_may_come() {
+async fn model_gets_stream_results_in_order_with_will_continue() {
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let live = Live::builder()
         .model("m")

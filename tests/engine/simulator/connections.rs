@@ -29,7 +29,7 @@ const RESUMED: &str = r#"
 "#;
 
 #[test]
-fn a_conversation_goes_on_with_the_handle_of_the_connection_before() {
+fn conversation_continues_with_previous_handle() {
     let mut player = Player::new(script(RESUMED));
     let first = player.connect();
     assert_eq!(
@@ -136,7 +136,7 @@ fn handles_are_told_only_to_those_who_ask_for_them() {
 }
 
 #[test]
-fn a_service_may_issue_handles_by_itself_and_withholds_them_while_calls_wait() {
+fn service_issues_handles_except_while_calls_wait() {
     let mut player = Player::new(script(
         r#"{"service":{"issues_handles":true,"session_id":"s-1"}}
            {"on":{"text":"go"},"send":[{"call":[{"id":"c1","name":"a"}]},{"serverContent":{"turnComplete":true}}]}

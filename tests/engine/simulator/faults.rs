@@ -119,7 +119,7 @@ fn a_burst_comes_at_once_and_in_order() {
 }
 
 #[test]
-fn sound_comes_fifty_times_a_second_and_every_frame_has_its_number() {
+fn audio_has_fifty_numbered_frames_a_second() {
     let mut player = Player::new(script(
         r#"{"on":{"text":"sing"},"send":[{"audio":{"frames":150,"every_ms":20}},{"say":"La."}]}"#,
     ));

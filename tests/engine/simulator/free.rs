@@ -49,7 +49,7 @@ fn calls_have_ids_of_their_own_and_their_answers_are_spoken_of() {
 }
 
 #[test]
-fn a_script_comes_before_its_free_rules_and_those_before_otherwise() {
+fn script_precedes_free_rules_and_those_precede_otherwise() {
     let mut player = Player::new(script(
         r#"{"when":"order","say":"free"}
            {"on":{"text":"order"},"send":[{"say":"scripted"}]}

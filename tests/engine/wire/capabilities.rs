@@ -158,8 +158,7 @@ async fn a_model_with_async_tools_is_told_everything() {
 }
 
 #[tokio::test]
-async fn a_model_without_async_tools_gets_the_acknowledgement_and_hears_the_result_as_conversation()
-{
+async fn model_without_async_tools_gets_background_result_as_text() {
     for (platform, model, spoken_to) in [
         (Platform::Vertex, "gemini-live-2.5-flash", "clientContent"),
         (
@@ -194,7 +193,7 @@ fn gated_search() -> Toolset {
 }
 
 #[tokio::test]
-async fn a_gated_call_is_acknowledged_at_once_and_its_outcome_follows_as_a_response() {
+async fn gated_call_is_acknowledged_and_outcome_is_a_response() {
     let described = Live::builder().tools(gated_search());
     let held = Held::gated(Platform::GoogleAi, "gemini-live-2.5-flash", described).await;
     let declared = ("search".to_owned(), Some("NON_BLOCKING".to_owned()));
@@ -214,8 +213,7 @@ async fn a_gated_call_is_acknowledged_at_once_and_its_outcome_follows_as_a_respo
 }
 
 #[tokio::test]
-async fn without_async_tools_the_acknowledgement_of_a_gated_call_is_the_response_and_the_outcome_is_told()
- {
+async fn model_without_async_tools_gets_gated_outcome_as_text() {
     for (platform, model, spoken_to) in [
         (Platform::Vertex, "gemini-live-2.5-flash", "clientContent"),
         (
@@ -268,7 +266,7 @@ impl ResultFormatter for Patient {
 }
 
 #[tokio::test]
-async fn that_a_call_waits_is_said_in_the_words_of_its_formatter_or_of_its_policy() {
+async fn waiting_notice_uses_words_of_formatter_or_policy() {
     let in_background = ToolExecutionMode::Background {
         formatter: Some(Arc::new(Patient)),
         scheduling: None,
@@ -317,7 +315,7 @@ impl Connector for Shallow {
 }
 
 #[tokio::test]
-async fn a_frame_that_nests_deeper_than_the_limit_is_on_record_and_the_conversation_goes_on() {
+async fn too_deeply_nested_frame_is_recorded_and_session_continues() {
     let script = r#"{"on": {"text": "go"}, "send": [{"say": "Too deep for words."}]}"#;
     let script = ScriptedModel::parse(script).unwrap();
     let live = Live::builder().model("m").connect_with(Shallow(script));
@@ -341,7 +339,7 @@ async fn a_frame_that_nests_deeper_than_the_limit_is_on_record_and_the_conversat
 }
 
 #[test]
-fn a_configuration_knows_whether_its_model_goes_on_while_a_tool_runs() {
+fn configuration_knows_if_model_continues_during_tool_run() {
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     for (platform, supported) in [(Platform::GoogleAi, true), (Platform::Vertex, false)] {
         let connector = Served(platform, model.clone());

@@ -407,7 +407,7 @@ async fn what_cannot_be_used_is_said_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_message_or_frame_above_the_limit_ends_the_connection_and_says_so() {
+async fn message_or_frame_above_limit_ends_connection_with_reason() {
     let door = Door::open().await;
     for limits in [
         Limits {

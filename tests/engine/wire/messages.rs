@@ -567,7 +567,7 @@ fn media_are_written_in_the_alphabet_that_everybody_reads() {
 }
 
 #[test]
-fn what_nests_too_deep_is_refused_wherever_it_stands_and_nothing_overflows() {
+fn too_deep_nesting_is_rejected_anywhere_without_overflow() {
     let nested =
         |open: &str, close: &str| format!("{}{{}}{}", open.repeat(10_000), close.repeat(10_000));
     let part = nested(r#"{"functionResponse":{"parts":["#, "]}}");
@@ -697,7 +697,7 @@ fn arbitrary_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_json_is_read_or_refused_and_what_is_read_is_written_alike(value in arbitrary_json()) {
+    fn any_json_is_rejected_or_written_back_equal(value in arbitrary_json()) {
         let text = value.to_string();
         if let Ok(message) = ServerMessage::decode(&text) {
             prop_assert_eq!(ServerMessage::decode(&message.encode()).unwrap(), message);

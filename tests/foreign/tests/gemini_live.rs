@@ -154,7 +154,7 @@ async fn it_interrupts_and_its_call_is_cancelled() {
 }
 
 #[tokio::test]
-async fn it_goes_on_after_go_away_and_after_a_close_with_the_newest_handle() {
+async fn client_resumes_with_newest_handle_after_go_away_and_close() {
     let simulator = start(
         r#"{"service": {"strict": true, "issues_handles": true}}
            {"on": {"text": "first"}, "send": [{"go_away": "5s"}]}
