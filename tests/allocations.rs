@@ -1,5 +1,4 @@
-//! Dispatching a call of a tool that does nothing takes at most ten allocations, its record
-//! included.
+//! A call of a tool that does nothing takes at most ten allocations, including its record.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
@@ -8,7 +7,7 @@
 use recount::tool::{T, ToolDispatcher, Toolset};
 use serde_json::{Value, json};
 
-/// How many allocations a call takes on average, once everything is warm.
+/// The average number of allocations per call after warm-up.
 fn allocations_of(tools: impl Into<Toolset>, calls: u64) -> f64 {
     let mut dispatcher = ToolDispatcher::new();
     dispatcher.register(tools).unwrap();

@@ -1,5 +1,4 @@
-//! The cookbook is what it says it is: every program of `examples/` is small, and stands on the
-//! page that lists them.
+//! Every program of `examples/` is small, and appears on the cookbook page that lists it.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"

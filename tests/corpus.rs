@@ -1,10 +1,9 @@
-//! The corpus of old journals: every record that a version ever wrote is read, and every decision
-//! comes out again.
+//! The corpus of old journals. Every record of every released version can be read, and a replay
+//! makes every decision again.
 //!
-//! `fixtures/journals/rules-N/` holds exports of journals written under rules N. They are read for
-//! ever and never written again, which `SHA256SUMS` beside them vouches for;
-//! `RECOUNT_WRITE_JOURNALS=1 cargo test --all-features --test engine restart` writes those of new
-//! stories.
+//! `fixtures/journals/rules-N/` holds exports of journals written under rules N. They are read but
+//! never written again; `SHA256SUMS` beside them pins their bytes. `RECOUNT_WRITE_JOURNALS=1 cargo
+//! test --all-features --test engine restart` writes the exports of new scenarios.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
@@ -59,7 +58,7 @@ fn every_released_journal_verifies_and_replays_its_transcript() {
     );
 }
 
-/// The name and SHA-256 of every file, as `sha256sum` writes and checks them.
+/// The file with the name and SHA-256 of every export, in the format of `sha256sum`.
 const PINNED: &str = "SHA256SUMS";
 
 #[test]
@@ -82,7 +81,7 @@ fn no_journal_of_the_corpus_is_written_again() {
     );
 }
 
-/// No script can have the model send what is no message.
+/// Kinds that no export has: no script can make the model send an invalid message.
 const IN_NO_STORY: [&str; 1] = ["frame_rejected"];
 
 #[test]
@@ -119,7 +118,7 @@ fn replay_finds_altered_decision_despite_valid_hashes() {
                 }
             });
             assert_eq!(diverged(&other), seq, "{} altered at {seq}", file.display());
-            // Everything up to the decision: it is missing from the end.
+            // Everything up to the decision, so that it is missing at the end.
             let mut cut = exported.clone();
             cut.lines.truncate(at);
             assert_eq!(diverged(&cut), seq, "{} cut before {seq}", file.display());
@@ -189,8 +188,8 @@ fn under_gates_everywhere_no_call_would_have_run_unasked() {
         let exported = Exported::read(&fs::read(&file).unwrap());
         for call in exported.what_if(&gates).calls {
             match (call.under.verdict, call.under.rule) {
-                // A gate that is waived in the whole session, and a result that nothing runs for,
-                // ask nobody.
+                // A gate that is waived in the whole session asks for no approval, and neither does
+                // a result served without a run.
                 (Some(Verdict::Allowed), Some(Rule::Confirm | Rule::Cached)) | (None, _) => {}
                 (Some(Verdict::Allowed), _) => allowed += 1,
                 (Some(Verdict::Ask | Verdict::AskProgram), _) => asked += 1,
@@ -222,7 +221,7 @@ fn corpus() -> Vec<PathBuf> {
     files
 }
 
-/// A journal with one session, as its export has it.
+/// A journal with one session, as it was exported.
 #[derive(Clone)]
 struct Exported {
     session: SessionId,
@@ -261,7 +260,7 @@ impl Exported {
             .collect()
     }
 
-    /// The journal again, in memory, where every check of an append is made anew.
+    /// An in-memory journal with these records; appending them repeats every check.
     fn ledger(&self) -> Ledger {
         let journal = MemoryJournal::new();
         let mut append = Append::new(self.session.0, 0, self.lines.clone());
@@ -274,7 +273,7 @@ impl Exported {
         block_on(replay::verify(&self.ledger(), self.session)).unwrap()
     }
 
-    /// What would have been; the progress that is told meanwhile adds up to all records.
+    /// The what-if report. Its progress counts add up to the number of records.
     fn what_if(&self, changes: &PolicyChanges) -> what_if::Report {
         let mut read = 0;
         let ledger = self.ledger();
@@ -284,7 +283,7 @@ impl Exported {
         report
     }
 
-    /// Changes the body of one record, and every hash that vouches for it.
+    /// Changes the body of one record and recomputes every hash that covers it.
     fn alter(&mut self, at: usize, change: impl Fn(&mut Value)) {
         let mut prev = Hash::ZERO;
         for (here, line) in self.lines.iter_mut().enumerate() {

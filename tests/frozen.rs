@@ -1,7 +1,7 @@
 //! The surfaces that stay as they are while the code moves; `frozen/README.md` lists all of them.
 //!
-//! Each test compares what the public names give with a text file in `frozen/`. With
-//! `RECOUNT_WRITE_FROZEN=1` it writes the file anew, and the difference is one to look at.
+//! Each test compares the output of public functions with a text file in `frozen/`. With
+//! `RECOUNT_WRITE_FROZEN=1` it writes the file again, so that the difference can be reviewed.
 
 #![expect(
     clippy::expect_used,

@@ -1,5 +1,4 @@
-//! The pages of `docs/tools` leave nothing out: every short name that `T` has stands in one of
-//! them.
+//! The pages of `docs/tools` are complete: each short name of `T` appears in one of them.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
@@ -34,7 +33,7 @@ fn every_kind_of_tool_is_on_a_page() {
     }
 }
 
-/// The public functions of a part of `impl T`.
+/// The public functions of one part of `impl T`.
 fn short_names(source: &str) -> Vec<&str> {
     let functions = source.split("\n    pub fn ").skip(1);
     let names: Vec<&str> = functions

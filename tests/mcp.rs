@@ -1,5 +1,5 @@
-//! Tools of MCP servers, against a real server: a child process that speaks on its standard input
-//! and output, or a service on this machine over streamable HTTP.
+//! Tools of MCP servers, tested with real servers. A server is a child process on standard input
+//! and output, or a service of this machine over streamable HTTP.
 #![cfg(all(feature = "mcp", feature = "testing"))]
 #![expect(
     clippy::expect_used,
@@ -53,7 +53,7 @@ mod unreadable;
 #[path = "mcp/unreadable_http.rs"]
 mod unreadable_http;
 
-/// Not a test: what the others start as a server.
+/// No test of its own: other tests start it as a server process.
 #[test]
 fn the_server() {
     if let Some(config) = server::config() {

@@ -1,6 +1,6 @@
-//! The reference servers, as the registry of npm has them. They are not here by themselves:
-//! `.ci/run` installs them, and says with `RECOUNT_MCP_SERVERS` in which directory their programs
-//! are. So `cargo test` runs them only by name.
+//! The MCP reference servers from the npm registry. They are not part of this repository: `.ci/run`
+//! installs them and sets `RECOUNT_MCP_SERVERS` to the directory of their programs. So `cargo test`
+//! runs these tests only by name.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -26,7 +26,7 @@ async fn connected(server: McpServer) -> ToolDispatcher {
     tools
 }
 
-/// What every way to the server gives.
+/// Checks that hold for the server over every transport.
 async fn everything_works(tools: &ToolDispatcher) {
     let call = async |name: &str, args: Value| tools.call_function(name, args).await.unwrap();
     let echo = call("echo", json!({"message": "hello"})).await;
@@ -86,12 +86,12 @@ async fn everything_over_standard_input_and_output() {
     );
 }
 
-/// A server on this machine; it ends with the test.
+/// A server process on this machine; it is killed when the test ends.
 struct Listening(Child);
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

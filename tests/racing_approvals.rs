@@ -1,9 +1,9 @@
-//! Sixty-four people approve one request at the same time, and in every third round the process is
+//! Sixty-four approvers answer one request at the same time. In every third race the process is
 //! killed meanwhile.
 //!
-//! The tool runs at most once by each request; its witness is a file outside of the process.
-//! Whatever a caller was told before the kill, that his answer counts or whose does, is on record
-//! afterwards. `RECOUNT_RACES` asks for more or fewer rounds.
+//! The tool runs at most once per request; a file outside of the process counts its runs. What a
+//! caller learned before the kill (that its answer counts, or whose does) is on record afterwards.
+//! `RECOUNT_RACES` sets the number of races.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::expect_used,
@@ -56,8 +56,8 @@ fn one_of_64_approvals_counts_and_none_is_lost_in_a_crash() {
     while raced < races {
         let order = json!({"home": home.name(), "races": races - raced});
         let mut child = ChildProcess::start(THIS_TEST, &order);
-        // The line of the race in which it is killed, counted down; of what it says: it races, what
-        // each was told, it ran, over.
+        // The number of lines until the kill. A race prints `racing`, one line per approver, `ran`
+        // and `over`.
         let mut kill_in: Option<u64> = None;
         while let Some(said) = child.next() {
             if said == "racing" {
@@ -68,7 +68,7 @@ fn one_of_64_approvals_counts_and_none_is_lost_in_a_crash() {
                     child.kill();
                     kills += 1;
                     raced += 1;
-                    // What it said until then counts, too.
+                    // Lines printed before the kill count, too.
                     while let Some(said) = child.next() {
                         told.extend(Told::read(&said));
                     }
@@ -81,7 +81,7 @@ fn one_of_64_approvals_counts_and_none_is_lost_in_a_crash() {
             told.extend(Told::read(&said));
         }
     }
-    // Whatever the last kill left behind is seen through.
+    // A last process finishes the sessions that the last kill left open.
     let order = json!({"home": home.name(), "races": 0});
     let mut last = ChildProcess::start(THIS_TEST, &order);
     last.until("all is over");
@@ -100,8 +100,7 @@ fn one_of_64_approvals_counts_and_none_is_lost_in_a_crash() {
     assert!(checked.ran > 0 && checked.cut_off > 0, "{checked:?}");
 }
 
-/// A process: it sees through what it finds waiting, and begins new sessions until enough races
-/// were held.
+/// Runs one process: finishes the sessions that it finds waiting, then races in new sessions.
 async fn life(home: &Home, races: u64) {
     let witness = home.clone();
     let pay = TypedTool::with_context("pay", "Pays", move |_: Map<String, Value>, context| {
@@ -125,8 +124,7 @@ async fn life(home: &Home, races: u64) {
         asked.await.unwrap();
         race(&engine, &live).await;
     }
-    // A shutdown starts nothing any more, so what a kill has left approved and not started is seen
-    // through before.
+    // A shutdown starts no calls. So calls that a kill left approved but not started are run first.
     for found in engine.sessions().await.unwrap() {
         if found.open.contains_key("ready") || found.open.contains_key("running") {
             let live = engine.resume(found.id).await.unwrap();
@@ -137,7 +135,8 @@ async fn life(home: &Home, races: u64) {
     say("all is over");
 }
 
-/// Everybody approves the one request of the session at once; returns when its call has ended.
+/// Approves the only request of the session from all approvers at once, and waits until its call
+/// has ended.
 async fn race(engine: &Engine, live: &LiveHandle) {
     let updates = live.subscribe();
     let request = live.pending().await.unwrap()[0].id;
@@ -167,16 +166,16 @@ async fn race(engine: &Engine, live: &LiveHandle) {
     say("over");
 }
 
-/// No call of the session is open any more.
+/// Waits until no call of the session is open.
 async fn ended(live: &LiveHandle, mut updates: Updates) {
     while !live.session().await.unwrap().calls.is_empty() {
         updates.next().await;
     }
 }
 
-/// What somebody was told about an answer.
+/// The reply to one answer.
 struct Told {
-    /// It was theirs.
+    /// True if this answer counts.
     taken: bool,
     session: SessionId,
     at: Seq,
@@ -207,8 +206,10 @@ struct Checked {
     cut_off: usize,
 }
 
-/// The journal is sound and replays; every session has one answer and one outcome, and ran as often
-/// as that says; everybody was told what is on record.
+/// Checks the journal and the replies.
+///
+/// The journal is sound and replays. Every session has one answer and one outcome, and its number
+/// of runs fits the outcome. Every approver learned what is on record.
 async fn check(home: &Home, told: &[Told]) -> Checked {
     let (ledger, sessions) = home.on_record().await;
     let mut noted = home.noted();
@@ -221,7 +222,7 @@ async fn check(home: &Home, told: &[Told]) -> Checked {
             .iter()
             .any(|it| it.event.kind() == "function_call_received")
         {
-            // The kill struck before the model had called.
+            // The kill came before the model had called.
             continue;
         }
         for fact in &facts {
@@ -268,19 +269,21 @@ async fn check(home: &Home, told: &[Told]) -> Checked {
     checked
 }
 
-/// A tool that may not run twice, and leaves a line outside of its process.
+/// A tool that may not run twice. It leaves a line in a file outside of its process.
 async fn paying(witness: Home, context: ToolContext) -> Result<Value, ToolError> {
     witness.note(context.session, "pay");
     say("ran");
     Ok(json!({"paid": true}))
 }
 
-/// The same dice in every run.
+/// A random generator with the same sequence in every run.
 struct Dice(u64);
 
 impl Dice {
-    /// As the race begins, when the first are told, anywhere, or when all are told and the tool is
-    /// about to return.
+    /// Returns the line at which to kill the process.
+    ///
+    /// It is at the start of the race, at the first replies, anywhere, or after all replies when
+    /// the tool is about to return.
     fn line(&mut self) -> u64 {
         let last = PEOPLE as u64 + 2;
         match self.roll(4) {

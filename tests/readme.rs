@@ -1,4 +1,4 @@
-//! What the README shows is what runs.
+//! The code blocks of the README are the code that runs.
 
 const README: &str = include_str!("../README.md");
 const EXAMPLE: &str = include_str!("../examples/approve.rs");

@@ -1,5 +1,5 @@
-//! A journal tells its stories again, alike in every run and on any number of threads, and nothing
-//! runs for it.
+//! A replay of a journal gives equal reports in every run and on any number of threads, and runs no
+//! tools.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::expect_used,
@@ -44,7 +44,7 @@ use tokio::task::JoinSet;
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        // What fails is printed as a readable history; no seed is kept out of sight.
+        // A failure is printed as a readable history, so no seed file is kept.
         failure_persistence: None,
         cases: 2 * ProptestConfig::default().cases,
         ..ProptestConfig::default()
@@ -62,9 +62,9 @@ proptest! {
     }
 }
 
-/// How many generated sessions are replayed.
+/// The number of generated sessions that are replayed.
 const SESSIONS: usize = 200;
-/// How often, by each number of threads.
+/// The number of runs per thread count.
 const RUNS: usize = 20;
 const THREADS: [usize; 2] = [1, 8];
 
@@ -97,7 +97,7 @@ fn every_run_reports_divergence_with_causes_and_prior_state() {
     let ledger = Ledger::new(Arc::new(DiskJournal::open(&path).unwrap()));
     let mut missing = BTreeMap::new();
     for recording in generated().iter().take(40) {
-        // The record ends before the last decision, which follows all the same.
+        // The record ends before its last decision. The replay must still derive that decision.
         let cut = recording.facts.iter().rposition(|it| decided(it).is_some());
         let Some(cut) = cut else { continue };
         write(&ledger, recording, cut);
@@ -121,8 +121,7 @@ fn every_run_reports_divergence_with_causes_and_prior_state() {
     }
 }
 
-/// What the model does in the sessions of an engine: two calls that run, and one about which a
-/// person is asked.
+/// The model's script in sessions of an engine: two calls that run, and one that needs approval.
 const MODEL: &str = r#"
 {"on": {"text": "go"}, "once": false, "send": [{"call": [{"id": "a", "name": "look"}, {"id": "b", "name": "look", "args": {"n": 2}}, {"id": "c", "name": "pay", "args": {"cents": 4200}}]}]}
 {"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}
@@ -150,7 +149,7 @@ fn replay_does_not_run_tools() {
     );
 }
 
-/// Sessions of a real engine, whose tools count their runs.
+/// Serves sessions with a real engine, whose tools count their runs.
 async fn lives(path: &Path, lives: usize, runs: &Arc<AtomicUsize>) {
     let counted = |name: &str| {
         let runs = runs.clone();
@@ -181,7 +180,7 @@ async fn lives(path: &Path, lives: usize, runs: &Arc<AtomicUsize>) {
     engine.shutdown(Duration::from_secs(60)).await.unwrap();
 }
 
-/// Plausible histories and wild ones, by turns; the same in every run of the test.
+/// Plausible and random histories alternately; the same ones in every run of the test.
 fn generated() -> Vec<Recording> {
     let mut runner = TestRunner::deterministic();
     let (plausible, wild) = (recordings(), wild_recordings());
@@ -194,13 +193,13 @@ fn generated() -> Vec<Recording> {
                 .current(),
             _ => wild.new_tree(&mut runner).expect("a history").current(),
         };
-        // A history without moves comes more than once.
+        // A history without moves occurs more than once.
         all.insert(recording.start.id, recording);
     }
     all.into_values().collect()
 }
 
-/// Writes the first so many facts of a history, a batch at a time as an engine does.
+/// Writes the first `facts` facts of a history, one batch at a time as an engine does.
 fn write(ledger: &Ledger, recording: &Recording, facts: usize) {
     let (seal, id) = (Seal::default(), recording.start.id);
     let (mut session, mut tail, mut open) = (recording.start.clone(), Tail::EMPTY, Vec::new());
@@ -233,8 +232,9 @@ fn write(ledger: &Ledger, recording: &Recording, facts: usize) {
     }
 }
 
-/// Replays every session of a journal twenty times on one thread and as often on eight, and as
-/// tasks of either scheduler of tokio; all reports are alike.
+/// Replays every session of a journal twenty times on each scheduler; all reports are equal.
+///
+/// The schedulers are one thread, eight threads, and tasks of both schedulers of tokio.
 fn replayed_alike(path: &Path, sessions: usize) -> BTreeMap<SessionId, Report> {
     let ledger = Ledger::new(Arc::new(DiskJournal::open_existing(path).unwrap()));
     let found = block_on(ledger.journal().sessions(None, sessions + 1)).unwrap();
@@ -260,7 +260,7 @@ fn replayed_alike(path: &Path, sessions: usize) -> BTreeMap<SessionId, Report> {
     first
 }
 
-/// Every session as a task of its own.
+/// Replays each session as a task of its own.
 async fn as_tasks(ledger: &Ledger, all: &[SessionId]) -> BTreeMap<SessionId, Report> {
     let mut tasks = JoinSet::new();
     for session in all.iter().copied() {

@@ -1,4 +1,5 @@
-//! An async function under `#[tool]` is a tool: named, described, checked and answered as it says.
+//! `#[tool]` turns an async function into a tool: its name, description, argument checks and
+//! answers.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Every string of a decision, byte for byte, as it is compared in a replay.
+//! Every string of a decision, byte for byte, as a replay compares it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ fn decided(fact: &Fact) -> Option<&Decision> {
     }
 }
 
-/// The decisions of all scenes, each as its kind and its body on record.
+/// The decisions of all scenes, each as its kind and its recorded body.
 #[test]
 fn decisions_are_as_they_were() {
     let mut text = String::new();
@@ -33,7 +33,7 @@ fn decisions_are_as_they_were() {
     assert_pinned("decisions.txt", &text);
 }
 
-/// The words of one type in a list, as they are on record.
+/// The recorded words of all values of one type.
 fn words<T: Serialize>(all: &[T]) -> BTreeSet<String> {
     let word = |it: &T| match serde_json::to_value(it).unwrap() {
         Value::String(word) => word,
@@ -46,7 +46,7 @@ fn words<T: Serialize>(all: &[T]) -> BTreeSet<String> {
     all.iter().map(word).collect()
 }
 
-/// The words that a member has in any decision of the scenes.
+/// The values of a member in all decisions of the scenes.
 fn told(kinds: &[&str], member: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, history) in scenes() {
@@ -88,21 +88,21 @@ fn scenes_have_every_outcome_route_and_reason() {
     let issued = ["response_issued"];
     let outcomes = all(Outcome::Interim, outcome);
     let mut found = told(&issued, "/outcome");
-    // It is the one end without a response.
+    // The only end without a response.
     found.insert("withdrawn".to_owned());
     assert_eq!(found, words(&outcomes));
     let routes = all(Route::Parked, route);
     assert_eq!(told(&issued, "/route/via"), words(&routes));
     let cancelled = ["call_cancelled", "confirmation_withdrawn"];
     let mut found = told(&cancelled, "/reason");
-    // Its word is in the response instead, and in the question that it withdraws.
+    // Its reason is in the response instead, and in the confirmation request that it withdraws.
     found.insert("operator".to_owned());
     assert_eq!(found, words(&all(CancelReason::Model, reason)));
     let asked = ["confirmation_requested"];
     assert_eq!(told(&asked, "/about"), words(&all(About::Gate, about)));
 }
 
-/// Every value of a type, by the one that comes after each. A new variant stops the build.
+/// Every value of a type, listed by its successor function. A new variant stops the build.
 pub(crate) fn all<T: Copy>(first: T, next: fn(&T) -> Option<T>) -> Vec<T> {
     std::iter::successors(Some(first), next).collect()
 }

@@ -1,4 +1,4 @@
-//! Words that the engine and its parts put on record, of which decisions are made: from real runs.
+//! Texts that the engine and its parts record and that decisions repeat, taken from real runs.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use recount::testing::{ManualClock, ScriptedModel};
 
 use crate::pinned::assert_pinned;
 
-/// The members that hold words, by kind of event.
+/// The members that hold these texts, by kind of event.
 const WORDS: [(&str, &str); 8] = [
     ("function_call_received", "/invalid_args"),
     ("hook_answered", "/failure"),

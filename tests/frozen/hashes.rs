@@ -1,6 +1,6 @@
 //! The stored bytes of policy sets and catalogs, and every hash that names or binds one.
 //!
-//! Examples are written as they are stored, so they hold whatever the types look like.
+//! Examples are written in their stored form, so they do not depend on the shape of the types.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use recount::session::{Catalog, ObjectHash, PolicySet, ToolDeclaration, ToolPoli
 
 use crate::pinned::assert_pinned;
 
-/// A set in which everything is said.
+/// A policy set with every member.
 const POLICIES: &str = r#"{
 "tools": {
   "pay": {
@@ -50,7 +50,7 @@ const POLICIES: &str = r#"{
   {"name": "settle"}
 ]}"#;
 
-/// A catalog in which everything is said.
+/// A catalog with every member.
 const CATALOG: &str = r#"{"tools": {
 "pay": {
   "name": "pay", "description": "Pays, in \"cents\"",
@@ -102,7 +102,7 @@ fn catalogs_are_stored_and_named_as_they_were() {
     assert_pinned("catalogs.txt", &text);
 }
 
-/// Every tool under every policy, and with one thing left out of each at a time.
+/// Every tool under every policy, and variants of each with one member left out.
 #[test]
 fn contracts_and_declarations_are_named_as_they_were() {
     let catalog = Catalog::from_bytes(CATALOG.as_bytes()).unwrap();
@@ -132,8 +132,9 @@ fn contracts_and_declarations_are_named_as_they_were() {
     assert_pinned("contracts.txt", &text);
 }
 
-/// The value without each field of its stored form that may be absent, one level deep and, of the
-/// gate, two.
+/// The value without each optional member of its stored form in turn.
+///
+/// Members of the value itself are left out, and those of its gate.
 fn without_each<T>(value: &T) -> Vec<(String, T)>
 where
     T: serde::Serialize + serde::de::DeserializeOwned,

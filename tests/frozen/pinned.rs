@@ -1,8 +1,8 @@
-//! Texts that stay as they are, each in a file that one can read in a diff.
+//! Comparison with pinned texts, each in a file of its own so that a diff shows the change.
 
 use std::path::Path;
 
-/// The variable under which the files are written anew.
+/// The variable with which the tests write the files again.
 const WRITE: &str = "RECOUNT_WRITE_FROZEN";
 
 /// Compares a text with the file in `tests/frozen/` that pins it.

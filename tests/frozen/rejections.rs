@@ -1,4 +1,4 @@
-//! The words of every refusal of a command, and the code under which it is on record.
+//! The text of every rejection of a command, and the code under which it is recorded.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use recount::session::{
 use crate::decisions::{all as every, outcome, reason};
 use crate::pinned::assert_pinned;
 
-/// Each refusal as its code, a mark where another word may still count, and its words.
+/// Each rejection as its code, a mark if another answer may still count, and its text.
 #[test]
 fn rejections_are_as_they_were() {
     let mut text = String::new();
@@ -42,7 +42,7 @@ fn rejections_are_as_they_were() {
     assert_pinned("rejections.txt", &text);
 }
 
-/// A new variant stops the build in `variant`, and then fails here.
+/// A new variant first stops the build in `variant`, then fails here.
 #[test]
 fn every_rejection_has_an_example() {
     let shown: BTreeSet<usize> = rejections().iter().map(variant).collect();

@@ -1,4 +1,5 @@
-//! The published schemas without their words: rewording a description is no change of a format.
+//! The published schemas without their descriptions: a reworded description is no change of a
+//! format.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +20,7 @@ fn assert_pinned_without_words(file: &str, schema: Value) {
     assert_pinned(file, &text);
 }
 
-/// A schema without the keywords that hold words. A property of such a name stays.
+/// A schema without the keywords that hold descriptions. A property with such a name stays.
 fn without_words(schema: Value) -> Value {
     match schema {
         Value::Object(keywords) => {

@@ -1,4 +1,4 @@
-//! The names and shapes that the seeds' code takes for granted. That it compiles is the test.
+//! The names and shapes that the code of the seeds relies on. The test is that it compiles.
 //!
 //! `tests/engine/seeds` holds every block of the two chapters and what each promises. This file
 //! names what the blocks import by a glob, each at every path under which a program finds it.
@@ -8,7 +8,7 @@ use std::time::Duration;
 use recount::prelude as all;
 use recount::{adk, engine, session, tool};
 
-/// The policy of the seeds: four fields, and the rest as ever.
+/// The policy of the seeds: four fields, and defaults for the rest.
 #[test]
 fn tool_policy_is_written_as_the_seeds_write_it() {
     let policy = all::ToolPolicy {
@@ -49,7 +49,7 @@ fn names_of_the_seeds_are_one_type_at_every_path() {
     same::<dyn all::InputStreamingTool>(|_| (), |_: &dyn tool::InputStreamingTool| ());
 }
 
-/// The names that no prelude brings, and the functions of ADK for Go.
+/// The names that no prelude exports, and the functions of ADK for Go.
 #[test]
 fn lower_names_of_the_seeds_stand_where_they_stood() {
     let _: fn(&str) -> tool::ToolError = |it| tool::ToolError::InvalidArgs(it.into());

@@ -1,4 +1,4 @@
-//! The state of sessions as JSON, and an open request as an approver is shown it.
+//! The state of sessions as JSON, and an open request as an approver sees it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -26,8 +26,9 @@ fn states_are_shown_as_they_were() {
     assert_pinned("states.txt", &text);
 }
 
-/// The changes that each record of every scene makes, also in the middle of a batch. Beginnings
-/// that scenes share are told once.
+/// The changes that each record of every scene makes, also within a batch.
+///
+/// A beginning that several scenes share is listed once.
 #[test]
 fn changes_of_states_are_shown_as_they_were() {
     let (mut text, mut told) = (String::new(), BTreeSet::new());
@@ -51,7 +52,7 @@ fn changes_of_states_are_shown_as_they_were() {
     assert_pinned("state_changes.txt", &text);
 }
 
-/// The changes but for the head, which every record moves.
+/// The changes except for the head, which every record moves.
 fn changed(before: &Json, after: &Json) -> String {
     let shown = |it: Option<Json>| it.map_or("-".to_owned(), |it| it.to_string());
     let all = changes(before, after).into_iter();
@@ -63,7 +64,7 @@ fn changed(before: &Json, after: &Json) -> String {
     all.map(line).collect()
 }
 
-/// The hash of a request is that of its record, so it covers the line byte for byte.
+/// The hash of a request is that of its record, so it covers the recorded line byte for byte.
 #[test]
 fn requests_are_shown_and_named_as_they_were() {
     let policy = json!({"confirm": {"hint": "Pay this?", "expires_after_ms": 60_000,

@@ -1,4 +1,4 @@
-//! The errors of tools, and the default words of a run in the background.
+//! The errors of tools, and the default texts of background runs.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn after(error: &ToolError) -> Option<ToolError> {
         ToolError::LimitReached(_) => Some(ToolError::UnknownOutcome(text())),
         ToolError::UnknownOutcome(_) => Some(ToolError::LlmUnavailable(text())),
         ToolError::LlmUnavailable(_) => Some(ToolError::Other(text())),
-        // The type may grow outside its crate.
+        // The type is non-exhaustive outside of its crate.
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Words that are on record or that the model is told, for every value of the types that have them.
+//! Texts that are recorded or sent to the model, for every value of the types that have them.
 
 use std::fmt::Write as _;
 
@@ -57,7 +57,7 @@ fn actors_are_shown_as_they_were() {
     assert_pinned("actors.txt", &text);
 }
 
-/// The text by which the model learns of a call that another connection brought.
+/// The text with which the model learns the outcome of a call from an earlier connection.
 #[test]
 fn outcomes_are_told_as_they_were() {
     let args = Json::parse(r#"{"order": 7, "cents": 9007199254740993}"#).unwrap();
@@ -67,7 +67,7 @@ fn outcomes_are_told_as_they_were() {
     assert_pinned("conversation.txt", &told.collect::<String>());
 }
 
-/// Tickets, approvals and idempotency keys outlive the program that gave them out.
+/// Tickets, approvals and idempotency keys outlive the program that issued them.
 #[test]
 fn ids_are_derived_as_they_were() {
     let mut text = String::new();

@@ -1,13 +1,14 @@
-//! A server that answers a call with questions, as later versions of the protocol have it. The
-//! library's own servers do that only where such a version was agreed on, so this one speaks for
-//! itself.
+//! A server that answers a call with questions, as later versions of the protocol allow.
+//!
+//! The servers of the MCP library do so only where such a version was negotiated, so this server
+//! writes its own messages.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 
 use serde_json::{Value, json};
 
-/// What it asks, one after another.
+/// The questions of the server, in order.
 pub(crate) const QUESTIONS: [&str; 2] = ["Which table?", "How many chairs?"];
 
 /// Serves on standard input and output until the client hangs up.
@@ -33,8 +34,8 @@ pub(crate) fn serve() {
     std::process::exit(0);
 }
 
-/// Asks for what is not answered yet; what was answered stands in the state that comes back with
-/// the answer.
+/// Asks the first question without an answer. The state that returns with each answer holds the
+/// earlier answers.
 fn called(params: &Value) -> Value {
     let state = params["requestState"].as_str().unwrap_or("[]");
     let mut answers: Vec<Value> = serde_json::from_str(state).unwrap();
@@ -45,7 +46,7 @@ fn called(params: &Value) -> Value {
     input_required(question, &json!(answers).to_string())
 }
 
-/// The answer to a call that is a question; the state comes back with what is answered.
+/// A reply to a call that asks a question. The client sends `state` back with its answer.
 pub(crate) fn input_required(question: &str, state: &str) -> Value {
     json!({
         "resultType": "input_required",

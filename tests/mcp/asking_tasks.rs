@@ -1,4 +1,4 @@
-//! Tasks, and the questions that come while they run.
+//! Tasks, and the questions that a server asks while they run.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,8 @@ use crate::questions::agreeing;
 use crate::rounds::until;
 use crate::server::Server;
 
-/// What the server is told when it asks, by a call of which it is known that it asks.
+/// Calls a tool whose server asks a question through that call, and returns what the server
+/// received.
 async fn told(tools: &ToolDispatcher) -> Value {
     let answer = tools.call_function("ask", json!({})).await.unwrap();
     answer["structuredContent"]["action"].clone()
@@ -40,7 +41,8 @@ async fn question_during_running_task_is_not_asked_through_call() {
     assert_eq!(asked.lock().unwrap().len(), 1);
 }
 
-/// A call that waits on one connection, while what another has begun there is followed on the next.
+/// A call waits on the first connection while a task that was created there is followed on the
+/// next.
 #[tokio::test]
 async fn task_may_ask_on_first_connection_while_followed_on_next() {
     for (tool, action) in [("echo", "accept"), ("job", "decline")] {
@@ -59,7 +61,7 @@ async fn task_may_ask_on_first_connection_while_followed_on_next() {
         };
         let meanwhile = async {
             until("both wait", async || came("ask").await && came(tool).await).await;
-            // Whoever calls now finds that this connection is of no use any more.
+            // The next call finds that this connection is no longer usable.
             door.next("pid", [Says(403)]);
             let away = tools.call_function("pid", json!({})).await.unwrap_err();
             assert_eq!(away.kind(), "not_available");
@@ -69,7 +71,7 @@ async fn task_may_ask_on_first_connection_while_followed_on_next() {
             })
             .await;
             if tool == "job" {
-                // It runs where it is followed, too.
+                // The task still runs where it is followed.
                 assert_eq!(told(&tools).await, "decline");
             }
             may_ask.add_permits(1);

@@ -1,4 +1,4 @@
-//! Calls, and how they end.
+//! Calls of MCP tools, and their outcomes.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ async fn server_gets_only_its_environment_and_its_secret_is_hidden() {
     assert_eq!(value("TOKEN").await, "[hidden]");
     assert_eq!(value("CARGO_PKG_NAME").await, "recount");
     assert!(value("PATH").await.is_string());
-    // Cargo has set it for this process.
+    // Cargo has set this variable for the test process.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert_eq!(value("CARGO_MANIFEST_DIR").await, Value::Null);
 }
@@ -92,7 +92,7 @@ async fn a_call_that_takes_too_long_is_cancelled_at_the_server() {
         .await
         .unwrap_err();
     assert_eq!(late.kind(), "timeout");
-    // It answers when it has heard that nobody waits for the other call any more.
+    // The tool answers once the server knows that the other call was cancelled.
     let heard = tools.call_function("cancelled", json!({})).await;
     assert_eq!(heard, Ok(json!({"content": []})));
 }
@@ -103,7 +103,7 @@ async fn a_tool_that_the_server_defines_anew_is_not_called() {
     let echo = async || tools.call_function("echo", json!({})).await;
     echo().await.unwrap();
     tools.call_function("redefine", json!({})).await.unwrap();
-    // The notice is on its way while the answer is.
+    // The notice of the change may arrive after the answer.
     let refused = refused(echo).await;
     assert_eq!(refused.kind(), "not_available");
     assert!(
@@ -112,11 +112,11 @@ async fn a_tool_that_the_server_defines_anew_is_not_called() {
             .contains("defines the tool \"echo\" otherwise"),
         "{refused}"
     );
-    // The others are as they were.
+    // Other tools are unchanged.
     tools.call_function("pid", json!({})).await.unwrap();
 }
 
-/// What a call is refused with; calls before may still be taken.
+/// Calls until a call is rejected, and returns the error. Earlier calls may still succeed.
 async fn refused(call: impl AsyncFn() -> Result<Value, ToolError>) -> ToolError {
     for _ in 0..CALLS_MAX {
         if let Err(refused) = call().await {
@@ -156,7 +156,7 @@ async fn an_engine_that_shuts_down_ends_the_program() {
     engine.shutdown(Duration::ZERO).await.unwrap();
     let noted = std::fs::read_to_string(&witness).unwrap();
     assert_eq!(noted, "ended\n");
-    // The same tools serve whoever comes next.
+    // The same tools serve the next dispatcher.
     let mut next = ToolDispatcher::new();
     next.register(tools).unwrap();
     next.call_function("pid", json!({})).await.unwrap();

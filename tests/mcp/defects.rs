@@ -1,4 +1,4 @@
-//! Definitions and results that are not as the protocol has them: each costs no more than itself.
+//! Definitions and results that break the protocol. Each costs no more than itself.
 
 use recount::mcp::{McpError, McpMistake, McpServer};
 use recount::prelude::*;
@@ -59,7 +59,7 @@ async fn odd_definition_costs_no_other_tool() {
         let tool = tools.tools().iter().find(|it| it.name() == name).unwrap();
         tool.declaration().definition.unwrap()["loosened"].clone()
     };
-    // A pattern that is none is on record as not checked.
+    // A pattern that is no regular expression is recorded as not checked.
     assert!(
         loosened("broken")[0]
             .as_str()

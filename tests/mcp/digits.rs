@@ -1,4 +1,4 @@
-//! Numbers on the way to a server and back: none is another than the one on record.
+//! Numbers on the way to a server and back equal the recorded numbers.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -10,10 +10,10 @@ use recount::session::{Event, Json, Observation};
 
 use crate::over_http::listening;
 
-/// Structured content with numbers and an order of members that a parsed value does not keep.
+/// Structured content whose numbers and member order a parsed value does not keep.
 const CONTENT: &str = r#"{"to":"bob","cents":20000000000000000001,"rate":1.50,"least":[1e-400]}"#;
 
-/// Answers one request of a client, whose calls end with `content`.
+/// Answers one request of a client; the result of a call is `content`.
 fn answer(request: &str, content: &str) -> String {
     let request: Value = serde_json::from_str(request).unwrap();
     let id = &request["id"];
@@ -36,13 +36,13 @@ fn answer(request: &str, content: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
-/// Not a test: what the others start as a server.
+/// No test of its own: other tests start it as a server process.
 #[test]
 fn serves_raw_lines() {
     let Ok(content) = std::env::var("RAW_CONTENT") else {
         return;
     };
-    // What the test harness has written on its line so far is none of a message.
+    // Ends the line that the test harness has begun, which is no message.
     println!();
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
@@ -64,7 +64,7 @@ async fn over_http(content: &'static str, kind: &'static str) -> McpServer {
             return axum::http::StatusCode::ACCEPTED.into_response();
         }
         let message = answer(&body, content);
-        // A mixed server answers calls with events, and all else with one message.
+        // A mixed server answers calls with events, and other requests with one message.
         let kind = match kind {
             "mixed" if body.contains("tools/call") => "text/event-stream",
             "mixed" => "application/json",

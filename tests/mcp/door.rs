@@ -1,4 +1,4 @@
-//! What stands before a server over HTTP, and does with some calls otherwise than to let them in.
+//! An HTTP middleware before an MCP server that answers chosen calls itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -20,31 +20,30 @@ use crate::asking_server::input_required;
 use crate::over_http::listening;
 use crate::server::Server;
 
-/// What becomes of a call at the door.
+/// The treatment of one request by the middleware.
 #[derive(Clone, Debug)]
 pub(crate) enum Does {
-    /// It is answered with a status, and gets no further.
+    /// Answers with a status instead of the server.
     Says(u16),
-    /// It is answered with a status and these words, as JSON where they are JSON.
+    /// Answers with a status and this body, which is JSON if it starts with `{`.
     SaysWords(u16, &'static str),
-    /// The same, when there is a permit for it.
+    /// Answers as `Says`, once there is a permit.
     SaysLate(u16, Arc<Semaphore>),
-    /// As with a status, and it is told how to prove who calls.
+    /// Answers with a status and an authentication challenge.
     Challenges(u16),
-    /// It is answered with a question.
+    /// Answers with a question.
     Asks,
-    /// It is answered with something else that the server wants to know.
+    /// Answers with another kind of input request of the server.
     Wants(Value),
-    /// It is answered with an error of the protocol.
+    /// Answers with an error of the protocol.
     Fails,
-    /// Its answer breaks off.
+    /// Sends the beginning of an answer and closes the connection.
     BreaksOff,
-    /// It is let in when there is a permit for it.
+    /// Passes the request to the server once there is a permit.
     Holds(Arc<Semaphore>),
 }
 
-/// Where calls come by before they get to the server; what it was not told to do otherwise, it lets
-/// in.
+/// A middleware that records all requests and passes on those without other orders.
 #[derive(Clone, Default)]
 pub(crate) struct Door {
     next: Arc<Mutex<BTreeMap<&'static str, VecDeque<Does>>>>,
@@ -52,26 +51,26 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// What it does with the next calls of a tool, or requests of a method, one after another.
+    /// Queues treatments for the next calls of a tool, or the next requests of a method.
     pub(crate) fn next(&self, name: &'static str, does: impl IntoIterator<Item = Does>) {
         let mut next = self.next.lock().unwrap();
         next.entry(name).or_default().extend(does);
     }
 
-    /// What has come to it under a name, as parameters.
+    /// The parameters of all requests under a name.
     pub(crate) fn came(&self, name: &str) -> Vec<Value> {
         let came = self.came.lock().unwrap();
         let came = came.iter().filter(|(it, _)| it == name);
         came.map(|(_, params)| params.clone()).collect()
     }
 
-    /// A server behind it, at its URL.
+    /// Starts a server behind this middleware, and returns its URL.
     pub(crate) async fn before(&self, server: Server) -> String {
         self.guards(server, StreamableHttpServerConfig::default())
             .await
     }
 
-    /// A server behind it that knows of no sessions, at its URL.
+    /// Starts a server without sessions behind this middleware, and returns its URL.
     pub(crate) async fn before_sessionless(&self, server: Server) -> String {
         let config = StreamableHttpServerConfig::default();
         self.guards(server, config.with_legacy_session_mode(false))
@@ -147,7 +146,7 @@ impl Door {
 
     fn does(&self, told: &Value) -> Option<Does> {
         let params = &told["params"];
-        // What is no call goes by the name of its method.
+        // A request that is no call goes by the name of its method.
         let name = params["name"].as_str().or(told["method"].as_str())?;
         let mut came = self.came.lock().unwrap();
         came.push((name.to_owned(), params.clone()));

@@ -12,7 +12,7 @@ use crate::rounds::until;
 use crate::survives::model;
 use crate::tasks::supplied;
 
-/// Has something printed elsewhere, as job 17.
+/// A tool that starts job 17 elsewhere and pauses its call.
 struct Print {
     result: fn(Value) -> Value,
 }
@@ -88,7 +88,7 @@ async fn unrecordable_result_is_failure_and_ends_call() {
     assert_eq!(told, r#"{"output":["a",1]}"#);
 }
 
-/// A tool whose calls end only from outside, and that counts what it is told of that.
+/// A tool whose calls never end by themselves; it counts `follow` and `call_off`.
 #[derive(Clone, Default)]
 struct Endless {
     followed: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! What a server offers, and what is refused of it.
+//! The tools that a server lists, and the listings that are rejected.
 
 use recount::mcp::{McpError, McpMistake, McpServer};
 use recount::prelude::*;
@@ -7,7 +7,7 @@ use recount::session::policy::InDoubt;
 
 use crate::server::stdio;
 
-/// A schema that looks at one value in as many ways as there are numbers.
+/// A schema that checks one value in 2^64 ways.
 fn bomb() -> Value {
     let level = |at: usize| {
         let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
@@ -157,7 +157,7 @@ async fn a_hint_of_the_server_changes_a_rule_only_where_it_is_trusted() {
     assert_eq!(rules(plain), [InDoubt::SettleUnknown; 2]);
     let trusted = T::mcp(stdio(&json!({})).trusting_hints()).await.unwrap();
     assert_eq!(rules(trusted), [InDoubt::SettleUnknown, InDoubt::Retry]);
-    // Who says more carefully what becomes of it is believed before the server.
+    // A policy that names a more careful rule takes precedence over the server.
     let asks = ToolPolicy {
         in_doubt: InDoubt::Ask,
         ..ToolPolicy::default()

@@ -1,4 +1,4 @@
-//! Servers over HTTP that are gone, that turn a call away, or behind whose URL is another one.
+//! HTTP servers that are gone, that reject a call, or that were replaced behind their URL.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
@@ -57,7 +57,7 @@ async fn tool_is_called_after_expired_session_only_if_unchanged() {
     let echo = async || tools.call_function("echo", json!({})).await;
     echo().await.unwrap();
 
-    // Another one that says the same has no session of ours.
+    // Another server with the same definitions does not know our session.
     *current.lock().unwrap() = service(Server::new(config.clone()));
     echo().await.unwrap();
 
@@ -89,10 +89,10 @@ async fn call_rejected_by_http_status_had_no_effect_others_unknown() {
                 Ok(status) if AT_THE_DOOR.contains(&status.as_u16()) => {
                     (status, "not you").into_response()
                 }
-                // It is carried out, and then the way back fails.
+                // The call runs, and then the way back fails.
                 Ok(status) => {
                     let answer = next.run(request).await;
-                    // The tool has run when its answer has come.
+                    // The tool has run once its answer is complete.
                     axum::body::to_bytes(answer.into_body(), usize::MAX)
                         .await
                         .unwrap();
@@ -128,7 +128,7 @@ async fn call_rejected_by_http_status_had_no_effect_others_unknown() {
 }
 
 const AT_THE_DOOR: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];
-/// What may be said when the call is over.
+/// Statuses that a server may send after the call ran.
 const LATE: [u16; 8] = [303, 400, 408, 409, 500, 502, 503, 504];
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn connection_is_dropped_if_server_stops_listing_tools() {
     let call = async |name: &str| tools.call_function(name, json!({})).await;
     door.next("tools/list", [Says(404)]);
     call("redefine").await.unwrap();
-    // The notice is on its way while the answer is.
+    // The notice of the change may arrive after the answer.
     let refused = async || match call("pid").await {
         Ok(_) => false,
         Err(refused) => {
@@ -209,7 +209,7 @@ async fn a_server_that_is_down_is_not_there_and_is_found_again() {
     drop(listener);
     let up = || {
         let runtime = Runtime::new().unwrap();
-        // Without a connection that is kept, a request finds out at once that nobody is there.
+        // Without keep-alive, a request fails at once when the server is down.
         let closes = from_fn(async |request: Request, next: Next| {
             let mut response = next.run(request).await;
             let close = HeaderValue::from_static("close");

@@ -1,4 +1,4 @@
-//! A server over streamable HTTP, on this machine.
+//! A server over streamable HTTP on this machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,8 @@ use crate::server::Server;
 
 const TOKEN: &str = "the-token-of-ada";
 
-/// A server that wants a token, and how many requests had it.
+/// Starts a server that requires a token. Returns its URL and the number of requests with the
+/// token.
 async fn served() -> (String, Arc<AtomicUsize>) {
     let service = StreamableHttpService::new(
         || Ok(Server::new(json!({}))),
@@ -43,7 +44,7 @@ async fn served() -> (String, Arc<AtomicUsize>) {
     (listening(app).await, knew)
 }
 
-/// A server that wants no token, at its URL.
+/// Starts a server that requires no token, and returns its URL.
 pub(crate) async fn open_to_all(server: Server) -> String {
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),

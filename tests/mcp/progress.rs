@@ -1,4 +1,5 @@
-//! The progress that a server reports of a call: a sign of life, and news, where a policy says so.
+//! The progress that a server reports about a call: it extends the timeout or is sent as interim
+//! results, as the policy says.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ const CALLS: &str = r#"
 {"on": "otherwise", "once": false, "send": []}
 "#;
 
-/// A model whose call runs at the server until a test ends it, with a time limit of ten seconds.
+/// A model whose call runs at the server until a test ends it, with a timeout of ten seconds.
 struct Stage {
     live: LiveHandle,
     engine: Engine,
@@ -54,7 +55,7 @@ impl Stage {
         }
     }
 
-    /// Has the server report of the slow call; once this returns the report was handled.
+    /// Makes the server report progress of the slow call, and waits until the report is handled.
     async fn step(&self, said: Value) {
         let by = Actor::embedder("test");
         self.live.call_function("step", said, by).await.unwrap();
@@ -68,7 +69,7 @@ impl Stage {
         self.live.session().await.unwrap();
     }
 
-    /// Has the server report until it knows of the slow call.
+    /// Repeats reports until the server knows the slow call.
     async fn first_report(&self) {
         while self.reported().await.is_empty() {
             self.step(json!({"progress": 0})).await;
@@ -80,7 +81,7 @@ impl Stage {
         self.others_have_done_all_they_can().await;
     }
 
-    /// The progress on record.
+    /// The recorded progress.
     async fn reported(&self) -> Vec<Value> {
         let ledger = self.engine.ledger();
         let facts = ledger.facts(self.live.session_id(), Seq(1), 1_000).await;
@@ -94,7 +95,7 @@ impl Stage {
         said.collect()
     }
 
-    /// Ends the slow call at the server; how it ended here.
+    /// Ends the slow call at the server, and returns its outcome.
     async fn finish(&mut self) -> Outcome {
         let by = Actor::embedder("test");
         let finished = self.live.call_function("finish", json!({}), by);
@@ -109,7 +110,7 @@ impl Stage {
         }
     }
 
-    /// The responses that the model was given, and whether more was to follow.
+    /// The responses that the model received, each with its `will_continue`.
     fn answers(&self) -> Vec<(Value, Option<bool>)> {
         let transcript = self.model.transcript();
         let answers = transcript.answers().map(|(_, answer, _)| {

@@ -1,4 +1,4 @@
-//! Questions of a server: for which call it asks, and what of it is shown.
+//! Questions of a server: the call for which it asks, and what an approver sees.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::asking_server::QUESTIONS;
 use crate::server::stdio;
 use crate::survives::model;
 
-/// The tools of a server, with somebody who agrees to whatever is asked, and what was asked.
+/// The tools of a server, with a provider that confirms everything, and the list of its questions.
 pub(crate) async fn agreeing(server: McpServer) -> (ToolDispatcher, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::<Mutex<Vec<String>>>::default();
     let noted = asked.clone();

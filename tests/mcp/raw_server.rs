@@ -1,18 +1,19 @@
-//! A server that says what no library would: it answers with the JSON that it was told, letter by
-//! letter, or with whole frames.
+//! A server that sends text that no library would send: given JSON letter by letter, or whole
+//! frames.
 
 use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
 
-/// Serves on standard input and output:
-/// `{"raw": {"tools": [definitions], "answers": {tool: result}}}`. What has no answer gives back
-/// the parameters of its call. A call of `slow` waits: one of `step` reports the progress that its
-/// arguments say, and one of `finish` answers it.
+/// Serves on standard input and output, as the configuration says.
 ///
-/// A call of a tool under `frames`, and a method there, is answered with that text. In it `$ID` is
-/// the id of the request, `$BAD` a byte that is no UTF-8, `$LONG` a text of 6 MB and `$QUOTES` one
-/// of 10 MB in quotes. What the client answers is the structured content of the last call.
+/// The configuration is `{"raw": {"tools": [definitions], "answers": {tool: result}}}`. A tool
+/// without an answer returns the parameters of its call. A call of `slow` waits. A call of `step`
+/// reports progress of it with the given arguments, and a call of `finish` answers it.
+///
+/// A tool or a method under `frames` is answered with that text. In it `$ID` is the id of the
+/// request, `$BAD` an invalid UTF-8 byte, `$LONG` a text of 6 MB and `$QUOTES` 10 MB in quotes. The
+/// structured content of the last call is the client's last answer.
 pub(crate) fn serve(told: &Value) -> ! {
     let mut out = std::fs::OpenOptions::new()
         .write(true)
@@ -75,7 +76,7 @@ pub(crate) fn serve(told: &Value) -> ! {
     std::process::exit(0);
 }
 
-/// A frame as it leaves.
+/// A frame with its placeholders replaced.
 pub(crate) fn bytes(frame: &str, id: &Value) -> Vec<u8> {
     let frame = frame.replace("$ID", &id.to_string());
     let frame = frame.replace("$LONG", &"x".repeat(6_000_000));

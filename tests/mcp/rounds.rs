@@ -1,11 +1,11 @@
-//! How long a test waits for what others do: by rounds, so that no clock decides, and not for ever.
+//! Waiting in tests by a limited number of rounds, so that no clock decides.
 
 use std::ops::AsyncFn;
 
-/// A thousand times what the slowest needs.
+/// A thousand times what the slowest test needs.
 const ROUNDS_MAX: usize = 2_000_000;
 
-/// Looks until something is so, and lets the others go on in between.
+/// Checks a condition until it holds, and yields to other tasks in between.
 pub(crate) async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
     for _ in 0..ROUNDS_MAX {
         if is_so().await {

@@ -1,5 +1,4 @@
-//! Calls that a server has answered with a question, and what becomes of them when the next request
-//! fails.
+//! Calls that a server has answered with a question, where the next request fails.
 
 use recount::mcp::McpServer;
 use recount::prelude::*;
@@ -9,7 +8,7 @@ use crate::door::{Does, Door};
 use crate::questions::agreeing;
 use crate::server::Server;
 
-/// The tools of a server behind a door, with somebody who agrees to whatever is asked.
+/// The tools of a server behind a middleware, with a provider that confirms everything.
 async fn behind(door: &Door) -> ToolDispatcher {
     let url = door.before(Server::new(json!({}))).await;
     agreeing(McpServer::http(url)).await.0
@@ -18,19 +17,19 @@ async fn behind(door: &Door) -> ToolDispatcher {
 #[tokio::test]
 async fn call_received_by_server_is_not_repeated_nor_called_unmade() {
     let ends = [
-        // Its session is not known any more.
+        // The session has expired.
         (Says(404), "unknown_outcome"),
-        // It is turned away.
+        // The request is rejected.
         (Says(307), "unknown_outcome"),
         (Says(401), "unknown_outcome"),
         (Challenges(401), "unknown_outcome"),
         (Challenges(403), "unknown_outcome"),
         (Says(405), "unknown_outcome"),
         (Says(429), "unknown_outcome"),
-        // It is lost.
+        // The response is lost.
         (Says(503), "unknown_outcome"),
         (BreaksOff, "unknown_outcome"),
-        // The server itself says that it has failed.
+        // The server itself reports a failure.
         (Fails, "execution_failed"),
     ];
     for (end, kind) in ends {
@@ -46,7 +45,7 @@ async fn call_received_by_server_is_not_repeated_nor_called_unmade() {
         let key = |it: &Value| it["_meta"]["recount/idempotencyKey"].clone();
         assert!(key(&came[0]).is_string(), "{end:?}");
         assert_eq!(key(&came[1]), key(&came[0]), "{end:?}");
-        // The next call is one of its own.
+        // The next call is independent.
         tools.call_function("echo", json!({})).await.unwrap();
         assert_eq!(door.came("echo")[2].get("inputResponses"), None, "{end:?}");
     }
@@ -67,7 +66,7 @@ async fn unmade_call_is_repeated_once_after_expired_session() {
 
 #[tokio::test]
 async fn failed_call_reports_its_kind_and_next_call_succeeds() {
-    // With how many connections it takes until the next call is made.
+    // The number of connections until the next call succeeds.
     let ends = [
         (BreaksOff, "unknown_outcome", 2),
         (Challenges(401), "not_available", 2),
@@ -143,20 +142,20 @@ async fn url_question_is_not_shown_and_non_question_is_not_answered() {
     }
 }
 
-/// A question that comes later on, during a call that has nothing to do with the first.
+/// A later question, during a call that is independent of the first.
 #[tokio::test]
 async fn unanswered_call_may_ask_and_ended_call_may_not() {
     let ends: [(&[Does], bool); 9] = [
         (&[], true),
         (&[Fails], true),
-        // Nobody was called.
+        // No call was made.
         (&[Says(429)], true),
         (&[Asks], true),
         (&[Asks, Fails], true),
-        // Whoever carries it out may not be done.
+        // The server that runs the call may not be done.
         (&[Says(503)], false),
         (&[Asks, Says(503)], false),
-        // Whoever has had it may not be done, whatever became of its repetition.
+        // The server that received the call may not be done, although its repetition was rejected.
         (&[Asks, Says(429)], false),
         (&[Asks, Asks, Says(429)], false),
     ];
@@ -165,7 +164,7 @@ async fn unanswered_call_may_ask_and_ended_call_may_not() {
         let url = door.before(Server::new(json!({}))).await;
         let (tools, asked) = agreeing(McpServer::http(url)).await;
         door.next("echo", end.iter().cloned());
-        // How it ended stands in the other tests.
+        // Other tests check the outcome.
         let _ = tools.call_function("echo", json!({})).await;
         let before = asked.lock().unwrap().len();
         let answer = tools.call_function("ask", json!({})).await.unwrap();

@@ -1,5 +1,5 @@
-//! A real server, made of the other side of the library: this program, started again as a child
-//! process, or a service of this process over HTTP.
+//! A real server, built with the server side of the library. It is this program as a child process,
+//! or a service of this process over HTTP.
 
 use std::fs::{File, OpenOptions};
 use std::future::pending;
@@ -22,12 +22,13 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::asking_server::{self, input_required};
 
-/// The test of this program that is the server.
+/// The test of this program that acts as the server.
 const SERVES: &str = "the_server";
-/// What a server is told:
-/// `{"tools": [...], "witness": path, "description": text, "endless": true, "hangs_once": true}`;
-/// `{"task": {"id": text, "message": text, "ends": how}}` for the tasks that it takes on;
-/// `{"asks": true}` for the [`asking_server`].
+/// The variable with the configuration of a server.
+///
+/// It is `{"tools": [...], "witness": path, "description": text, "endless": true, "hangs_once":
+/// true}`; `{"task": {"id": text, "message": text, "ends": how}}` for its tasks; `{"asks": true}`
+/// for the [`asking_server`].
 pub(crate) const CONFIG: &str = "RECOUNT_TEST_MCP";
 
 /// A server as a child process.
@@ -41,7 +42,7 @@ pub(crate) fn stdio(config: &Value) -> McpServer {
     .env(CONFIG, config.to_string())
 }
 
-/// What this process was told to be, if it is a server.
+/// The configuration of this process, if it is a server.
 pub(crate) fn config() -> Option<Value> {
     let config = std::env::var(CONFIG).ok()?;
     Some(serde_json::from_str(&config).unwrap())
@@ -67,7 +68,7 @@ pub(crate) fn serve(config: Value) {
         service.waiting().await.unwrap();
         note(&config, "ended");
     });
-    // A read of standard input that has begun would keep the runtime.
+    // A pending read of standard input would keep the runtime alive.
     std::process::exit(0);
 }
 
@@ -77,25 +78,25 @@ fn pipe(path: &str, writes: bool) -> tokio::fs::File {
     tokio::fs::File::from_std(file.unwrap())
 }
 
-/// A server with some tools for every way a call may end.
+/// A server with tools for every way in which a call may end.
 #[derive(Clone)]
 pub(crate) struct Server {
     config: Value,
     redefined: Arc<AtomicBool>,
-    /// How many of the next listings fail.
+    /// The number of the next listings that fail.
     bad_listings: Arc<AtomicUsize>,
-    /// How often it was asked after a task.
+    /// The number of times that the client asked for a task.
     pub(crate) asked_after: Arc<AtomicUsize>,
-    /// How many tasks it was told to cancel.
+    /// The number of times that the client cancelled a task.
     pub(crate) called_off: Arc<AtomicUsize>,
     late: Arc<Late>,
     cancelled: Arc<Notify>,
     tasks: Arc<TaskManager>,
-    /// Has a place for a task once it may end.
+    /// Has one permit for each task that may end.
     finishes: Arc<Semaphore>,
 }
 
-/// What a call that was given up asks when another one is there.
+/// The question that a cancelled call asks while another call runs.
 #[derive(Default)]
 struct Late {
     another: Notify,
@@ -118,12 +119,12 @@ impl Server {
         }
     }
 
-    /// Lets a task end.
+    /// Lets one task end.
     pub(crate) fn finish(&self) {
         self.finishes.add_permits(1);
     }
 
-    /// Takes a call on.
+    /// Creates a task for a call.
     fn task(&self) -> CreateTaskResult {
         let mut options = TaskOptions::default();
         options.poll_interval_ms = Some(10);
@@ -234,7 +235,7 @@ impl Server {
                 let answer = context.peer.create_elicitation(asked).await.unwrap();
                 json!({"content": [], "structuredContent": answer})
             }
-            // The first time it does not come to its end.
+            // The first call never ends.
             "slow" if called(&self.config, "slow") == 1 => pending().await,
             "pid" => json!({"content": [], "structuredContent": {"pid": std::process::id()}}),
             "ask" => {
@@ -337,7 +338,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// The result of a task, where it has one.
+/// The result of a task, if it has one.
 async fn ended(how: Option<&str>, context: &TaskContext) -> Result<Value, TaskExit> {
     match how {
         Some("fails") => Err(ErrorData::internal_error("no paper", None).into()),
@@ -359,7 +360,7 @@ async fn ended(how: Option<&str>, context: &TaskContext) -> Result<Value, TaskEx
     }
 }
 
-/// A question to a person.
+/// A question for an approver.
 fn question(message: &str) -> ElicitRequestParams {
     let asked = json!({"mode": "form", "message": message, "requestedSchema": {
         "type": "object", "properties": {"table": {"type": "integer", "description": message}}, "required": ["table"],
@@ -367,21 +368,23 @@ fn question(message: &str) -> ElicitRequestParams {
     serde_json::from_value(asked).unwrap()
 }
 
-/// Leaves a line, where somebody wants to know.
+/// Appends a line to the witness, if there is one.
 fn note(config: &Value, what: &str) {
     if let Some(mut witness) = witness(config) {
         witness.write_all(format!("{what}\n").as_bytes()).unwrap();
     }
 }
 
-/// Where a server notes what it does, and which it has locked, beside others, as long as it serves.
+/// Opens the file in which a server records what it does.
+///
+/// Every server holds a shared lock on it while it serves.
 fn witness(config: &Value) -> Option<File> {
     let witness = config["witness"].as_str()?;
     let witness = OpenOptions::new().create(true).append(true).open(witness);
     Some(witness.unwrap())
 }
 
-/// How often a tool was called, by whichever process.
+/// The number of calls of a tool, by all processes.
 fn called(config: &Value, tool: &str) -> usize {
     let noted = std::fs::read_to_string(config["witness"].as_str().unwrap()).unwrap();
     let line = format!("called {tool}");

@@ -1,5 +1,5 @@
-//! What survives the process that called: a call that was cut off, a question that the server had
-//! asked, an approval.
+//! State that survives the process that called: a call that was cut off, a question of the server,
+//! an approval.
 
 use std::future::pending;
 use std::path::Path;
@@ -60,8 +60,7 @@ fn killed_call_is_in_doubt_and_reruns_only_by_rule() {
         assert_eq!(second.until("pending"), "0", "{tool} {rule:?}");
         second.end();
 
-        // The server of the killed process notices that nobody is there, and so does the other:
-        // each gives up its lock as it ends.
+        // Both servers notice that their client is gone, and each releases its lock as it ends.
         let witness = std::fs::File::open(home.join("called")).unwrap();
         witness.lock().unwrap();
         let count = |what: &str| noted(home).lines().filter(|it| *it == what).count();
@@ -85,8 +84,7 @@ async fn open(home: &Path, rule: InDoubt, tool: &str) -> Engine {
     engine.open().await.unwrap()
 }
 
-/// The model calls, and the server has the call, or has asked a question for it, when the process
-/// is killed.
+/// The model calls. The process is killed once the server has the call, or has asked a question.
 async fn first_life(home: &Path, rule: InDoubt, tool: &str) {
     let engine = open(home, rule, tool).await;
     let live = engine.session("desk").connect().await.unwrap();
@@ -98,7 +96,7 @@ async fn first_life(home: &Path, rule: InDoubt, tool: &str) {
     pending::<()>().await;
 }
 
-/// The session is taken up by itself; somebody agrees to whatever is asked.
+/// The engine resumes the session by itself, and every question is confirmed.
 async fn second_life(home: &Path, rule: InDoubt, tool: &str) {
     let engine = open(home, rule, tool).await;
     let session = engine.sessions().await.unwrap()[0].id;
@@ -169,7 +167,7 @@ async fn server_question_is_asked_with_schema_and_answer_returned() {
     }
 }
 
-/// What the tools of a session returned, as text.
+/// The recorded results of the session's tools, as text.
 async fn returned(engine: &Engine, session: SessionId) -> String {
     let facts = engine.ledger().facts(session, Seq(1), 1_000).await.unwrap();
     let returned = facts.iter().filter_map(|it| match &it.event {

@@ -1,4 +1,4 @@
-//! Tasks: a call that the server takes on and answers later, by an id.
+//! Tasks: calls that the server accepts and answers later by an id.
 
 use std::future::pending;
 use std::path::Path;
@@ -81,7 +81,7 @@ async fn second_life(home: &Path, url: &str) {
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
-/// What was given for the call, once it has ended.
+/// Waits until the call has ended, and returns its supplied result.
 pub(crate) async fn supplied(engine: &Engine, session: SessionId) -> String {
     let folded = async || engine.ledger().load(session).await.unwrap().session;
     until("the call ends", async || !folded().await.settled.is_empty()).await;
@@ -146,7 +146,7 @@ async fn task_forgotten_by_server_has_unknown_outcome() {
     engine.shutdown(Duration::ZERO).await.unwrap();
     drop(engine);
 
-    // A server that has begun anew.
+    // A server that was restarted and forgot its tasks.
     let url = over_http::open_to_all(Server::new(json!({}))).await;
     let engine = open(home, &url).await;
     let supplied = supplied(&engine, session).await;
@@ -158,13 +158,13 @@ async fn task_forgotten_by_server_has_unknown_outcome() {
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
-/// An engine whose session has called, and whose call has paused for a task.
+/// An engine with a session whose call has paused for a task.
 async fn paused(server: &Server, agent: Agent) -> (Engine, LiveHandle, Seq) {
     let (engine, live, paused) = paused_as(server, agent).await;
     (engine, live, paused.call)
 }
 
-/// The same, with what is on record of the pause.
+/// Like `paused`, with the record of the pause.
 async fn paused_as(server: &Server, agent: Agent) -> (Engine, LiveHandle, ToolPaused) {
     let url = over_http::open_to_all(server.clone()).await;
     let known = McpServer::http(url).bearer("s3cret-token");
@@ -237,7 +237,7 @@ async fn a_task_whose_call_has_its_result_is_asked_after_no_more() {
     let response = FunctionResponse::new("job", json!({"by": "hand"}));
     let by = Actor::embedder("ada");
     engine.respond(&ticket, response, by).await.unwrap();
-    // What was on its way to the server comes there while it is connected to anew.
+    // A request that was already sent arrives while the client connects again.
     let url = over_http::open_to_all(server.clone()).await;
     let mut tools = ToolDispatcher::new();
     tools
@@ -308,7 +308,7 @@ async fn task_not_recoverable_from_record_ends_its_call_at_once() {
     let live = engine.session("desk").connect().await.unwrap();
     let mut updates = live.subscribe();
     live.send_text("go").await.unwrap();
-    // It pauses, or it has ended.
+    // The call pauses, or it has ended.
     let went_on = updates.wait_for(|it| ["tool_paused", "tool_returned"].contains(&it.kind()));
     assert_eq!(went_on.await.unwrap().fact.event.kind(), "tool_returned");
     let session = live.session_id();

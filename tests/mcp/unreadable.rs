@@ -1,4 +1,4 @@
-//! Frames that the library cannot read: each ends its own request, and says what came.
+//! Frames that the library cannot read: each ends its own request, and the error shows the frame.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use recount::prelude::*;
 
 use crate::server::stdio;
 
-/// No frame may let a call wait; on the way there is nothing that takes as long.
+/// A time that no call takes unless a frame makes it wait forever.
 pub(crate) const HANGS_AFTER: Duration = Duration::from_secs(20);
 
 fn raw(told: Value) -> McpServer {
@@ -21,7 +21,7 @@ pub(crate) async fn with(server: McpServer) -> ToolDispatcher {
     dispatcher
 }
 
-/// The end of a call of `pay`.
+/// The outcome of a call of `pay`.
 pub(crate) async fn paid(server: McpServer) -> Result<Value, ToolError> {
     let dispatcher = with(server).await;
     let called = dispatcher.call_function("pay", json!({}));
@@ -35,12 +35,12 @@ fn answering(frame: &str) -> McpServer {
     raw(json!({"tools": tools, "frames": {"pay": frame}}))
 }
 
-/// The error of a call that is answered with a frame.
+/// The error of a call that is answered with `frame`.
 async fn failed(frame: &str) -> ToolError {
     paid(answering(frame)).await.unwrap_err()
 }
 
-/// The words for which a server is not taken.
+/// The error with which a server is rejected.
 pub(crate) async fn refused(server: McpServer) -> String {
     let taken = tokio::time::timeout(HANGS_AFTER, T::mcp(server)).await;
     taken.expect("it hangs").unwrap_err().to_string()
@@ -82,7 +82,7 @@ async fn unreadable_answer_leaves_the_outcome_unknown() {
     }
 }
 
-/// None of these frames answers a call that waits; the message behind each does.
+/// None of these frames answers a waiting call; the message after each does.
 #[tokio::test]
 async fn unreadable_frame_ends_no_other_request() {
     let answer = result(r#"{"content":[],"structuredContent":{"a":1}}"#);
@@ -121,7 +121,7 @@ async fn unreadable_answer_costs_no_other_call() {
     assert_eq!(slow.unwrap()["content"][0]["text"], "done");
 }
 
-/// The server would wait for its answer for ever, and the call for the server.
+/// Without the rejection the server would wait for its answer, and the call for the server.
 #[tokio::test]
 async fn unreadable_request_of_the_server_is_refused() {
     let asks = r#"{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"a":1e400}}"#;

@@ -15,7 +15,7 @@ use crate::over_http::listening;
 use crate::raw_server::bytes;
 use crate::unreadable::{HANGS_AFTER, nested, paid, refused, result, with};
 
-/// The forms in which a server answers; events with an id can be asked for again.
+/// The forms in which a server answers. A client can ask again for events with an id.
 const FORMS: [&str; 3] = ["json", "events", "events with ids"];
 
 /// Answers a request with the text under its method in `frames`.
@@ -134,7 +134,7 @@ async fn message_of_a_batch_over_http_answers_its_request() {
     }
 }
 
-/// A page of a proxy, or a result without an id, in the response to one call while another waits.
+/// The page of a proxy, or a result without an id, answers one call while another waits.
 #[tokio::test]
 async fn unreadable_answer_over_http_costs_no_other_call() {
     let lost = r#"{"jsonrpc":"2.0","result":{"content":[],"_meta":1e400}}"#;

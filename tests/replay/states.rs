@@ -1,5 +1,5 @@
-//! The state at any record is what the session was then, in whatever order records are asked for,
-//! and its JSON names it.
+//! The state at any record is the state of the session at that time, in any order of reading, and
+//! its JSON is complete.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn state_at_each_record_is_fold_forward_and_backward() {
             session = evolve(session, fact);
             states.push(session.clone());
         }
-        // Backward, and every third forward.
+        // Backward, then every third one forward.
         let backward = (0..=last).rev();
         for seq in backward.chain((0..=last).step_by(3)) {
             let found = block_on(state_at(&ledger, id, Some(Seq(seq)))).unwrap();
@@ -48,8 +48,7 @@ fn state_at_each_record_is_fold_forward_and_backward() {
     assert!(compared > 500, "only {compared} states");
 }
 
-/// Whatever a session holds open stands in its JSON under the seq that names it, and what changed
-/// is what differs.
+/// The JSON holds every open item of a session under its seq, and the changes are the differences.
 #[test]
 fn state_json_is_complete_and_its_changes_join_states() {
     let (mut calls, mut changed) = (0, 0);
@@ -85,7 +84,7 @@ fn state_json_is_complete_and_its_changes_join_states() {
         }
     }
     assert!(calls > 500 && changed > 1_000, "{calls} and {changed}");
-    // The decisions of a batch are due one after another.
+    // Within a batch, the decisions are due one after another.
     let recording = &generated()[0];
     let mut session = recording.start.clone();
     for (fact, next) in recording.facts.iter().zip(&recording.facts[1..]) {
@@ -99,7 +98,7 @@ fn state_json_is_complete_and_its_changes_join_states() {
     }
 }
 
-/// What changed, done to the one, makes the other; says how many changes that took.
+/// Asserts that the changes turn `before` into `after`, and returns their number.
 fn assert_changes_lead(before: &Json, after: &Json) -> usize {
     let all = changes(before, after);
     let (mut value, after) = (before.to_value(), after.to_value());
@@ -122,7 +121,7 @@ fn assert_changes_lead(before: &Json, after: &Json) -> usize {
             None => members.remove(&name),
         };
     }
-    // What is owed has no order.
+    // The owed effects have no order.
     let place = |it: &Value| {
         after["owed"]
             .as_array()

@@ -1,4 +1,4 @@
-//! Deciding a history again under other policies.
+//! What-if runs: deciding a history again under other policies.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use recount::session::{
 
 use crate::recording::Recording;
 
-/// The outcome of a law on one history: fine, or what speaks against it.
+/// The outcome of a law on one history: the error names the counterexample.
 type Verdict = Result<(), String>;
 
 fn under(recording: &Recording, changes: &PolicyChanges) -> Vec<CallReport> {
@@ -21,7 +21,7 @@ fn under(recording: &Recording, changes: &PolicyChanges) -> Vec<CallReport> {
     world.end().calls
 }
 
-/// Under its own policies no call would have gone otherwise, and none is unknown.
+/// Under the policies of the session itself, no call changes and none is unknown.
 pub(crate) fn the_same_policies_change_nothing(recording: &Recording) -> Verdict {
     let calls = under(recording, &PolicyChanges::default());
     match calls
@@ -33,8 +33,9 @@ pub(crate) fn the_same_policies_change_nothing(recording: &Recording) -> Verdict
     }
 }
 
-/// Whatever the policies, every call that ended on record is told once, with the end that it has
-/// there; and under gates everywhere nothing would have run that nobody was asked about.
+/// Under any policies, every call that ended on record is reported once, with its recorded end.
+///
+/// With gates on every tool, no call runs without an approval.
 pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) -> Verdict {
     let of_everything = |policy| PolicyChanges {
         defaults: policy,
@@ -82,14 +83,16 @@ pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) ->
     Ok(())
 }
 
-/// Whether a tool ran without a question; for the result of an equal call none runs, and a gate
-/// that is waived in the whole session asks nobody.
+/// True if a tool ran without an approval.
+///
+/// A cached result runs no tool, and a gate that is waived in the whole session asks for no
+/// approval.
 fn ran_unasked(under: &Told) -> bool {
     let allowed = under.verdict == Some(Allowed);
     allowed && !matches!(under.rule, Some(Rule::Confirm | Rule::Cached))
 }
 
-/// How the calls of a history ended.
+/// The recorded outcome of each call of a history.
 fn ends(recording: &Recording) -> BTreeMap<Seq, Outcome> {
     let end = |decision: &Decision| match decision {
         Decision::ResponseIssued(it) if it.outcome != Outcome::Interim => {

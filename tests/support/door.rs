@@ -1,4 +1,4 @@
-//! A port of this machine at which the handshake of a WebSocket client is read.
+//! A local port that reads the handshake of a WebSocket client.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
-/// The request of a client before anything was sent on the connection.
+/// The HTTP request of the handshake.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
 }
 
-/// A port of this machine where one connection at a time is taken.
+/// A local port that accepts one connection at a time.
 pub(crate) struct Door {
     pub(crate) listener: TcpListener,
     pub(crate) host: String,
@@ -29,7 +29,7 @@ impl Door {
         Door { listener, host }
     }
 
-    /// Lets the next client in.
+    /// Accepts the next client.
     pub(crate) async fn let_in(&self) -> (Asked, WebSocketStream<TcpStream>) {
         let (stream, _) = self.listener.accept().await.unwrap();
         let mut asked = None;
@@ -49,7 +49,7 @@ impl Door {
     }
 }
 
-/// The next message of a client, which is a text.
+/// Receives the next message of a client, which must be a text.
 pub(crate) async fn receive(socket: &mut WebSocketStream<TcpStream>) -> Value {
     match socket.next().await.unwrap().unwrap() {
         Message::Text(text) => serde_json::from_str(&text).unwrap(),

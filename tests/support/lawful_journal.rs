@@ -1,4 +1,4 @@
-//! Holds a journal against the laws.
+//! Checks a journal against the laws.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use recount::testing::Toolbox;
 use crate::lawful::recording::Recording;
 use crate::lawful::{agents, answers, ends, fold, leave, repeat, supplies};
 
-/// Laws 2 to 7 hold of what is on record of the session.
+/// Asserts that laws 2 to 7 hold for the records of the session.
 pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
     let replayed = replay::verify(ledger, id).await.unwrap();
     assert_eq!(replayed.diverged, None);
@@ -48,7 +48,7 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
     }
 }
 
-/// The journal as a history: an observation begins a step.
+/// Reads the session as a history in which each observation begins a step.
 async fn recorded(ledger: &Ledger, id: SessionId) -> Recording {
     let facts = ledger.facts(id, Seq(1), 100_000).await.unwrap();
     let mut session = Session::new(id);

@@ -1,1 +1,1 @@
-//! Nothing: what this package is for stands in `tests/`.
+//! An empty library; the tests of this package are in `tests/`.

@@ -64,7 +64,7 @@ async fn connect(simulator: &Running) -> Session {
     Session::connect(config(simulator, |_| {})).await.unwrap()
 }
 
-/// What one turn of the model was made of.
+/// The parts of one turn of the model.
 #[derive(Debug, Default)]
 struct Turn {
     text: String,
@@ -74,7 +74,7 @@ struct Turn {
     interrupted: bool,
 }
 
-/// Listens until the model has had its turn, or until `enough`.
+/// Receives until the model's turn is complete, or until `enough`.
 async fn turn(session: &mut Session, enough: impl Fn(&Turn) -> bool) -> Turn {
     let mut turn = Turn::default();
     while let Some(event) = session.next_event().await {

@@ -39,7 +39,7 @@ pub(crate) fn connected(tools: &Toolbox) -> History {
     history().opened("support").attached(tools).connected()
 }
 
-/// One tool with the policy that is stored as `policy`.
+/// One tool with the policy whose stored form is `policy`.
 pub(crate) fn one_tool(name: &str, policy: Value) -> Toolbox {
     let stored = serde_json::from_value(policy).expect("a stored policy");
     toolbox().plain(name).policy(name, |it| *it = stored)
@@ -53,7 +53,7 @@ fn paying(policy: Value) -> History {
     connected(&one_tool("pay", policy)).call("c1", "pay", json!({"cents": 4200}))
 }
 
-/// The record of a call, to be changed before it is observed.
+/// The record of a call, which a scene changes before observing it.
 fn raw_call(session: &History) -> FunctionCallReceived {
     FunctionCallReceived {
         epoch: session.epoch(),

@@ -1,4 +1,4 @@
-//! Scenes in which a person or the program is asked.
+//! Scenes in which an approver or the program is asked.
 
 use recount::session::*;
 use recount::testing::{History, history, toolbox};
@@ -65,7 +65,7 @@ pub(super) fn questions() -> Vec<Scene> {
     ]
 }
 
-/// Gates that the program decides.
+/// Gates that the embedding program decides.
 pub(super) fn verdicts() -> Vec<Scene> {
     let by_program = json!({"confirm": {"asks_program": true}});
     let program = |gated: bool| {

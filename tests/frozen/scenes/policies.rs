@@ -1,4 +1,4 @@
-//! Scenes in which the policies or a hook decide.
+//! Scenes in which a policy or a hook decides.
 
 use recount::session::*;
 use recount::testing::{History, toolbox};

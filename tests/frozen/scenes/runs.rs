@@ -1,4 +1,4 @@
-//! Scenes of runs: their ends, their doubts and the ways of their responses.
+//! Scenes of runs: their ends, in-doubt calls, and the deliveries of their responses.
 
 use recount::session::*;
 use recount::testing::{History, Toolbox, called_by, history, toolbox};
@@ -70,7 +70,7 @@ pub(super) fn runs() -> Vec<Scene> {
     let both = history().opened("support").attached(&unlimited);
     let both = both.attached(&one_tool("pay", slow.clone())).connected();
     let running = both.call("c1", "pay", json!({})).started();
-    // The runner goes on without a limit, and the deadline of the start passes all the same.
+    // The next runner has no timeout, but the deadline recorded at the start still holds.
     let goes_on = RunnerAttached {
         goes_on: true,
         ..unlimited.attached("support", &mut Library::default())
@@ -294,7 +294,7 @@ pub(super) fn standings() -> Vec<Scene> {
     ]
 }
 
-/// A refusal that the hook for responses words.
+/// A rejection whose text comes from the response hook.
 fn hooked() -> History {
     let hooks = Hooks {
         on_tool_call: false,

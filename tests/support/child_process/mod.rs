@@ -1,7 +1,7 @@
-//! The test's own program, started again as a process that can be killed.
+//! The test program, started again as a process that can be killed.
 //!
-//! A test asks [`order`] first whether it is such a process; what it says goes to standard error,
-//! because the test harness prints on the other stream only.
+//! A test calls [`order`] first to find out if it is such a process. A child prints to standard
+//! error, because the test harness writes to standard output.
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -12,29 +12,29 @@ use recount::prelude::*;
 
 const ORDER: &str = "RECOUNT_CHILD_PROCESS_ORDER";
 
-/// A hundred times what the slowest of them needs.
+/// A hundred times the duration of the slowest child.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What this process was told to do, if it is one that a test started.
+/// The order of this process, if a test started it.
 pub(crate) fn order() -> Option<Value> {
     let order = std::env::var(ORDER).ok()?;
     Some(serde_json::from_str(&order).unwrap())
 }
 
-/// Does what this process was told to do. One that does not come to its end must end its test.
+/// Runs the work of a child process. The process must finish in time, or its test fails.
 pub(crate) fn obey(work: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let done = runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await });
     done.expect("the process comes to its end");
 }
 
-/// Says something to the test that started this process.
+/// Prints one line for the test that started this process.
 pub(crate) fn say(what: impl Display) {
     let line = format!("@ {what}\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
-/// A process that runs one test of this program; killed when it is dropped.
+/// A child process that runs one test of this program; killed on drop.
 pub(crate) struct ChildProcess {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
@@ -55,20 +55,20 @@ impl ChildProcess {
         ChildProcess { child, lines }
     }
 
-    /// What it says next; nothing once it has ended.
+    /// The next line that the process printed; `None` once the process has ended.
     pub(crate) fn next(&mut self) -> Option<String> {
         for line in &mut self.lines {
             let line = line.unwrap();
             match line.strip_prefix("@ ") {
                 Some(said) => return Some(said.to_owned()),
-                // Why it fails, if it does.
+                // An ordinary line, for example the reason of a failure.
                 None => eprintln!("{line}"),
             }
         }
         None
     }
 
-    /// Waits until it says `word`, and returns what stands behind it.
+    /// Waits for a line that starts with `word`, and returns the rest of the line.
     pub(crate) fn until(&mut self, word: &str) -> String {
         while let Some(said) = self.next() {
             if let Some(rest) = said.strip_prefix(word) {
@@ -78,23 +78,23 @@ impl ChildProcess {
         panic!("the process ended before it said {word:?}");
     }
 
-    /// Waits for a good end.
+    /// Waits until the process exits with success.
     pub(crate) fn end(mut self) {
         while self.next().is_some() {}
         assert!(self.child.wait().unwrap().success());
     }
 
-    /// Ends it with SIGKILL. What it said before can still be read.
+    /// Kills the process with SIGKILL. Lines printed before can still be read.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
-        // Until it is gone the journal is its own.
+        // The process holds its journal until it is gone.
         self.child.wait().unwrap();
     }
 }
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,4 @@
-//! The session of the demo: its script, its four tools, the user who sees it through, and how it
-//! came out.
+//! The session of the demo: its script, its four tools, its simulated user and its outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,11 +13,12 @@ use recount::simulator::{Script, Standing, Transcript};
 use recount::testing::{Crash, CrashingTool};
 use recount::tool::SimpleTool;
 
-/// The tool that may run again with the same key; of the others each runs once at most.
+/// The tool that may run again with the same key. Every other tool runs at most once.
 pub(crate) const IDEMPOTENT: &str = "lookup_order";
 
-/// The demo's script, a user who may ask once again where the model's calls were lost with the
-/// process, and the end.
+/// The demo's script with two more inputs: `once again` and `that is all`.
+///
+/// The user says `once again` where the model's calls were lost with the process.
 pub(crate) fn script() -> Script {
     let demo = include_str!("../../../fixtures/scripts/demo.jsonl");
     let asked = r#"{"on": {"text": "1001"}"#;
@@ -28,7 +28,7 @@ pub(crate) fn script() -> Script {
     Script::parse(&format!("{again}\n{end}\n{demo}")).unwrap()
 }
 
-/// The demo's tools. `ran` is told the name of each as its body runs.
+/// The demo's tools. Each body calls `ran` with the name of its tool.
 pub(crate) fn tools(ran: impl Fn(&str) + Send + Sync + 'static, crash: &Arc<Crash>) -> Toolset {
     let ran = Arc::new(ran);
     let tool = |name: &'static str, result: Result<Value, ToolError>| {
@@ -54,7 +54,7 @@ pub(crate) fn tools(ran: impl Fn(&str) + Send + Sync + 'static, crash: &Arc<Cras
         | fee
 }
 
-/// Opens the session, or takes it up where it was left.
+/// Opens the session, or resumes it.
 pub(crate) async fn take_up(engine: &Engine) -> Result<LiveHandle, Error> {
     match engine.sessions().await?.first() {
         Some(session) => engine.resume(session.id).await,
@@ -62,8 +62,10 @@ pub(crate) async fn take_up(engine: &Engine) -> Result<LiveHandle, Error> {
     }
 }
 
-/// Says, answers and supplies what remains, until every call has ended, the model was told, and its
-/// answer shows that it heard.
+/// Sends text, answers and results until the session is complete.
+///
+/// It is complete once every call has ended and the model's reply shows that it received the
+/// outcomes.
 pub(crate) async fn see_through(live: &LiveHandle, text: &str) -> Result<(), Error> {
     let mut updates = live.subscribe();
     let mut asked = false;
@@ -104,7 +106,7 @@ fn is_goodbye(event: &Event) -> bool {
     matches!(event, Event::Observed(Observation::ModelOutputReceived(it)) if it.text == "Goodbye.")
 }
 
-/// Somebody, or time, may have been quicker.
+/// Ignores a rejection: another answer or the expiry may have come first.
 fn refusal_apart<T>(answer: Result<T, Error>) -> Result<(), Error> {
     match answer {
         Ok(_) | Err(Error::Refused(_)) => Ok(()),
@@ -112,23 +114,24 @@ fn refusal_apart<T>(answer: Result<T, Error>) -> Result<(), Error> {
     }
 }
 
-/// How a call came out, whatever happened to its process.
+/// The result of one call, independent of the processes that served it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
-    /// How it ended.
+    /// The outcome of the call.
     pub(crate) outcome: Outcome,
-    /// How often its tool's body ran.
+    /// The number of times that the body of the tool ran.
     pub(crate) runs: usize,
-    /// How many final outcomes are on record.
+    /// The number of final outcomes on record.
     pub(crate) finals: usize,
-    /// What the model was told of it; the same words twice count once, since sent is not delivered.
+    /// The texts about the call that the model received, without repetitions. A text may be sent
+    /// twice, because a sent text may not have been delivered.
     pub(crate) told: BTreeSet<String>,
 }
 
-/// How every call of the session came out, by the name of its tool.
+/// The result of every call of the session, by tool name.
 pub(crate) type Outcomes = BTreeMap<String, Ended>;
 
-/// The outcomes, and the tools whose calls were cut off between start and result.
+/// The results, and the tools whose calls were cut off between start and result.
 pub(crate) async fn outcomes(
     ledger: &Ledger,
     session: SessionId,
@@ -160,8 +163,8 @@ pub(crate) async fn outcomes(
         }
         ledger.provide(&mut state, &fact).await.unwrap();
         state = evolve(state, &fact);
-        // A model that is asked by the history and by an impatient user calls twice with the same
-        // ids: those are one call.
+        // A model that sees the history and the repeated request calls twice with the same ids.
+        // These are one call.
         let call = state.calls.get(&fact.seq);
         names.extend(call.map(|call| (fact.seq, call.name.to_string())));
     }
@@ -178,8 +181,9 @@ pub(crate) async fn outcomes(
     (ended.collect(), cut)
 }
 
-/// States that everything came out as in `smooth`, but for what was cut off, which came out by its
-/// declared rule.
+/// Asserts that every call ended as in `smooth`, except for calls that were cut off.
+///
+/// Calls that were cut off ended by their declared rule.
 pub(crate) fn assert_as_uninterrupted(
     found: &(Outcomes, BTreeSet<String>),
     smooth: &Outcomes,
@@ -221,8 +225,9 @@ fn is_running(phase: &Phase) -> bool {
     matches!(phase, Phase::Running { .. })
 }
 
-/// What the model was told about each tool, as JSON text, in a response or in words; whether it
-/// heard in time that the call waits is no matter.
+/// The texts that the model received about each tool, as JSON, in a response or as text.
+///
+/// The notice that a call waits is left out, because it may not reach the model in time.
 fn told(transcript: &Transcript) -> BTreeMap<String, BTreeSet<String>> {
     let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (_, response, standing) in transcript.answers() {
@@ -237,7 +242,7 @@ fn told(transcript: &Transcript) -> BTreeMap<String, BTreeSet<String>> {
         let name = response.name.clone().unwrap();
         told.entry(name).or_default().insert(words);
     }
-    // A fresh conversation is told several things in one message, each on a line of its own.
+    // A fresh conversation gets several outcomes in one message, one per line.
     let texts: Vec<String> = transcript.told().map(|(_, text)| text).collect();
     for text in texts.iter().flat_map(|text| text.lines()) {
         let Some(outcome) = text.strip_prefix("[tool outcome] Your earlier call ") else {

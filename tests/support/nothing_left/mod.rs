@@ -1,13 +1,13 @@
-//! Letting everything happen that happens by itself, and showing that nothing goes on after it.
+//! Helpers that let pending work finish, and assert that no task is left.
 
-/// Lets everything happen that happens by itself.
+/// Yields until all tasks are idle.
 pub(crate) async fn settle() {
     for _ in 0..500 {
         tokio::task::yield_now().await;
     }
 }
 
-/// The test is the only task that lives.
+/// Asserts that the test is the only live task.
 pub(crate) fn assert_nothing_is_left() {
     let alive = tokio::runtime::Handle::current()
         .metrics()

@@ -1,5 +1,6 @@
-//! What outlives the processes of a test: a journal, and a file in which tools leave a line. The
-//! file is the witness of what ran, because no journal has a hand in it.
+//! State that outlives the processes of a test: a journal, and a file in which tools leave lines.
+//!
+//! The file shows which tools ran, independently of the journal.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,7 +14,7 @@ use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::replay;
 
-/// A directory with both.
+/// The directory with both.
 #[derive(Clone)]
 pub(crate) struct Home(PathBuf);
 
@@ -22,12 +23,12 @@ impl Home {
         Home(path.to_owned())
     }
 
-    /// The one that an order to a process names.
+    /// The directory that the order of a process names.
     pub(crate) fn named_in(order: &Value) -> Home {
         Home::at(Path::new(order["home"].as_str().unwrap()))
     }
 
-    /// Its name in an order.
+    /// The name of the directory in an order.
     pub(crate) fn name(&self) -> &str {
         self.0.to_str().unwrap()
     }
@@ -36,7 +37,7 @@ impl Home {
         self.0.join("journal")
     }
 
-    /// Leaves a line about a session.
+    /// Appends a line about a session.
     pub(crate) fn note(&self, session: SessionId, what: impl Display) {
         let witness = OpenOptions::new()
             .create(true)
@@ -62,7 +63,8 @@ impl Home {
         noted
     }
 
-    /// What is on record of which sessions. The journal is sound, and every session replays.
+    /// The ledger and its sessions, after checks that the journal is sound and every session
+    /// replays.
     pub(crate) async fn on_record(&self) -> (Ledger, Vec<SessionId>) {
         let report = verify::directory(self.journal()).unwrap();
         assert!(report.is_sound(), "{:?}", report.findings);
