@@ -1,4 +1,4 @@
-//! A client of ADK and the cards that it draws: each ends, and a stock client can answer each.
+//! The cards that an ADK client shows: each card ends, and a stock client can answer each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Scene {
         events.unwrap().iter().map(json).collect()
     }
 
-    /// The cards that a client draws which loads the page now: long-running calls without a last
+    /// The open cards of a client that loads the page now: long-running calls without a final
     /// response.
     fn open_cards(&self) -> BTreeSet<String> {
         let mut open = BTreeSet::new();
@@ -70,7 +70,7 @@ impl Scene {
         open
     }
 
-    /// The arguments of the newest confirmation call, and its id.
+    /// The id and the arguments of the newest confirmation call.
     fn card(&self) -> (String, Value) {
         let events = self.events();
         let parts = events.iter().rev().flat_map(parts);
@@ -100,7 +100,7 @@ impl Scene {
         self.sends(&id, REQUEST_CONFIRMATION, answer)
     }
 
-    /// The events, each read by a client of its own which begins where the one before ended.
+    /// The events, each read by a new client that starts at the last client's position.
     fn read_one_by_one(&self) -> Vec<Value> {
         let (mut read, mut position) = (Vec::new(), AdkPosition::START);
         for _ in self.events() {
@@ -211,7 +211,7 @@ fn card_ends_where_its_time_is_up() {
     assert_eq!(ended["response"]["status"], "expired");
 }
 
-/// If the tool has changed, the question is asked anew and the first card is void.
+/// If the tool has changed, a new request is asked and the first card is void.
 #[test]
 fn card_ends_where_the_question_is_asked_anew() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
@@ -292,7 +292,7 @@ fn bare_yes_stands_for_the_defaults_that_were_shown() {
     assert_eq!(scene.given(), [Some(json!({"days": 3}))]);
 }
 
-/// No value is made up for a person: what the author has not written, a bare yes does not say.
+/// A bare yes cannot fill in a value for which the tool declares no default.
 #[test]
 fn bare_yes_without_defaults_is_refused_and_says_why() {
     let scene = scene(leave(days(json!({"type": "integer", "minimum": 1}))));
@@ -320,7 +320,7 @@ fn bare_yes_without_defaults_is_refused_and_says_why() {
     assert_eq!(scene.given(), [Some(json!({"days": 2}))]);
 }
 
-/// Its payload is then the call's arguments, as JavaScript writes them again.
+/// The payload then holds the call's arguments, as JavaScript writes them.
 #[test]
 fn stock_client_answers_a_gate_that_asks_for_no_payload() {
     for confirmed in [true, false] {
@@ -337,7 +337,8 @@ fn stock_client_answers_a_gate_that_asks_for_no_payload() {
     }
 }
 
-/// A client of ADK tells how a long-running call goes on by its status, without `willContinue`.
+/// An ADK client recognizes the progress of a long-running call by its status, without
+/// `willContinue`.
 #[test]
 fn status_that_a_tool_declares_is_interim() {
     let scene = scene(T::interim_status(paused("ship")) | paused("ask"));
@@ -365,7 +366,7 @@ fn status_that_a_tool_declares_is_interim() {
     assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
 }
 
-/// A policy that an operator keeps in a file holds for a tool from elsewhere.
+/// A policy in an operator's file also holds for a tool from another source.
 #[test]
 fn status_is_interim_where_a_policy_file_says_so() {
     let file = "[tools.ship]\ninterim_status = true\n";

@@ -1,9 +1,9 @@
-//! What ADK was seen to do, our engine does, or does better by a rule that a table names.
+//! The engine behaves as ADK was recorded to behave, except where a table names a rule.
 //!
-//! Every trace in `fixtures/adk` is played to a real engine: its model's calls by a model without a
-//! socket, its client's messages through the door for clients, in the ids of our own events. After
-//! each message, what is pending, decided, executed and answered is compared. What the model was
-//! told is read from what the model received, and what ran from the tools.
+//! Every trace in `fixtures/adk` is played to a real engine. A scripted model makes the model's
+//! calls. The client's messages arrive through `receive_client_message`, with the ids of our own
+//! events. After each message the test compares what is pending, decided, executed and answered.
+//! The answers are those that the model received, and the runs are those that the tools counted.
 
 mod ours;
 mod standing;
@@ -38,7 +38,7 @@ fn engine_matches_adk_traces_except_listed_differences() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// What speaks against the row of a trace.
+/// The differences between a trace and its row of the table.
 fn compare(name: &str, trace: &Trace, row: &Row) -> Vec<String> {
     let comparable = |standing: &Standing| {
         let standing = standing.clone();
@@ -81,8 +81,8 @@ fn compare(name: &str, trace: &Trace, row: &Row) -> Vec<String> {
     wrong
 }
 
-/// How each turn was answered; of several messages at once how each was, sorted, since any may be
-/// first.
+/// The reply to each turn. The replies to simultaneous messages are sorted, since their order is
+/// open.
 fn replies(played: &[Played]) -> Vec<String> {
     let turns = played.iter().map(|turn| {
         let mut replies = turn.replies.clone();
@@ -96,7 +96,7 @@ fn replies(played: &[Played]) -> Vec<String> {
     turns.collect()
 }
 
-/// The rows, by the names of the files that they are about.
+/// The rows by the names of their trace files.
 fn rows_by_file() -> BTreeMap<String, &'static Row> {
     let mut rows = BTreeMap::new();
     for row in ROWS {

@@ -1,5 +1,5 @@
-//! Agents that are called as tools: their turns and calls are on record, pass the same policies,
-//! and outlive a process.
+//! Agents that are called as tools: their turns and calls are recorded, pass the same policies, and
+//! outlive a process.
 
 mod taken_back;
 mod told;
@@ -25,7 +25,7 @@ use recount::tool::{
     LlmSaid, ScriptedLlm, TextAgent, TextAgentTool, sequence,
 };
 
-/// The model of the conversation has the caller verified.
+/// The model of the conversation calls the agent to verify the caller.
 const MODEL: &str = r#"
 {"on": {"text": "17"}, "send": [{"call": [{"id": "c1", "name": "verify_identity", "args": {"request": "Is it Ada?"}}]}]}
 {"on": {"text": "stop"}, "send": [{"cancel": ["c1"]}]}
@@ -33,7 +33,7 @@ const MODEL: &str = r#"
 {"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}
 "#;
 
-/// What was done, seen from outside any process.
+/// A list of what ran, kept outside of any process.
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Vec<String>>>);
 
@@ -50,7 +50,7 @@ impl Witness {
         self.noted().iter().filter(|it| *it == what).count()
     }
 
-    /// A tool that leaves a note when it runs.
+    /// A tool that notes each run.
     fn tool(&self, name: &'static str) -> Toolset {
         let witness = self.clone();
         T::simple(name, "Does it", move |args| {
@@ -60,8 +60,7 @@ impl Witness {
     }
 }
 
-/// A model that says by the number of its turn what is written down, however often it is asked, and
-/// leaves a note of each time.
+/// A model that gives a fixed reply for each turn number and notes each request.
 struct TurnByTurn {
     witness: Witness,
     replies: Vec<LlmReply>,
@@ -96,7 +95,7 @@ fn looks_up() -> LlmReply {
     ])
 }
 
-/// What outlives the processes of a test.
+/// The state that outlives the processes of a test.
 struct World {
     journal: Arc<SurvivingJournal>,
     clock: Arc<ManualClock>,
@@ -120,7 +119,7 @@ impl World {
         Life::begin(&self.journal, &self.clock, [("support", agent)])
     }
 
-    /// A process in which the model of the conversation has called the agent.
+    /// Starts a process in which the model of the conversation has called the agent.
     fn called(&self, tools: impl Into<Toolset>) -> (Life, LiveHandle) {
         let life = self.life(tools);
         let live = life.run(async {
@@ -146,7 +145,7 @@ impl World {
         sessions[0].id
     }
 
-    /// The session as the journal has it, which replays.
+    /// The session folded from the journal. It replays.
     fn folded(&self) -> Session {
         let (ledger, id) = (self.ledger(), self.session());
         let replayed = recount::journal::block_on(replay::verify(&ledger, id)).unwrap();
@@ -154,7 +153,7 @@ impl World {
         recount::journal::block_on(ledger.load(id)).unwrap().session
     }
 
-    /// What the model of the conversation was answered.
+    /// The responses that the model of the conversation received.
     fn answers(&self) -> Vec<Value> {
         let transcript = self.model.transcript();
         let answers = transcript.answers();
@@ -216,7 +215,8 @@ fn only_final_answer_of_agent_reaches_model() {
     );
     let kinds = world.kinds();
     let at = |kind: &str| kinds.iter().position(|it| *it == kind).unwrap();
-    // The question before it is asked, and a reply in one batch with the call that it makes.
+    // The question is recorded before it is asked. A reply shares a batch with the call that it
+    // makes.
     assert_eq!(kinds[at("llm_replied") - 1], "llm_asked");
     assert_eq!(kinds[at("llm_replied") + 1], "function_call_received");
     let facts = world.facts();
@@ -267,7 +267,7 @@ fn gated_call_of_agent_is_approved_in_another_process() {
 
     let life = world.life(tools());
     life.settle();
-    // A session that merely waits gets no event.
+    // A session that merely waits records no event.
     assert_eq!(world.kinds().last(), Some(&"response_issued"));
     approve(&life).unwrap();
     assert_eq!(
@@ -418,7 +418,7 @@ fn agent_retries_unreachable_model_and_stops_at_turn_limit() {
 
 #[test]
 fn cancelled_agent_ends_its_calls_and_its_question() {
-    /// Never replies.
+    /// A model that never replies.
     struct Mute;
     #[async_trait]
     impl BaseLlm for Mute {
@@ -509,7 +509,7 @@ fn what_an_agent_may_call_must_be_there() {
     assert!(mistakes.iter().any(|it| it.ends_with(told)), "{mistakes:?}");
 }
 
-/// The agent looks something up, pays, and says so: three turns.
+/// An agent with three turns: it looks something up, pays, and reports.
 fn pays(witness: &Witness, tool: impl Fn(&'static str) -> Toolset) -> Toolset {
     let llm = TurnByTurn {
         witness: witness.clone(),
@@ -522,7 +522,7 @@ fn pays(witness: &Witness, tool: impl Fn(&'static str) -> Toolset) -> Toolset {
     verify(LlmAgent::new("till", llm).tools(tool("look_up") | tool("pay")))
 }
 
-/// The turns whose replies are on record.
+/// The turns with a recorded reply.
 fn replied(facts: &[Fact]) -> BTreeSet<u32> {
     let replies = facts.iter().filter_map(|fact| match &fact.event {
         Event::Observed(Observation::LlmReplied(it)) => Some(it.turn),
@@ -531,7 +531,7 @@ fn replied(facts: &[Fact]) -> BTreeSet<u32> {
     replies.collect()
 }
 
-/// The turns whose questions are on record.
+/// The turns with a recorded question.
 fn asked(facts: &[Fact]) -> BTreeSet<u32> {
     let questions = facts.iter().filter_map(|fact| match &fact.event {
         Event::Observed(Observation::LlmAsked(it)) => Some(it.turn),
@@ -576,7 +576,7 @@ fn crash_at_any_point_repeats_no_recorded_agent_turn_or_call() {
             let asked = asked(&world.facts());
             for done in witness.noted() {
                 let turn = done.strip_prefix("turn ").map(|it| it.parse().unwrap());
-                // It is on record before it is paid for.
+                // The question is recorded before the model is asked.
                 assert!(
                     turn.is_none_or(|it: u32| asked.contains(&it)),
                     "{batch} {point:?}: {done}"
@@ -644,7 +644,7 @@ fn killed_agent_repeats_nothing_recorded() {
             vec!["turn 1", "look_up", "turn 2"],
             vec!["turn 2", "pay", "turn 3"],
         ),
-        // What was cut off is in doubt, and its rule is not to run it again.
+        // The call that was cut off is in doubt, and its rule is not to run it again.
         (
             "pay",
             vec!["turn 1", "look_up", "turn 2", "pay"],
@@ -682,7 +682,7 @@ fn killed_agent_repeats_nothing_recorded() {
     }
 }
 
-/// Begins a session and has the agent called, or sees one through that is there.
+/// Starts a session and calls the agent, or finishes the existing session.
 async fn life_of_its_own(home: Home, stuck: String) {
     let session = Arc::new(Mutex::new(None));
     let noted = session.clone();
@@ -764,7 +764,7 @@ async fn life_of_its_own(home: Home, stuck: String) {
         .await;
 }
 
-/// A look at a journal before an engine opens it.
+/// Reads a journal before an engine opens it.
 struct DiskLedger;
 
 impl DiskLedger {

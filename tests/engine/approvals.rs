@@ -1,4 +1,4 @@
-//! A person decides: who is asked what, by which door the answer comes, and what the model hears
+//! Approvals: the requests, the ways by which answers arrive, and the messages to the model
 //! meanwhile.
 
 mod asking;

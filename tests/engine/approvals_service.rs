@@ -1,4 +1,4 @@
-//! The service of the cookbook: its process is killed while a person decides, and the approval
+//! The service of the cookbook: its process is killed while a request is open, and the approval
 //! counts after the restart.
 
 #[path = "../../examples/approvals_service/service.rs"]
@@ -52,7 +52,7 @@ fn request_from_before_kill_is_approved_over_http_after_restart() {
     );
     first.kill();
 
-    // The service of the model takes connections now, and says nothing.
+    // From now on the model's service accepts connections and sends nothing.
     let silent = runtime.block_on(TcpListener::bind(ANYWHERE)).unwrap();
     let (mut second, address) = start(&format!("ws://{}", silent.local_addr().unwrap()));
     assert_eq!(until_pending(&address), asked, "it outlived its process");
@@ -65,12 +65,12 @@ fn request_from_before_kill_is_approved_over_http_after_restart() {
     assert!(!receipts.exists());
     let (status, taken) = http(&address, "POST", &approve, Some("a-secret"), "");
     assert_eq!(status, 200, "{taken}");
-    // What came of it is on record, and the model is to hear of it.
+    // The outcome is recorded, and the engine connects to deliver it.
     let calling = runtime.block_on(async { timeout(PATIENCE, silent.accept()).await });
     let (mut calling, _) = calling.expect("the model is called").unwrap();
     let heard = runtime.block_on(calling.read(&mut [0; 4096])).unwrap();
     assert!(heard > 0);
-    // What tokio knows of the socket may be older than its end.
+    // Reads directly from the socket, because the readiness that tokio knows may be stale.
     let more = calling.into_std().unwrap().read(&mut [0; 4096]);
     let more = more.map_err(|it| it.kind());
     let waits = Err(ErrorKind::WouldBlock);
@@ -90,7 +90,7 @@ fn request_from_before_kill_is_approved_over_http_after_restart() {
     assert_eq!(status, 404);
     second.kill();
 
-    // The next process tells it, and the model goes on.
+    // The next process delivers the outcome, and the model reacts.
     let (mut third, address) = start(&simulator.url());
     let reacted = simulator.until(|it| {
         let mut sent = it.sent().filter(|(on, _)| on.0 == 2);
@@ -143,7 +143,7 @@ fn new_process_waits_for_address_and_journal_of_old_one() {
     new.end();
 }
 
-/// The blocks of the page, one below the other, are the program.
+/// The code blocks of the page, in order, are the program.
 #[test]
 fn whoever_copies_the_page_has_the_example() {
     let (service, main) = PAGE.split_once("`src/main.rs`\n").unwrap();
@@ -162,7 +162,7 @@ fn whoever_copies_the_page_has_the_example() {
     assert!(ours.contains(axum), "another {axum} than this test has");
 }
 
-/// The lines of code that a part of the page shows.
+/// The lines of code in a part of the page.
 fn shown(page: &str) -> impl Iterator<Item = &str> {
     let blocks = page.split("```rust,ignore\n").skip(1);
     blocks.flat_map(|it| code(it.split_once("```").unwrap().0))
@@ -178,14 +178,14 @@ fn the_model(runtime: &Runtime) -> Running {
     runtime.block_on(simulator.listen(ANYWHERE)).unwrap()
 }
 
-/// A process of the service, and where it listens.
+/// A process of the service, and its address.
 fn started(test: &str, order: &Value) -> (ChildProcess, String) {
     let mut service = ChildProcess::start(test, order);
     let address = service.until("listens on");
     (service, address)
 }
 
-/// The process of the service. It stops where whoever it is connected to at `stopper` hangs up.
+/// The process of the service. It stops when its connection to `stopper` is closed.
 async fn the_service(order: &Value) {
     let home = Path::new(order["home"].as_str().unwrap());
     let people = [("a-secret", "ada"), ("b-secret", "bob")];
@@ -210,7 +210,7 @@ async fn the_service(order: &Value) {
     service::serve(config, ready, stop).await.unwrap();
 }
 
-/// Asks until one request waits.
+/// Polls until one request is pending.
 fn until_pending(address: &str) -> Value {
     for _ in 0..100_000 {
         let (status, pending) = http(address, "GET", "/pending", Some("a-secret"), "");
@@ -222,7 +222,8 @@ fn until_pending(address: &str) -> Value {
     panic!("nobody was asked");
 }
 
-/// One request over a connection of its own; the status, and the body as JSON if it is some.
+/// Sends one request on a new connection. Returns the status and the body, parsed as JSON if
+/// possible.
 fn http(address: &str, method: &str, path: &str, secret: Option<&str>, body: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(address).unwrap();
     let shown = secret.map_or(String::new(), |it| {

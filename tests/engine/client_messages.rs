@@ -1,5 +1,5 @@
-//! What a client may answer through the door for clients, and what it may not: forged, foreign,
-//! late and half answers.
+//! Answers and results that a client may send, and those it may not: forged, foreign, late or
+//! incomplete ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn bank() -> Bank {
 }
 
 impl Bank {
-    /// The model calls functions, all in one frame.
+    /// Makes the model call functions, all in one frame.
     fn calls(&self, calls: &[(&str, &str)]) {
         let calls = calls
             .iter()
@@ -65,7 +65,7 @@ impl Bank {
             .unwrap()
     }
 
-    /// The ids of what is called by this name, as a client sees them.
+    /// The ids of the calls with this name, as a client sees them.
     fn ids(&self, name: &str) -> Vec<String> {
         let events = self.events();
         let calls = events.iter().flat_map(|event| event.calls());
@@ -79,7 +79,7 @@ impl Bank {
         self.ids(REQUEST_CONFIRMATION)
     }
 
-    /// What `wanted` finds on record.
+    /// The recorded observations that `wanted` selects.
     fn recorded<T>(&self, wanted: impl Fn(&Observation) -> Option<T>) -> Vec<T> {
         let session = self.live.session_id();
         let facts = self.life.engine().ledger().facts(session, Seq(1), 1000);
@@ -91,7 +91,7 @@ impl Bank {
         observed.collect()
     }
 
-    /// Who was refused, and why.
+    /// The recorded rejections, each with its actor and reason.
     fn refusals(&self) -> Vec<(String, String)> {
         self.recorded(|it| match it {
             Observation::AnswerRefused(it) => Some((it.by.name.clone(), it.refusal.clone())),
@@ -99,7 +99,7 @@ impl Bank {
         })
     }
 
-    /// In which phase each open call is.
+    /// The phase of each open call.
     fn phases(&self) -> Vec<&'static str> {
         let session = self.life.run(self.live.session()).unwrap();
         session
@@ -397,7 +397,7 @@ fn result_instead_of_answer_is_rejected_at_every_entry_point() {
     refusals.extend(vec![seen("foreign_session"); 2]);
     assert_eq!(bank.refusals(), refusals);
 
-    // Where nobody serves the session, the desk is the door.
+    // Without a session task, the desk receives the answer.
     drop((bank.live, other));
     bank.life.end();
     let life = Life::begin(&journal, &ManualClock::new(), []);
@@ -586,7 +586,7 @@ fn reused_call_id_still_names_first_call() {
     bank.life.settle();
     bank.calls(&[("c1", "ask")]);
     assert_eq!(bank.phases(), ["paused"]);
-    // The client sends again what it was not sure had arrived.
+    // The client sends again, because it does not know if its first message arrived.
     let again = bank.sends(&approved);
     assert!(
         matches!(
@@ -716,7 +716,7 @@ fn events_have_the_keys_of_recorded_ones() {
     let trace = include_str!("../../fixtures/adk/confirm_approve.jsonl");
     let session: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
     let theirs = session["events"].as_array().unwrap();
-    // Theirs has the model's words in the end.
+    // ADK's trace ends with the model's words.
     let theirs: Vec<&Value> = theirs
         .iter()
         .enumerate()
@@ -727,8 +727,8 @@ fn events_have_the_keys_of_recorded_ones() {
     for (ours, theirs) in ours.iter().zip(theirs) {
         let (mut our_keys, mut their_keys) = (keys(ours), keys(theirs));
         their_keys.retain(|key| !key.starts_with("/nodeInfo"));
-        // As the JavaScript version has it, the request itself says so, and not the response that
-        // says that the call waits.
+        // Ours follows the JavaScript version: the request carries these keys, and not the response
+        // that reports the waiting call.
         for keys in [&mut our_keys, &mut their_keys] {
             keys.retain(|key| {
                 !key.contains("/requestedToolConfirmations/")
@@ -744,7 +744,7 @@ fn events_have_the_keys_of_recorded_ones() {
     assert_eq!(bank.events(), events, "the same facts are the same events");
 }
 
-/// Where something stands in a value; what a tool returns is its own affair.
+/// The paths of all members of an event, except below the response of a tool.
 fn keys(value: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![(String::new(), value)];

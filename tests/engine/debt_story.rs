@@ -1,5 +1,4 @@
-//! A call about a debt, in four phases: whoever restarts the process in any of them, the story ends
-//! the same.
+//! A call about a debt, in four phases: a restart in any phase leads to the same end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,7 +13,7 @@ use recount::session::{Decision, Event, Fact, Json, Observation, Outcome, Seq};
 use recount::simulator::Standing;
 use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
 
-/// The model's part. It tries to plan payments before it may, and it asks for one plan twice.
+/// The script of the model. It tries to plan payments too early, and asks for one plan twice.
 const SCRIPT: &str = r#"
 {"on": {"text": "account 4711"}, "send": [{"call": [
     {"id": "v", "name": "verify_identity", "args": {"account": "4711", "born": "1815-12-10"}},
@@ -33,8 +32,8 @@ const SCRIPT: &str = r#"
 {"on": "otherwise", "send": [{"say": "I see."}]}
 "#;
 
-/// What the caller says, and the tool that runs then: two words in the third phase, one in each
-/// other.
+/// The texts of the caller, each with the tool that then runs. The third phase has two, the others
+/// one.
 const CALLER: [(&str, &str); 5] = [
     ("This is Ada, account 4711.", "verify_identity"),
     ("What do I owe?", "disclose_debt"),
@@ -43,12 +42,12 @@ const CALLER: [(&str, &str); 5] = [
     ("Please take the first part now.", "arrange_payment"),
 ];
 
-/// Where a process ends, and how the next one goes on.
+/// The place of a restart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Restart {
-    /// The engine is shut down after this word of the caller was dealt with.
+    /// The engine is shut down after it has handled this text of the caller.
     After(usize),
-    /// The process dies while the tool of this word runs, or while a person is asked about it.
+    /// The process dies while the tool for this text runs, or while its request is open.
     During(usize),
 }
 
@@ -66,7 +65,7 @@ fn the_story_is_the_same_with_a_restart_in_every_phase() {
     }
 }
 
-/// What outlives a process: the journal, the clock, the model, and the books of the creditor.
+/// The state that outlives a process: the journal, the clock, the model, and the creditor's books.
 struct Story {
     journal: Arc<SurvivingJournal>,
     clock: Arc<ManualClock>,
@@ -76,9 +75,9 @@ struct Story {
 
 #[derive(Default)]
 struct Books {
-    /// The tool that does not come to its end in this process.
+    /// The tool that never ends in this process.
     stuck: Mutex<Option<&'static str>>,
-    /// How many plans were worked out.
+    /// The number of computed plans.
     plans: AtomicUsize,
     /// The payments, by idempotency key.
     payments: Mutex<BTreeMap<String, u64>>,
@@ -163,7 +162,7 @@ impl Story {
         Life::begin(&self.journal, &self.clock, [("collections", agent)])
     }
 
-    /// The supervisor agrees to whatever waits.
+    /// Approves every open request as the supervisor.
     fn agree(&self, life: &Life) {
         for waiting in life.run(life.engine().pending()).unwrap() {
             let (yes, by) = (ToolConfirmation::confirmed(), Actor::embedder("supervisor"));
@@ -184,7 +183,7 @@ impl Story {
         (ledger, facts)
     }
 
-    /// What happened, whichever processes and connections it took.
+    /// A summary of the session that is independent of its processes and connections.
     fn ending(&self) -> String {
         let (ledger, facts) = self.facts();
         let mut told = String::new();
@@ -234,8 +233,8 @@ impl Story {
         told
     }
 
-    /// The instructions of phases as the model got them, by a setup or in the conversation; said
-    /// again is said once.
+    /// The instructions of phases that the model received in a setup or as text, without
+    /// repetitions.
     fn instructions(&self) -> Vec<String> {
         let transcript = self.model.transcript();
         let mut heard: Vec<String> = Vec::new();
@@ -256,8 +255,8 @@ impl Story {
         heard
     }
 
-    /// What the model was told of calls, as their responses or as conversation; what a dead
-    /// connection may have swallowed is said again.
+    /// The outcomes that the model received, as responses or as text. A set, because a text may be
+    /// sent again after a lost connection.
     fn heard(&self) -> BTreeSet<String> {
         let transcript = self.model.transcript();
         let told = transcript.told().map(|(_, text)| text);
@@ -268,8 +267,7 @@ impl Story {
             let (_, body) = call.split_once("Response: ")?;
             Some(format!("{name} {body}"))
         });
-        // That a call waits is told once, whether or not the connection ends meanwhile, and is no
-        // outcome.
+        // The notice that a call waits is no outcome, and may be repeated after a lost connection.
         let final_ones = transcript
             .answers()
             .filter(|it| it.2 != Standing::Continues);
@@ -281,7 +279,7 @@ impl Story {
         told.chain(answered).collect()
     }
 
-    /// What came over the wire, message by message.
+    /// The messages to the model, one per line.
     fn received(&self) -> String {
         let transcript = self.model.transcript();
         let messages = transcript.received().map(|(_, message)| message.encode());
@@ -289,7 +287,7 @@ impl Story {
     }
 }
 
-/// The response that stands in another record.
+/// The response in another record.
 fn body(facts: &[Fact], of: Seq) -> Option<Json> {
     let fact = facts.iter().find(|fact| fact.seq == of)?;
     let Event::Observed(Observation::ToolReturned(it)) = &fact.event else {
@@ -302,7 +300,7 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
     recount::journal::block_on(work)
 }
 
-/// Goes no further in a process where this tool is stuck.
+/// Never returns in a process in which this tool is stuck.
 async fn unless_stuck(tool: &str, context: &ToolContext) -> Arc<Arc<Books>> {
     let books = context.service::<Arc<Books>>().unwrap();
     let stuck = *books.stuck.lock().unwrap() == Some(tool);

@@ -1,10 +1,10 @@
-//! A deploy in the middle: a thousand sessions wait for a person, their process is killed, and a
-//! new version of the program starts with other tools.
+//! A deploy while a thousand sessions wait for approval: their process is killed, and a new version
+//! of the program starts with other tools.
 //!
-//! What was asked under a contract that still holds is approved and runs once, in the new version's
-//! body, also where the tool's description was reworded. Where the contract has changed the
-//! approver is told so and is asked anew; where the tool is gone they are told that, and the
-//! question waits for the version that has it again. The witness of what ran is a file.
+//! A request under a contract that still holds is approved and runs once, in the body of the new
+//! version, even if the description was reworded. If the contract has changed, the approver learns
+//! so and is asked again. If the tool is gone, the approver learns so, and the request waits for a
+//! version with the tool. A file outside of the processes counts the runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -22,11 +22,11 @@ use tokio::runtime::Runtime;
 
 const THIS_TEST: &str = "deploy::waiting_call_survives_deploy_and_runs_once_if_contract_holds";
 const SESSIONS: usize = 1_000;
-/// Sessions that do something at the same time.
+/// The number of sessions that act at the same time.
 const AT_ONCE: usize = 50;
 
-/// What becomes of each in the second version: its body, its description, its contract is another;
-/// it is gone.
+/// The tools. In the second version the body, the description or the contract of one differs, and
+/// `ship` is gone.
 const TOOLS: [&str; 4] = ["refund", "notify", "pay", "ship"];
 
 const MODEL: &str = r#"
@@ -93,7 +93,7 @@ fn waiting_call_survives_deploy_and_runs_once_if_contract_holds() {
     );
 }
 
-/// A thousand users ask for something that needs a person.
+/// Runs the first version: a thousand sessions ask for approval.
 async fn first_version(home: &Home) {
     let engine = open(home, 1).await;
     let mut lives = Vec::new();
@@ -103,7 +103,7 @@ async fn first_version(home: &Home) {
     }
     assert_eq!(engine.pending().await.unwrap().len(), SESSIONS);
     say("all wait");
-    // Killed here, with every connection open.
+    // The process is killed here, with every connection open.
     std::future::pending::<()>().await;
     drop(lives);
 }
@@ -117,8 +117,9 @@ async fn ask(engine: &Engine, tool: &str) -> LiveHandle {
     live
 }
 
-/// Everything is listed; what holds is approved, and of the rest the approver is told why it does
-/// not.
+/// Runs the second version: it lists all requests and approves those whose contract holds.
+///
+/// For the others the approver learns the reason.
 async fn second_version(home: &Home) {
     let engine = open(home, 2).await;
     let listed = engine.pending().await.unwrap();
@@ -155,7 +156,7 @@ async fn second_version(home: &Home) {
     ]);
     assert_eq!(told, expected);
 
-    // A person looks at what is asked now, and it counts.
+    // An approver answers the new requests, and the answers count.
     let asked_anew = engine.pending().await.unwrap();
     assert_eq!(asked_anew.len(), 2 * quarter);
     let before = of(&listed, "pay").next().unwrap();
@@ -167,7 +168,7 @@ async fn second_version(home: &Home) {
     for (request, answer) in approve(&engine, &pay).await {
         answer.unwrap_or_else(|error| panic!("{}: {error}", request.tool));
     }
-    // A no needs no tool. The other half waits.
+    // A denial needs no tool. The other half of the requests stays open.
     let denied: Vec<_> = ship.iter().take(ship.len() / 2).collect();
     for request in &denied {
         let no = ToolConfirmation::denied("we do not ship any more");
@@ -179,7 +180,7 @@ async fn second_version(home: &Home) {
     say(format!("denied {}", json!(denied)));
 }
 
-/// The tool that was gone is back, as it was, and so is what waited for it.
+/// Runs the third version, in which the missing tool and its open requests are available again.
 async fn third_version(home: &Home) {
     let engine = open(home, 3).await;
     let listed = engine.pending().await.unwrap();
@@ -198,7 +199,7 @@ fn of<'r>(
     listed.iter().filter(move |it| it.tool == tool)
 }
 
-/// Approves, and waits until what may run has run.
+/// Approves requests, and waits until the approved calls have run.
 async fn approve<'r>(
     engine: &Engine,
     requests: &'r [PendingConfirmation],
@@ -233,7 +234,7 @@ async fn open(home: &Home, version: u32) -> Engine {
     engine.open().await.unwrap()
 }
 
-/// The tools of a version of the program.
+/// The tools of one version of the program.
 fn tools(version: u32, home: &Home) -> Toolset {
     let tool = |name, description| {
         Toolset::from(Noting {
@@ -266,7 +267,7 @@ fn parameters(with_currency: bool) -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// A tool that leaves a line outside of its process.
+/// A tool that appends a line to a file outside of its process.
 struct Noting {
     name: &'static str,
     description: &'static str,
@@ -308,7 +309,7 @@ impl ToolFunction for Noting {
     }
 }
 
-/// The tool that each session called, and how the call ended.
+/// The called tool of each session, and the outcome of the call.
 async fn on_record(home: &Home) -> BTreeMap<SessionId, (String, Outcome)> {
     let (ledger, sessions) = home.on_record().await;
     let mut ended = BTreeMap::new();

@@ -1,5 +1,7 @@
-//! The approved digits run, and no others: commands get the recorded text, tools that take
-//! a parsed value get one that is equal to it or none, and results stay as they came.
+//! The approved digits run, and no others.
+//!
+//! Commands get the recorded text. A tool with parsed arguments gets values equal to the text, or
+//! none. Results stay as the tool returned them.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +12,7 @@ use recount::session::{Event, Json, Observation, Seq};
 use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
 use recount::tool::CommandTool;
 
-/// Numbers that become others in a float of 64 bits.
+/// Numbers that a 64-bit float changes.
 const LONG: [&str; 6] = [
     "20000000000000000001",
     "18446744073709551617",
@@ -25,7 +27,7 @@ fn command(script: &str) -> CommandTool {
     CommandTool::new("pay", "Pays", None, "sh", args)
 }
 
-/// A tool that takes a parsed value, and what it got.
+/// A tool with parsed arguments, and the list of the arguments that it got.
 fn parsed() -> (SimpleTool, Arc<Mutex<Vec<Value>>>) {
     let got: Arc<Mutex<Vec<Value>>> = Arc::default();
     let notes = got.clone();
@@ -60,7 +62,7 @@ impl World {
         }
     }
 
-    /// The next process, whose agent is another.
+    /// Starts the next process, with another agent.
     fn again(self, agent: Agent) -> World {
         let session = self.live.session_id();
         self.life.crash();
@@ -96,7 +98,7 @@ impl World {
         self.settle();
     }
 
-    /// Until no call is open; a program takes its time.
+    /// Waits until no call runs, including external programs.
     fn settle(&self) {
         self.life.settle();
         self.life.run(async {
@@ -212,7 +214,7 @@ fn parsed_value_that_is_equal_to_the_text_runs() {
     }
 }
 
-/// A parser of floats that is content with being near misses one in six of these by a digit.
+/// A float parser without exact rounding misses one in six of these by one digit.
 #[test]
 fn float_of_many_digits_is_the_one_that_was_written() {
     let tokens = [
@@ -242,7 +244,7 @@ fn float_of_many_digits_is_the_one_that_was_written() {
     }
 }
 
-/// A tool that notes its arguments and what came with the approval.
+/// A tool that notes its arguments and the payload of its approval.
 struct Notes(Arc<Mutex<Vec<Value>>>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The same trace, played to a real engine: what stands after each message of the client.
+//! The same trace, played to a real engine: the state after each message of the client.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::pending;
@@ -17,29 +17,29 @@ use tokio::sync::mpsc;
 use super::standing::{Call, Standing, Told};
 use super::trace::{Called, Process, Trace, Turn, is_of_application};
 
-/// What a trace does not show of its tools.
+/// The behavior of the tools that a trace does not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Scene {
-    /// Nothing that matters.
+    /// No special behavior.
     #[default]
     AsShown,
-    /// The process dies while the first run is under way: before it took effect, or after.
+    /// The process dies during the first run, before or after it took effect.
     DiesInFirstRun { took_effect: bool },
     /// The long-running tool returns `{}`.
     ReturnsEmptyObject,
-    /// The tool is not there any more from the second message on.
+    /// The tool is missing from the second message on.
     GoneAtSecondMessage,
-    /// The model does not wait for the tool, which may fail.
+    /// The tool runs in the background, and may fail.
     Background { fails: bool },
-    /// A person is asked about larger amounts only.
+    /// Only larger amounts need approval.
     AsksAbove { amount: i64 },
-    /// The tool asks inside its body and waits there, so what it says while it asks is not said.
+    /// The tool asks inside its body and waits there, so its first result of the trace is skipped.
     AsksInPlace,
-    /// The tool gives three results, one after the other.
+    /// The tool streams three results.
     Streams,
 }
 
-/// What came of one turn: what stands, and how each message was answered.
+/// The outcome of one turn: the state after it, and the reply to each message.
 pub(crate) struct Played {
     pub(crate) standing: Standing,
     pub(crate) replies: Vec<String>,
@@ -54,7 +54,7 @@ pub(crate) fn play(trace: &Trace, scene: Scene) -> Vec<Played> {
     played
 }
 
-/// What the tools did, outside of every process that may die.
+/// The effects of the tools, outside of every process.
 #[derive(Default)]
 struct World {
     ran: BTreeMap<String, usize>,
@@ -129,7 +129,7 @@ impl<'t> Stage<'t> {
                 self.end();
             }
             Process::Dies => {
-                // What is on record when it dies is what the next one finds.
+                // The next process finds what was recorded before the death.
                 standing = Some(self.standing());
                 let (life, live) = self.life.take().unwrap();
                 drop(live);
@@ -142,7 +142,7 @@ impl<'t> Stage<'t> {
         }
     }
 
-    /// A tool cut off in the middle means a process that dies there.
+    /// In the scene of a run that is cut off, the process dies at that turn.
     fn process_after(&self, turn: &Turn, number: usize) -> Process {
         match self.scene {
             Scene::DiesInFirstRun { took_effect: true } if number == 1 => Process::Dies,
@@ -222,7 +222,7 @@ impl<'t> Stage<'t> {
                     }
                     (_, Some(Ok(result))) => Ok(result),
                     (_, Some(Err(why))) => Err(ToolError::ExecutionFailed(why)),
-                    // A long-running one that says nothing, or more runs than the trace has.
+                    // A long-running tool without a result, or more runs than the trace has.
                     (_, None) => Ok(args["never"].clone()),
                 }
             }
@@ -253,8 +253,7 @@ impl<'t> Stage<'t> {
         tool
     }
 
-    /// The message with the ids by which our client knows the same calls and requests, read from
-    /// our own events.
+    /// The message with the ids of our own events for the same calls and requests.
     fn in_our_ids(&self, message: &Value) -> String {
         let (life, _) = self.life.as_ref().unwrap();
         let events = life
@@ -297,7 +296,7 @@ impl<'t> Stage<'t> {
         message.to_string()
     }
 
-    /// What stands in the session, and what the model and the tools have seen.
+    /// The state of the session, and what the model and the tools have received.
     fn standing(&self) -> Standing {
         let (life, live) = self.life.as_ref().unwrap();
         let session = life.run(live.session()).unwrap();
@@ -346,7 +345,7 @@ impl<'t> Stage<'t> {
         }
     }
 
-    /// What the model received: as responses, and as words after a connection had gone.
+    /// Fills in what the model received: responses, and texts after a lost connection.
     fn told(&self, calls: &mut [Call], keys: &[Key]) {
         let transcript = self.model.transcript();
         for (connection, answer, _) in transcript.answers() {
@@ -356,11 +355,11 @@ impl<'t> Stage<'t> {
             };
             let all = || calls.iter().zip(keys).enumerate();
             let alike = || all().filter(|(_, (call, key))| is_it(call, key));
-            // Of calls without an id, the one that was not answered yet.
+            // Among calls without an id, the first that was not answered yet.
             let unanswered = alike().find(|(_, (call, _))| call.told.is_none());
             let (at, _) = unanswered.or_else(|| alike().next()).unwrap();
             let body = answer.response.as_ref().unwrap().as_str();
-            // Theirs says so, too, in other words; it is no answer.
+            // ADK also reports this, in other words; it is no answer.
             if body.contains("awaiting_confirmation") {
                 continue;
             }
@@ -378,7 +377,7 @@ impl<'t> Stage<'t> {
     }
 }
 
-/// By what a call is found in what the model received.
+/// The key that finds a call in the messages to the model.
 struct Key {
     connection: String,
     id: Option<String>,
@@ -403,7 +402,7 @@ fn as_frame(called: &Called) -> wire::FunctionCall {
     }
 }
 
-/// How a message was answered, in a word.
+/// The reply to a message, as one word.
 fn reply(outcome: Result<Vec<recount::engine::Received>, Error>) -> String {
     let word = match outcome {
         Ok(_) => "ok",
@@ -422,7 +421,7 @@ fn reply(outcome: Result<Vec<recount::engine::Received>, Error>) -> String {
     word.to_owned()
 }
 
-/// Asks, and returns what the trace has for the answer.
+/// A tool that asks, and returns the result that the trace has for the answer.
 struct Asks {
     name: String,
     world: Shared,
@@ -455,7 +454,7 @@ impl ToolFunction for Asks {
             let results = world.results.get_mut(&self.name);
             results.and_then(VecDeque::pop_front)
         };
-        // The trace shows what it makes of the answer; a payload is what came of that.
+        // The result is the one of the trace, with the approved days of the payload.
         match result {
             Some(Ok(mut result)) => {
                 if let Some(days) = answer
@@ -473,7 +472,7 @@ impl ToolFunction for Asks {
     }
 }
 
-/// Gives `{"i": 0}`, `{"i": 1}`, `{"i": 2}`.
+/// A tool that streams `{"i": 0}`, `{"i": 1}`, `{"i": 2}`.
 struct Watch {
     name: String,
     runs: Shared,

@@ -1,5 +1,5 @@
-//! What is pending, decided, executed and answered at one moment: the projection in which two
-//! programs are compared.
+//! The projection in which two programs are compared: what is pending, decided, executed and
+//! answered.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,39 +8,39 @@ use serde_json::Value;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Standing {
-    /// The calls, in the order in which they came.
+    /// The calls, in order of arrival.
     pub(crate) calls: Vec<Call>,
-    /// How often each tool took effect.
+    /// The number of times that each tool took effect.
     pub(crate) ran: BTreeMap<String, usize>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Call {
     pub(crate) tool: String,
-    /// A person was asked about it.
+    /// True if the call needed approval.
     pub(crate) asked: bool,
-    /// A person is asked about it now.
+    /// True if its request is open.
     pub(crate) waits: bool,
-    /// What the person said.
+    /// The answer of the approver.
     pub(crate) decided: Option<bool>,
-    /// Its result will come from outside.
+    /// True if its result will be supplied from outside.
     pub(crate) paused: bool,
-    /// What the model was told last of it.
+    /// The last response or text about it to the model.
     pub(crate) told: Option<Told>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {
-    /// That it was denied.
+    /// The call was denied.
     Denied,
-    /// That it failed, and how.
+    /// The call failed with this kind of error.
     Failed(String),
-    /// What it returned, or what came of it so far.
+    /// The call returned this value, or reported it so far.
     Result(Value),
 }
 
 impl Standing {
-    /// Without the runs, for a trace that does not show them.
+    /// The projection without the runs, for a trace that does not show them.
     pub(crate) fn without_runs(mut self) -> Standing {
         self.ran.clear();
         self
@@ -48,7 +48,7 @@ impl Standing {
 }
 
 impl fmt::Display for Standing {
-    /// `transfer: yes, told {"status":"ok"}; ran transfer 1`
+    /// Writes a line such as `transfer: yes, told {"status":"ok"}; ran transfer 1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said = Vec::new();
         for call in &self.calls {

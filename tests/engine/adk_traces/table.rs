@@ -1,24 +1,24 @@
-//! Which trace comes out the same with us, and where by which rule it does not.
+//! The table of traces: those that come out the same, and the rule for each that does not.
 //!
 //! A rule is named by its number in the list of what a conforming engine does, and in words.
 
 use super::ours::Scene;
 
 pub(crate) struct Row {
-    /// The file's name without its ending.
+    /// The name of the file without its extension.
     pub(crate) trace: &'static str,
-    /// Whether the row also speaks of the same trace with `.resumable` behind its name.
+    /// True if the row also covers the trace with `.resumable` in its name.
     pub(crate) resumable: bool,
     pub(crate) verdict: Verdict,
     pub(crate) scene: Scene,
-    /// How the client's messages are answered, turn by turn; `ok` where nothing stands.
+    /// The reply to the client's messages in each turn; missing entries mean `ok`.
     pub(crate) replies: &'static [&'static str],
 }
 
 pub(crate) enum Verdict {
-    /// What was pending, decided, executed and answered is the same after each message.
+    /// The projection is the same after each message.
     Same,
-    /// Ours differs by a rule, and this stands after each message.
+    /// Our projection differs by a rule, and is `ours` after each message.
     Differs {
         by: &'static str,
         ours: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! A recorded trace, cut at each message of its client: what was played, and what came of it.
+//! A recorded trace, split at each message of its client.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,37 +8,37 @@ use serde_json::Value;
 
 use super::standing::{Call, Standing, Told};
 
-/// What the process of the recorded program did at the end of a turn.
+/// The end of a turn for the process of the recorded program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Process {
-    /// It went on.
+    /// The process continued.
     #[default]
     GoesOn,
-    /// It ended in good order, and another took over.
+    /// The process ended in good order, and another took over.
     IsReplaced,
-    /// It died.
+    /// The process died.
     Dies,
 }
 
 /// A call of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Called {
-    /// Its id in the trace.
+    /// The id of the call in the trace.
     pub(crate) id: String,
-    /// Its id, if the model gave it one.
+    /// The id that the model gave the call, if any.
     pub(crate) of_model: Option<String>,
     pub(crate) tool: String,
     pub(crate) args: Value,
     pub(crate) long_running: bool,
 }
 
-/// What follows from one message of the client, or from several at the same time.
+/// A turn: everything that follows one message of the client, or several simultaneous ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
     pub(crate) messages: Vec<Value>,
-    /// What the model calls meanwhile, frame by frame.
+    /// The model's calls during the turn, by frame.
     pub(crate) calls: Vec<Vec<Called>>,
-    /// What stands at the end of it.
+    /// The projection at the end of the turn.
     pub(crate) standing: Standing,
     pub(crate) process: Process,
 }
@@ -46,15 +46,15 @@ pub(crate) struct Turn {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trace {
     pub(crate) turns: Vec<Turn>,
-    /// The ids of confirmation requests, and of the calls that they are about.
+    /// The ids of confirmation requests, each with the id of its call.
     pub(crate) requests: BTreeMap<String, String>,
-    /// What each tool returned, run by run.
+    /// The results of each tool, run by run.
     pub(crate) results: BTreeMap<String, Vec<Result<Value, String>>>,
-    /// Whether it shows when a tool ran.
+    /// True if the trace shows when a tool ran.
     pub(crate) shows_runs: bool,
 }
 
-/// What ADK calls itself to pass a conversation on; it is no tool of the application.
+/// The tool with which ADK passes a conversation on. It is no tool of the application.
 const OF_ADK: &str = "transfer_to_agent";
 const REQUEST: &str = "adk_request_confirmation";
 const WAITING: &str = "This tool call requires confirmation, please approve or reject.";
@@ -101,11 +101,11 @@ struct Reading {
     turn: Turn,
     begun: bool,
     calls: Vec<Called>,
-    /// The standing of each call, in the order in which they came.
+    /// The projection so far.
     standing: Standing,
-    /// Calls that have been asked about and not answered, so a run of their tool is leave given.
+    /// The tool that ran last, until its result or error is read.
     ran_last: Option<String>,
-    /// What the client answered in this turn: taken unless an error follows.
+    /// The client's results in this turn. They count unless an error follows.
     supplied: Vec<(usize, Value)>,
 }
 
@@ -113,7 +113,7 @@ impl Reading {
     fn record(&mut self, record: &Value, before: &str) {
         match record["kind"].as_str().unwrap() {
             "send" => {
-                // Two that follow each other at once were sent at the same time.
+                // Two consecutive messages were sent at the same time.
                 if before != "send" {
                     self.end_turn();
                 }
@@ -235,7 +235,7 @@ impl Reading {
         let id = call["id"].as_str().unwrap().to_owned();
         let tool = call["name"].as_str().unwrap().to_owned();
         let called = Called {
-            // Ids that ADK makes itself begin so; the model gave none.
+            // ADK makes ids with this prefix for calls without an id of the model.
             of_model: (!id.starts_with("adk-")).then(|| id.clone()),
             id,
             tool: tool.clone(),
@@ -243,7 +243,7 @@ impl Reading {
             long_running,
         };
         self.calls.push(called.clone());
-        // Where nothing says when a tool runs, a long-running one is begun when it is called.
+        // If the trace does not show runs, a long-running tool starts when it is called.
         self.standing.calls.push(Call {
             tool,
             paused: long_running && !self.trace.shows_runs,
@@ -290,7 +290,7 @@ impl Reading {
     }
 }
 
-/// The parts of whatever holds a content.
+/// The parts of a message or an event.
 fn parts(of: &Value) -> impl Iterator<Item = &Value> {
     let content = ["newMessage", "content"].iter().find_map(|key| of.get(key));
     content.unwrap_or(of)["parts"]
@@ -299,7 +299,7 @@ fn parts(of: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// Whether a tool is the application's own.
+/// True if a tool belongs to the application.
 pub(crate) fn is_of_application(tool: &str) -> bool {
     tool != OF_ADK
 }

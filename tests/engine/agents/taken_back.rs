@@ -1,4 +1,4 @@
-//! Agents that somebody takes back, and sessions that one of them ends.
+//! Agents whose calls are cancelled, and an agent that ends its session.
 
 use super::*;
 use recount::session::{Decision, Route};
@@ -20,7 +20,7 @@ fn question_of_cancelled_agent_stays_open_for_approver() {
     assert_eq!(witness.noted(), ["send_code"]);
     let folded = world.folded();
     assert!(folded.calls.is_empty(), "{:?}", folded.calls);
-    // The id is taken back, so what came of it is told in words.
+    // The call was cancelled, so the model gets its outcome as text.
     assert_eq!(world.answers(), Vec::<Value>::new());
     let facts = world.facts();
     let told = facts.iter().rev().find_map(|fact| match &fact.event {

@@ -1,4 +1,4 @@
-//! What an agent and its model are told of the calls that it made, and what of that is on record.
+//! The results that an agent and its model receive for the agent's calls, and their records.
 
 use super::*;
 use recount::journal::seal::MemoryKeyStore;
@@ -6,7 +6,7 @@ use recount::session::{FunctionCallReceived, Json, LlmAsked, ObjectHash};
 use recount::tool::StreamingTool;
 use tokio::sync::mpsc;
 
-/// Gives two results, and then fails or does not.
+/// A tool that streams two results, and then ends as given.
 struct Counts(&'static str, Result<(), &'static str>);
 
 #[async_trait]
@@ -56,7 +56,7 @@ fn agent_receives_all_stream_results_and_stream_failure() {
 
 const CARD: &str = "4111-hidden-number";
 
-/// What was received and asked, in order.
+/// The recorded calls and questions to the agent's model, in order.
 fn on_record(facts: &[Fact]) -> (Vec<&FunctionCallReceived>, Vec<&LlmAsked>) {
     let (mut received, mut asked) = (Vec::new(), Vec::new());
     for fact in facts {
@@ -126,7 +126,7 @@ fn agent_model_sees_its_own_secrets_and_journal_has_none() {
         let body = fact.event.body().unwrap();
         assert!(!body.contains(CARD), "{body}");
     }
-    // Without a key it replays, and what was asked is known again by what is on record.
+    // The session replays without a key, and the recorded questions match the recorded calls.
     assert!(world.folded().calls.is_empty());
     let (received, questions) = on_record(&facts);
     let sealed = |call: &FunctionCallReceived| call.args.clone().unwrap();

@@ -1,5 +1,5 @@
-//! A person is asked: what an answer may carry, what reaches the tool, and a tool that asks by
-//! itself and goes on after a restart.
+//! Confirmation requests: what an answer may carry, what reaches the tool, and tools that ask by
+//! themselves and continue after a restart.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -20,14 +20,14 @@ const ONE_CALL: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "time_off", "args": {"days": 5}}]}]}
 "#;
 
-/// The arguments of a tool that takes any.
+/// The arguments of a tool that accepts any.
 type Object = serde_json::Map<String, Value>;
 
-/// What ran, in order.
+/// The runs and questions, in order.
 type Witness = Arc<Mutex<Vec<String>>>;
 
-/// Asks how many days, then whether they are paid; each question goes on from the state of the one
-/// before.
+/// A tool that asks for the number of days, then if they are paid. Each question carries the state
+/// of the last one.
 struct TimeOff(Witness);
 
 #[async_trait]
@@ -111,7 +111,7 @@ fn asking(witness: &Witness) -> Toolset {
     T::function(Arc::new(TimeOff(witness.clone())))
 }
 
-/// The outcome of the one call, once it has one.
+/// Waits for the outcome of the only call.
 async fn outcome(engine: &Engine, session: SessionId) -> Outcome {
     loop {
         let loaded = engine.ledger().load(session).await.unwrap().session;
@@ -202,7 +202,7 @@ struct Days {
     days: u32,
 }
 
-/// Tells with what it ran.
+/// A gated tool that notes its arguments and its payload.
 fn gated(witness: &Witness, edits: Option<Edits>) -> Toolset {
     let ran = witness.clone();
     let takes = move |Days { days }: Days, context: ToolContext| {
@@ -340,7 +340,7 @@ async fn what_a_tool_asks_for_must_be_a_schema() {
     assert!(unfit.to_string().contains("malformed"));
 }
 
-/// Asks twice where it stands, and tells what it heard.
+/// Asks twice within one run, and returns the answers.
 async fn waits_twice(
     witness: Witness,
     args: Object,
@@ -365,14 +365,14 @@ fn waiting_tool(witness: &Witness, timeout: Duration) -> Toolset {
     T::timeout(tool, timeout)
 }
 
-/// Works for 20 seconds of the test's own clock, asks, and works on without an end.
+/// Works for 20 seconds of the paused clock, asks, and then works forever.
 async fn works_and_asks(_: Object, context: ToolContext) -> Result<Value, ToolError> {
     tokio::time::advance(Duration::from_secs(20)).await;
     context.request_confirmation("Send it?").await?;
     std::future::pending().await
 }
 
-/// The next open question, once it is not the one of before.
+/// Waits for an open request other than `before`.
 async fn next_question(engine: &Engine, before: Option<RequestId>) -> PendingConfirmation {
     loop {
         match engine.pending().await.unwrap().pop() {
@@ -436,7 +436,7 @@ async fn tool_waiting_inside_ended_process_is_in_doubt_and_not_asked() {
     let live = ask_for_days(&engine).await;
     let session = live.session_id();
     let asked = next_question(&engine, None).await.id;
-    // A shutdown does not wait for a person, however much time it has.
+    // A shutdown does not wait for an approver, however long its grace is.
     engine.shutdown(Duration::from_secs(600)).await.unwrap();
     let engine = serving(place.path(), tools()).await;
     assert_eq!(outcome(&engine, session).await, Outcome::Unknown);
@@ -451,7 +451,7 @@ async fn tool_waiting_inside_ended_process_is_in_doubt_and_not_asked() {
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
-/// An engine whose provider answers with these, in their order, and keeps what it was asked.
+/// An engine whose provider gives these answers in order, and the list of its requests.
 async fn provided(
     place: &Path,
     tools: Toolset,
@@ -559,7 +559,7 @@ async fn standalone_dispatcher_asks_provider_and_pauses_tool_timeout() {
         panic!("{alone:?}")
     };
     assert!(told.contains("nobody can be asked"), "{told}");
-    // Far longer than the tool may run.
+    // Much longer than the tool's timeout.
     let slow = |_: ConfirmationRequest| async {
         tokio::time::advance(Duration::from_secs(600)).await;
         ToolConfirmation::confirmed()
@@ -569,7 +569,7 @@ async fn standalone_dispatcher_asks_provider_and_pauses_tool_timeout() {
     tools.set_confirmation_provider(Arc::new(slow));
     let asked = tools.call_function("time_off", json!({"days": 5})).await;
     assert_eq!(asked, Ok(json!([[true, null, null], [true, null, null]])));
-    // Nobody answers in time: the tool hears that, too.
+    // Without an answer in time, the tool receives a denial.
     let silent = |_: ConfirmationRequest| std::future::pending();
     let mut tools = ToolDispatcher::new();
     tools.register(waiting_tool(&witness, limit)).unwrap();

@@ -1,4 +1,4 @@
-//! The desk answers on record for a journal that nobody serves, and the clock has its say first.
+//! The desk records answers for a session without a task, after it has recorded what is overdue.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const ONE_CALL: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "r", "name": "refund"}]}]}
 "#;
 
-/// An agent whose tool is gated, for a minute.
+/// An agent whose tool is gated with an expiry of one minute.
 fn support() -> Agent {
     let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
     let mut policy = ToolPolicy::gate("Refund?");
@@ -39,7 +39,7 @@ async fn parked(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> RequestI
     request
 }
 
-/// A new session, in which the model makes its call, and the question about it.
+/// A new session in which the model has made its call, and the request about it.
 async fn ask(engine: &Engine) -> (RequestId, LiveHandle) {
     let live = engine.session("support").connect().await.unwrap();
     let mut updates = live.subscribe();
@@ -124,8 +124,8 @@ async fn nobodys_request_is_unknown_and_nothing_is_recorded() {
     assert!(kinds(&ledger, head.next()).await.is_empty());
 }
 
-/// A journal with one call that waits for its result, of an agent that is changed first; its engine
-/// is shut down.
+/// A journal with one call that waits for its result; its engine is shut down. `change` adapts the
+/// agent first.
 async fn paused(place: &tempfile::TempDir, change: impl FnOnce(Agent) -> Agent) -> Ticket {
     let pay = T::simple("pay", "Has it paid", |_| async { Ok(Value::Null) });
     let script = r#"{"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}"#;
@@ -224,14 +224,14 @@ async fn desk_records_expiry_even_where_it_rejects_result() {
     assert_eq!(recorded, expected);
 }
 
-/// Lets every task go as far as it can.
+/// Lets every task run as far as it can.
 async fn turns() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
 }
 
-/// What an engine needs to go on with `journal`.
+/// A builder of an engine over this journal and clock.
 fn upon(journal: &Arc<StuckJournal>, clock: &Arc<ManualClock>) -> EngineBuilder {
     Engine::in_memory()
         .journal(journal.clone())
@@ -245,7 +245,7 @@ async fn left_in(journal: &Arc<StuckJournal>, clock: &Arc<ManualClock>) -> (Requ
     let (request, live) = ask(&engine).await;
     let session = live.session_id();
     drop((live, engine));
-    // What it has to say at its end is on record before the next process begins.
+    // The engine's last records are durable before the next process starts.
     turns().await;
     (request, session)
 }
@@ -269,7 +269,7 @@ async fn abandoned_desk_answer_is_reported_to_next_and_to_subscribers() {
     tokio::select! {
         biased;
         answered = first => unreachable!("the journal is stuck: {answered:?}"),
-        // The answer is on its way to the disk, and who gave it hangs up.
+        // The append is in flight, and the caller drops its request.
         () = turns() => {}
     }
     let next = engine.answer(
@@ -308,7 +308,7 @@ async fn session_resumed_during_desk_answer_starts_after_it() {
         Actor::os_user("ada"),
     );
     let resume = async {
-        // The answer is on its way to the disk.
+        // The append of the answer is in flight.
         engine.register("support", support().strict()).unwrap();
         engine.resume(session).await
     };
@@ -351,7 +351,7 @@ async fn an_operation_at_the_desk_says_what_is_on_record_or_refused() {
         panic!("it has ended");
     };
     assert_eq!(late.code, "call_settled");
-    // The record that ended the call follows from that of the cancellation.
+    // The record that ended the call follows the record of the cancellation.
     assert!(late.at > Some(cancelled.seq), "{:?}", late.at);
     let unknown = Operation::Answer {
         request: RequestId(uuid::Uuid::nil()),

@@ -1,5 +1,5 @@
-//! Gates that a closure decides: what it says is on record before anybody is asked and before
-//! anything runs.
+//! Gates that a closure decides. The verdict is recorded before an approver is asked and before a
+//! tool runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const ONE_CALL: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "c", "name": "refund", "args": {"amount": 5000}}]}]}
 "#;
 
-/// How often it ran.
+/// The number of runs.
 type Till = Arc<AtomicUsize>;
 
 fn refund(till: &Till) -> Toolset {
@@ -40,7 +40,7 @@ async fn serving(place: &Path, tools: Toolset) -> Engine {
     engine.open().await.unwrap()
 }
 
-/// Until an event of this kind is on record.
+/// Calls the tool, and waits until an event of this kind is recorded.
 async fn called(engine: &Engine, until: &str) -> LiveHandle {
     let live = engine.session("support").connect().await.unwrap();
     let mut updates = live.subscribe();
@@ -50,7 +50,7 @@ async fn called(engine: &Engine, until: &str) -> LiveHandle {
     live
 }
 
-/// What is on record of a verdict: whether the gate holds, and why nobody could say.
+/// The recorded verdicts: whether the gate holds, or why the closure failed.
 async fn verdicts(engine: &Engine, session: SessionId) -> Vec<(Option<bool>, Option<String>)> {
     let facts = engine.ledger().facts(session, Seq(1), 100).await.unwrap();
     let of_gate = facts.into_iter().filter_map(|fact| match fact.event {
@@ -129,7 +129,7 @@ async fn gate_closure_cut_off_by_restart_runs_again_without_doubt() {
     let tool = T::confirm_when_fn(refund(&till), "Refund?", |_, _| std::future::pending());
     let engine = serving(place.path(), tool).await;
     let session = called(&engine, "policy_decided").await.session_id();
-    // A shutdown does not wait for it, however much time it has.
+    // A shutdown does not wait for the closure, however long its grace is.
     engine.shutdown(Duration::from_secs(600)).await.unwrap();
     let tool = T::confirm_when_fn(refund(&till), "Refund?", |args, _| above(10_000, args));
     let engine = serving(place.path(), tool).await;
@@ -150,7 +150,7 @@ async fn a_dispatcher_alone_asks_the_closure_and_then_its_provider() {
     assert_eq!(small, Ok(json!({"refunded": true})));
     let large = tools.call_function("refund", json!({"amount": 5000})).await;
     assert!(matches!(large, Err(ToolError::Cancelled(_))), "{large:?}");
-    // Two closures on one tool: either closes the gate.
+    // With two closures on one tool, either closes the gate.
     let either = T::confirm_when_fn(tool(), "Really?", |_, _| async { true });
     let mut tools = ToolDispatcher::new();
     tools.register(either).unwrap();

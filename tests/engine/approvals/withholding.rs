@@ -1,6 +1,6 @@
-//! Where an agent wants it, no live input reaches a model that waits for the response to a call.
+//! Withheld input: if an agent wants it, a model that waits for a response gets no live input.
 //!
-//! What reached it is read off what the scripted model received.
+//! The tests read what the scripted model received.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use recount::simulator::Event as Heard;
 use recount::testing::{ManualClock, ScriptedModel};
 use tokio::sync::{Mutex, Notify, mpsc};
 
-/// A model that calls once, and the tool whose end a test decides.
+/// A model that makes calls, and tools that end when a test says so.
 struct Stage {
     model: ScriptedModel,
-    /// While it is held, nothing that is sent leaves.
+    /// The lock of the line to the model. While it is held, no frame is sent.
     line: Arc<Mutex<()>>,
     live: LiveHandle,
     heard: Listener,
@@ -95,7 +95,7 @@ impl Stage {
         settle().await;
     }
 
-    /// `watch` tells the next thing that it sees.
+    /// Makes `watch` yield its next result.
     async fn step(&self) {
         self.step.notify_one();
         settle().await;
@@ -106,7 +106,7 @@ impl Stage {
         settle().await;
     }
 
-    /// What passed between the model and us, in a word each, and of text its words.
+    /// The messages between the model and the engine, one word each; a text is kept whole.
     fn passed(&self) -> Vec<String> {
         let transcript = self.model.transcript();
         let entries = transcript.entries().iter();
@@ -131,7 +131,7 @@ impl Stage {
         words.collect()
     }
 
-    /// When input was withheld, as the listener was told; `true` where that began.
+    /// The withholding events of the listener: `true` where it started, `false` where it ended.
     async fn told(&mut self) -> Vec<bool> {
         let mut told = Vec::new();
         let soon = Duration::from_millis(1);
@@ -159,7 +159,7 @@ impl Stage {
     }
 }
 
-/// Tells something whenever it is told to.
+/// A tool that yields a result at each notification.
 struct Watch(Arc<Notify>);
 
 #[async_trait]
@@ -183,7 +183,7 @@ impl StreamingTool for Watch {
     }
 }
 
-/// The way to the model.
+/// A connector whose frames wait for a lock.
 struct Line(ScriptedModel, Arc<Mutex<()>>);
 
 #[async_trait]
@@ -213,7 +213,7 @@ impl FrameSender for OverLine {
     }
 }
 
-/// Lets everything happen that happens by itself.
+/// Yields until all tasks are idle.
 async fn settle() {
     for _ in 0..500 {
         tokio::task::yield_now().await;
@@ -379,7 +379,7 @@ async fn withheld_text_about_cancelled_call_is_not_sent() {
     for taken_back in [false, true] {
         let stage = Stage::withholding(SYNCHRONOUS).await;
         stage.say("watch").await;
-        // The first is the one response that such a model takes; the second waits as words.
+        // The model accepts one response only, the first; the second result waits as text.
         stage.step().await;
         stage.step().await;
         let waits = ["watch", "call", "response to \"w\""];
@@ -405,8 +405,8 @@ async fn outcome_in_flight_at_cancellation_is_sent_as_text() {
     stage.take_back("p").await;
     drop(busy);
     settle().await;
-    // It left too late, so the model does not take it; and what the service says on does not prove
-    // that it did.
+    // The response left too late, so the model ignored it. Later output of the service does not
+    // prove otherwise.
     assert_eq!(stage.passed(), ["watch", "call", "response to \"p\""]);
     stage.model.send(&ServerMessage::text("And"));
     settle().await;
