@@ -1,4 +1,4 @@
-//! Tools without an engine: a dispatcher alone.
+//! A dispatcher without an engine.
 
 mod calls;
 mod context;

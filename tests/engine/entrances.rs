@@ -1,5 +1,6 @@
-//! Every entrance of JSON from outside, as the schema of the events lists them: what no record can
-//! carry costs one call or one command, and never the session.
+//! Every entry point for JSON, as the schema of the events lists them.
+//!
+//! JSON that no record can carry costs one call or one command, and never the session.
 
 mod world;
 
@@ -61,7 +62,7 @@ fn unfit_json_at_any_entrance_leaves_the_session_alive() {
     for field in &fields {
         for (bad, words) in BAD_KINDS {
             let told = World::enters(field, &bad());
-            // Some entrances have no caller that waits for an error.
+            // Some entry points have no caller that gets an error.
             if let Some(told) = told {
                 assert!(told.contains(words), "{field} {words}: {told}");
             }
@@ -104,7 +105,7 @@ fn opening_that_no_record_carries_is_refused() {
     );
 }
 
-/// Words for a call that waits for a person.
+/// A formatter that returns this value for a call that waits.
 struct Awaits(Value);
 
 impl ResultFormatter for Awaits {
@@ -163,7 +164,7 @@ fn policy_that_no_decision_could_repeat_is_a_mistake() {
     }
 }
 
-/// Each value fits by itself; the verdict on a call repeats both.
+/// Each value fits alone, but the verdict on a call repeats both.
 #[test]
 fn state_too_large_for_a_verdict_is_refused() {
     let world = World::reading(["one", "two"]);
@@ -180,7 +181,7 @@ fn state_too_large_for_a_verdict_is_refused() {
 
 #[test]
 fn sealing_that_nests_too_deep_refuses_the_call() {
-    // The secret stands at the last level that is allowed, and what seals it is an object more.
+    // The secret is at the last allowed level, and its sealed form nests one level deeper.
     let world = World::sealing(&"/a".repeat(64));
     let args = (0..64).fold(json!("4711"), |inner, _| json!({ "a": inner }));
     world.calls("secret", args);

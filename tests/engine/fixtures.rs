@@ -1,4 +1,4 @@
-//! A conversation that was recorded comes to the same story whenever it is played.
+//! A recorded conversation gives the same transcript whenever it is played.
 
 mod as_recorded;
 mod corpus;
@@ -63,13 +63,12 @@ fn a_play_opens_no_socket_whatever_the_agent_would_connect_to() {
     assert_eq!(fixture.play(&agent).unwrap().report(), "");
     let nobody = listener.accept().unwrap_err();
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
-    // That is where the agent connects when it is served.
+    // A served agent does connect to this address.
     stage.run(async {
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
         let engine = Engine::in_memory().agent("support", agent).open().await;
         let engine = engine.unwrap();
-        // The agent's own limits end the other branch, and nobody waits for an accept that is given
-        // up.
+        // The agent's own timeouts end the other branch. The dropped accept leaves no one waiting.
         tokio::select! {
             accepted = listener.accept() => drop(accepted.unwrap()),
             connected = engine.session("support").connect() => panic!("{:?}", connected.map(drop)),
@@ -128,7 +127,7 @@ fn report_shows_where_agent_without_approval_differs() {
     let ungated = Agent::new().model("gemini-live-2.5-flash").tools(refund());
     let played = fixture.play(&ungated).unwrap();
     insta::assert_snapshot!(played.report());
-    // What is written down then is what is expected from then on.
+    // The updated fixture is what later plays are compared with.
     played.updated().save(stage.fixture()).unwrap();
     let updated = Fixture::load(stage.fixture()).unwrap();
     assert_eq!(updated.play(&ungated).unwrap().difference(), None);
@@ -198,7 +197,7 @@ fn tool_that_starts_earlier_takes_as_long_as_recorded() {
         let mut facts = played.facts().iter();
         facts.find(|it| it.event.kind() == kind).unwrap().at.0
     };
-    // On record it had waited a minute and a half for ada, which is no part of its run.
+    // The recorded wait of a minute and a half for the approver is no part of the run.
     let ran_us = at("tool_returned") - at("call_started");
     assert!(ran_us < 10_000_000, "{ran_us}");
 }
@@ -213,7 +212,7 @@ fn what_a_journal_holds_plays_as_it_is_on_record() {
     let played = exported.play_by_itself().unwrap();
     assert_eq!(played.report(), "");
     played.assert_called("refund", json!({"order": 17, "card": "[redacted]"}));
-    // It is written and read back without a difference.
+    // The fixture can be saved and loaded without a difference.
     let dir = stage.path("exported");
     exported.save(&dir).unwrap();
     assert_eq!(Fixture::load(&dir).unwrap(), exported);
@@ -328,10 +327,10 @@ fn a_journal_replays_and_one_whose_end_was_cut_does_not() {
     );
 }
 
-/// Where the conversation in the tree is.
+/// The directory of the conversation in the repository.
 const IN_THE_TREE: &str = "fixtures/conversations/refund";
 
-/// `RECOUNT_WRITE_FIXTURES=1` writes it anew.
+/// `RECOUNT_WRITE_FIXTURES=1` writes it again.
 #[test]
 fn the_conversation_in_the_tree_is_what_is_recorded() {
     let stage = Stage::new();

@@ -1,5 +1,5 @@
-//! A disk that is full stops no session: what is to go on record waits for room, callers are
-//! refused at once, and the service goes on in its process.
+//! A full disk stops no session: records wait for room, callers are rejected at once, and the
+//! service continues in its process.
 
 use std::io;
 use std::path::Path;
@@ -31,7 +31,7 @@ struct SmallDisk {
 
 struct Space {
     free: AtomicU64,
-    /// The thread of the sessions, and the number of looks at the free space that it took.
+    /// The thread of the sessions. `looks` counts its checks of the free space.
     sessions: ThreadId,
     looks: watch::Sender<u64>,
 }
@@ -53,7 +53,7 @@ impl SmallDisk {
         self.space.free.store(bytes, Ordering::SeqCst);
     }
 
-    /// Waits until sessions have looked for room so often.
+    /// Waits until sessions have checked the free space this number of times.
     async fn looked_at(&self, times: u64) {
         let mut looks = self.space.looks.subscribe();
         let before = *looks.borrow();
@@ -162,7 +162,8 @@ fn at(directory: &Path) -> journal::Options {
 }
 
 impl Service {
-    /// One whose `pay` answers with so many bytes, over a journal of which `floor` bytes stay free.
+    /// Starts a service whose `pay` returns this number of bytes. The journal keeps `floor` bytes
+    /// free.
     async fn begin(floor: u64, bytes: usize) -> Service {
         let directory = tempfile::tempdir().unwrap();
         let disk = SmallDisk::at(&directory.path().join("journal"));
@@ -210,7 +211,7 @@ impl Service {
         self.runs.load(Ordering::SeqCst)
     }
 
-    /// Takes all room, which the next append finds.
+    /// Fills the disk; the next append finds no room.
     fn fill(&self) {
         self.disk.set_free(0);
         let told = self.journal.room().unwrap_err();
@@ -222,7 +223,7 @@ impl Service {
         self.model.send(&ServerMessage::tool_call([call]));
     }
 
-    /// Expects every caller to be refused at once, whatever it wants.
+    /// Asserts that every operation of a caller is rejected at once.
     async fn assert_callers_are_refused(&self) {
         let by = || Actor::embedder("ada");
         let live = &self.live;
@@ -247,7 +248,7 @@ impl Service {
         );
     }
 
-    /// Ends the service, and expects a sound journal that replays as it was decided.
+    /// Ends the service, and asserts that its journal is sound and replays.
     async fn ends_well(self) {
         let session = self.live.session_id();
         drop(self.live);
@@ -265,7 +266,8 @@ impl Service {
     }
 }
 
-/// The state of a session is shown only once all of it is on record, so a change may have to wait.
+/// The result of a state change. It may have to wait, because a state is shown only once it is
+/// recorded.
 fn changed_or(
     changed: Result<Result<Seq, Error>, tokio::time::error::Elapsed>,
 ) -> Result<(), Error> {
@@ -283,7 +285,7 @@ fn assert_no_space(told: &Error) {
     );
 }
 
-/// A run that has begun ends while the disk is full: its result waits, and then the model hears it.
+/// A run ends while the disk is full. Its result waits for room, then reaches the model.
 async fn result_outlasts_full_disk(floor: u64, bytes: usize) {
     let service = Service::begin(floor, bytes).await;
     let mut updates = service.live.subscribe();
@@ -319,8 +321,8 @@ async fn result_below_the_floor_reaches_the_model_once_there_is_room() {
     result_outlasts_full_disk(1 << 20, 8).await;
 }
 
-/// Without a floor the log meets the end of the disk itself: the result needs more than is
-/// prepared.
+/// Without a floor the log reaches the end of the disk, because the result needs more than the
+/// prepared room.
 #[tokio::test(start_paused = true)]
 async fn result_for_which_a_write_failed_reaches_the_model_too() {
     result_outlasts_full_disk(0, 1_500_000).await;
@@ -381,7 +383,7 @@ async fn shutdown_does_not_wait_for_room() {
     service.fill();
     service.calls("p1", "pay");
     service.disk.looked_at(4).await;
-    // A service that ends has waited long enough.
+    // A service that ends does not wait for room.
     let ended = service.engine.shutdown(Duration::ZERO).await;
     assert!(ended.is_ok(), "{ended:?}");
     assert_eq!(service.runs(), 0);

@@ -1,5 +1,5 @@
-//! Gemini's generateContent over HTTP, against a small server of the test: what it is sent, what is
-//! heard, and what is asked again.
+//! Gemini's generateContent over HTTP, against a small server of the test: requests, replies and
+//! retries.
 //!
 //! The requests are kept in `generate_content.jsonl` of the target's temporary directory, where the
 //! vendor's own library reads them in CI.
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 
 const KEY: &str = "AIza-the-key";
 
-/// What the server was sent, and what it says.
+/// The requests that the server received, and its replies.
 #[derive(Clone, Default)]
 struct Service {
     asked: Arc<Mutex<Vec<(Uri, HeaderMap, String)>>>,
@@ -30,7 +30,7 @@ struct Service {
 }
 
 impl Service {
-    /// A service that says these, and the address where it does.
+    /// Starts a service with these replies, and returns its address.
     async fn start(replies: impl IntoIterator<Item = (u16, String)>) -> (Service, String) {
         let service = Service::default();
         service.replies.lock().unwrap().extend(replies);
@@ -73,7 +73,7 @@ fn refuses(status: u16, message: &str) -> (u16, String) {
     (status, error.to_string())
 }
 
-/// Everything that a request can hold.
+/// A request with every member.
 fn everything() -> LlmRequest {
     let args = Json::parse(r#"{"cents":9007199254740993}"#).unwrap();
     LlmRequest {

@@ -1,8 +1,8 @@
-//! The demo's session, its process killed with SIGKILL at the four points of every batch.
+//! The demo's session, with its process killed by SIGKILL at the four points of every batch.
 //!
-//! The process is this test's own program, started again; the model is a simulator that outlives
-//! it. After each kill a second process takes the session up and sees it through, and what came of
-//! it is compared with a run that nothing interrupted.
+//! The process is this test program, started again; the model is a simulator that outlives it.
+//! After each kill a second process resumes and finishes the session. The result is compared with
+//! an uninterrupted run.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -76,8 +76,8 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
         points.len()
     );
     assert!(cuts > 8, "only {cuts} calls were cut off");
-    // Frames may be cut otherwise in another run, so the last batches of this one need not be there
-    // in each.
+    // The split into batches differs between runs, so another run may lack the last batches of the
+    // first.
     assert!(
         kills + 16 > points.len(),
         "{kills} of {} points",
@@ -85,7 +85,7 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
     );
 }
 
-/// What a process is told to do.
+/// The order of a process.
 struct Order {
     home: PathBuf,
     url: String,
@@ -136,7 +136,7 @@ impl Order {
     }
 }
 
-/// The process that is killed, or that comes after it.
+/// Runs the process that is killed, or the one after it.
 fn the_process(order: &Order) {
     let crash = match order.die {
         Some((batch, point)) => Crash::at(batch, point, || say("stopped")),
@@ -174,8 +174,8 @@ fn the_process(order: &Order) {
             see_through(&live, &order.words).await.unwrap();
             live
         };
-        // A session that never comes to rest must end its test; one that does needs a hundredth of
-        // this. A process that stops where it was told to is killed long before.
+        // A hundred times what a session needs to finish. A session that does not finish fails its
+        // test.
         let _live = timeout(PATIENCE, seen_through)
             .await
             .expect("the session comes to rest");
@@ -188,14 +188,14 @@ fn the_process(order: &Order) {
     });
 }
 
-/// Says something to the parent. The test harness prints on the other stream only.
+/// Prints one line for the parent to standard error. The test harness writes to standard output.
 fn say(what: &str) {
     let line = format!("@ {what}\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
-/// Runs the session to its end, its first process killed where `die` says, and returns how it came
-/// out.
+/// Runs the session to its end and returns its outcomes. Its first process is killed where `die`
+/// says.
 fn story(
     runtime: &Runtime,
     die: Option<(usize, CrashPoint)>,
@@ -231,7 +231,7 @@ fn story(
     runtime.block_on(check(&last, &acknowledged, &simulator, die))
 }
 
-/// Reads what a process says until it says one of `last`, and keeps what it says is on the disk.
+/// Reads lines of a process until one of `last`, and collects the heads that it reports as durable.
 fn listen(child: &mut Child, acknowledged: &mut Vec<Kept>, last: &[&str]) -> String {
     let mut heard = Vec::new();
     for line in BufReader::new(child.stderr.take().unwrap()).lines() {
@@ -258,7 +258,7 @@ fn listen(child: &mut Child, acknowledged: &mut Vec<Kept>, last: &[&str]) -> Str
     );
 }
 
-/// What a process says is on the disk.
+/// A head that a process reported as durable.
 #[derive(Debug)]
 struct Kept {
     session: SessionId,
@@ -266,8 +266,8 @@ struct Kept {
     hash: Hash,
 }
 
-/// Nothing acknowledged is missing, the journal verifies, the session replays; returns how it came
-/// out.
+/// Checks that nothing acknowledged is missing, the journal verifies and the session replays.
+/// Returns the outcomes.
 async fn check(
     order: &Order,
     acknowledged: &[Kept],
@@ -303,7 +303,7 @@ async fn check(
     found
 }
 
-/// The names of the tools whose bodies ran, each as often as it did.
+/// The names of the tools whose bodies ran, once per run.
 fn witnessed(witness: &Path) -> Vec<String> {
     let text = fs::read_to_string(witness).unwrap_or_default();
     text.lines().map(str::to_owned).collect()

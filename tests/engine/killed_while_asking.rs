@@ -1,9 +1,9 @@
-//! A process is killed while one of its tools waits where it stands for a person, or has just gone
-//! on with the answer.
+//! A process is killed while one of its tools waits inside its run for an approver, or just after
+//! the answer.
 //!
-//! Whoever starts next knows that nobody can go on from there: the question is withdrawn, and the
-//! tool's rule says what becomes of the call. The body runs a second time only where the rule lets
-//! it. The witness of what ran is a file.
+//! The next process cannot continue the run. So the request is withdrawn, and the rule of the tool
+//! decides about the call. The body runs a second time only if the rule allows it. A file counts
+//! the runs.
 
 use std::future::pending;
 use std::time::Duration;
@@ -98,7 +98,8 @@ fn a_tool_killed_while_it_waits_runs_again_only_by_its_rule() {
     }
 }
 
-/// The model calls, the tool asks, and somebody may answer; then it goes on until it is killed.
+/// The model calls, the tool asks, and the request may be answered. The process then waits to be
+/// killed.
 async fn first_life(home: &Home, rule: InDoubt, answered: bool) {
     let engine = open(home, rule, &ScriptedModel::parse(MODEL).unwrap()).await;
     let live = engine.session("till").connect().await.unwrap();
@@ -114,8 +115,10 @@ async fn first_life(home: &Home, rule: InDoubt, answered: bool) {
     pending::<()>().await;
 }
 
-/// The session is taken up by itself. Somebody agrees to whatever is asked now, until the call has
-/// ended and the model has heard of it; what was asked before takes no answer.
+/// The engine resumes the session by itself, and every new request is confirmed.
+///
+/// It ends once the call has ended and the model has its outcome. The earlier request accepts no
+/// answer.
 async fn second_life(home: &Home, rule: InDoubt, before: RequestId) {
     let model = ScriptedModel::parse(MODEL).unwrap();
     let engine = open(home, rule, &model).await;
@@ -175,7 +178,7 @@ async fn open(home: &Home, rule: InDoubt, model: &ScriptedModel) -> Engine {
     engine.open().await.unwrap()
 }
 
-/// Asks where it stands. The first attempt does not come to its end.
+/// A tool that asks within its run. The first attempt never ends.
 async fn paying(witness: Home, context: ToolContext) -> Result<Value, ToolError> {
     let attempt = context.attempt;
     witness.note(context.session, format!("asks in {attempt}"));

@@ -1,5 +1,4 @@
-//! What is said while a session is described reaches the model, and what is wrong with it is told
-//! at once.
+//! The settings of a session builder reach the model, and mistakes are reported at once.
 
 use recount::engine::{Error, LiveBuilder};
 use recount::live::Modality;
@@ -142,7 +141,7 @@ async fn waived_gates_let_call_run_and_record_has_reason() {
     assert_eq!(paid_or_asked(&live).await, None);
 }
 
-/// What comes of a call of `pay`; none where a person is asked first.
+/// The result of a call of `pay`, or `None` if an approver is asked first.
 async fn paid_or_asked(live: &LiveHandle) -> Option<Value> {
     let mut updates = live.subscribe();
     let asked = |event: &Event| event.kind() == "confirmation_requested";
@@ -152,7 +151,7 @@ async fn paid_or_asked(live: &LiveHandle) -> Option<Value> {
     }
 }
 
-/// What the environment says counts for this process only, so a child of it connects.
+/// Set for a child that connects by environment variables, which hold for a whole process.
 const CHILD: &str = "RECOUNT_CHILD_CONNECTS";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,6 @@
 //! The engine by its promises, from a dispatcher alone to sessions that outlive their processes.
 //!
-//! They are one program because each program takes in the whole library, which is what building
-//! them costs.
+//! All tests are one program, because linking the library dominates the build time of each program.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

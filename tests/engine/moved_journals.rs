@@ -1,5 +1,7 @@
-//! A journal that is moved, removed or replaced while a service has it open takes no record any
-//! more, so no tool starts and no caller is told that something counts.
+//! A journal that is moved, removed or replaced while a service has it open accepts no more
+//! records.
+//!
+//! So no tool starts, and no caller is told that its command counts.
 
 #![cfg(unix)]
 
@@ -13,7 +15,7 @@ use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
 use recount::testing::ScriptedModel;
 
-/// A change of the directory of a journal, by a name for messages.
+/// A change of the directory of a journal, with a name for messages.
 type Change = (&'static str, fn(&Path));
 
 const CHANGES: [Change; 5] = [
@@ -45,7 +47,7 @@ struct Service {
 }
 
 impl Service {
-    /// One that has run a tool, with a call of `pay`, or of the gated `refund`, still to come.
+    /// A service that has run one tool. The model can call `pay` or the gated `refund`.
     async fn begin() -> Service {
         let place = tempfile::tempdir().unwrap();
         let model = ScriptedModel::parse("").unwrap();
@@ -92,10 +94,9 @@ impl Service {
         self.model.transcript().answers().count()
     }
 
-    /// Expects that the tools have run once and no more, and that the model has received no more
-    /// responses than `before`.
+    /// Asserts that no tool has run again and that the model has received no more responses.
     async fn has_run_no_more(self, before: usize, what: &str) {
-        // The task of the session has ended by then, and with it all that it has begun.
+        // The task of the session has ended, and with it all its runs.
         let refused = self.live.call_function("pay", json!({}), by()).await;
         refused.unwrap_err();
         let _ = self.engine.shutdown(Duration::ZERO).await;
@@ -135,7 +136,7 @@ async fn approval_after_the_journal_is_gone_is_an_error() {
         service.calls("r1", "refund");
         let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
         asked.await.unwrap();
-        // The model hears that the call waits.
+        // The model receives the notice that the call waits.
         let told = updates.wait_for(|event| event.kind() == "responses_sent");
         told.await.unwrap();
         let request = service.engine.pending().await.unwrap()[0].id;

@@ -1,5 +1,4 @@
-//! Records that a newer program wrote: they are kept, and whoever reads the session says whether
-//! they may be passed over.
+//! Records of a newer program are kept, and the reader of a session decides if they may be skipped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use recount::testing::{ScriptedModel, SurvivingJournal};
 
 const KIND: &str = "model_pondered";
 
-/// Appends a record that only a newer program understands.
+/// Appends a record of a kind that only a newer program knows.
 fn ponder(journal: &Arc<SurvivingJournal>, session: SessionId) {
     let head = block_on(journal.head(session.0)).unwrap().unwrap();
     let draft = Draft {
@@ -39,8 +38,7 @@ async fn engine(journal: &Arc<SurvivingJournal>, unknown: UnknownKinds) -> Engin
     engine.open().await.unwrap()
 }
 
-/// A session that was begun here, and to which a newer program has added, in the middle and at the
-/// end.
+/// A session with records of a newer program in the middle and at the end.
 async fn pondered(journal: &Arc<SurvivingJournal>) -> SessionId {
     let first = engine(journal, UnknownKinds::Refuse).await;
     let id = first.session("desk").open().await.unwrap().session_id();
@@ -75,7 +73,7 @@ async fn unknown_kind_is_rejected_by_name_unless_skippable() {
         (loaded.session.head, loaded.tail.seq),
         (Seq(records), Seq(records))
     );
-    // Read one at a time, too, nothing is missing behind what was passed over.
+    // Reading records one at a time also finds everything after a skipped record.
     let (mut facts, mut next) = (Vec::new(), Seq(1));
     while let Some(fact) = ledger.facts(id, next, 1).await.unwrap().pop() {
         next = fact.seq.next();
@@ -83,11 +81,11 @@ async fn unknown_kind_is_rejected_by_name_unless_skippable() {
     }
     assert_eq!(facts.len() as u64, records - 2);
     assert_eq!(ledger.fact(id, Seq(records)).await.unwrap(), None);
-    // What stands around it is told again.
+    // The replay covers the records around it.
     let report = replay::verify(&ledger, id).await.unwrap();
     let told = report.observations + report.decisions;
     assert_eq!((report.diverged, told), (None, records - 2));
-    // What is passed over is still there.
+    // The skipped record is still there.
     let kept = ledger.entries(id, Seq(records), 1).await.unwrap();
     assert_eq!(kept.first().unwrap().record().unwrap().kind, KIND);
 }
@@ -112,7 +110,7 @@ async fn engine_continues_after_skippable_records_only() {
     lenient.shutdown(Duration::ZERO).await.unwrap();
 }
 
-/// Attaches a runner by the rules of a newer program.
+/// Attaches a runner under the rules of a newer program.
 fn attach_by_newer_rules(journal: &Arc<SurvivingJournal>, session: SessionId) -> Seq {
     let head = block_on(journal.head(session.0)).unwrap().unwrap();
     let lines = block_on(journal.read(session.0, 1, usize::MAX)).unwrap();

@@ -1,10 +1,10 @@
-//! Every two policies hold together, in either order, on every kind of tool, or the build says
-//! which makes no sense there.
+//! Every two policies hold together, in either order, on every kind of tool, or the build rejects
+//! the pair.
 //!
-//! A policy stands in one table with what it is, what it cannot be put on, what is done to try it,
-//! and what must be seen then. For each pair one conversation is played that tries both, and what
-//! both promise is looked for in what is left of it: the runs that the tool counted, the records,
-//! and what the model was told. A pair of twice the same is one, too.
+//! One table lists each policy with the kinds of tool that it cannot apply to, the actions that try
+//! it, and the checks of its promise. Each pair is tried in one conversation. Its evidence is
+//! checked for both promises: the counted runs, the records, and the messages to the model. A
+//! policy is also paired with itself.
 
 mod tools;
 mod world;
@@ -19,19 +19,19 @@ use self::world::{Answer, Evidence, Then, World};
 
 /// One policy.
 pub(crate) struct Policy {
-    /// Its name, as the build says it.
+    /// The name of the policy in errors of the build.
     form: &'static str,
     apply: fn(Toolset) -> Toolset,
-    /// The kinds of tool on which it means nothing.
+    /// The kinds of tool to which it cannot apply.
     forbids: &'static [Kind],
-    /// What is done to try it.
+    /// The actions that try it.
     act: fn(&mut World),
-    /// What must be seen.
+    /// The checks of its promise.
     check: fn(&Evidence),
 }
 
-/// The policies, in the order in which they are tried: what keeps calls out comes first, what uses
-/// them up last.
+/// The policies in the order of trying: those that block calls first, those that use up a limit
+/// last.
 const POLICIES: [Policy; 13] = [
     Policy {
         form: "in_phases",
@@ -118,8 +118,8 @@ const POLICIES: [Policy; 13] = [
         apply: |tool| T::withdraw_on_cancel(tool),
         forbids: &[],
         act: |world| {
-            // A long-running tool is taken back while its result is awaited, any other while it
-            // runs, and either while a person is asked.
+            // The model cancels a long-running tool while its result is awaited, and any other
+            // while it runs; either may also be waiting for approval.
             let doing = match world.kind() {
                 Kind::LongRunning => Doing::Ok,
                 Kind::Function | Kind::Typed | Kind::Custom | Kind::Streaming => Doing::Hang,
@@ -130,7 +130,7 @@ const POLICIES: [Policy; 13] = [
     },
     Policy {
         form: "envelope",
-        // It holds for an agent's tools together, and the world puts it there.
+        // The setting belongs to the agent, and `World` applies it.
         apply: |tool| tool,
         forbids: &[],
         act: |world| {
@@ -171,7 +171,7 @@ const PER_MINUTE: u32 = 5;
 /// The key of the calls that are equal.
 const SHARED: u64 = 1000;
 const CARD: &str = "4111-hidden-number";
-/// What concerns no policy more than another.
+/// The act of calls that belong to no policy.
 const BOTH: &str = "";
 
 #[test]
@@ -242,7 +242,7 @@ fn every_pair_holds_on(kind: Kind) {
                 (Ok(_), [_, ..]) => panic!("{} and {} on {kind:?}", one.form, other.form),
                 (Err(told), []) => panic!("{} and {} on {kind:?}: {told}", one.form, other.form),
             };
-            // Told where an assertion fails, and only there.
+            // Printed only if an assertion fails.
             println!("{} and then {} on {kind:?}", one.form, other.form);
             let (first, second) = if place_of_one <= place_of_other {
                 (one, other)
@@ -267,7 +267,7 @@ fn every_pair_holds_on(kind: Kind) {
     assert_eq!(played, (POLICIES.len() - refused).pow(2));
 }
 
-/// What holds whatever the policies are: and what nobody asked for does not happen.
+/// Checks that hold under all policies: nothing happens that no policy asked for.
 fn nothing_else_happened(it: &Evidence) {
     assert_eq!(it.open, 0);
     assert!(it.replays);
@@ -299,8 +299,7 @@ fn nothing_else_happened(it: &Evidence) {
         if it.verdict(call).1.verdict == Verdict::Refused {
             assert!(it.runs_of(call).is_empty(), "{call:?}");
         }
-        // Of what was cut off the model is told in the conversation, because the connection of
-        // before is gone.
+        // The outcome of a call that was cut off is sent as text, because its connection is gone.
         let in_the_conversation = call.then == Then::CutOff;
         if let ([meanwhile @ .., end], false) =
             (it.answers_to(call).as_slice(), in_the_conversation)
@@ -329,19 +328,19 @@ fn starts_at_most(it: &Evidence, call: &world::Call, most: usize) -> bool {
     it.starts(call).len() <= most
 }
 
-/// The kind of the error that the model was told of a call.
+/// The kind of the error that the model received for a call.
 fn error_kind(it: &Evidence, call: &world::Call) -> Value {
     it.told(call)["kind"].clone()
 }
 
-/// The first call of `act` comes too early, and no other does.
+/// Asserts that the first call of `act` comes too early, and no other does.
 fn only_after(it: &Evidence, act: &str, rule: Rule) {
     let [early, later] = it.of(act).try_into().unwrap();
     assert_eq!(it.outcomes(early), [Outcome::Refused]);
     assert_eq!(it.verdict(early).1.rule, rule);
     assert_eq!(error_kind(it, early), "not_available");
     let barred = |call: &&world::Call| it.verdict(call).1.rule == rule;
-    // What is tried for the phase does not meet the condition when the phase has come.
+    // A call that tries the phase never satisfies the condition once the phase is entered.
     let (other_bars, bars_other) = match act {
         "in_phases" => (it.has("when"), false),
         _ => (false, it.has("in_phases")),
@@ -369,7 +368,7 @@ fn a_run_ends_in_time(it: &Evidence) {
     assert_eq!(runs.len(), if it.has("retry") { 3 } else { 1 });
     assert!(runs.iter().all(|run| run.is_gone()), "{runs:?}");
     assert_eq!(error_kind(it, hung), "timeout");
-    // It holds for every run of every call.
+    // The deadline holds for every run of every call.
     for call in &it.calls {
         for (fact, started) in it.starts(call) {
             assert_eq!(started.deadline_us, Some(fact.at.after(LIMIT)), "{call:?}");
@@ -440,7 +439,7 @@ fn the_model_does_not_wait(it: &Evidence) {
     } else {
         &running.body
     };
-    // A call that waits for a person was acknowledged when it began to.
+    // A call that waits for approval was acknowledged at the request.
     let status = if it.has("confirm") {
         "awaiting_confirmation"
     } else {
@@ -456,7 +455,7 @@ fn the_model_does_not_wait(it: &Evidence) {
     for call in &it.calls {
         let starts = it.starts(call).len();
         assert_eq!(it.count(call, "background_spawned"), starts, "{call:?}");
-        // What did not go well is told without a word.
+        // A failure is delivered silently.
         let answers = it.answers_to(call);
         let failed = !matches!(
             it.outcomes(call).as_slice(),
@@ -543,7 +542,7 @@ fn every_answer_has_its_envelope(it: &Evidence) {
             .map(String::as_str)
             .collect();
         fields.sort_unstable();
-        // What is supplied later is told as it was supplied.
+        // A supplied result is delivered as it was supplied.
         let ended = answer.will_continue != Some(true);
         if !(ended && answer.body.get("supplied").is_some()) {
             assert_eq!(fields, ["output", "scheduling"], "{answer:?}");
@@ -601,7 +600,7 @@ fn what_was_cut_off_runs_again(it: &Evidence) {
     assert_ne!(runners.first(), runners.last());
 }
 
-/// Calls until nothing gets through, with a minute's wait after each refusal.
+/// Calls until calls are rejected, with a minute's wait after each rejection.
 fn use_up(world: &mut World) {
     let mut refused = 0;
     for _ in 0..20 {
@@ -620,7 +619,7 @@ fn use_up(world: &mut World) {
     panic!("it may be called without end");
 }
 
-/// When calls were let through that count.
+/// The times of the calls that were allowed and count towards a limit.
 fn let_through(it: &Evidence) -> Vec<i64> {
     let verdicts = it.calls.iter().map(|call| it.verdict(call));
     verdicts
@@ -658,7 +657,7 @@ fn no_more_than_a_minute_may(it: &Evidence) {
     };
     let most = times.iter().map(|at| in_the_minute_to(*at)).max();
     assert_eq!(most, Some(PER_MINUTE as usize));
-    // It is a limit of a minute and not of the session.
+    // The limit is per minute and not per session, so calls are allowed again.
     let last_refused = it
         .calls
         .iter()

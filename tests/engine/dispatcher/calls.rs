@@ -1,5 +1,5 @@
-//! A dispatcher without an engine runs calls under the same policies, records them, and leaves
-//! nobody waiting.
+//! A dispatcher without an engine runs calls under the same policies and records them, and every
+//! caller gets an answer.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::{Instant, advance};
 use tokio_util::sync::CancellationToken;
 
-/// A tool that sees its context and says itself how it ends.
+/// A tool that gets its context and returns any outcome.
 struct Probe<F> {
     name: &'static str,
     run: F,
@@ -51,7 +51,7 @@ where
     T::function(Arc::new(Probe { name, run }))
 }
 
-/// Gives as many values as it is told.
+/// A tool that streams as many values as its arguments say.
 struct Chunks;
 
 #[async_trait]
@@ -77,7 +77,7 @@ impl StreamingTool for Chunks {
     }
 }
 
-/// Says that the future which holds it is gone.
+/// A guard that sets a flag when the future that holds it is dropped.
 struct Gone(Arc<AtomicBool>);
 
 impl Drop for Gone {
@@ -92,7 +92,7 @@ fn dispatcher(tools: impl Into<Toolset>) -> ToolDispatcher {
     dispatcher
 }
 
-/// A tool that counts its runs, and says which one it is.
+/// A tool that counts its runs and returns the number of the run.
 fn counted(name: &'static str, runs: &Arc<AtomicUsize>) -> Toolset {
     let runs = runs.clone();
     T::simple(name, "Counts", move |_| {
@@ -101,7 +101,7 @@ fn counted(name: &'static str, runs: &Arc<AtomicUsize>) -> Toolset {
     })
 }
 
-/// A tool that counts its runs and is held up until the gate lets it go.
+/// A tool that counts its runs and waits for a permit of the gate.
 fn held(name: &'static str, runs: &Arc<AtomicUsize>, gate: &Arc<Semaphore>) -> Toolset {
     let (runs, gate) = (runs.clone(), gate.clone());
     T::simple(name, "Is held up", move |_| {
@@ -133,7 +133,7 @@ fn decisions(tools: &ToolDispatcher) -> Vec<Decision> {
         .collect()
 }
 
-/// How the calls ended, in the order in which they did.
+/// The outcomes of the calls, in order.
 fn outcomes(tools: &ToolDispatcher) -> Vec<Outcome> {
     let decided = decisions(tools).into_iter();
     decided
@@ -147,7 +147,7 @@ fn outcomes(tools: &ToolDispatcher) -> Vec<Outcome> {
         .collect()
 }
 
-/// Lets the others go on until `come` holds.
+/// Yields to other tasks until `come` holds.
 async fn until(come: impl Fn() -> bool) {
     for _ in 0..100_000 {
         if come() {
@@ -158,8 +158,8 @@ async fn until(come: impl Fn() -> bool) {
     panic!("it never came");
 }
 
-/// What comes of `work` on the day that it was begun, where time passes when nobody has anything to
-/// do.
+/// Runs `work` with a timeout of one day of the paused clock, which advances when all tasks are
+/// idle.
 async fn in_time<T>(work: impl Future<Output = T>) -> T {
     let day = Duration::from_secs(24 * 60 * 60);
     tokio::time::timeout(day, work).await.unwrap()
@@ -443,7 +443,7 @@ async fn when_the_call_that_runs_for_ten_is_dropped_the_next_runs() {
     let tools = Arc::new(dispatcher(T::cached(held("look_up", &runs, &gate))));
     let mut calls = ten_equal(&tools);
     until(|| count(&tools, "call_ready") == 10).await;
-    // The first was begun first. The last waits, and what becomes of it concerns nobody.
+    // The first call runs for the others. The last one only waits, so dropping it changes nothing.
     for (dropped, runs_then) in [(0, 2), (8, 2), (0, 3)] {
         let dropped = calls.remove(dropped);
         dropped.abort();
@@ -526,7 +526,7 @@ async fn a_failure_is_not_kept() {
     assert_eq!(runs.load(Ordering::SeqCst), 2);
 }
 
-/// Ten calls with the same arguments, their keys in either order.
+/// Ten calls with the same arguments, in both orders of their keys.
 fn ten_equal(
     tools: &Arc<ToolDispatcher>,
 ) -> Vec<tokio::task::JoinHandle<Result<Value, ToolError>>> {
@@ -554,7 +554,7 @@ async fn a_gate_without_anybody_to_ask_is_waived_on_record() {
     );
 }
 
-/// Why a gate did not hold.
+/// The recorded reason for a waived gate.
 fn waived(tools: &ToolDispatcher) -> Option<String> {
     decisions(tools).into_iter().find_map(|decision| {
         if let Decision::GateWaived(it) = decision {
@@ -578,7 +578,7 @@ async fn strict_dispatcher_without_approver_runs_nothing_gated() {
     for tools in [
         with(strict(), gated()),
         dispatcher(gated()).strict(),
-        // It stays so where its tools become those of another.
+        // The dispatcher stays strict if its tools are registered with another.
         with(ToolDispatcher::new(), gated() | strict()),
         dispatcher(dispatcher(gated()).strict()),
     ] {
@@ -603,7 +603,7 @@ async fn strict_dispatcher_without_approver_runs_nothing_gated() {
 async fn waived_gates_of_dispatcher_are_recorded() {
     let runs = Arc::new(AtomicUsize::new(0));
     let gated = T::confirm(counted("pay", &runs), "Pay?");
-    // Also where somebody would say no.
+    // The provider that denies everything is not asked.
     let tools = dispatcher(gated)
         .with_confirmation_provider(StaticConfirmation::deny_all("no"))
         .unenforced_confirmations();
@@ -628,7 +628,7 @@ async fn the_provider_is_asked_and_what_it_agrees_to_is_what_runs() {
     let provider = move |request: ConfirmationRequest| {
         asks.lock().unwrap().push(request.clone());
         async move {
-            // What it says beside yes changes nothing of what it said yes to.
+            // The payload of a yes does not change the approved arguments.
             match request.args["amount"].as_u64() {
                 Some(..100) => ToolConfirmation::confirmed().with_payload(json!({"amount": 1})),
                 Some(_) | None => ToolConfirmation::denied("too much"),
@@ -678,7 +678,7 @@ async fn the_provider_is_asked_and_what_it_agrees_to_is_what_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_fails_or_never_answers_agrees_to_nothing() {
-    /// Panics before it returns a future.
+    /// A tool that panics before it returns a future.
     struct AtOnce;
     impl ConfirmationProvider for AtOnce {
         fn confirm<'a, 'b>(
@@ -779,7 +779,7 @@ async fn failed_run_is_retried_under_same_key_with_backoff() {
     assert_eq!(outcomes(&tools), [Outcome::Returned, Outcome::Failed]);
 }
 
-/// The attempts on record, of all calls.
+/// The recorded attempts of all calls.
 fn attempts(tools: &ToolDispatcher) -> Vec<u32> {
     let decided = decisions(tools).into_iter();
     decided
@@ -812,7 +812,7 @@ async fn a_limit_counts_what_was_let_through_and_no_more_gets_through() {
             "{refused:?}"
         );
     }
-    // A result that is used again is no use.
+    // A reused result does not count towards the limit.
     for _ in 0..3 {
         assert!(call("cached").await.is_ok());
     }
@@ -880,7 +880,7 @@ async fn tools_share_the_state_and_what_a_failed_run_wrote_is_dropped() {
     assert_eq!(read().await, Ok(json!([1, 1, null])));
     write(json!({"n": 2, "fails": "error"})).await.unwrap_err();
     write(json!({"n": 3, "fails": "panic"})).await.unwrap_err();
-    // What is on no record is nobody's to take back.
+    // A write that is not recorded cannot be rolled back.
     assert_eq!(read().await, Ok(json!([1, 3, null])));
     let unfit = write(json!({"n": 4, "key": ""})).await;
     assert!(
@@ -888,7 +888,7 @@ async fn tools_share_the_state_and_what_a_failed_run_wrote_is_dropped() {
         "{unfit:?}"
     );
     assert_eq!(read().await, Ok(json!([1, 4, null])));
-    // A long-running tool has written when it says that it has begun.
+    // The writes of a long-running tool apply when it returns its first result.
     assert_eq!(
         tools.call_function("begin", json!({})).await,
         Ok(json!({"ticket": 7}))
@@ -948,7 +948,7 @@ async fn a_long_running_tool_gives_what_it_says_meanwhile() {
     assert_eq!(given, Ok(json!({"ticket": "R-17"})));
     assert_eq!(count(&tools, "tool_paused"), 4);
     assert_eq!(count(&tools, "tool_returned"), 0);
-    // Nobody can answer it later, so each ends with what it said meanwhile.
+    // The results can never be supplied, so each call ends with its interim result.
     let ended = |it: &&Outcome| **it == Outcome::Cancelled;
     assert_eq!(outcomes(&tools).iter().filter(ended).count(), 4);
 }
@@ -1033,7 +1033,7 @@ async fn a_clone_begins_a_session_of_its_own() {
     );
     let mut sessions = BTreeSet::new();
     let mut tools = tools;
-    // Each is a clone of one that was used.
+    // Each dispatcher is a clone of a used one.
     for run in 1..=3 {
         assert_eq!(tools.recorded(), Vec::<Fact>::new());
         let looked_up = tools.call_function("look_up", json!({})).await;
@@ -1058,7 +1058,7 @@ async fn a_tool_may_call_the_dispatcher_it_is_in() {
                 return ToolOutcome::Returned(json!([]));
             }
             let rest = tools.call_function("countdown", json!({"n": n - 1}));
-            // Boxed, as anything that contains itself.
+            // Boxed, because the future contains itself.
             let rest: std::pin::Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(rest);
             match rest.await {
                 Ok(Value::Array(rest)) => {
@@ -1085,7 +1085,7 @@ async fn a_tool_may_call_the_dispatcher_it_is_in() {
         Ok(json!([3, 2, 1]))
     );
     assert_eq!(count(&tools, "call_started"), 4);
-    // One that asks for its own result has it never, and its time limit says so.
+    // A call that waits for its own result never gets it, and ends by its timeout.
     let stuck = tools.call_function("of_itself", json!({})).await;
     assert_eq!(stuck, Err(ToolError::Timeout(Duration::from_secs(30))));
     assert_eq!(count(&tools, "function_call_received"), 6);
@@ -1123,7 +1123,7 @@ async fn a_thousand_calls_at_once_each_get_their_own_result() {
     for call in calls {
         call.await.unwrap();
     }
-    // Five different arguments are shared.
+    // The shared calls have five different arguments.
     assert_eq!(runs.load(Ordering::SeqCst), 505);
     assert_eq!(
         tools.recorded().last().unwrap().event.kind(),
@@ -1164,7 +1164,7 @@ async fn when_the_oldest_facts_are_gone_everything_goes_on() {
             .eq((first.0..).map(Seq).take(seqs.len())),
         "{seqs:?}"
     );
-    // What was forgotten is in force all the same.
+    // Forgotten records still count: the cached result and the limit hold.
     assert_eq!(look_up().await, Ok(json!({"run": 1})));
     let refused = tools.call_function("nothing", json!({})).await;
     assert!(

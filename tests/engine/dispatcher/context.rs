@@ -1,5 +1,5 @@
-//! A tool that its dispatcher runs alone has what it has in an engine: services, events, and
-//! arguments read out of a text.
+//! The context of a tool without an engine equals the one with an engine: services, events, and
+//! arguments parsed from text.
 
 use async_trait::async_trait;
 use recount::prelude::*;

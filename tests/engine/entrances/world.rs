@@ -1,4 +1,4 @@
-//! A session with a tool, a hook and a person behind every entrance.
+//! A session with a tool, a hook and an approver behind every entry point.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,10 +13,10 @@ use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolEvent, To
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-/// A maker of JSON that no record carries, and the words of its refusal.
+/// A constructor of JSON that no record can carry, and a part of the error message.
 pub(crate) type BadKind = (fn() -> Value, &'static str);
 
-/// JSON that no record carries.
+/// JSON that no record can carry.
 pub(crate) const BAD_KINDS: [BadKind; 3] = [
     (|| deep(65, json!(1)), "deeper than 64 levels"),
     (|| json!("x".repeat(5 << 20)), "bytes"),
@@ -26,12 +26,12 @@ pub(crate) const BAD_KINDS: [BadKind; 3] = [
     ),
 ];
 
-/// A value within so many arrays.
+/// A value nested in this number of arrays.
 pub(crate) fn deep(levels: usize, innermost: Value) -> Value {
     (0..levels).fold(innermost, |inner, _| json!([inner]))
 }
 
-/// A session, its process, and the journal that outlives it.
+/// A session, its process, and the journal that outlives the process.
 pub(crate) struct World {
     journal: Arc<SurvivingJournal>,
     clock: Arc<ManualClock>,
@@ -41,12 +41,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A session whose tools, hooks and models give `bad`.
+    /// A session whose tools, hooks and models return `bad`.
     pub(crate) fn new(bad: &Value) -> World {
         World::with(|model| agent(bad, model))
     }
 
-    /// A session whose tool `secret` has a secret at this place.
+    /// A session whose tool `secret` declares a secret at this path.
     pub(crate) fn sealing(place: &str) -> World {
         let secret = T::simple("secret", "Has a secret", |args| async { Ok(args) });
         let secret = T::secret(secret, place) | ping();
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    /// The same session in the next process, which the one before left without a word.
+    /// The same session in a new process, after the first one was killed.
     fn cut_off(self, bad: &Value) -> World {
         let (session, model) = (self.live.session_id(), self.model.clone());
         self.life.crash();
@@ -105,7 +105,7 @@ impl World {
         self.life.settle();
     }
 
-    /// The bodies of everything on record.
+    /// The bodies of all records.
     pub(crate) fn record(&self) -> String {
         let ledger = Ledger::new(self.journal.clone());
         let facts = ledger.facts(self.live.session_id(), Seq(1), 10_000);
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// Answers the one question that is open.
+    /// Answers the only open request.
     fn answers(&self, answer: ToolConfirmation) -> String {
         let engine = self.life.engine();
         let pending = self.life.run(engine.pending()).unwrap();
@@ -140,15 +140,15 @@ impl World {
         self.life.run(answered).unwrap_err().to_string()
     }
 
-    /// Makes sure that the session goes on.
+    /// Asserts that the session still answers calls.
     pub(crate) fn is_alive(&self, after: &str) {
         let called = self.live.call_function("ping", json!({}), by());
         let called = self.life.run(called);
         assert_eq!(called, Ok(json!({"pong": true})), "after {after}");
     }
 
-    /// Lets `bad` in where the field is filled from, and returns the words of the refusal, if
-    /// a caller waits for them.
+    /// Sends `bad` through the entry point of the field. Returns the error message, if a caller
+    /// gets one.
     pub(crate) fn enters(field: &str, bad: &Value) -> Option<String> {
         let object = json!({ "a": bad });
         let (world, told) = match field {
@@ -272,7 +272,7 @@ impl ToolEvent for Noted {
     const NAME: &'static str = "noted";
 }
 
-/// A tool that gives the bad value in the way that its name says.
+/// A tool that returns the bad value in the way that its name says.
 struct Gives(&'static str, Value);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! How a story went, for people: what the user saw, what the service received, how the calls ended.
+//! The result of one script as text: the events, the messages to the service, and the outcomes.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use recount::session::Session;
 use recount::simulator::{ConnectionId, Event, Standing, Transcript};
 use serde_json::Value;
 
-/// Everything that can be told of a story.
+/// The whole result as text.
 pub(crate) fn told(
     seen: &[Arc<Recorded>],
     transcript: &Transcript,
@@ -38,7 +38,7 @@ pub(crate) fn told(
     text
 }
 
-/// One line a thing; the same thing again and again is counted.
+/// Writes one line per item, and counts repetitions of the same line.
 fn lines(text: &mut String, things: impl Iterator<Item = String>) {
     let mut counted: Vec<(String, usize)> = Vec::new();
     for thing in things {
@@ -57,7 +57,7 @@ fn lines(text: &mut String, things: impl Iterator<Item = String>) {
     }
 }
 
-/// An event as far as it matters to a user.
+/// The parts of an event that matter to a user.
 fn shown(recorded: &Recorded) -> Option<String> {
     let event = &recorded.fact.event;
     let fields = SHOWN.iter().find(|(kind, _)| *kind == event.kind())?.1;
@@ -79,8 +79,8 @@ fn shown(recorded: &Recorded) -> Option<String> {
     ))
 }
 
-/// How many pieces of sound are on record. Into how many turns they fall depends on what a socket
-/// takes at a time.
+/// The number of recorded audio frames. Their distribution over turns depends on the reads of the
+/// socket.
 fn sound(seen: &[Arc<Recorded>], way: &str) -> u64 {
     let counted = seen
         .iter()
@@ -92,7 +92,7 @@ fn sound(seen: &[Arc<Recorded>], way: &str) -> u64 {
     frames.sum()
 }
 
-/// What came on each connection.
+/// The messages that the service received, by connection.
 fn received(transcript: &Transcript) -> impl Iterator<Item = String> {
     let connected = transcript.entries().iter();
     let connected = connected.filter(|it| it.event == Event::Connected);
@@ -104,8 +104,9 @@ fn received(transcript: &Transcript) -> impl Iterator<Item = String> {
     })
 }
 
-/// The messages, and what became of answers that the service did not take. Sound is counted at the
-/// end, because it takes its own way beside the rest.
+/// The messages on one connection, and the standing of responses that the service rejected.
+///
+/// Audio frames are counted at the end, because their order among other messages is not fixed.
 fn received_on(transcript: &Transcript, on: ConnectionId) -> Vec<String> {
     let (mut told, mut sound) = (Vec::new(), 0);
     let entries = transcript.entries().iter();
@@ -135,7 +136,7 @@ fn received_on(transcript: &Transcript, on: ConnectionId) -> Vec<String> {
     told
 }
 
-/// The kinds that a user has to do with, and what of each.
+/// The kinds that matter to a user, each with its fields to show.
 const SHOWN: &[(&str, &[&str])] = &[
     ("call_cancelled", &["call", "reason"]),
     ("call_cancellation_received", &["ids"]),
@@ -166,7 +167,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("user_text_sent", &["text"]),
 ];
 
-/// The kinds that others refer to by their seq.
+/// The kinds to which other records refer by seq.
 const NAMED: &[&str] = &[
     "confirmation_requested",
     "connected",

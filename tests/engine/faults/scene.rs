@@ -21,7 +21,7 @@ use crate::faults::till::{Till, first_session};
 use crate::journal::assert_lawful;
 use crate::nothing_left::{assert_nothing_is_left, settle};
 
-/// How long the service may take to answer a setup.
+/// The time in which the service must answer a setup.
 pub(crate) const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub(crate) struct Scene {
@@ -30,18 +30,18 @@ pub(crate) struct Scene {
     pub(crate) till: Till,
     pub(crate) heard: Option<Listener>,
     updates: Updates,
-    /// What was published, in order, and from where on each kind is still to be waited for.
+    /// The published events in order. `waited` holds, for each kind, the position from which to
+    /// wait.
     seen: Vec<Arc<Recorded>>,
     waited: BTreeMap<&'static str, usize>,
 }
 
-/// Where the scripts are.
+/// The directory of the scripts.
 pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/scripts/faults")
 }
 
-/// Plays a script with these steps, holds what is left of it against the laws, and tells how it
-/// went.
+/// Plays a script with these steps, checks the laws, and returns the result as text.
 pub(crate) async fn play(name: &str, steps: &[Step]) -> String {
     let _still = stand_still();
     let script = Script::read(folder().join(format!("{name}.jsonl"))).unwrap();
@@ -93,7 +93,7 @@ pub(crate) async fn play(name: &str, steps: &[Step]) -> String {
 }
 
 impl Scene {
-    /// Connects. Where the first step says that the service does not answer, its time passes.
+    /// Connects. If the first step says that the service does not answer, the setup timeout passes.
     async fn connect(&self, engine: &Engine, steps: &[Step]) -> Result<LiveHandle, Error> {
         let connecting = engine.session("support").connect();
         match steps {
@@ -105,7 +105,7 @@ impl Scene {
         }
     }
 
-    /// Goes through the steps and disconnects. Returns the session as it is then.
+    /// Performs the steps, disconnects, and returns the session.
     async fn act(&mut self, live: LiveHandle, steps: &[Step]) -> Session {
         self.heard = Some(live.listen());
         self.record("connected").await;
@@ -117,7 +117,7 @@ impl Scene {
         live.session().await.unwrap()
     }
 
-    /// Waits for the next event of this kind that was not waited for.
+    /// Waits for the next event of this kind.
     pub(crate) async fn record(&mut self, kind: &'static str) {
         let from = self.waited.get(kind).copied().unwrap_or_default();
         let is_wanted = |recorded: &Arc<Recorded>| recorded.fact.event.kind() == kind;
@@ -132,7 +132,7 @@ impl Scene {
         self.waited.insert(kind, at + 1);
     }
 
-    /// Shows that no socket and no task stays behind.
+    /// Asserts that no socket and no task is left.
     async fn end(self) {
         self.simulator.until_all_closed().await;
         self.simulator.shutdown().await;
@@ -141,8 +141,8 @@ impl Scene {
     }
 }
 
-/// As long as this lives, the clock of the runtime moves by nobody's hand but the test's: a thread
-/// that is busy keeps it from running ahead while everything waits for a socket.
+/// Stops the runtime's clock until the returned value is dropped. A blocked thread keeps the clock
+/// from advancing while all tasks wait for a socket.
 fn stand_still() -> Sender<()> {
     let (still, busy) = channel();
     tokio::task::spawn_blocking(move || while busy.recv().is_ok() {});
@@ -163,7 +163,8 @@ fn agent(name: &str, till: &Till, url: &str) -> Agent {
     }
 }
 
-/// What the journal holds of the session that was live, after everything was held against the laws.
+/// Loads the session from the journal after all checks: the laws, and that its fold equals the live
+/// session.
 async fn on_disk(path: &Path, live: Option<&Session>) -> Session {
     let journal = Arc::new(DiskJournal::open(path).unwrap());
     let ledger = Ledger::new(journal.clone());
@@ -171,7 +172,7 @@ async fn on_disk(path: &Path, live: Option<&Session>) -> Session {
     let loaded = ledger.load(first_session()).await.unwrap();
     if let Some(live) = live {
         let facts = ledger.facts(first_session(), Seq(1), 100_000).await;
-        // The objects are the same, whoever has read them.
+        // The catalogs and policies are the same objects for every reader.
         let start = Session::with_library(first_session(), live.library().clone());
         let folded = facts.unwrap().iter().fold(start, evolve);
         assert_eq!(live, &folded, "law 6: the fold is the live session");

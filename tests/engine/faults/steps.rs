@@ -1,4 +1,4 @@
-//! What happens beside the script: the user, the desk, the clock, and what is waited for.
+//! The steps outside of the script: the user, the approver, the clock, and the events to wait for.
 
 use std::time::Duration;
 
@@ -10,39 +10,39 @@ use tokio::time::advance;
 
 use crate::faults::scene::{SETUP_TIMEOUT, Scene};
 
-/// One thing that happens, or that is waited for.
+/// One action, or one event to wait for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// The user says this.
+    /// The user sends this text.
     Say(&'static str),
     /// Waits for the next event of this kind.
     Record(&'static str),
-    /// Waits until the service has received a message with this text.
+    /// Waits until the service has received a message that contains this text.
     Received(&'static str),
-    /// The tool that waits ends.
+    /// The waiting tool ends.
     Release,
-    /// The person at the desk agrees to what is asked.
+    /// The approver confirms the open request.
     Approve,
-    /// The warehouse says this of what it was ordered, and that more will follow.
+    /// The warehouse supplies an interim result for the order.
     Update(&'static str),
-    /// The warehouse says this, and that it is the result.
+    /// The warehouse supplies the final result.
     Respond(&'static str),
-    /// So many milliseconds pass.
+    /// This number of milliseconds passes.
     Pass(u64),
-    /// So many days pass, for the sockets too.
+    /// This number of days passes, for the sockets too.
     Days(u64),
-    /// The service takes a call back by its id.
+    /// The service cancels a call by its id.
     TakeBack(&'static str),
-    /// The service reads on.
+    /// The service reads again.
     ReadOn,
-    /// Waits until this connection is set up, and lets the time for an answer pass.
+    /// Waits until this connection has sent its setup, then lets the setup timeout pass.
     SetupUnanswered(u32),
-    /// So many pieces of sound come, 20 ms after each other.
+    /// This number of audio frames arrives, one every 20 ms.
     Hear(u32),
-    /// The user says so many pieces of sound, one every 20 ms.
+    /// The user sends this number of audio frames, one every 20 ms.
     Speak(u32),
-    /// The user talks on, more than any buffer takes, and a tool ends meanwhile; then the service
-    /// reads on.
+    /// The user sends more audio than any buffer holds. A tool ends meanwhile, then the service
+    /// reads again.
     TalkUntilItReads,
 }
 
@@ -86,7 +86,7 @@ impl Scene {
         }
     }
 
-    /// Waits until the service has received as much, besides what declares the tools.
+    /// Waits until the service has received the text in any message except a setup.
     async fn received(&self, text: &str) {
         let has_come = |transcript: &Transcript| {
             let mut said = transcript.received().filter(|it| it.1.setup.is_none());
@@ -104,7 +104,7 @@ impl Scene {
         advance(SETUP_TIMEOUT).await;
     }
 
-    /// Each piece comes when its time has come, not before and in order.
+    /// Receives the frames in order, each when its time has come.
     async fn hear(&mut self, frames: u32) {
         let heard = self.heard.as_mut().unwrap();
         for frame in 0..frames {
@@ -131,7 +131,7 @@ impl Scene {
     }
 }
 
-/// The one call that waits for the warehouse, and what that says of it.
+/// The ticket of the only paused call, and the response of the warehouse.
 async fn ordered(live: &LiveHandle, said: &str) -> (Ticket, FunctionResponse) {
     let paused = live.paused().await.unwrap();
     assert_eq!(paused.len(), 1, "{paused:?}");
@@ -152,9 +152,9 @@ async fn speak(live: &LiveHandle, frames: u32) {
     }
 }
 
-/// 50 a second.
+/// 50 frames a second.
 const FRAME: Duration = Duration::from_millis(20);
 
-/// All together more than what the buffers of two sockets take.
+/// More in total than the buffers of two sockets hold.
 const TALK_FRAMES: usize = 400;
 const TALK_BYTES: usize = 64 * 1024;

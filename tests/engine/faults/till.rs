@@ -1,4 +1,4 @@
-//! The tools of the agent, and what they saw.
+//! The tools of the agent, and a list of their runs.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use recount::session::Seq;
 use recount::testing::ManualClock;
 use tokio::sync::{Notify, mpsc};
 
-/// What the tools did, and when the slow ones end.
+/// The runs of the tools, and the signal that ends the slow ones.
 #[derive(Clone, Default)]
 pub(crate) struct Till(Arc<Inner>);
 
@@ -23,34 +23,35 @@ struct Inner {
 }
 
 impl Till {
-    /// The tools look here whether they may run.
+    /// Sets the ledger in which the tools check that their start is recorded.
     pub(crate) fn look_at(&self, ledger: &Ledger) {
         *self.0.ledger.lock().unwrap() = Some(ledger.clone());
     }
 
-    /// Lets go of the journal.
+    /// Drops the ledger, so that the journal can close.
     pub(crate) fn look_away(&self) {
         *self.0.ledger.lock().unwrap() = None;
     }
 
-    /// The tool that waits, or the next that will, ends.
+    /// Ends the waiting tool, or the next one that waits.
     pub(crate) fn release(&self) {
         self.0.release.notify_one();
     }
 
-    /// The runs that were begun, in order.
+    /// The started runs, in order.
     pub(crate) fn runs(&self) -> Vec<&'static str> {
         self.0.runs.lock().unwrap().clone()
     }
 
-    /// The runs that were begun before their start was on record.
+    /// The runs that started before their start was recorded.
     pub(crate) fn unrecorded(&self) -> Vec<&'static str> {
         self.0.unrecorded.lock().unwrap().clone()
     }
 
-    /// One that ends at once, one that ends when it is told to, one in the background, one that a
-    /// person must agree to, and one that tells of its work as it goes on, and one whose result
-    /// comes from outside, which runs once however often it is called meanwhile.
+    /// Six tools: immediate, slow, background, gated, streaming, and long-running.
+    ///
+    /// The long-running tool `order` runs once, however often it is called while its result is
+    /// pending.
     pub(crate) fn tools(&self) -> Toolset {
         let pay = self.tool("pay", "Pays", At::Once, json!({"paid": true}));
         let ship = self.tool("ship", "Ships", At::Release, json!({"shipped": true}));
@@ -76,7 +77,7 @@ impl Till {
         })
     }
 
-    /// Law 1: whatever runs, that it starts is on record.
+    /// Notes a run, and checks law 1: its start is recorded.
     async fn begins(&self, tool: &'static str) {
         let runs = {
             let mut runs = self.0.runs.lock().unwrap();
@@ -94,12 +95,12 @@ impl Till {
     }
 }
 
-/// The name of the first session under a clock of its own.
+/// The id of the first session under a new clock.
 pub(crate) fn first_session() -> SessionId {
     ManualClock::new().new_session()
 }
 
-/// When a tool returns.
+/// The time at which a tool returns.
 #[derive(Clone, Copy)]
 enum At {
     Once,

@@ -1,4 +1,4 @@
-//! One tool of every kind, which does what its arguments say and keeps a log of its runs.
+//! One tool of every kind. It does what its arguments say and keeps a log of its runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 
-/// How a tool is made.
+/// The kind of a tool.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     Function,
@@ -19,19 +19,19 @@ pub(crate) enum Kind {
     LongRunning,
 }
 
-/// What a call asks of the tool.
+/// The behavior that a call asks for.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Doing {
-    /// It succeeds.
+    /// The run succeeds.
     Ok,
-    /// It fails.
+    /// The run fails.
     Fail,
-    /// Its first two runs fail.
+    /// The first two runs fail.
     FailTwice,
-    /// It never ends.
+    /// The run never ends.
     Hang,
-    /// Its first run never ends.
+    /// The first run never ends.
     HangOnce,
 }
 
@@ -47,9 +47,9 @@ pub(crate) struct Work {
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) work: Work,
-    /// Where the kind of tool lets one see it.
+    /// The idempotency key, if this kind of tool can see it.
     pub(crate) idempotency_key: Option<String>,
-    /// Whether its future is gone.
+    /// True once its future is dropped.
     gone: Arc<AtomicBool>,
 }
 
@@ -59,11 +59,11 @@ impl Run {
     }
 }
 
-/// What the tool saw.
+/// The runs that the tool saw.
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) runs: Mutex<Vec<Run>>,
-    /// How many runs have begun.
+    /// The number of started runs.
     pub(crate) begun: watch::Sender<usize>,
 }
 

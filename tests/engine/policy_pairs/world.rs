@@ -1,5 +1,5 @@
-//! A conversation in which the model calls the tool, a person answers, time passes and the process
-//! dies; and what is left of it as evidence.
+//! A conversation in which the model calls the tool, an approver answers, time passes and the
+//! process dies; and its evidence.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,20 +19,20 @@ use tokio::runtime::{Builder, Runtime};
 use super::tools::{Doing, Kind, Log, NAME, Run, tool};
 use super::{BOTH, CARD, Policy};
 
-/// What happens beside the call itself.
+/// The events around a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Then {
-    /// A person who is asked says yes, and a result that comes later comes.
+    /// The approver confirms, and a pending result is supplied.
     Approved,
-    /// A person who is asked says no.
+    /// The approver denies.
     Denied,
-    /// The model takes the call back once it waits for something.
+    /// The model cancels the call once it waits.
     TakenBack,
-    /// The process dies while the tool runs, and another goes on.
+    /// The process dies while the tool runs, and another continues.
     CutOff,
 }
 
-/// A call that was made, and for which policy's sake.
+/// A call, and the policy for which it was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) act: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct Call {
     pub(crate) seq: Seq,
 }
 
-/// What the model was told, once.
+/// One response to the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) id: String,
@@ -51,7 +51,7 @@ pub(crate) struct Answer {
     pub(crate) will_continue: Option<bool>,
 }
 
-/// Everything that is left of a conversation.
+/// The evidence of a conversation.
 pub(crate) struct Evidence {
     pub(crate) kind: Kind,
     pub(crate) pair: [&'static str; 2],
@@ -59,9 +59,9 @@ pub(crate) struct Evidence {
     pub(crate) calls: Vec<Call>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) answers: Vec<Answer>,
-    /// How many calls are open.
+    /// The number of open calls.
     pub(crate) open: usize,
-    /// Whether deciding it all again comes to the same.
+    /// True if a replay gives the same decisions.
     pub(crate) replays: bool,
 }
 
@@ -76,11 +76,11 @@ pub(crate) struct World {
     process: Option<Process>,
     act: &'static str,
     calls: Vec<Call>,
-    /// How many runs were started.
+    /// The number of started runs.
     started: usize,
 }
 
-/// Dropped, it has died without a word.
+/// A process; dropping it kills it without a shutdown.
 struct Process {
     live: LiveHandle,
     updates: Updates,
@@ -88,15 +88,15 @@ struct Process {
     runtime: Runtime,
 }
 
-/// A runtime whose own time passes when nobody has anything to do, so that a story which stalls is
-/// told at once.
+/// A runtime with a paused clock that advances when all tasks are idle, so that a stalled test
+/// fails at once.
 fn runtime() -> Runtime {
     let mut builder = Builder::new_current_thread();
     builder.enable_all().start_paused(true).build().unwrap()
 }
 
 impl World {
-    /// A session with the tool under both policies, in the order given, or why there is none.
+    /// A session with the tool under both policies in this order, or the error of the build.
     pub(crate) fn begin(kind: Kind, pair: [&'static Policy; 2]) -> Result<World, String> {
         let mut world = World {
             kind,
@@ -156,18 +156,18 @@ impl World {
         self.kind
     }
 
-    /// The calls that follow are made for the sake of this policy.
+    /// Tries a policy; the following calls belong to it.
     pub(crate) fn act(&mut self, policy: &Policy) {
         self.act = policy.form;
         (policy.act)(self);
     }
 
-    /// Lets recorded time pass.
+    /// Advances the recorded time.
     pub(crate) fn wait(&self, time: Duration) {
         self.clock.advance(time);
     }
 
-    /// Somebody writes `true` to the state.
+    /// Sets a key of the state to `true`.
     pub(crate) fn set(&self, key: &str) {
         let process = self.process.as_ref().unwrap();
         let by = Actor::embedder("ada");
@@ -175,7 +175,7 @@ impl World {
         process.runtime.block_on(changed).unwrap();
     }
 
-    /// The model calls the tool with arguments that no call had before; returns how that ended.
+    /// Makes the model call the tool with new arguments, and returns the outcome.
     pub(crate) fn call(&mut self, doing: Doing, then: Then) -> Outcome {
         self.call_again(self.calls.len() as u64, doing, then)
     }
@@ -199,7 +199,7 @@ impl World {
         let hangs = doing == Doing::Hang;
         let mut ended = self.follow(&mut process, hangs);
         if ended.is_none() {
-            // Dropped while the tool runs.
+            // The process is dropped while the tool runs.
             drop(process);
             let runtime = runtime();
             let engine = runtime.block_on(self.engine()).unwrap();
@@ -230,8 +230,9 @@ impl World {
         sessions.first().unwrap().id
     }
 
-    /// Plays everybody's part until the last call has ended and the model has heard of it; nothing
-    /// where it is to be cut off now.
+    /// Acts for all participants until the last call has ended and the model has its outcome.
+    ///
+    /// Returns `None` where the call is to be cut off.
     fn follow(&mut self, process: &mut Process, hangs: bool) -> Option<Outcome> {
         let Process {
             live,
@@ -330,7 +331,7 @@ impl World {
         let process = self.process.take().unwrap();
         let session = process.live.session_id();
         let (facts, open, replays) = process.runtime.block_on(async {
-            // Whatever was stopped is let go.
+            // Lets dropped runs finish.
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
@@ -365,7 +366,7 @@ impl Evidence {
         self.pair.contains(&form)
     }
 
-    /// The calls that were made for a policy's sake.
+    /// The calls that belong to a policy.
     pub(crate) fn of(&self, act: &str) -> Vec<&Call> {
         self.calls.iter().filter(|call| call.act == act).collect()
     }
@@ -382,7 +383,7 @@ impl Evidence {
             .collect()
     }
 
-    /// What was decided about a call, with the record.
+    /// The decisions about a call, with their records.
     pub(crate) fn decided(&self, call: &Call) -> Vec<(&Fact, &Decision)> {
         let decided = self.facts.iter().filter_map(|fact| match &fact.event {
             Event::Decided(decision) => Some((fact, decision)),
@@ -392,7 +393,7 @@ impl Evidence {
         decided.filter(about).collect()
     }
 
-    /// How often this was decided about a call.
+    /// The number of decisions of this kind about a call.
     pub(crate) fn count(&self, call: &Call, kind: &str) -> usize {
         let decided = self.decided(call);
         decided
@@ -434,7 +435,7 @@ impl Evidence {
             .collect()
     }
 
-    /// The starts on record.
+    /// The recorded starts of a call.
     pub(crate) fn starts(&self, call: &Call) -> Vec<(&Fact, &CallStarted)> {
         let decided = self.decided(call).into_iter();
         let starts = decided.filter_map(|(fact, decision)| {
@@ -452,7 +453,7 @@ impl Evidence {
         starts.map(|(_, started)| started.attempt).collect()
     }
 
-    /// The last thing the model was told of a call, out of its envelope.
+    /// The last response to a call, without its envelope.
     pub(crate) fn told(&self, call: &Call) -> Value {
         let answers = self.answers_to(call);
         let body = answers.last().unwrap().body.clone();
@@ -462,7 +463,7 @@ impl Evidence {
         }
     }
 
-    /// How a call ends that goes well.
+    /// The outcome of a successful call.
     pub(crate) fn success(&self) -> Outcome {
         match self.kind {
             Kind::LongRunning => Outcome::Supplied,
