@@ -1,5 +1,4 @@
-//! A replay of a journal gives equal reports in every run and on any number of threads, and runs no
-//! tools.
+//! A replay gives equal reports in every run and on any number of threads, and runs no tools.
 #![cfg(feature = "testing")]
 #![expect(
     clippy::expect_used,

@@ -89,8 +89,9 @@ impl Scene {
         taken
     }
 
-    /// Presses the button of ADK's own web page, which sends the payload of the card, or else the
-    /// arguments of the call.
+    /// Presses the button of ADK's own web page.
+    ///
+    /// It sends the payload of the card, or else the arguments of the call.
     fn presses(&self, confirmed: bool) -> Result<Vec<Received>, Error> {
         let (id, card) = self.card();
         let shown = &card["toolConfirmation"]["payload"];

@@ -1,5 +1,4 @@
-//! A process is killed while one of its tools waits inside its run for an approver, or just after
-//! the answer.
+//! A process is killed while one of its tools waits for an approver, or just after the answer.
 //!
 //! The next process cannot continue the run. So the request is withdrawn, and the rule of the tool
 //! decides about the call. The body runs a second time only if the rule allows it. A file counts

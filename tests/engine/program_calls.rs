@@ -1,5 +1,5 @@
-//! A program calls the tools of a session itself: the same policies, the same record, and no model
-//! hears of it.
+//! Calls of a session's tools by the embedding program: the same policies and records, and the
+//! model gets nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

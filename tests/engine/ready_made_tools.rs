@@ -1,5 +1,5 @@
-//! The ready-made tools, against the simulator: what the model is told, what the program hears, and
-//! what is on record.
+//! The ready-made tools, against the simulator: the messages to the model, the callbacks of the
+//! program, and the records.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn in_time<T>(work: impl Future<Output = T>) -> T {
     timeout(PATIENCE, work).await.unwrap()
 }
 
-/// What the model was answered to a call; over a real socket that takes a moment.
+/// The response to a call, which takes a moment to arrive over a real socket.
 async fn answer(simulator: &Running, id: &str) -> Value {
     let of = |seen: &Transcript| {
         let mut answers = seen.answers();
@@ -48,7 +48,7 @@ async fn answer(simulator: &Running, id: &str) -> Value {
     of(&seen).unwrap()
 }
 
-/// The events of this type on record.
+/// The recorded events of this type.
 async fn emitted<E: ToolEvent>(ledger: &Ledger, session: SessionId) -> Vec<E> {
     let facts = ledger.facts(session, Seq(1), 10_000).await.unwrap();
     let events = facts.iter().filter_map(|fact| E::read(&fact.event));
@@ -123,7 +123,7 @@ async fn the_session_ends_in_two_steps_and_the_reply_goes_first() {
         (closed.reason.as_str(), closed.by.name.as_str()),
         ("the user said bye", "endSession")
     );
-    // The handle ends: nobody who follows it waits for ever.
+    // The handle ends, so that subscribers do not wait forever.
     while in_time(updates.next()).await.is_some() {}
     while let Some(event) = in_time(spoken.next()).await {
         assert!(!matches!(event, LiveEvent::Lost { .. }), "{event:?}");
@@ -170,7 +170,7 @@ async fn the_session_ends_in_two_steps_and_the_reply_goes_first() {
             Outcome::Returned
         ]
     );
-    // The end waited until the reply had left, as the record says.
+    // The record shows that the session ended after its reply was sent.
     let issued = folded.settled.values().next_back().unwrap().at;
     let facts = engine.ledger().facts(session, Seq(1), 10_000).await;
     let left = facts.unwrap().iter().any(|fact| match &fact.event {
@@ -201,8 +201,9 @@ const HANGS_UP: &str = r#"
 {"on": {"text": "bye"}, "send": [{"call": [{"id": "e", "name": "endSession", "args": {"reason": "goodbye", "confirmed": true}}]}]}
 "#;
 
-/// A process that is cut at a point of one of its batches; how many batches there were, and what
-/// was left behind.
+/// Runs a process that is cut off at a point of one of its batches.
+///
+/// Returns the number of batches, the journal and the model.
 fn cut_at(place: Option<(usize, CrashPoint)>) -> (usize, Arc<SurvivingJournal>, ScriptedModel) {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse(HANGS_UP).unwrap();
@@ -255,7 +256,7 @@ fn session_ends_despite_crash_between_reply_and_end() {
             life.end();
             let after = kinds(&journal);
             let closed = after.iter().filter(|it| *it == "session_closed").count();
-            // One that was cut off while it ran is idempotent, and runs again.
+            // The tool is idempotent: a run that was cut off runs again.
             assert_eq!(
                 closed,
                 usize::from(returned || started),
@@ -430,7 +431,7 @@ const ANGRY: &str = r#"
 {"on": {"text": "again"}, "send": [{"call": [{"id": "f", "name": "escalate", "args": {"reason": "angry", "context": "lost two parcels"}}]}]}
 "#;
 
-/// A desk that takes the first, turns the second away, and has an outage for the third.
+/// A desk that accepts the first request, rejects the second, and fails at the third.
 #[derive(Default)]
 struct Desk(Mutex<Vec<EscalationRequest>>);
 
@@ -551,8 +552,8 @@ const BAD_CALLS: &str = r#"
 {"on": {"text": "again"}, "send": [{"call": [{"id": "s", "name": "read"}]}]}
 "#;
 
-/// As SAMMY answers, but for the kind, which its errors do not have, and the message, which it
-/// loses.
+/// The envelope is that of SAMMY with two changes: its errors have no `kind`, and it loses the
+/// message.
 #[tokio::test]
 async fn errors_have_the_measured_envelope() {
     let simulator = simulator(BAD_CALLS).await;

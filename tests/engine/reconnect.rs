@@ -1,8 +1,8 @@
-//! Connections end, sessions do not: whatever becomes of a connection, nothing runs twice and
-//! nothing stays untold.
+//! Connections end, sessions do not: whatever becomes of a connection, nothing runs twice and every
+//! outcome is delivered.
 //!
-//! What the model was told is read off what the scripted model received. Every journal written here
-//! is held against the laws, and replays.
+//! The tests read what the scripted model received. Every journal written here satisfies the laws
+//! and replays.
 
 mod doors;
 mod stage;

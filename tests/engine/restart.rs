@@ -1,5 +1,5 @@
-//! Sessions that outlive their processes: what waits, what was cut off, what was parked, and who is
-//! told.
+//! Sessions that outlive their processes: waiting requests, calls in doubt, parked outcomes and
+//! their delivery.
 //!
 //! A [`Life`](recount::testing::Life) is a process; the journal, the clock and the model outlive
 //! it.

@@ -1,8 +1,8 @@
-//! The code of gemini-adk-rs's chapters on tools compiles here after changing imports only, and
-//! keeps what it promises.
+//! The code of gemini-adk-rs's chapters on tools compiles after a change of its imports, and keeps
+//! its promises.
 //!
-//! Every block of the two chapters is in the list of `blocks` with the test that holds it. The text
-//! of a block is left as it is; what it takes for granted stands above it.
+//! The list in `blocks` names every block of the two chapters with its test. The text of a block is
+//! unchanged; the items that it relies on are defined above it.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

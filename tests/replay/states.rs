@@ -1,5 +1,6 @@
-//! The state at any record is the state of the session at that time, in any order of reading, and
-//! its JSON is complete.
+//! The state at a record is the session's state at that time, in any order of reading.
+//!
+//! The JSON of a state is complete.
 
 use std::sync::Arc;
 

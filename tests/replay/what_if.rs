@@ -1,4 +1,4 @@
-//! What-if runs: deciding a history again under other policies.
+//! A what-if run decides a history again under other policies.
 
 use std::collections::BTreeMap;
 

@@ -88,8 +88,9 @@ struct Process {
     runtime: Runtime,
 }
 
-/// A runtime with a paused clock that advances when all tasks are idle, so that a stalled test
-/// fails at once.
+/// A runtime with a paused clock that advances when all tasks are idle.
+///
+/// So a stalled test fails at once.
 fn runtime() -> Runtime {
     let mut builder = Builder::new_current_thread();
     builder.enable_all().start_paused(true).build().unwrap()

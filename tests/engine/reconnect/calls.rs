@@ -1,5 +1,4 @@
-//! A call outlives the connection that brought it: it runs once, and its outcome reaches the model
-//! once.
+//! A call outlives its connection: it runs once, and its outcome reaches the model once.
 
 use recount::prelude::{Actor, ToolConfirmation};
 use recount::session::Outcome;
@@ -8,7 +7,7 @@ use recount::simulator::Standing;
 use crate::nothing_left::settle;
 use crate::reconnect::stage::Stage;
 
-/// The model calls, and has a handle from before.
+/// The model calls on the first connection, and has issued a handle before.
 const SHIP: &str = r#"
 {"on": "setup", "connection": 1, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
 {"on": {"text": "go"}, "send": [{"call": [{"id": "s", "name": "ship", "args": {"n": 1}}]}]}
@@ -49,7 +48,7 @@ async fn an_outcome_between_two_connections_is_told_on_the_next() {
     stage.end(live).await;
 }
 
-/// The service goes on from the handle, which is older than the call, and so calls again.
+/// The service resumes from a handle that is older than the call, so it calls again.
 const AGAIN: &str = r#"
 {"on": "setup", "connection": 1, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
 {"on": "setup", "connection": 2, "send": [{"call": [{"id": "s", "name": "ship", "args": {"n": 1}}]}]}
@@ -99,7 +98,7 @@ async fn on_a_fresh_conversation_the_same_id_is_another_call() {
     stage.end(live).await;
 }
 
-/// The model never says that it heard the answer.
+/// The model never shows that it received the response.
 const UNHEARD: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
 {"on": "otherwise", "send": [{"say": "Well."}]}
@@ -122,7 +121,7 @@ async fn what_the_lost_connection_may_have_swallowed_is_told_again() {
     stage.end(live).await;
 }
 
-/// The model hears the answer, and then has a handle that covers it.
+/// The model reacts to the response, and then issues a handle that covers it.
 const COVERED: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
 {"on": {"responses_to": ["p"]}, "send": [{"say": "Paid."}, {"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
@@ -139,7 +138,7 @@ async fn what_the_handle_covers_is_not_told_again() {
     stage.end(live).await;
 }
 
-/// The handle may be older than the answer, behind which it comes.
+/// The handle may be older than the response, although it arrives after it.
 const OVERTAKEN: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
 {"on": {"responses_to": ["p"]}, "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
@@ -178,7 +177,7 @@ async fn an_approval_after_the_loss_runs_the_tool_once() {
     stage.end(live).await;
 }
 
-/// The arguments come in pieces; the second call is never finished.
+/// The arguments arrive in pieces; the second call is never completed.
 const STREAMED: &str = r#"
 {"on": {"text": "go"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"Par\",\"willContinue\":true}],\"willContinue\":true},{\"id\":\"s\",\"name\":\"ship\",\"willContinue\":true}]}}"}]}
 {"on": {"text": "more"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"is\"},{\"jsonPath\":\"$.cents\",\"numberValue\":1.50}]}]}}"}]}
@@ -204,13 +203,13 @@ async fn streamed_arguments_run_once_they_are_whole() {
     assert_eq!(stage.till.runs(), 1, "malformed pieces do not run");
     let outcomes = stage.outcomes(&live).await;
     assert_eq!(outcomes, [Outcome::Returned, Outcome::Refused]);
-    // The call that was never finished ends with the connection.
+    // The incomplete call ends with the connection.
     stage.drop_then(1006, []).await;
     assert_eq!(stage.count(&live, "function_call_received").await, 2);
     stage.end(live).await;
 }
 
-/// The first call is taken back while its arguments stream; its pieces go on coming.
+/// The first call is cancelled while its arguments stream, and more pieces of it arrive.
 const TAKEN_BACK: &str = r#"
 {"on": {"text": "go"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"Par\",\"willContinue\":true}],\"willContinue\":true}]}}"}, {"toolCallCancellation": {"ids": ["p"]}}]}
 {"on": {"text": "more"}, "send": [{"raw": "{\"toolCall\":{\"functionCalls\":[{\"id\":\"p\",\"name\":\"pay\",\"partialArgs\":[{\"jsonPath\":\"$.to\",\"stringValue\":\"is\"}]}]}}"}]}

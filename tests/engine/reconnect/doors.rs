@@ -1,4 +1,4 @@
-//! The way to the model, which may be barred.
+//! A connector whose next connections may fail.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -11,25 +11,25 @@ use recount::live::{
 };
 use recount::testing::ScriptedModel;
 
-/// What the next connection meets; those after the last one meet the model.
+/// The result of the next connection. Later connections reach the model.
 #[derive(Clone, Debug)]
 pub(crate) enum Door {
-    /// The model.
+    /// The connection reaches the model.
     Open,
     /// The network is down.
     Unreachable,
-    /// The setup is refused with this code.
+    /// The setup is rejected with this code.
     Refused(u16),
-    /// Nobody ever answers the setup.
+    /// The setup is never answered.
     Silent,
 }
 
-/// Opens connections to a model, through doors.
+/// A connector to a model, with queued failures.
 #[derive(Clone)]
 pub(crate) struct Doors {
     model: ScriptedModel,
     next: Arc<Mutex<VecDeque<Door>>>,
-    /// What each setup shows: its handle, and whether it announces a history.
+    /// The handle of each setup, or `none`.
     shown: Arc<Mutex<Vec<String>>>,
 }
 
@@ -42,12 +42,12 @@ impl Doors {
         }
     }
 
-    /// Sets up what the connections from now on meet.
+    /// Queues the results of the next connections.
     pub(crate) fn meet(&self, doors: impl IntoIterator<Item = Door>) {
         self.next.lock().unwrap().extend(doors);
     }
 
-    /// What each setup showed so far: its handle, or that it has none.
+    /// The handles of all setups so far.
     pub(crate) fn shown(&self) -> Vec<String> {
         self.shown.lock().unwrap().clone()
     }
@@ -85,7 +85,7 @@ impl Connector for Doors {
     }
 }
 
-/// Notes what a setup shows.
+/// A sender that notes the handle of each setup.
 struct Watched {
     sender: Box<dyn FrameSender>,
     shown: Arc<Mutex<Vec<String>>>,
@@ -105,7 +105,7 @@ impl FrameSender for Watched {
         self.sender.send(frame).await
     }
 
-    /// Takes its time, so that whoever does not wait for it is too early with the next connection.
+    /// Closes slowly, so that a caller that does not wait opens the next connection too early.
     async fn close(&mut self) {
         for _ in 0..20 {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! What ends what: who leaves cancels what runs, and nothing that waits.
+//! Ends of handles and sessions: a detach cancels running calls, and none that wait.
 
 use recount::prelude::Actor;
 use recount::session::Outcome;
@@ -6,7 +6,7 @@ use recount::session::Outcome;
 use crate::nothing_left::{assert_nothing_is_left, settle};
 use crate::reconnect::stage::Stage;
 
-/// A slow tool, one that a person is asked about.
+/// The model calls a slow tool and a gated one.
 const CALLS: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "s", "name": "ship"}, {"id": "r", "name": "refund"}]}]}
 {"on": "otherwise", "send": [{"say": "Well."}]}

@@ -1,4 +1,4 @@
-//! The service says that it goes away: what is under way ends first, if it does so in time.
+//! `goAway` of the service: running calls may end first, if they end in time.
 
 use recount::session::Outcome;
 use recount::simulator::{Event, Side, Standing};
@@ -13,7 +13,7 @@ const SHIP: &str = r#"
 {"on": "otherwise", "send": [{"say": "Well."}]}
 "#;
 
-/// Where in the transcript what was looked for stands.
+/// The position of an event in the transcript.
 fn place(stage: &Stage, wanted: impl Fn(u32, &Event) -> bool) -> usize {
     let transcript = stage.model.transcript();
     let mut entries = transcript.entries().iter();
@@ -58,7 +58,7 @@ async fn unfinished_call_continues_and_next_connection_gets_outcome() {
     let live = stage.gone().await;
     stage.pass(7_999).await;
     assert_eq!(stage.connections(), 1);
-    // Two of the ten seconds are kept for the switch itself.
+    // Two of the ten seconds are reserved for the switch itself.
     stage.pass(1).await;
     assert_eq!(stage.connections(), 2);
     assert_eq!(stage.till.over(), 0);
@@ -70,7 +70,7 @@ async fn unfinished_call_continues_and_next_connection_gets_outcome() {
     stage.end(live).await;
 }
 
-/// The model speaks on and calls after it was told to go.
+/// The model continues its turn and calls after `goAway`.
 const LATE_CALL: &str = r#"
 {"on": {"text": "go"}, "connection": 1, "send": [{"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": "Wait"}]}}}, {"go_away": "10s"}, {"call": [{"id": "p", "name": "pay"}]}]}
 {"on": "otherwise", "send": [{"say": "Well."}]}
@@ -100,7 +100,7 @@ async fn call_held_back_by_ending_connection_does_not_start() {
     let ends = ["runner_detached", "disconnected"];
     assert!(kinds.ends_with(&ends), "{kinds:?}");
     assert!(!kinds.contains(&"call_started"), "{kinds:?}");
-    // It is in no doubt, and runs once.
+    // The call is not in doubt, and runs once.
     live.connect().await.unwrap();
     settle().await;
     assert_eq!(stage.till.runs(), 1);
@@ -114,7 +114,7 @@ async fn call_held_back_by_ending_connection_does_not_start() {
 async fn who_speaks_meanwhile_is_heard_on_the_next_connection() {
     let stage = Stage::new(SHIP, |agent| agent).await;
     let live = stage.gone().await;
-    // The model's turn is open, so the words wait for the switch.
+    // The model's turn is open, so the text waits for the switch.
     let (said, ()) = tokio::join!(live.send_text("And me?"), stage.pass(8_000));
     said.unwrap();
     settle().await;

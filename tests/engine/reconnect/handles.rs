@@ -1,4 +1,4 @@
-//! Handles: renewed, withheld, stale, refused, kept and never shown.
+//! Resumption handles: renewed, withheld, stale, rejected, kept, and never shown.
 
 use std::sync::Arc;
 use std::time::Duration;

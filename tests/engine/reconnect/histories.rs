@@ -1,4 +1,4 @@
-//! What a new connection is told of the conversation: what it does not know, and nothing else.
+//! The history for a new connection: everything that it does not know, and nothing else.
 
 use recount::live::Capabilities;
 use recount::prelude::{Agent, LiveHandle};
@@ -8,7 +8,7 @@ use recount::tool::ToolExecutionMode;
 use crate::nothing_left::settle;
 use crate::reconnect::stage::Stage;
 
-/// Two turns, no handle; the third is cut off.
+/// Two turns without a handle; the third turn is cut off.
 const TALK: &str = r#"
 {"on": {"text": "go"}, "send": [{"say": "Going."}]}
 {"on": {"text": "pay"}, "send": [{"call": [{"id": "p", "name": "pay", "args": {"cents": 4200}}]}]}
@@ -48,7 +48,7 @@ async fn a_model_that_takes_no_announced_history_is_told_it_as_turns() {
     stage.end(live).await;
 }
 
-/// The handle is older than the last words, which the model never answered.
+/// The handle is older than the last text, which the model never answered.
 const OLDER_HANDLE: &str = r#"
 {"on": {"text": "go"}, "send": [{"say": "Going."}, {"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
 {"on": {"text": "why"}, "connection": 2, "send": [{"say": "Because."}]}
@@ -67,7 +67,7 @@ async fn only_texts_after_handle_are_sent_again() {
     stage.end(live).await;
 }
 
-/// The user speaks into the model's turn; the connection ends before the answer.
+/// The user interrupts the model's turn, and the connection ends before the answer.
 const INTERRUPTED: &str = r#"
 {"on": {"text": "go"}, "send": [{"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": "Let me tell you"}]}}}]}
 {"on": {"text": "stop"}, "connection": 1, "send": [{"serverContent": {"interrupted": true}}, {"serverContent": {"turnComplete": true}}]}
@@ -113,7 +113,7 @@ fn synchronous(agent: Agent) -> Agent {
     agent.model(SYNCHRONOUS)
 }
 
-/// What the second connection got after its setup.
+/// The messages on the second connection after its setup.
 fn on_second(stage: &Stage) -> Vec<String> {
     let transcript = stage.model.transcript();
     let received = transcript.received().filter(|(on, _)| on.0 == 2);
@@ -150,7 +150,7 @@ async fn resumed_model_without_turns_gets_gap_as_live_input() {
     stage.end(live).await;
 }
 
-/// After its handle a call was answered, a turn ended, and the user spoke again.
+/// After its handle a call was answered, a turn ended, and the user sent another text.
 const GAP: &str = r#"
 {"on": {"text": "go"}, "send": [{"say": "Going."}, {"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
 {"on": {"text": "pay"}, "connection": 1, "send": [{"call": [{"id": "p", "name": "pay", "args": {"cents": 4200}}]}]}
@@ -241,7 +241,7 @@ async fn program_may_override_announcing_history() {
     }
 }
 
-/// A call in the background, on a connection of which nothing is known afterwards.
+/// A background call on a connection whose later state is unknown.
 const SEARCH: &str = r#"
 {"on": {"text": "go"}, "connection": 1, "send": [{"call": [{"id": "s", "name": "ship", "args": {}}]}]}
 {"on": "otherwise", "send": []}

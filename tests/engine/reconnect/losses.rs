@@ -1,4 +1,4 @@
-//! A connection is lost, or the next one cannot be had.
+//! A connection is lost, or the next one cannot be opened.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::nothing_left::settle;
 use crate::reconnect::doors::Door;
 use crate::reconnect::stage::Stage;
 
-/// The model answers whatever it is told, and has a handle after each turn.
+/// The model answers every text, and issues a handle after each turn.
 const TALK: &str = r#"
 {"on": "setup", "send": [{"sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}}]}
 {"on": {"text": "go"}, "send": [{"say": "Going."}, {"sessionResumptionUpdate": {"newHandle": "h2", "resumable": true}}]}
@@ -101,7 +101,7 @@ async fn a_mistake_in_the_setup_is_not_tried_again() {
     }
 }
 
-/// The tries as they are on record: which, after how many milliseconds, and by which handle.
+/// The recorded attempts: the number, the delay in milliseconds, and the handle.
 async fn tries(stage: &Stage, live: &LiveHandle) -> Vec<(u32, i64, Option<String>)> {
     let facts = stage.facts(live).await.into_iter();
     facts
@@ -136,7 +136,7 @@ async fn tries_and_waits_are_on_record_until_there_are_no_more() {
         assert!((most / 2..=most).contains(wait), "{tries:?}");
     }
     assert_eq!(stage.count(&live, "connect_failed").await, 5);
-    // The tool that ran was cut off; what waits for a person waits on.
+    // The running tool was cut off, and the open request stays open.
     assert_eq!(stage.till.over(), 1);
     assert_eq!(stage.outcomes(&live).await, [Outcome::Unknown]);
     assert_eq!(stage.engine.pending().await.unwrap().len(), 1);
@@ -144,7 +144,7 @@ async fn tries_and_waits_are_on_record_until_there_are_no_more() {
     stage.end(live).await;
 }
 
-/// A slow tool and one that a person is asked about.
+/// The model calls a slow tool and a gated one.
 const CALLS: &str = r#"
 {"on": {"text": "go"}, "send": [{"call": [{"id": "s", "name": "ship"}, {"id": "r", "name": "refund"}]}]}
 {"on": "otherwise", "send": [{"say": "Well."}]}
@@ -156,7 +156,7 @@ async fn a_service_that_says_nothing_is_tried_again() {
     let live = stage.gone().await;
     stage.drop_then(1006, [Door::Silent]).await;
     assert_eq!(stage.connections(), 1);
-    // The setup has 15 s.
+    // The setup timeout is 15 s.
     tokio::time::advance(Duration::from_secs(16)).await;
     settle().await;
     stage.pass(1_000).await;
@@ -201,7 +201,7 @@ async fn who_wants_no_reconnects_gets_none_and_nothing_is_cancelled() {
     let stage = Stage::new(CALLS, |agent| agent.reconnects(never)).await;
     let live = stage.gone().await;
     stage.drop_then(1006, []).await;
-    // The tool itself has 30 s.
+    // The timeout of the tool itself is 30 s.
     stage.pass(20_000).await;
     assert_eq!(stage.connections(), 1);
     assert_eq!(stage.till.over(), 0);
@@ -212,7 +212,7 @@ async fn who_wants_no_reconnects_gets_none_and_nothing_is_cancelled() {
     stage.end(live).await;
 }
 
-/// A service that says a word on each connection and never ends its turn.
+/// A service that sends one word on each connection and never ends its turn.
 const A_WORD: &str = r#"
 {"on": "setup", "once": false, "send": [{"raw": "{\"serverContent\":{\"modelTurn\":{\"parts\":[{\"text\":\"Hm.\"}]}}}"}]}
 {"on": "otherwise", "send": []}
@@ -229,7 +229,7 @@ async fn a_word_before_each_loss_makes_no_loss_good() {
     }
     let tries = tries(&stage, &live).await;
     let attempts: Vec<u32> = tries.iter().map(|it| it.0).collect();
-    // Each connection lived for longer than a wait here, so none was lost at once.
+    // Each connection here lasted longer than a delay, so none counts as lost at once.
     assert!(attempts.iter().all(|it| *it <= 8), "{attempts:?}");
     stage.end(live).await;
 
@@ -245,7 +245,7 @@ async fn a_word_before_each_loss_makes_no_loss_good() {
     stage.end(live).await;
 }
 
-/// A service that says without end what changes nothing.
+/// The service sends messages without end that change nothing.
 #[tokio::test(start_paused = true)]
 async fn what_changes_nothing_does_not_fill_the_journal() {
     const NOISE: &str = r#"

@@ -1,4 +1,4 @@
-//! A part of a message that cannot be read costs itself: the calls beside it run.
+//! A malformed part of a message costs only itself: the calls beside it run.
 
 use recount::prelude::{LiveHandle, json};
 use recount::simulator::Event as Heard;
@@ -11,11 +11,11 @@ const GOOD: &str = r#"{"id":"good","name":"pay","args":{"cents":1}}"#;
 /// The outcome of frames with good calls and a malformed part.
 struct Became {
     runs: usize,
-    /// The calls on record, as JSON.
+    /// The recorded calls, as JSON.
     calls: String,
     /// The records of frames that could not be read, as JSON.
     rejected: String,
-    /// The tool responses that the model took.
+    /// The tool responses that the model accepted.
     responses: String,
 }
 
@@ -60,7 +60,7 @@ fn responses(stage: &Stage) -> String {
     sent.collect::<Vec<_>>().join("\n")
 }
 
-/// A call whose id can be read is a call: it is on record with its problem, and is refused.
+/// A call whose id can be read is a call: it is recorded with its problem, and is rejected.
 #[tokio::test(start_paused = true)]
 async fn malformed_call_is_refused_and_the_others_run() {
     for (bad, problem) in [
@@ -100,7 +100,7 @@ async fn malformed_call_is_refused_and_the_others_run() {
     }
 }
 
-/// Without an id that can be read no response is possible.
+/// Without a readable id no response is possible.
 #[tokio::test(start_paused = true)]
 async fn call_without_readable_id_is_rejected_alone() {
     for (bad, problem) in [
@@ -189,7 +189,7 @@ async fn malformed_member_beside_a_call_is_rejected_alone() {
             became.rejected
         );
     }
-    // Token counts that cannot be read say nothing.
+    // Malformed token counts are ignored.
     let counts = format!(r#"{{"toolCall":{{"functionCalls":[{GOOD}]}},"usageMetadata":"x"}}"#);
     assert_eq!(frame(&counts).await.runs, 1);
 }
@@ -201,8 +201,9 @@ fn calls(calls: &[&str]) -> String {
     )
 }
 
-/// Without an id, the function's name is the address, as for every call without an id. Without
-/// either there is no address, and no response.
+/// Without an id, the function's name is the address, as for every call without an id.
+///
+/// Without either there is no address, and no response.
 #[tokio::test(start_paused = true)]
 async fn malformed_call_without_id_is_answered_by_its_name_only() {
     let named = r#"{"name":"ship","args":{},"willContinue":"no"}"#;
@@ -259,8 +260,10 @@ fn piece(text: &str, id: &str, name: &str, more: bool) -> String {
     format!(r#"{{"id":{id},"name":"{name}","partialArgs":[{part}],"willContinue":{more}}}"#)
 }
 
-/// A piece that cannot be read may belong to any call of its function that is under way, so none
-/// of them runs with a hole in its arguments; each has one response, also where no end comes.
+/// A malformed piece rejects every streamed call of its function.
+///
+/// It may belong to any of them, and none may run with a hole in its arguments. Each has one
+/// response, even if its end never arrives.
 #[tokio::test(start_paused = true)]
 async fn lost_piece_refuses_the_calls_under_way() {
     let (first, last) = (
@@ -297,7 +300,7 @@ async fn lost_piece_refuses_the_calls_under_way() {
     }
 }
 
-/// A part that evidently is no piece of a call under way does not fail it.
+/// A part that clearly belongs to no streamed call does not reject one.
 #[tokio::test(start_paused = true)]
 async fn malformed_part_beside_a_streamed_call_is_rejected_alone() {
     let first = calls(&[&piece("Pa", "\"p\"", "pay", true)]);

@@ -1,5 +1,4 @@
-//! Words and live input of a client, while a connection ends and the next one comes: they leave in
-//! the order in which they were sent.
+//! Texts and live input between two connections are sent in their original order.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ const TALK: &str = r#"
 {"on": "otherwise", "once": false, "send": []}
 "#;
 
-/// The words and the live input that came on a connection, in a word each; of audio its first byte.
+/// The texts and the live input on a connection, one word each; for audio its first byte.
 fn came(model: &ScriptedModel, connection: u32) -> Vec<String> {
     let transcript = model.transcript();
     let on = |it: &&recount::simulator::Entry| it.connection.0 == connection;
@@ -62,7 +61,7 @@ async fn audio_and_words_between_connections_keep_their_order() {
     };
     tokio::join!(sent, stage.pass(1_000));
     settle().await;
-    // What the fresh conversation is told of the one before goes first.
+    // The history for the fresh conversation is sent first.
     let all = ["go", "1", "2", "first", "3", "second", "4"];
     assert_eq!(came(&stage.model, 2), all);
     stage.end(live).await;
@@ -107,7 +106,7 @@ async fn words_of_a_clients_message_keep_their_place() {
     stage.end(live).await;
 }
 
-/// The model has not ended its turn when the service says that it goes away.
+/// The model has not ended its turn when `goAway` arrives.
 const LEAVES: &str = r#"
 {"on": {"text": "go"}, "connection": 1, "send": [{"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": "Wait"}]}}}, {"go_away": "10s"}]}
 {"on": "otherwise", "once": false, "send": []}
@@ -148,7 +147,7 @@ async fn audio_that_waits_is_refused_once_no_connection_comes() {
     stage.end(live).await;
 }
 
-/// A line that takes nothing while it is held.
+/// A connector whose frames wait for a lock.
 #[derive(Clone)]
 struct Slow(ScriptedModel, Arc<Mutex<()>>);
 

@@ -1,5 +1,5 @@
-//! An outcome for which a connection is opened: by the handle that is still valid, or else a fresh
-//! conversation; and how long it stays.
+//! A connection that is opened to deliver an outcome: by the valid handle or as a fresh
+//! conversation, and its idle timeout.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const REFUND: &str = r#"
 {"on": "otherwise", "send": [{"say": "Well."}]}
 "#;
 
-/// A stage whose engine has a place for handles, where they outlive a session that is folded up.
+/// A stage with a key store, in which handles outlive the task of their session.
 async fn stage(with: impl Fn(Agent) -> Agent) -> Stage {
     let mut stage = Stage::new(REFUND, |agent| agent).await;
     let engine = Engine::in_memory()
@@ -33,14 +33,15 @@ async fn stage(with: impl Fn(Agent) -> Agent) -> Stage {
     stage
 }
 
-/// A session whose one call waits and whose connection has ended; the question is answered, behind
-/// these doors.
+/// A session whose call waits and whose connection has ended; its request is then answered.
+///
+/// `doors` are the results of the next connections.
 async fn approved(stage: &Stage, doors: impl IntoIterator<Item = Door>) -> SessionId {
     let live = stage.gone().await;
     answered(stage, live, doors).await
 }
 
-/// As [`approved`], of a session that somebody has held until now.
+/// Like `approved`, for a session that has had a handle until now.
 async fn answered(
     stage: &Stage,
     live: LiveHandle,
@@ -64,7 +65,7 @@ async fn count(stage: &Stage, session: SessionId, kind: &str) -> usize {
     facts.iter().filter(|it| it.event.kind() == kind).count()
 }
 
-/// The outcomes of which the model was told on its second connection.
+/// The number of outcomes that the model received on its second connection.
 fn told(stage: &Stage) -> usize {
     let told = stage.told(2).into_iter();
     told.filter(|it| it.contains("[tool outcome]") && it.contains(r#"{"refunded":true}"#))
@@ -125,7 +126,7 @@ async fn unheld_connection_ends_after_idle_time_and_text_reopens_it() {
     end(stage, session).await;
 }
 
-/// A piece of what the model says aloud.
+/// An audio frame of the model.
 fn audio() -> ServerMessage {
     let part = Part {
         inline_data: Some(Blob::of("audio/pcm;rate=24000", &[0; 8])),
@@ -172,7 +173,7 @@ async fn held_connection_is_never_closed_for_silence() {
     assert_eq!(count(&stage, live.session_id(), "disconnected").await, 0);
     let session = answered(&stage, live, []).await;
     stage.pass(4_000).await;
-    // The connection was opened to tell an outcome; whoever comes for it holds it from now on.
+    // The connection was opened to deliver an outcome. From now on this handle holds it.
     let live = stage.engine.resume(session).await.unwrap();
     for _ in 0..20 {
         stage.pass(5_000).await;
@@ -197,7 +198,7 @@ async fn holder_of_abandoned_connection_does_not_block_delivery() {
     stage.engine.answer(request, yes, ada).await.unwrap();
     settle().await;
     assert_eq!((stage.connections(), told(&stage)), (2, 1));
-    // It is theirs, who hold it: no silence ends it.
+    // The handle holds the connection, so it has no idle timeout.
     stage.pass(120_000).await;
     assert_eq!(stage.count(&live, "disconnected").await, 1);
     stage.end(live).await;

@@ -1,4 +1,4 @@
-//! One engine, one model behind doors, and a clock that stands still.
+//! One engine, one model behind a connector that may fail, and a clock that stands still.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// An engine whose agent has the tools of the till, and whatever `with` adds.
+    /// An engine whose agent has the tools of the till; `with` changes the agent.
     pub(crate) async fn new(script: &str, with: impl FnOnce(Agent) -> Agent) -> Stage {
         let model = ScriptedModel::parse(script).unwrap();
         let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
@@ -48,7 +48,7 @@ impl Stage {
         }
     }
 
-    /// A session whose user has said `go`.
+    /// A session whose user has sent `go`.
     pub(crate) async fn gone(&self) -> LiveHandle {
         let live = self.engine.session("support").connect().await.unwrap();
         live.send_text("go").await.unwrap();
@@ -56,7 +56,7 @@ impl Stage {
         live
     }
 
-    /// The model's side ends the connection; the session comes back if it may, through these doors.
+    /// Drops the connection from the model's side, and queues the results of the next connections.
     pub(crate) async fn drop_then(&self, code: u16, doors: impl IntoIterator<Item = Door>) {
         self.doors.meet(doors);
         self.model.drop_connection(code, "gone");
@@ -64,7 +64,7 @@ impl Stage {
         self.pass(1_000).await;
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) async fn pass(&self, ms: u64) {
         self.clock.advance(Duration::from_millis(ms));
         settle().await;
@@ -78,7 +78,7 @@ impl Stage {
             .unwrap()
     }
 
-    /// What is on record of this kind.
+    /// The recorded events of this kind.
     pub(crate) async fn events(&self, live: &LiveHandle, kind: &str) -> Vec<Event> {
         let facts = self.facts(live).await.into_iter();
         facts
@@ -91,31 +91,31 @@ impl Stage {
         self.events(live, kind).await.len()
     }
 
-    /// How the calls ended, in the order in which they came.
+    /// The outcomes of the calls, in order of arrival.
     pub(crate) async fn outcomes(&self, live: &LiveHandle) -> Vec<Outcome> {
         let session = self.folded(live).await;
         session.settled.values().map(|it| it.outcome).collect()
     }
 
-    /// The session as the journal has it.
+    /// The session folded from the journal.
     pub(crate) async fn folded(&self, live: &LiveHandle) -> Session {
         let loaded = self.engine.ledger().load(live.session_id()).await;
         loaded.unwrap().session
     }
 
-    /// How many connections the model has seen.
+    /// The number of connections that the model has seen.
     pub(crate) fn connections(&self) -> usize {
         self.model.transcript().connections()
     }
 
-    /// What the model was told in the user's name on a connection.
+    /// The user texts that the model received on a connection.
     pub(crate) fn told(&self, connection: u32) -> Vec<String> {
         let transcript = self.model.transcript();
         let told = transcript.told().filter(|(on, _)| on.0 == connection);
         told.map(|(_, text)| text).collect()
     }
 
-    /// The answers that the model took, with the connection.
+    /// The responses that the model received, each with its connection.
     pub(crate) fn answered(&self) -> Vec<(u32, String, Standing)> {
         let transcript = self.model.transcript();
         let answers = transcript.answers();
@@ -127,7 +127,7 @@ impl Stage {
             .collect()
     }
 
-    /// What the model saw and what is on record of it, after the laws were asked.
+    /// The model's transcript and the important records as text, after a check of the laws.
     pub(crate) async fn outcome(&self, live: &LiveHandle) -> String {
         assert_lawful(self.engine.ledger(), live.session_id()).await;
         let mut text = "what the model saw\n".to_owned();
@@ -161,7 +161,7 @@ impl Stage {
         text
     }
 
-    /// Ends everything, and shows that nothing of the session stays behind.
+    /// Ends everything, and asserts that nothing of the session is left.
     pub(crate) async fn end(self, live: LiveHandle) {
         assert_lawful(self.engine.ledger(), live.session_id()).await;
         drop(live);
@@ -171,7 +171,7 @@ impl Stage {
     }
 }
 
-/// An agent behind these doors with the tools of this till.
+/// An agent with this connector and the tools of this till.
 pub(crate) fn agent(doors: &Doors, till: &Till) -> Agent {
     let (fast, slow) = (till.clone(), till.clone());
     let pay = T::simple("pay", "Pays", move |_| {
@@ -199,7 +199,7 @@ pub(crate) fn agent(doors: &Doors, till: &Till) -> Agent {
         .connect_to(doors.clone())
 }
 
-/// What is told of the record: the connections, and what became of calls.
+/// True if an event is shown: those of connections, and the ends of calls.
 fn is_told(event: &Event) -> bool {
     match event {
         Event::Observed(
@@ -223,7 +223,7 @@ fn is_told(event: &Event) -> bool {
     }
 }
 
-/// What the tools did, and when the slow one ends.
+/// The runs of the tools, and the signal that ends the slow one.
 #[derive(Clone, Default)]
 pub(crate) struct Till {
     runs: Arc<AtomicUsize>,
@@ -232,17 +232,17 @@ pub(crate) struct Till {
 }
 
 impl Till {
-    /// How often a tool was begun.
+    /// The number of started runs.
     pub(crate) fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
     }
 
-    /// How many runs of the slow tool are over, one way or another.
+    /// The number of ended or dropped runs of the slow tool.
     pub(crate) fn over(&self) -> usize {
         self.dropped.load(Ordering::SeqCst)
     }
 
-    /// The slow tool ends.
+    /// Ends the slow tool.
     pub(crate) async fn release(&self) {
         self.release.notify_one();
         settle().await;

@@ -1,5 +1,5 @@
-//! A service repeats without end what says little: the journal does not grow with it, and no fact
-//! is lost.
+//! A service repeats unimportant messages without end: the journal stays small, and no fact is
+//! lost.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const QUIET: &str = r#"
 {"on": "otherwise", "once": false, "send": []}
 "#;
 
-/// The most records that thousands of messages may leave.
+/// The maximum number of records that thousands of messages may leave.
 const RECORDS_MAX: usize = 700;
 
 fn message(text: &str) -> ServerMessage {
@@ -52,7 +52,7 @@ fn handle(number: usize) -> ServerMessage {
 }
 
 impl Stage {
-    /// The service says all of this.
+    /// Sends these messages from the service.
     async fn hears(&self, messages: impl IntoIterator<Item = ServerMessage>) {
         for (at, message) in messages.into_iter().enumerate() {
             self.model.send(&message);
@@ -63,7 +63,7 @@ impl Stage {
         settle().await;
     }
 
-    /// The model's words on record, as one text.
+    /// The recorded text of the model.
     async fn said(&self, live: &LiveHandle) -> String {
         let facts = self.facts(live).await.into_iter();
         let said = facts.filter_map(|it| match it.event {
@@ -114,7 +114,7 @@ async fn turns_without_content_do_not_fill_the_journal() {
     stage.hears(ends).await;
     let facts = stage.facts(&live).await.len();
     assert!(facts <= RECORDS_MAX, "{facts} records");
-    // A turn with content is on record all the same.
+    // A turn with content is still recorded.
     let before = stage.count(&live, "turn_completed").await;
     stage.hears([piece("Well."), turn_complete()]).await;
     assert_eq!(stage.count(&live, "turn_completed").await, before + 1);
@@ -124,7 +124,7 @@ async fn turns_without_content_do_not_fill_the_journal() {
     stage.end(live).await;
 }
 
-/// A turn that was interrupted is open until its end, and a second interruption changes nothing.
+/// An interrupted turn is open until its end, so a second interruption changes nothing.
 #[tokio::test(start_paused = true)]
 async fn interruptions_without_end_do_not_fill_the_journal() {
     let stage = Stage::new(QUIET, |agent| agent).await;
@@ -134,7 +134,7 @@ async fn interruptions_without_end_do_not_fill_the_journal() {
     stage.hears((0..1_000).map(|_| interrupted())).await;
     let facts = stage.facts(&live).await.len();
     assert!(facts <= RECORDS_MAX, "{facts} records");
-    // One behind words is on record all the same.
+    // An interruption after new text is still recorded.
     let before = stage.count(&live, "turn_interrupted").await;
     stage.hears([piece("Yes."), interrupted()]).await;
     assert_eq!(stage.count(&live, "turn_interrupted").await, before + 1);
@@ -181,7 +181,7 @@ async fn mixed_messages_without_content_are_bounded_and_stay_in_order() {
     stage.end(live).await;
 }
 
-/// A resumed conversation must be told what its handle does not cover.
+/// A resumed conversation must get everything that its handle does not cover.
 #[tokio::test(start_paused = true)]
 async fn handle_covers_no_words_that_came_after_it() {
     let stage = Stage::new(QUIET, |agent| agent).await;
@@ -235,7 +235,7 @@ async fn newest_handle_is_on_record_once_the_engine_shuts_down() {
     assert_eq!(last, Some(newest));
 }
 
-/// A service that completes a turn of its own on each connection, asked or not.
+/// A service that completes a turn of its own on each connection.
 const TURNS: &str = r#"
 {"on": "setup", "once": false, "send": [{"say": "Hm."}]}
 {"on": "otherwise", "once": false, "send": []}

@@ -1,4 +1,4 @@
-//! A person is asked, and the process does not live as long as the question.
+//! Confirmation requests that outlive their process.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ fn expiring(tool: impl Into<Toolset>) -> Toolset {
     T::policy(tool, policy)
 }
 
-/// A question was asked, and its process died.
+/// A request whose process died.
 fn asked_and_died(world: &World, tool: Toolset) -> RequestId {
     let (life, _live) = world.asked_to_pay(tool);
     let request = waiting(&life);
@@ -134,8 +134,8 @@ fn silence_while_the_process_lives_becomes_a_no_at_its_time() {
     life.end();
 }
 
-/// A process that takes over a question, with an agent that chose what becomes of outcomes; the
-/// question is answered.
+/// A process that takes over a request, with this choice for the delivery of outcomes. The request
+/// is approved.
 fn approved_with(world: &World, choice: OnSettled) -> Life {
     let request = asked_and_died(world, gated(world.till.pays()));
     let agent = world.agent(gated(world.till.pays())).on_settled(choice);
@@ -173,7 +173,7 @@ fn connection_opened_for_outcome_delivers_and_closes_when_idle() {
     life.end();
 }
 
-/// The way to a model, which is barred some times first.
+/// A connector that fails a number of times first.
 struct Barred {
     model: ScriptedModel,
     times: AtomicUsize,
@@ -237,7 +237,7 @@ fn retries_of_delivery_connection_continue_in_next_process() {
     life.end();
 }
 
-/// What the model does where it closes whenever it is told an outcome, for the first twenty times.
+/// A script in which the model closes the connection at each of the first twenty outcomes.
 fn hears_nothing() -> String {
     let closes = r#"{"on": {"text": "[tool outcome]"}, "send": [{"close": {"code": 1011}}]}"#;
     let call = r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}]}]}"#;
@@ -286,7 +286,7 @@ fn running_call_survives_failed_delivery_connection() {
         let look = T::simple("look", "Looks", |_| async { Ok(json!({"seen": true})) });
         let tools = gated(world.till.hangs()) | T::confirm(look, "Look?");
         let agent = world.agent(tools).on_settled(OnSettled::Connect);
-        // All tries together take less than the time limit of a tool.
+        // All attempts together take less than the timeout of a tool.
         let (first, longest) = (Duration::from_millis(10), Duration::from_millis(100));
         agent
             .reconnects(Reconnects::default().waits(first, longest))
@@ -361,7 +361,7 @@ fn outcome_for_program_only_is_not_sent_to_later_conversation() {
     life.end();
 }
 
-/// How many tasks a process has under way.
+/// The number of live tasks of a process.
 fn tasks(life: &Life) -> usize {
     life.settle();
     life.run(async {
@@ -378,7 +378,7 @@ fn session_waiting_for_expiry_has_no_task_and_still_expires() {
     let none = tasks(&life);
     life.end();
 
-    // Let go of while its process lives, and left behind by a process that died.
+    // The session is detached while its process lives, or left behind by a process that died.
     for dies in [false, true] {
         let world = World::new();
         let (life, live) = world.asked_to_pay(expiring(world.till.pays()));
@@ -411,7 +411,7 @@ fn accepted_answer_counts_if_expiry_passes_during_append() {
         clock: world.clock.clone(),
         leaps: AtomicBool::new(false),
     });
-    // What runs has all the time.
+    // The timeout of the run itself must not expire.
     let pay = T::timeout(expiring(world.till.pays()), TWO_WEEKS);
     let agent = world.agent(pay);
     let life = Life::begin(&world.journal, &clock, [("support", agent)]);
@@ -423,7 +423,7 @@ fn accepted_answer_counts_if_expiry_passes_during_append() {
     life.end();
 }
 
-/// Hours pass right after somebody looked at it.
+/// A clock that advances by hours just after one reading.
 struct Leaping {
     clock: Arc<ManualClock>,
     leaps: AtomicBool,
@@ -529,8 +529,8 @@ fn one_of_64_simultaneous_answers_counts_and_others_learn_it() {
     }
 }
 
-/// What becomes of a gated call that nobody answers: how often it ran, how many are asked about,
-/// and why its gate did not hold.
+/// The result of a gated call without an answer: its runs, its open requests, and the reason for a
+/// waived gate.
 fn unanswered(
     on_disk: bool,
     chosen: impl FnOnce(Agent) -> Agent,

@@ -1,5 +1,5 @@
-//! A story of every policy: phases that lead on as the state changes, a result used again, a
-//! further run, a stream behind the model's back, and a call that waits for its phase.
+//! A scenario with every policy: phases, a cached result, a retry, a background stream, and a call
+//! that waits for its phase.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ const SCRIPT: &str = r#"
 {"on": "otherwise", "send": [{"say": "Understood."}]}
 "#;
 
-/// Verified in the first phase, informed in the second; the account is busy at first; killed while
-/// the second phase lasts.
+/// Runs the scenario. The caller is verified in the first phase and informed in the second; the
+/// account is busy at first; the process is killed during the second phase.
 pub(crate) fn story() -> World {
     let world = World::with(SCRIPT);
     let busy = Arc::new(AtomicUsize::new(1));
@@ -86,7 +86,7 @@ fn agent(world: &World, busy: &Arc<AtomicUsize>) -> Agent {
         .done()
 }
 
-/// Whom it believed.
+/// The event of the tool `verify`: the name that it accepted.
 #[derive(Deserialize, Serialize)]
 struct Verified {
     name: String,

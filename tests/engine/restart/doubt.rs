@@ -1,5 +1,4 @@
-//! A call is cut off between its start and its result, and its declared rule says what becomes of
-//! it.
+//! A call is cut off between its start and its result, and its declared rule decides about it.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::restart::world::{World, answer, approve, resume, wait, waiting};
 
-/// The tool had begun when its process died.
+/// Starts a tool in a process that then dies.
 fn cut_off(world: &World, rule: InDoubt) {
     let (life, _live) = world.asked_to_pay(T::in_doubt(world.till.hangs(), rule));
     assert_eq!(world.till.attempts(), [1]);
@@ -137,7 +136,7 @@ fn a_provider_may_settle_a_doubt_too() {
     life.end();
 }
 
-/// Notes what a person gave for each run; the first one does not end.
+/// A tool that notes the payload of each run; its first run never ends.
 fn limited(given: &Arc<Mutex<Vec<Option<Value>>>>) -> TypedTool {
     let given = given.clone();
     let pays = move |_: Map<String, Value>, context: ToolContext| {
@@ -311,7 +310,7 @@ fn orderly_shutdown_stops_tools_and_rule_settles_call() {
     life.end();
 }
 
-/// Pays when it is told to, and says in which attempt it did.
+/// A tool that pays at a notification, and returns its attempt.
 fn pays_when_told(pay: &Arc<Notify>) -> TypedTool {
     let pay = pay.clone();
     let pays = move |_: Map<String, Value>, context: ToolContext| {
@@ -332,8 +331,8 @@ fn result_after_abandoned_run_is_recorded_but_is_no_outcome() {
     ] {
         let (world, pay) = (World::new(), Arc::new(Notify::new()));
         let (life, live) = world.asked_to_pay(T::in_doubt(pays_when_told(&pay), rule));
-        // The session is told to let go of the tool and to go on; before it comes to that the tool
-        // ends, and is heard of after it.
+        // The session must drop the run and attach again. The tool ends first, but its result
+        // arrives later.
         let live = Arc::new(live);
         let (gone, back) = life.run(async {
             let (live, pay) = (live.clone(), pay.clone());

@@ -1,4 +1,5 @@
-//! A person approves what runs: a script that is edited meanwhile has its call asked about anew.
+//! An approval covers the implementation: a call of a script that was edited meanwhile is asked
+//! about again.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::restart::world::{World, approve, is, waiting};
 
-/// A script that says `word`.
+/// Writes a script that runs the command `word`.
 fn write(script: &Path, word: &str) {
     let text = format!("#!/bin/sh\ncat > /dev/null\n{word}\n");
     std::fs::write(script, text).unwrap();

@@ -1,4 +1,4 @@
-//! A call goes on outside, and its result comes in another life of the process.
+//! Paused calls: their results are supplied from outside, in a later process.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::restart::world::{World, answer, is, resume, waiting};
 
-/// A tool that hands the payment on; its result comes from outside.
+/// A long-running tool whose result is supplied from outside.
 fn handed_on() -> Toolset {
     T::long_running(T::simple("pay", "Has it paid", |_args| async {
         Ok(Value::Null)
@@ -157,7 +157,7 @@ fn interim_results_are_sent_in_order_and_none_after_final() {
     life.end();
 }
 
-/// Gives the result of the one paused call; how it was taken, with whatever is on record already.
+/// Supplies the result of the paused call. The error of a repetition says what is recorded.
 fn responded(life: &Life, ticket: &Ticket, value: Value) -> Result<Seq, Error> {
     let response = FunctionResponse::new("pay", value);
     let taken = life.run(life.engine().respond(ticket, response, by()));
@@ -204,7 +204,7 @@ fn repeated_result_is_recognized_despite_redacted_record() {
         let life = world.life(made(world.agent(handed_on())));
         assert!(is_on_record(&responded(&life, &ticket, paid())));
         life.end();
-        // What is compared is not told, and changes nothing.
+        // The comparison with the record changes nothing.
         assert_eq!(world.folded().state, state);
         let facts = world.facts();
         let supplied = facts.iter().skip(before);
@@ -253,14 +253,14 @@ fn a_paused_call_is_listed_with_the_arguments_that_run() {
     life.end();
 }
 
-/// One call is handed on, a person is asked about one, and one runs here until it is told to end.
+/// Three calls: `pay` is long-running, `wipe` is gated, and `ship` runs until a test ends it.
 const EVERYTHING: &str = r#"
 {"on": {"text": "everything"}, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "c2", "name": "wipe"}, {"id": "c3", "name": "ship"}]}]}
 {"on": {"text": "again"}, "send": [{"call": [{"id": "c4", "name": "pay"}]}]}
 {"on": "otherwise", "once": false, "send": []}
 "#;
 
-/// What a listener was told since, of calls that wait.
+/// The new `Paused` events of a listener.
 fn told_paused(heard: &mut Listener) -> Vec<Vec<CallId>> {
     let mut told = Vec::new();
     while let Some(Some(event)) = heard.next().now_or_never() {
@@ -365,7 +365,7 @@ fn invalid_call_of_long_running_tool_is_answered_at_once() {
     life.end();
 }
 
-/// What happens while news comes: the connection breaks, nobody is connected, or the process dies.
+/// The steps between interim results: a lost connection, a detach, a connect, or a dead process.
 #[derive(Clone, Copy, Debug)]
 enum Meanwhile {
     News,
@@ -385,8 +385,10 @@ fn meanwhile() -> impl Strategy<Value = Meanwhile> {
     ]
 }
 
-/// Gives news of a paused call between all that may happen meanwhile, then its result, which is 0.
-/// Returns how many there were, and what the model heard of them on each of its connections.
+/// Supplies interim results between the steps, then the final result, which is 0.
+///
+/// Returns the number of interim results, and the results that the model received on each
+/// connection.
 fn told_in_order(steps: &[Meanwhile]) -> (u64, Vec<Vec<u64>>) {
     let script = r#"
 {"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}]}, {"say": "It is under way."}]}
@@ -444,8 +446,7 @@ fn told_in_order(steps: &[Meanwhile]) -> (u64, Vec<Vec<u64>>) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What a lost connection may have swallowed is told again, so something may be heard twice,
-    /// but never after what came later.
+    /// A result may be sent again after a lost connection, but never after a later one.
     #[test]
     fn interim_results_stay_in_order_through_losses(
         steps in proptest::collection::vec(meanwhile(), 0..14),

@@ -1,5 +1,5 @@
-//! An agent that is registered with an engine that is open already: what is owed in its sessions of
-//! before is begun.
+//! An agent that is registered with an open engine: the owed effects of its earlier sessions are
+//! started.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn expiring(world: &World) -> Toolset {
     T::policy(world.till.pays(), policy)
 }
 
-/// A question was asked, its process died, and the next one has no agent yet.
+/// A request whose process died; the next process has no agent yet.
 fn asked_and_nobody_here(world: &World, tool: Toolset) -> Life {
     let (life, _live) = world.asked_to_pay(tool);
     life.crash();
@@ -70,7 +70,7 @@ fn what_was_cut_off_is_looked_after_once_its_agent_is_here() {
 
 #[test]
 fn overdue_request_is_denied_once_tool_is_registered() {
-    // It runs out before the agent is here, or after.
+    // The request expires before the agent is registered, or after.
     for early in [true, false] {
         let world = World::new();
         let life = asked_and_nobody_here(&world, expiring(&world));

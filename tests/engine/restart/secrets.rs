@@ -1,4 +1,4 @@
-//! What lets somebody in stands nowhere in the journal.
+//! The journal contains no API key and no resumption handle.
 
 use recount::journal::export;
 use recount::live::Endpoint;
@@ -17,7 +17,7 @@ fn neither_an_api_key_nor_a_resumption_handle_is_in_the_journal() {
     let greeting = format!(
         r#"{{"on": "setup", "send": [{{"sessionResumptionUpdate": {{"newHandle": "{HANDLE}", "resumable": true}}}}]}}"#
     );
-    // The endpoint is only known once the runtime runs, so the agent is registered afterwards.
+    // The URL is known only once the runtime runs, so the agent is registered afterwards.
     let life = Life::begin(&world.journal, &world.clock, []);
     life.run(async {
         let script = Script::parse(&greeting).unwrap();

@@ -1,7 +1,8 @@
-//! The stories of the corpus in `fixtures/journals/`: told anew by every version, written once.
+//! The scenarios of the corpus in `fixtures/journals/`: every version runs them, and their files
+//! are written once.
 //!
-//! A file of the corpus is never written again: it is what some version left behind, and every
-//! later one reads it.
+//! A file of the corpus is never written again: one version wrote it, and every later version reads
+//! it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +23,10 @@ use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolOutcome};
 
 use crate::restart::world::{World, answer, approve, resume, wait, waiting};
 
-/// Lives through something, and leaves the world in which it happened.
+/// A scenario: it runs its processes and returns their world.
 type Story = fn() -> World;
 
-/// Every story by its name.
+/// All scenarios by name.
 const STORIES: &[(&str, Story)] = &[
     ("approved", approved),
     ("denied", denied),
@@ -72,7 +73,7 @@ const STORIES: &[(&str, Story)] = &[
     ("connections_left_refused_lost_and_given_up", connections),
 ];
 
-/// Set by hand to write the file of a new story; what is there is never written again.
+/// Set by hand to write the file of a new scenario. An existing file is never written again.
 const WRITE: &str = "RECOUNT_WRITE_JOURNALS";
 
 #[test]
@@ -104,7 +105,7 @@ fn gated(tool: impl Into<Toolset>) -> Toolset {
     T::confirm(tool, "Pay this?")
 }
 
-/// A question is asked, and some time goes by.
+/// A request is open, and some time has passed.
 fn asked(tool: impl FnOnce(&World) -> Toolset) -> (World, Life, LiveHandle) {
     let world = World::new();
     let (life, live) = world.asked_to_pay(tool(&world));
@@ -328,7 +329,7 @@ const ALOUD: &str = r#"
 {"on": {"responses_to": ["c1"]}, "send": [{"say": "Thank you."}]}
 "#;
 
-/// The program answers a gated call itself, and another hook changes what it said.
+/// The program answers a gated call itself, and another hook changes the response.
 fn by_hand() -> World {
     let world = World::with(ALOUD);
     let agent = world.agent(gated(world.till.pays()));
@@ -403,7 +404,7 @@ const FLAWED: &str = r#"
 {"on": {"responses_to": ["c1", "c2", "c3", "c4", "c5"]}, "send": [{"say": "Nothing worked."}]}
 "#;
 
-/// Pays what a person lets it, and asks for that by itself.
+/// A tool that asks by itself, and pays the amount of the payload.
 struct Asks;
 
 #[async_trait]
@@ -455,7 +456,7 @@ fn gated_by_program() -> World {
             std::future::pending()
         })
     });
-    // Nothing has run while the program was asked, so there is no doubt about it.
+    // No tool has run while the gate closure ran, so the call is not in doubt.
     life.crash();
     let pay = T::confirm_when_fn(world.till.pays(), "Pay so much?", |args, _| async move {
         args["cents"].as_u64() > Some(100)
@@ -467,7 +468,7 @@ fn gated_by_program() -> World {
     world
 }
 
-/// Asks where it stands, twice.
+/// A tool that asks twice within its run.
 struct Waits;
 
 #[async_trait]
@@ -547,8 +548,7 @@ const SMALL_TALK: &str = r#"
 {"on": {"text": "settle"}, "send": [{"serverContent": {"inputTranscription": {"text": "Please settle"}}}, {"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": "I am so"}]}}}, {"serverContent": {"interrupted": true}}, {"serverContent": {"outputTranscription": {"text": "I am so"}, "turnComplete": true}}, {"usageMetadata": {"totalTokenCount": 42}}, {"goAway": {"timeLeft": "10s"}}]}
 "#;
 
-/// The model calls an agent, whose own model looks something up, and pays what a person must agree
-/// to.
+/// The model calls an agent whose own model makes a plain call and a gated one.
 const AGENT: &str = r#"
 {"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "till", "args": {"request": "Settle it."}}]}]}
 {"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}
@@ -606,7 +606,7 @@ const COMINGS_AND_GOINGS: &str = r#"
 {"on": "otherwise", "send": []}
 "#;
 
-/// The way to a model; the second connection finds it barred.
+/// A connector whose second connection fails.
 struct BarredOnce {
     model: ScriptedModel,
     connections: AtomicUsize,

@@ -1,4 +1,4 @@
-//! What outlives a process: the journal, the clock, the model, and a note of what the tool did.
+//! The state that outlives a process: the journal, the clock, the model, and the list of runs.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use recount::session::{Event, Fact, Outcome, Seq, Session};
 use recount::simulator::Standing;
 use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
 
-/// The model calls `pay` when it is asked to settle, and answers whatever it is told.
+/// The model calls `pay` when it is asked to settle, and answers every other text.
 pub(crate) const PAY: &str = r#"
 {"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"cents": 4200}}]}]}
 {"on": {"text": "stop"}, "send": [{"cancel": ["c1"]}]}
@@ -49,12 +49,12 @@ impl World {
             .connect_to(self.model.clone())
     }
 
-    /// A process whose agent is `agent`.
+    /// A process with this agent.
     pub(crate) fn life(&self, agent: Agent) -> Life {
         Life::begin(&self.journal, &self.clock, [("support", agent)])
     }
 
-    /// A process that begins a session and has the model call `pay`.
+    /// A process that starts a session in which the model calls `pay`.
     pub(crate) fn asked_to_pay(&self, tool: impl Into<Toolset>) -> (Life, LiveHandle) {
         let life = self.life(self.agent(tool));
         let live = life.run(async {
@@ -66,7 +66,7 @@ impl World {
         (life, live)
     }
 
-    /// The one session.
+    /// The id of the only session.
     pub(crate) fn session(&self) -> SessionId {
         let ledger = Ledger::new(self.journal.clone());
         let sessions = wait(ledger.sessions()).unwrap();
@@ -74,7 +74,7 @@ impl World {
         sessions[0].id
     }
 
-    /// The session as the journal has it.
+    /// The session folded from the journal.
     pub(crate) fn folded(&self) -> Session {
         let ledger = Ledger::new(self.journal.clone());
         wait(ledger.load(self.session())).unwrap().session
@@ -85,13 +85,13 @@ impl World {
         wait(ledger.facts(self.session(), Seq(1), 10_000)).unwrap()
     }
 
-    /// How often an event of this kind is on record.
+    /// The number of recorded events of this kind.
     pub(crate) fn count(&self, kind: &str) -> usize {
         let facts = self.facts();
         facts.iter().filter(|it| it.event.kind() == kind).count()
     }
 
-    /// The outcome of the one call; the journal replays, and everything is settled.
+    /// The outcome of the only call. Asserts that the journal replays and no call is open.
     pub(crate) fn outcome(&self) -> Outcome {
         let ledger = Ledger::new(self.journal.clone());
         let replayed = wait(replay::verify(&ledger, self.session())).unwrap();
@@ -102,7 +102,7 @@ impl World {
         session.settled.values().next().unwrap().outcome
     }
 
-    /// What the model was told in words about earlier calls, on the connection with this number.
+    /// The outcomes of earlier calls that the model received as text on this connection.
     pub(crate) fn told(&self, connection: u32) -> Vec<String> {
         let transcript = self.model.transcript();
         let outcomes = transcript
@@ -111,8 +111,7 @@ impl World {
         outcomes.map(|(_, text)| text).collect()
     }
 
-    /// What the model was answered, as JSON text; each on the connection that asked. That a call
-    /// waits is no answer yet.
+    /// The responses that the model received, as JSON, without notices that a call waits.
     pub(crate) fn answered(&self) -> Vec<String> {
         let transcript = self.model.transcript();
         let texts = transcript.answers().filter_map(|(_, response, standing)| {
@@ -127,30 +126,30 @@ impl World {
         texts.collect()
     }
 
-    /// How many connections the model has seen.
+    /// The number of connections that the model has seen.
     pub(crate) fn connections(&self) -> usize {
         self.model.transcript().connections()
     }
 }
 
-/// Waits for what a journal in memory says at once.
+/// Runs a future over an in-memory journal, which is ready at once.
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
     recount::journal::block_on(work)
 }
 
-/// A request that waits, by the engine's list.
+/// The only pending request in the engine's list.
 pub(crate) fn waiting(life: &Life) -> RequestId {
     let pending = life.run(life.engine().pending()).unwrap();
     assert_eq!(pending.len(), 1, "{pending:?}");
     pending[0].id
 }
 
-/// Says yes, as ada, and lets everything happen that follows.
+/// Approves as ada, and lets everything run that follows.
 pub(crate) fn approve(life: &Life, request: RequestId) -> Result<Seq, recount::engine::Error> {
     answer(life, request, ToolConfirmation::confirmed())
 }
 
-/// Answers as ada, and lets everything happen that follows.
+/// Answers as ada, and lets everything run that follows.
 pub(crate) fn answer(
     life: &Life,
     request: RequestId,
@@ -162,19 +161,19 @@ pub(crate) fn answer(
     seq
 }
 
-/// Takes the session up again, on a new connection.
+/// Resumes the session on a new connection.
 pub(crate) fn resume(life: &Life, session: SessionId) -> LiveHandle {
     let live = life.run(life.engine().resume(session)).unwrap();
     life.settle();
     live
 }
 
-/// Whether an event is of this kind.
+/// A test if an event is of this kind.
 pub(crate) fn is(kind: &'static str) -> impl Fn(&Event) -> bool {
     move |event| event.kind() == kind
 }
 
-/// What the tool `pay` did, seen from outside its process.
+/// The runs of the tool `pay`, kept outside of its process.
 #[derive(Clone, Default)]
 pub(crate) struct Till {
     runs: Arc<Mutex<Vec<(u32, String)>>>,
@@ -190,7 +189,7 @@ impl Till {
         }
     }
 
-    /// A tool that begins to pay and does not end.
+    /// A tool that starts to pay and never ends.
     pub(crate) fn hangs(&self) -> Pay {
         Pay {
             till: self.clone(),
@@ -211,7 +210,7 @@ impl Till {
             .collect()
     }
 
-    /// How many runs were dropped before they ended.
+    /// The number of runs that were dropped before they ended.
     pub(crate) fn dropped(&self) -> usize {
         self.dropped.load(Ordering::SeqCst)
     }

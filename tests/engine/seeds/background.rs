@@ -16,7 +16,7 @@ fn when(scheduling: &str) -> Option<String> {
     Some(scheduling.to_owned())
 }
 
-/// What the model hears of a call in the background, in the default words.
+/// The responses to a background call in the default texts.
 fn told(name: &str, scheduling: &str) -> Vec<(Value, Option<String>)> {
     vec![
         (

@@ -1,8 +1,8 @@
-//! The list of all blocks, each with the test that holds it.
+//! The list of all blocks, each with its test.
 
 use std::collections::BTreeSet;
 
-/// One block of code: its title, and the test that holds it.
+/// One block of code: its title and its test.
 struct Block {
     title: &'static str,
     test: &'static str,

@@ -46,7 +46,7 @@ async fn on_vertex(
 
 #[tokio::test]
 async fn a_mistake_is_found_before_anything_is_connected_to() {
-    // No tool of that name is there, nor a model: nobody is asked for a connection.
+    // The tool and the model are missing, so no connection is attempted.
     let by_environment = by_the_environment(ToolDispatcher::new()).await;
     let told = by_environment.map(drop).unwrap_err().to_string();
     assert!(

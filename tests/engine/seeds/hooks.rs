@@ -1,4 +1,4 @@
-//! "Tool Call Handling" and "Intercepting Tool Responses".
+//! The chapters "Tool Call Handling" and "Intercepting Tool Responses".
 
 use recount::prelude::*;
 use recount::session::Seq;
@@ -13,7 +13,7 @@ fn verify(args: &Value) -> Value {
     json!({"verified": args["pin"] == "1234"})
 }
 
-/// Tools that the hook stands in for.
+/// Tools whose calls the hook answers.
 fn declared() -> Toolset {
     let never = |name: &str| {
         T::simple(name, "Is answered by hand", |_| async {

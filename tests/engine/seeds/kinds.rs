@@ -119,7 +119,7 @@ mod trait_of_functions {
     use recount::tool::ToolFunction;
     use serde_json::json;
 
-    /// The connection pool that the block keeps.
+    /// A stand-in for the connection pool of the block.
     mod sqlx {
         #[derive(Default)]
         pub(super) struct PgPool;
@@ -250,7 +250,7 @@ async fn a_tool_that_hears_the_user_ends_with_the_input() {
     let mut dispatcher = ToolDispatcher::new();
     let registered = dispatcher.register_input_streaming(Arc::new(Listener));
     assert_eq!(registered, Ok(()));
-    // A dispatcher on its own has no live input, so it ends at once.
+    // A dispatcher on its own has no live input, so the tool ends at once.
     let heard = dispatcher.call_function("listen", json!({})).await;
     assert_eq!(heard, Ok(json!([])));
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::kinds::ProgressTracker;
 use super::stage::{Stage, answers, config, dispatcher, play};
 
-/// A tool that says its name.
+/// A tool that returns its name.
 #[derive(Clone, Copy)]
 struct Says(&'static str);
 
@@ -115,7 +115,7 @@ async fn phase_has_own_tools_and_advances_by_state() {
         .transition("arrange_payment", S::is_true("plan_agreed"))
         .done();
 
-    // The phases that the block leads to; without them there is no session.
+    // The phases to which the block's transitions lead; a session needs them.
     let builder = builder.phase("inform_debt").done();
     let builder = builder.phase("arrange_payment").done();
     let calls = [
@@ -124,7 +124,7 @@ async fn phase_has_own_tools_and_advances_by_state() {
     ];
     let stage = Stage::set(builder, &calls).await;
     stage.play().await;
-    // The call outside its phase is refused, and its sibling runs.
+    // The call outside its phase is rejected, and its sibling runs.
     assert_eq!(stage.answer("c1")["kind"], "not_available");
     assert_eq!(stage.answer("c2"), json!({"said": "log_compliance_event"}));
     let write = |state: &State| state.set("identity_verified", true);
@@ -132,14 +132,14 @@ async fn phase_has_own_tools_and_advances_by_state() {
     stage.live.change_state(ada.clone(), write).await.unwrap();
     let session = stage.live.session().await.unwrap();
     assert_eq!(session.phase.unwrap().phase, "inform_debt");
-    // Without a list of its own a phase has all tools.
+    // A phase without a tool list has all tools.
     let plan = stage
         .live
         .call_function("calculate_payment_plan", json!({}), ada);
     assert!(plan.await.is_ok());
 }
 
-/// A tool that begins something.
+/// A tool that starts a slow job.
 struct MySlowTool;
 
 impl MySlowTool {

@@ -1,4 +1,4 @@
-//! A conversation in which the model makes the calls of a test when it hears "go".
+//! A conversation in which the model makes the calls of a test after the text "go".
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,7 @@ pub(crate) struct Stage {
     clock: Arc<ManualClock>,
 }
 
-/// A model that makes these calls, given as `(name, arguments)`, under the ids `c1`, `c2` and so
-/// on.
+/// A model that makes these calls, given as `(name, arguments)`, with the ids `c1`, `c2` and so on.
 pub(crate) fn caller(calls: &[(&str, Value)]) -> ScriptedModel {
     if calls.is_empty() {
         return ScriptedModel::parse(r#"{"on": "otherwise", "send": [{"say": "Done."}]}"#).unwrap();
@@ -31,7 +30,7 @@ pub(crate) fn caller(calls: &[(&str, Value)]) -> ScriptedModel {
 }
 
 impl Stage {
-    /// The session that `builder` describes, with a model that makes these calls.
+    /// Starts a session from `builder`, with a model that makes these calls.
     pub(crate) async fn set(builder: LiveBuilder, calls: &[(&str, Value)]) -> Stage {
         let (clock, model) = (ManualClock::new(), caller(calls));
         let engine = Engine::in_memory().clock(clock.clone()).open().await;
@@ -40,14 +39,14 @@ impl Stage {
         Stage { model, live, clock }
     }
 
-    /// Has the model make its calls and waits until it has heard of all.
+    /// Makes the model call, and waits until it has all responses.
     pub(crate) async fn play(&self) {
         let mut updates = self.live.subscribe();
         self.live.send_text("go").await.unwrap();
         assert_eq!(updates.turn().await.as_deref(), Some("Done."));
     }
 
-    /// As [`play`](Stage::play); lets time pass once a tool runs.
+    /// Like [`play`](Stage::play); advances the clock once a tool runs.
     pub(crate) async fn play_and_wait(&self, time: Duration) {
         let (mut updates, mut started) = (self.live.subscribe(), self.live.subscribe());
         self.live.send_text("go").await.unwrap();
@@ -58,12 +57,12 @@ impl Stage {
         assert_eq!(updates.turn().await.as_deref(), Some("Done."));
     }
 
-    /// What the model was answered to a call, in order, with the scheduling.
+    /// The responses to a call, in order, each with its scheduling.
     pub(crate) fn answers(&self, id: &str) -> Vec<(Value, Option<String>)> {
         answers(&self.model, id)
     }
 
-    /// The one answer to a call, besides that it waits for a person.
+    /// The only response to a call, except for the notice that it waits.
     pub(crate) fn answer(&self, id: &str) -> Value {
         let mut answers = self.answers(id);
         answers.retain(|(told, _)| told["status"] != "awaiting_confirmation");
@@ -71,7 +70,7 @@ impl Stage {
         answers[0].0.clone()
     }
 
-    /// How often an event of this kind is on record.
+    /// The number of recorded events of this kind.
     pub(crate) async fn count(&self, kind: &str) -> usize {
         let ledger = self.live.engine().ledger();
         let facts = ledger.facts(self.live.session_id(), Seq(1), 1000).await;
@@ -100,7 +99,7 @@ pub(crate) fn config(calls: &[(&str, Value)]) -> (SessionConfig, ScriptedModel) 
     (SessionConfig::new("m", model.clone()), model)
 }
 
-/// Has the model of a session make its calls and waits until it has heard of all.
+/// Makes the model of a session call, and waits until it has all responses.
 pub(crate) async fn play(live: &LiveHandle) {
     let mut updates = live.subscribe();
     live.send_text("go").await.unwrap();
