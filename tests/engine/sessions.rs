@@ -1,7 +1,4 @@
-//! A session from its setup to its end, by a scripted model: what it hears, does and tells, one
-//! promise after the other.
-//!
-//! They are one program because each program takes in the whole library.
+//! A session from its setup to its end, with a scripted model.
 
 mod adk_events;
 mod at_once;

@@ -1,4 +1,4 @@
-//! The simulator behaves as the service does, as far as the script goes: over a socket and without
+//! The simulator behaves as the service does, as far as its script says: over a socket and without
 //! one.
 
 #![expect(
@@ -50,7 +50,7 @@ fn answer(id: &str) -> ClientMessage {
     ClientMessage::tool_response([FunctionResponse::new(id, "a", json!({"ok": true}))])
 }
 
-/// What the player does on `message`, messages as JSON and a close as its code.
+/// The actions of the player on `message`: messages as JSON, and a close as its code.
 fn does(player: &mut Player, connection: ConnectionId, message: &ClientMessage) -> Vec<Value> {
     player
         .receive(connection, message)
@@ -64,7 +64,7 @@ fn does(player: &mut Player, connection: ConnectionId, message: &ClientMessage) 
         .collect()
 }
 
-/// The words the model says on `message`.
+/// The texts that the model says on `message`.
 fn says(player: &mut Player, connection: ConnectionId, message: &ClientMessage) -> Vec<String> {
     player
         .receive(connection, message)
@@ -341,7 +341,7 @@ fn what_the_service_does_not_understand_ends_the_connection() {
     assert!(reason.len() <= 123 && reason.ends_with('é'), "{reason}");
 }
 
-/// Every frame the vendor's libraries were seen to send is taken.
+/// Every recorded frame of the vendor's libraries is accepted.
 #[test]
 fn every_recorded_client_frame_is_taken() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/gemini-live");
@@ -442,7 +442,7 @@ async fn send(socket: &mut Socket, message: &ClientMessage) {
     socket.send(Message::text(message.encode())).await.unwrap();
 }
 
-/// The next message, which must come in a binary frame.
+/// The next message, which must arrive in a binary frame.
 async fn receive(socket: &mut Socket) -> ServerMessage {
     match socket.next().await.unwrap().unwrap() {
         Message::Binary(bytes) => {
@@ -530,7 +530,8 @@ async fn every_address_a_library_uses_leads_to_the_service() {
     );
 }
 
-/// As the vendor's libraries shake hands: doubled slashes, a key in a header, an offer to compress.
+/// A handshake as the vendor's libraries make it: doubled slashes, a key in a header, an offer to
+/// compress.
 #[tokio::test]
 async fn an_offer_to_compress_is_declined() {
     let simulator = start(TWO_CALLS).await;

@@ -1,5 +1,4 @@
-//! A tool made of a type is given every digit that the model sent, and tells none of what is
-//! secret.
+//! A typed tool gets every digit that the model sent, and its errors contain no secret.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ struct Transfer {
     pin: Option<u64>,
 }
 
-/// What the model hears when it transfers with these arguments.
+/// The response to a transfer with these arguments.
 async fn heard(args: &str) -> Value {
     let script = format!(
         r#"{{"on": {{"text": "go"}}, "send": [{{"call": [{{"id": "c1", "name": "transfer", "args": {args}}}]}}]}}

@@ -1,4 +1,5 @@
-//! A payload that no request asked for is refused on record at every door; the request stays open.
+//! A payload that no request asked for is recorded as rejected at every entry point; the request
+//! stays open.
 
 use std::sync::Arc;
 
@@ -166,7 +167,7 @@ async fn unasked_payload_of_a_dispatchers_provider_runs_nothing() {
     );
 }
 
-/// A doubt asks for no payload, also where the gate of its tool does.
+/// The request of a call in doubt accepts no payload, even if the tool's gate does.
 #[test]
 fn payload_for_a_doubt_is_refused() {
     let hangs = || {

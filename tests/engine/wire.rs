@@ -1,4 +1,4 @@
-//! The protocol: its messages, what a model of it understands, and how each platform is reached.
+//! The protocol: its messages, the capabilities of models, and the handshakes of each platform.
 
 mod capabilities;
 mod corpus;

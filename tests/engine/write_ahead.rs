@@ -1,5 +1,5 @@
-//! Law 1, write ahead: nothing happens that is not on record, and where nothing can be recorded,
-//! nothing happens.
+//! Law 1, write ahead: nothing happens that is not recorded, and if no append succeeds, nothing
+//! happens.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use recount::testing::{
 };
 use tokio::sync::Notify;
 
-/// The world around an engine: what outlives it.
+/// The state that outlives an engine.
 struct World {
     journal: Arc<SurvivingJournal>,
     model: ScriptedModel,
@@ -50,8 +50,7 @@ impl World {
         self.ran.lock().unwrap().clone()
     }
 
-    /// States that every run and every word to the model stands in the journal as begun, and who
-    /// was asked, too.
+    /// Asserts that every run, every response and every text to the model has a record.
     async fn assert_nothing_beyond_the_record(&self, when: &str) {
         let ledger = Ledger::new(self.journal.clone());
         let (mut starts, mut responses, mut texts) = (BTreeMap::<_, usize>::new(), 0, 0);
@@ -90,7 +89,7 @@ impl World {
         assert!(transcript.told().count() <= texts, "{when}");
     }
 
-    /// A new engine over what is on record goes on to the end.
+    /// Finishes the session with a new engine over the records.
     async fn goes_on(&self, when: &str) -> (Outcomes, std::collections::BTreeSet<String>) {
         let engine = self
             .engine(self.journal.clone(), &Arc::new(Crash::never()))
@@ -177,7 +176,7 @@ async fn failing_journal_runs_and_sends_nothing_and_caller_learns_why() {
                 assert_eq!(world.model.transcript().told().count(), 0, "{when}");
             }
         }
-        // It ends the tasks that are left; a journal that fails is no news to them.
+        // The shutdown ends the remaining tasks; they know that the journal fails.
         let _ = engine.shutdown(std::time::Duration::ZERO).await;
         world.assert_nothing_beyond_the_record(&when).await;
         let found = world.goes_on(&when).await;
@@ -224,7 +223,7 @@ fn assert_names_the_cause(error: &Error, when: &str) {
     assert!(told.contains(FailingJournal::CAUSE), "{when}: {told}");
 }
 
-/// Lets everything happen that happens by itself.
+/// Yields until all tasks are idle.
 async fn all_is_quiet() {
     for _ in 0..500 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! What a client of ADK is shown of a session: each fact once, as it happens and when the page is
+//! The events that an ADK client sees of a session: each fact once, live and when the page is
 //! loaded again.
 
 use recount::adk;
@@ -59,7 +59,7 @@ impl Scene {
             .unwrap()
     }
 
-    /// The events in a word each, without their ids and times.
+    /// The events in a few words each, without their ids and times.
     fn shown(&self) -> Vec<String> {
         self.events().iter().map(in_a_word).collect()
     }

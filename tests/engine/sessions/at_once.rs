@@ -1,5 +1,5 @@
-//! A model that calls again as soon as it is answered: its call is there before its answer is known
-//! to be sent.
+//! A model that calls again as soon as it has a response: the next call arrives before the record
+//! that the response was sent.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use recount::prelude::*;
 use recount::session::{Event, Observation, Seq};
 use recount::testing::{Crash, CrashingJournal, ScriptedModel, SurvivingJournal};
 
-/// Sends "go" to a model of this script, over a journal that counts its appends, and waits until
-/// the model has had its turn or nobody hears any more. Gives how many appends that took, and all
-/// that is on record.
+/// Sends "go" to a model with this script, and waits until its turn ends or the session does.
+///
+/// Returns the number of appends, and all records.
 async fn told(script: &str) -> (usize, Vec<Event>) {
     let crash = Arc::new(Crash::never());
     let kept = SurvivingJournal::new();
@@ -37,7 +37,7 @@ fn call(id: &str, name: &str, args: &Value) -> String {
     json!({"call": [{"id": id, "name": name, "args": args}]}).to_string()
 }
 
-/// How many appends a conversation takes in which the model calls so often.
+/// The number of appends in a conversation with this number of calls.
 async fn appends_of(calls: usize) -> usize {
     let look_up = |n: usize| call(&format!("c{n}"), "look_up", &json!({}));
     let first = look_up(1);

@@ -1,4 +1,4 @@
-//! A call in the background is acknowledged first; its result comes with its scheduling, once.
+//! A background call is acknowledged first; its result is delivered once, with its scheduling.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,8 +13,7 @@ const SCRIPT: &str = r#"
 {"on": {"responses_to": ["c"]}, "send": [{"say": "Done."}]}
 "#;
 
-/// What the model was told about the call, in order: the response, whether more follows, and when
-/// to take it up.
+/// The responses to the call in order, each with its `will_continue` and its scheduling.
 async fn told(live: recount::engine::LiveBuilder) -> Vec<(Value, Option<bool>, Option<String>)> {
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let live = live.model("gemini-live-2.5-flash");
@@ -83,7 +82,7 @@ async fn outcome_of_approved_call_carries_its_scheduling() {
             StaticConfirmation::allow_all(),
             ("result", Some("INTERRUPT")),
         ),
-        // It never ran in the background, so the model says what came of it.
+        // The call never ran in the background, so its outcome is an ordinary response.
         (StaticConfirmation::deny_all("not today"), ("error", None)),
     ] {
         let search = search(Ok(json!({"found": 3})));
@@ -245,7 +244,7 @@ async fn enveloped_background_result_carries_scheduling() {
     }
 }
 
-/// A model that makes so many calls to `tool` when it hears "go".
+/// A model that makes this number of calls to `tool` after the text "go".
 fn many(tool: &str, calls: usize) -> ScriptedModel {
     let call = |n: usize| json!({"id": format!("c{n}"), "name": tool});
     let calls: Vec<Value> = (0..calls).map(call).collect();
@@ -294,7 +293,7 @@ async fn thousand_background_calls_leave_nothing_behind() {
     let failed = session.settled.values();
     let failed = failed.filter(|it| it.outcome == Outcome::Failed);
     assert_eq!((session.settled.len(), failed.count()), (1_000, 666));
-    // The closure that makes the tool's runs has one, this test the other.
+    // The closure that makes the tool's runs holds one reference, this test the other.
     assert_eq!(Arc::strong_count(&held), 2);
 }
 
@@ -322,16 +321,16 @@ async fn of_twenty_thousand_background_calls_nothing_is_left() {
     let live = live.connect_with(model).await.unwrap();
     for turn in 0..TURNS {
         live.send_text(format!("turn {turn:04}")).await.unwrap();
-        // It is asked for behind what has ended by now.
+        // The request for the session is handled after the results so far.
         while live.session().await.unwrap().settled.len() < (turn + 1) * CALLS {}
     }
     assert!(live.session().await.unwrap().calls.is_empty());
     assert_eq!(held.load(Ordering::SeqCst), TURNS * CALLS);
-    // The closure that makes the tool's runs has one, this test the other.
+    // The closure that makes the tool's runs holds one reference, this test the other.
     assert_eq!(Arc::strong_count(&held), 2);
 }
 
-/// Says when it began, and when it was dropped.
+/// A guard that reports its drop.
 struct Held(tokio::sync::mpsc::UnboundedSender<&'static str>);
 
 impl Drop for Held {
@@ -384,14 +383,14 @@ async fn every_ending_drops_background_tool_and_fires_its_token() {
             let detached = updates.wait_for(|event| event.kind() == "runner_detached");
             assert!(detached.await.is_some(), "{way}");
         }
-        // Acknowledged, and of what was taken back nothing more was said.
+        // The acknowledgement, and nothing more after a cancellation by the model.
         let expected = usize::from(way == "operator") + 1;
         let told = model.transcript().answers().count();
         assert!(told <= expected, "{way}: {told}");
     }
 }
 
-/// Never ends by itself.
+/// A tool that never ends by itself.
 struct Hangs(tokio::sync::mpsc::UnboundedSender<&'static str>);
 
 #[async_trait::async_trait]
@@ -448,7 +447,7 @@ async fn a_session_with_many_calls_keeps_no_other_from_its_first() {
         let live = engine.session(name).connect().await.unwrap();
         let mut updates = live.subscribe();
         live.send_text("go").await.unwrap();
-        // Acknowledged at once, though nearly all of them wait for their turn.
+        // Every call is acknowledged at once, though nearly all of them wait for a slot.
         for _ in 0..calls {
             let acknowledged = updates.wait_for(|event| event.kind() == "responses_sent");
             assert!(acknowledged.await.is_some());
@@ -480,7 +479,7 @@ async fn blocking_tool_frees_its_slot_after_timeout() {
         }
     });
     let blocks = T::timeout(blocks, std::time::Duration::from_millis(1));
-    // Its limit counts the wait for a place, so that it fails where there never is one.
+    // Its timeout counts the wait for a slot, so it fails if it never gets one.
     let works = T::simple("works", "Works", |_| async { Ok(json!({"done": true})) });
     let works = T::timeout(works, std::time::Duration::from_secs(20));
     let engine = Engine::in_memory()

@@ -1,5 +1,5 @@
-//! A message may bring so many calls and a session may have so many open; every call beyond is
-//! answered all the same.
+//! The number of calls per message and of open calls per session is limited. Every call beyond gets
+//! a response all the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn settled_as(session: &Session, outcome: Outcome) -> usize {
     settled.filter(|it| it.outcome == outcome).count()
 }
 
-/// Lets the other tasks run until the session has settled this many calls.
+/// Sends "go", and waits until the session has settled this many calls.
 async fn settled(live: &LiveHandle, calls: usize) -> Session {
     let mut updates = live.subscribe();
     live.send_text("go").await.unwrap();
@@ -49,7 +49,7 @@ async fn each_call_of_a_large_message_is_answered() {
     let live = Live::builder().model("m").tools(look());
     let live = live.connect_with(model.clone()).await.unwrap();
     let session = settled(&live, 1_000).await;
-    // The limit of an agent that says nothing.
+    // The default limit.
     assert_eq!(settled_as(&session, Outcome::Returned), 128);
     assert_eq!(settled_as(&session, Outcome::Refused), 872);
     let transcript = model.transcript();

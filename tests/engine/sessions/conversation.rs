@@ -1,4 +1,5 @@
-//! A conversation with a scripted model: calls run in parallel, each is answered as it finishes.
+//! A conversation with a scripted model: calls run in parallel, and each gets its response as it
+//! ends.
 
 use std::sync::Arc;
 

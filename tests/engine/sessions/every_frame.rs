@@ -1,5 +1,6 @@
-//! The vendor's libraries read what this program sends (`.ci/run`); here is every kind of it,
-//! recorded as `recount simulate --record` does.
+//! Every kind of frame that this program sends, recorded as by `recount simulate --record`.
+//!
+//! The vendor's libraries read the recording in CI (`.ci/run`).
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -23,8 +24,8 @@ struct Query {
     query: String,
 }
 
-/// What the service received of a conversation with a model: one that takes the newest, one that
-/// takes little.
+/// The messages that the service received in a conversation. The two models differ in their
+/// capabilities.
 async fn recorded(model: &str) -> Vec<String> {
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
     let kept = lines.clone();
@@ -77,7 +78,7 @@ async fn recorded(model: &str) -> Vec<String> {
     lines.clone()
 }
 
-/// The names of all fields, down to where users' own begin.
+/// Collects the paths of all fields, down to those that users define.
 fn fields(message: &Value, path: &str, found: &mut BTreeSet<String>) {
     match message {
         Value::Object(fields_of) => {

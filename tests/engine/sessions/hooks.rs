@@ -1,5 +1,5 @@
-//! The embedding program's own code sees calls before they run and responses before they leave, and
-//! what it says is on record, so that a replay needs none of it.
+//! The embedding program's hooks see calls before they run and responses before they are sent.
+//! Their answers are recorded, so a replay needs no hook.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use recount::testing::{ManualClock, ScriptedModel};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-/// A model that calls these tools, in one message, and says "Done." when all are answered.
+/// A model that calls these tools in one message, and says "Done." once it has all responses.
 fn calling(tools: &[&str]) -> ScriptedModel {
     let call = |(index, name): (usize, &&str)| json!({"id": format!("c{index}"), "name": name, "args": {"card": "4111111111111111"}});
     let calls: Vec<Value> = tools.iter().enumerate().map(call).collect();
@@ -35,7 +35,7 @@ async fn served(agent: Agent, model: &ScriptedModel) -> LiveHandle {
     live
 }
 
-/// The answers to a call, in order.
+/// The responses to a call, in order.
 fn told(model: &ScriptedModel, id: &str) -> Vec<Value> {
     let transcript = model.transcript();
     let to_it = transcript
@@ -54,7 +54,7 @@ async fn facts(live: &LiveHandle) -> Vec<Fact> {
     ledger.facts(live.session_id(), Seq(1), 1000).await.unwrap()
 }
 
-/// Everything on record of a session, as text.
+/// The bodies of all records of a session.
 async fn record(live: &LiveHandle) -> String {
     let facts = facts(live).await;
     let bodies = facts.iter().map(|fact| fact.event.body().unwrap());
@@ -94,7 +94,7 @@ async fn hook_answers_are_sent_and_other_calls_dispatched() {
     let live = served(agent, &model).await;
     assert_eq!(told(&model, "c0"), [json!({"paid": true})]);
     assert_eq!(told(&model, "c1")[0]["run"], 1);
-    // The gated tool did not run, and nobody was asked.
+    // The gated tool did not run, and no approver was asked.
     assert_eq!(pays.load(Ordering::SeqCst), 0);
     let session = live.session().await.unwrap();
     assert!(session.requests.is_empty());
@@ -238,7 +238,7 @@ async fn value_removed_by_response_hook_is_nowhere() {
     assert_eq!(told(&model, "c5"), [plain.clone(), plain.clone()]);
     assert_eq!(told(&model, "c6"), [plain]);
     assert!(live.session().await.unwrap().value("seen").is_some());
-    // The arguments apart, which are the model's own words.
+    // The arguments are excluded, because they are the model's own words.
     let facts = facts(&live).await;
     let said = facts
         .iter()
@@ -294,7 +294,7 @@ async fn a_redactor_takes_out_of_everything_before_it_is_on_record() {
     ] {
         assert!(body.contains(redacted), "{redacted} in {body}");
     }
-    // The model heard the user as the user spoke, and the tool's answer as it is on record.
+    // The model received the user's text unredacted, and the response as it is recorded.
     let transcript = model.transcript();
     let heard: Vec<String> = transcript.told().map(|(_, words)| words).collect();
     assert_eq!(heard, ["go: 4111 1111 1111 1111"]);
@@ -350,7 +350,7 @@ async fn cancelled_call_ends_while_hook_runs() {
     assert_eq!(told(&model, "c0"), Vec::<Value>::new());
 }
 
-/// An agent whose hook `before_tool_response` looks at what is said of `slow` as long as it is let.
+/// An agent whose hook `before_tool_response` waits for a notification at each response of `slow`.
 fn looked_at(tools: Toolset, look: &Arc<Notify>) -> Agent {
     let look = look.clone();
     let hook = move |responses: Vec<FunctionResponse>, _| {
@@ -374,7 +374,7 @@ async fn settle() {
     }
 }
 
-/// What the model heard in the user's name.
+/// The user texts that the model received.
 fn said(model: &ScriptedModel) -> Vec<String> {
     let transcript = model.transcript();
     transcript.told().map(|(_, words)| words).collect()
@@ -430,7 +430,7 @@ async fn acknowledgement_after_disconnect_is_not_of_next_start() {
     let live = engine.session("b").connect().await.unwrap();
     live.send_text("go").await.unwrap();
     settle().await;
-    // The hook has looked, and before its word comes to the session there is another runner.
+    // The hook has answered, but another runner attaches before the session handles its answer.
     look.notify_one();
     let (ended, back) = tokio::join!(live.disconnect(), live.connect());
     ended.unwrap();

@@ -1,4 +1,4 @@
-//! What the embedding program hands the engine may panic, and no session ends of it.
+//! Code of the embedding program may panic without ending a session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ const SCRIPT: &str = r#"
 {"on": {"responses_to": ["c"]}, "send": [{"say": "Done."}]}
 "#;
 
-/// The fields `response` of all that the model was answered.
+/// The `response` members of all responses to the model.
 fn told(model: &ScriptedModel) -> Vec<Value> {
     let transcript = model.transcript();
     let answers = transcript.answers();
@@ -28,8 +28,7 @@ fn told(model: &ScriptedModel) -> Vec<Value> {
         .collect()
 }
 
-/// Serves one conversation, in which the model calls the tool `search`, and returns what it was
-/// answered.
+/// Serves one conversation in which the model calls the tool `search`, and returns the responses.
 async fn answered(agent: Agent) -> Vec<Value> {
     let model = ScriptedModel::parse(SCRIPT).unwrap();
     let agent = agent.model("m").connect_to(model.clone());
@@ -205,7 +204,7 @@ async fn endless_reporter_is_stopped_and_reports_keep_digits() {
     let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
     let live = engine.session("a").open().await.unwrap();
     let mut updates = live.subscribe();
-    // Twice: what is on record leaves its place to the next.
+    // Twice: recorded reports make room for later ones.
     for _ in 0..2 {
         let called = live.call_function("report", json!({}), Actor::embedder("test"));
         assert_eq!(called.await, Ok(json!({"output": 1024})));
@@ -248,7 +247,7 @@ fn yielded(event: &Event) -> bool {
     event.kind() == "tool_yielded"
 }
 
-/// A live session in which the model has called the tool that listens, and it does.
+/// A live session in which the model has called the tool that listens to input.
 async fn listening(script: &str) -> (ScriptedModel, LiveHandle, recount::engine::Updates) {
     let model = ScriptedModel::parse(script).unwrap();
     let agent = Agent::new()

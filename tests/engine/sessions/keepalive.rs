@@ -1,4 +1,4 @@
-//! A connection that is open on our side only is found out, and the session comes back.
+//! A half-open connection is detected, and the session connects again.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use recount::prelude::*;
 use recount::session::{Event, Observation};
 use recount::simulator::{Script, Simulator};
 
-/// The first connection hears nothing any more, not even pings.
+/// The service reads nothing on the first connection, not even pings.
 const HALF_OPEN: &str = r#"
 {"on": "setup", "connection": 1, "send": [{"read": false}]}
 {"on": "otherwise", "once": false, "send": [{"say": "Well."}]}

@@ -1,4 +1,4 @@
-//! How a session begins, ends and is answered by an engine that cannot run it.
+//! The start and the end of sessions, and answers for sessions that no agent can run.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ async fn session_of_unknown_agent_is_answered_once_and_does_not_run() {
     assert_eq!(open.get("ready"), Some(&1), "{open:?}");
 }
 
-/// Completes the setup and takes nothing after it.
+/// A connector whose service completes the setup and reads nothing after it.
 struct Stuck;
 
 struct TakesNothing {
@@ -157,7 +157,7 @@ async fn a_peer_that_takes_nothing_is_lost() {
     assert!(lost.is_ok(), "the connection is still thought to live");
 }
 
-/// Never gets through.
+/// A connector that never connects.
 struct Nowhere;
 
 #[async_trait]
@@ -171,7 +171,7 @@ impl Connector for Nowhere {
     }
 }
 
-/// What an embedder wrote, with a mistake in it.
+/// A connector with a bug that panics.
 struct Panics;
 
 #[async_trait]
@@ -219,7 +219,7 @@ async fn a_session_goes_on_while_its_connection_is_being_opened() {
     connecting.abort();
 }
 
-/// Says no at once.
+/// A connector that fails at once.
 struct Refused;
 
 #[async_trait]
@@ -251,7 +251,7 @@ const SHIP: &str = r#"
 {"on": "otherwise", "send": [{"say": "Well."}]}
 "#;
 
-/// A tool that ends when it is told to, and one that ends at once.
+/// An agent with a tool that ends at a notification, and one that ends at once.
 fn agent_with(release: &Arc<Notify>, model: &ScriptedModel) -> Agent {
     let release = release.clone();
     let ship = T::simple("ship", "Ships", move |_| {
@@ -268,7 +268,7 @@ fn agent_with(release: &Arc<Notify>, model: &ScriptedModel) -> Agent {
         .connect_to(model.clone())
 }
 
-/// A journal, a clock that stands still, and what is needed for an engine over them.
+/// A journal, a clock that stands still, and the parts of an engine over them.
 struct Place {
     journal: Arc<SurvivingJournal>,
     clock: Arc<ManualClock>,
@@ -333,7 +333,7 @@ async fn calls_end_and_none_start_within_shutdown_grace() {
     let session = live.session_id();
     assert_eq!(place.settled(session).await, [Outcome::Returned]);
 
-    // The call that came too late starts with the next engine, and once.
+    // The late call starts once, with the next engine.
     let next = place.engine().await;
     settle().await;
     let ended = place.settled(session).await;
@@ -399,7 +399,7 @@ async fn engine_waits_until_previous_one_releases_journal() {
     new.unwrap().shutdown(Duration::ZERO).await.unwrap();
 }
 
-/// A service whose connections open one by one, when the test lets them.
+/// A connector whose connections open one by one, as the test permits.
 #[derive(Clone)]
 struct OneByOne {
     model: ScriptedModel,
@@ -433,7 +433,8 @@ async fn a_connection_that_was_given_up_is_not_taken_for_the_next_one() {
     let first = live.clone();
     let first = tokio::spawn(async move { first.connect().await });
     settle().await;
-    // It is there just when it is given up, so its news comes behind the wish for another one.
+    // The connection opens just as it is given up, so its result arrives after the next request to
+    // connect.
     service.gates[0].add_permits(1);
     let next = async { tokio::join!(live.disconnect(), live.connect()) };
     let mut next = Box::pin(next);
@@ -480,7 +481,7 @@ async fn program_call_is_answered_despite_due_timer() {
     };
     let busy = tokio::spawn(call("busy"));
     settle().await;
-    // The session hears of the call before it hears of the time.
+    // The session receives the call before the timer is due.
     let mut quick = Box::pin(call("quick"));
     assert!((&mut quick).now_or_never().is_none());
     clock.advance(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! What is larger than the journal takes is refused where it comes in, and harms nothing else.
+//! Values larger than a record are rejected at their entry point, and cost nothing else.
 
 use recount::engine::Error;
 use recount::prelude::*;

@@ -1,5 +1,5 @@
-//! Closures that hear the events of tools: what is on record, once it is, and nobody suffers from
-//! what becomes of them.
+//! Callbacks for the events of tools: they run once an event is recorded, and their failures affect
+//! nothing else.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +26,7 @@ impl ToolEvent for Other {
     const NAME: &'static str = "other";
 }
 
-/// Of the name of another type, in another form.
+/// An event type with the name of another type and another shape.
 #[derive(Debug, Deserialize, Serialize)]
 struct Misread {
     absent: String,
@@ -39,7 +39,7 @@ impl ToolEvent for Misread {
 /// Takes three steps.
 #[tool]
 async fn walk(context: ToolContext) -> Result<Value, ToolError> {
-    // Where the test wants it, the disk takes nothing from here on.
+    // If the test wants it, all later appends block.
     if let Some(journal) = context.service::<Arc<StuckJournal>>() {
         journal.stick();
     }
@@ -198,7 +198,7 @@ async fn a_dispatcher_alone_is_listened_to_too() {
     let arrived = Ok(json!({"arrived": true}));
     assert_eq!(tools.call_function("walk", json!({})).await, arrived);
     assert_eq!(heard.take(), [1, 2, 3]);
-    // A clone begins a session of its own, which nobody listens to.
+    // A clone has a session of its own, without listeners.
     tools
         .clone()
         .call_function("walk", json!({}))

@@ -1,5 +1,5 @@
-//! Audio and video pass the journal by: they reach whoever listens however busy the tools are, and
-//! only how much it was is on record.
+//! Audio and video bypass the journal: they reach listeners however busy the tools are, and only
+//! their amount is recorded.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +24,7 @@ fn content(content: ServerContent) -> ServerMessage {
     }
 }
 
-/// A piece of what the model says aloud.
+/// An audio frame of the model.
 fn audio(bytes: &[u8]) -> ServerMessage {
     piece("audio/pcm;rate=24000", bytes)
 }
@@ -211,7 +211,8 @@ async fn media_is_counted_per_turn_and_rest_at_connection_end() {
     let ledger = live.engine().ledger();
     let facts = ledger.facts(live.session_id(), Seq(1), 1000).await.unwrap();
     let kinds: Vec<&str> = facts.iter().map(|fact| fact.event.kind()).collect();
-    // Each count stands before what ended its turn: the interruption, and not what came after it.
+    // Each count precedes the record that ended its turn: the interruption, not the record after
+    // it.
     let turn = ["media_counted", "turn_interrupted", "turn_completed"];
     let rest = ["media_counted", "disconnected", "reconnect_scheduled"];
     assert_eq!(kinds[3..], [&turn[..], &turn, &rest].concat());
@@ -225,7 +226,7 @@ async fn without_a_connection_nothing_is_sent() {
     assert!(matches!(refused, Err(Error::NotConnected { .. })));
 }
 
-/// Hears the user until the user has stopped speaking, and tells what it heard.
+/// A tool that yields each input event until the user stops speaking.
 struct Hears;
 
 #[async_trait]
@@ -302,12 +303,12 @@ async fn audio_passes_while_the_session_cannot_write_its_journal() {
     let (live, model) = connected(Live::builder().engine(&engine)).await;
     let mut heard = live.listen();
     journals.stick();
-    // More than any queue before the session takes; none of it is on record before the audio is
-    // heard.
+    // More messages than any queue of the session holds. None is recorded before the audio is
+    // delivered.
     for _ in 0..1000 {
         model.send(&spoken("and"));
     }
-    // More than what may wait for the session: it is none of its affair.
+    // More audio than the session's inbox holds, which audio does not enter.
     for _ in 0..100 {
         model.send(&audio(&[0; 64 * 1024]));
     }
@@ -369,7 +370,7 @@ async fn callbacks_get_conversation_and_survive_a_panic() {
         "turn: ",
         "error: the connection was lost with code 1011: Internal error encountered.",
     ];
-    // They are called by a task of their own.
+    // A task of their own runs the callbacks.
     while told.lock().unwrap().len() < expected.len() {
         tokio::task::yield_now().await;
     }

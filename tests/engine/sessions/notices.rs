@@ -1,4 +1,4 @@
-//! What the embedding program hears of every session, also of those that nobody holds.
+//! The callbacks of the embedding program for every session, including those without a handle.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -97,8 +97,7 @@ fn notices_report_requests_and_outcomes_without_connection() {
     assert_eq!(heard.take(), told);
     life.end();
 
-    // A process that has not the agent writes at its desk, and its program hears of it all the
-    // same.
+    // A process without the agent answers through its desk, and its callbacks run all the same.
     let life = begin(Vec::new());
     let paused = life.run(life.engine().paused()).unwrap().remove(0);
     let ticket = Ticket::from(&paused);
@@ -236,7 +235,7 @@ fn agent_with_connections_but_no_connector_is_rejected() {
     life.end();
 }
 
-/// An engine with `pay`, about which a person is asked, and `look`, which needs nobody.
+/// An engine with the gated tool `pay` and the plain tool `look`.
 fn pipeline(journal: &Arc<SurvivingJournal>, clock: &Arc<ManualClock>, heard: &Heard) -> Life {
     let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
     let look = T::simple("look", "Looks", |_| async { Ok(json!({"seen": true})) });
@@ -249,7 +248,7 @@ fn pipeline(journal: &Arc<SurvivingJournal>, clock: &Arc<ManualClock>, heard: &H
     Life::of(heard.listens(engine.agent("a", agent)))
 }
 
-/// A program calls `pay` itself, and a person is asked about it.
+/// The program calls `pay` itself, and the call waits for approval.
 fn called_itself(life: &Life, heard: &Heard) -> (Arc<LiveHandle>, tokio::task::JoinHandle<bool>) {
     let live = Arc::new(life.run(life.engine().session("a").open()).unwrap());
     let (caller, runtime) = (
@@ -314,8 +313,8 @@ fn notice_reports_program_call_only_if_no_caller_waits() {
     life.end();
 }
 
-/// An engine whose callbacks are to hear that a session was closed while a person was asked, and
-/// cannot: its journal is mute.
+/// An engine whose session was closed while a request was open. Its callbacks cannot run, because
+/// the journal acknowledges nothing.
 fn closed_while_mute(clock: &Arc<ManualClock>, heard: &Heard) -> (Life, Arc<StuckJournal>) {
     let journal = StuckJournal::new();
     let model = ScriptedModel::parse(SCRIPT).unwrap();

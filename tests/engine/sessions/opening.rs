@@ -1,4 +1,4 @@
-//! A long session is opened from its snapshot, and is what it would be if there were none.
+//! A long session is opened from its snapshot, and equals the session folded from its records.
 
 use std::fs;
 use std::sync::Arc;
@@ -20,11 +20,10 @@ use recount::tool::T;
 use serde_json::json;
 use uuid::Uuid;
 
-/// Said by the last call, which waits for a person.
+/// An argument of the last call, which waits for approval.
 const CARD: &str = "4111-hidden-number";
 
-/// A session of so many calls, each returned and heard, and of one that waits; eight records a
-/// call.
+/// A session with this number of settled calls and one that waits; eight records a call.
 struct Long {
     tools: Toolbox,
     start: Session,
@@ -75,7 +74,7 @@ impl Long {
         }
         observe(session, called(calls, "pay").into());
         let library = begun.session().library().clone();
-        // The nameless one is the journal's own.
+        // The session id 7 stands for that of the journal.
         let start = Session::with_library(SessionId(Uuid::from_u128(7)), library);
         Long {
             tools,
@@ -94,14 +93,14 @@ impl Long {
             .fold(self.start.clone(), evolve)
     }
 
-    /// As [`folded`](Long::folded), with what the journal has of catalogs and policies.
+    /// Like [`folded`](Long::folded), with the catalogs and policies of the journal.
     fn folded_from(&self, ledger: &Ledger, records: usize) -> Session {
         let library = self.loaded(ledger).session.library().clone();
         let start = Session::with_library(self.id(), library);
         self.facts[..records].iter().fold(start, evolve)
     }
 
-    /// Writes the records behind `before` up to `until`.
+    /// Writes the records after `before` up to `until`.
     fn write(&self, ledger: &Ledger, seal: &Seal, before: usize, until: usize) -> Tail {
         let head = block_on(ledger.journal().head(self.id().0)).unwrap();
         let tail = head.map_or(Tail::EMPTY, |head| Tail {
@@ -144,8 +143,7 @@ impl Long {
     }
 }
 
-/// The snapshot with a text in place of another, and the hash that it would have if it had been
-/// written so.
+/// The snapshot with one text replaced, and the hash that fits the result.
 fn forged(kept: &[u8], from: &str, to: &str) -> Vec<u8> {
     let text = str::from_utf8(&kept[32..]).unwrap();
     assert!(text.contains(from), "no {from} in {}", &text[..300]);
@@ -154,8 +152,7 @@ fn forged(kept: &[u8], from: &str, to: &str) -> Vec<u8> {
     [hash.as_bytes().as_slice(), text.as_bytes()].concat()
 }
 
-/// One that nobody can have written: whoever opens it says another agent. So it shows whether a
-/// snapshot was used.
+/// A snapshot that names another agent, which shows that a snapshot was used.
 fn telling(kept: &[u8]) -> Vec<u8> {
     forged(kept, r#""agent":"support""#, r#""agent":"snapshot""#)
 }
@@ -178,7 +175,7 @@ fn long_session_opens_from_snapshot_and_later_records() {
     assert_eq!((&again.session, again.tail), (&first.session, first.tail));
     long.keep(&*journal, telling(&kept));
     assert_eq!(agent(&long.loaded(&ledger)), "snapshot");
-    // What is shown of a session is folded from its records, whatever lies beside them.
+    // A displayed state is folded from the records, without any snapshot.
     let shown = block_on(state_at(&ledger, long.id(), None)).unwrap();
     assert_eq!(shown, long.folded_from(&ledger, cut));
 
@@ -277,7 +274,7 @@ fn snapshot_of_missing_or_other_records_is_ignored() {
         long.loaded(&shorter).session,
         long.folded_from(&shorter, cut - 1)
     );
-    // It has gone on otherwise since: a record of the same number, at another time.
+    // The journal has other records since: one with the same number, at another time.
     let mut other = Long::of(600);
     other.facts[cut - 1].at = other.facts[cut - 1].at.after_ms(1);
     other.write(&shorter, &Seal::default(), cut - 1, cut);
@@ -287,7 +284,7 @@ fn snapshot_of_missing_or_other_records_is_ignored() {
         (agent(&loaded), &loaded.session),
         ("support", &other.folded_from(&shorter, cut))
     );
-    // An earlier record is another one, and the last one the same but for what it names.
+    // An earlier record differs, and the last one differs only in the hash that it names.
     let mut other = Long::of(600);
     for fact in &mut other.facts[..2_000] {
         fact.at = Timestamp(fact.at.0 - 1);
@@ -327,7 +324,7 @@ fn snapshot_file_may_be_deleted_and_reader_writes_none() {
     let looked = look();
     assert_eq!(long.loaded(&looked).session, long.folded_from(&looked, all));
     drop(looked);
-    // Nobody needs the directory, and what stands in its place keeps nobody from opening.
+    // The directory is optional, and a file in its place does not keep the journal from opening.
     fs::remove_dir_all(path.join("snapshots")).unwrap();
     fs::write(path.join("snapshots"), "a file").unwrap();
     let ledger = open();
@@ -380,7 +377,7 @@ fn snapshot_of_sealed_session_is_sealed_and_needs_key() {
     }
     let again = long.loaded(&ledger);
     assert_eq!((&again.session, again.seal.bodies), (&first.session, true));
-    // What is in clear was made without the key, so it says nothing of the session.
+    // An unsealed snapshot was made without the key, so it proves nothing about the session.
     let key = block_on(ledger.key(long.id())).unwrap().unwrap();
     let clear = key.open_object(&kept[32..]).unwrap().to_vec();
     let clear = String::from_utf8(clear).unwrap();

@@ -1,4 +1,4 @@
-//! What is sealed stands nowhere in clear, and everything goes on as if it did.
+//! A sealed value is nowhere in clear text, and everything else works as without sealing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use recount::replay;
 use recount::session::{Decision, Event, Fact, ObjectHash, Observation, Outcome, Seq};
 use recount::testing::{Life, ManualClock, ScriptedModel};
 
-/// Long enough that no sealed or hashed byte says it by chance.
+/// Long enough that no sealed or hashed bytes contain it by chance.
 const CARD: &str = "4111-hidden-number";
 const HANDLE: &str = "the-handle-that-resumes-the-conversation";
 
@@ -26,7 +26,7 @@ const SCRIPT: &str = r#"
 {"on": "otherwise", "send": [{"say": "It is noted."}]}
 "#;
 
-/// What a session of a sealed agent must not show.
+/// The texts that a session of a sealed agent must not reveal.
 const SPOKEN: [&str; 6] = [
     CARD,
     HANDLE,
@@ -88,8 +88,7 @@ impl Place {
         Life::of(engine.agent("support", agent))
     }
 
-    /// A process that begins a session and hears what the model says to `text`, until `kind` is on
-    /// record.
+    /// Starts a session in which the user sends `text`, and waits until `kind` is recorded.
     fn asked(&self, agent: Agent, text: &str, kind: &'static str) -> (Life, LiveHandle) {
         let life = self.life(agent);
         let live = life.run(async {
@@ -104,7 +103,7 @@ impl Place {
         (life, live)
     }
 
-    /// The journal, to look at.
+    /// A read-only ledger over the journal.
     fn ledger(&self) -> Ledger {
         let journal = DiskJournal::options(self.journal()).read_only().open();
         Ledger::new(Arc::new(journal.unwrap()))
@@ -116,7 +115,7 @@ impl Place {
         block_on(ledger.facts(session, Seq(1), 10_000)).unwrap()
     }
 
-    /// Every byte of every file below.
+    /// The bytes of all files in a directory.
     fn bytes(&self, name: &str) -> Vec<u8> {
         let mut folders = vec![self.directory.path().join(name)];
         let mut bytes = Vec::new();
@@ -133,7 +132,7 @@ impl Place {
     }
 }
 
-/// Says something, and waits until so many events of this kind are on the disk.
+/// Sends a text, and waits for this number of durable events of this kind.
 async fn says(live: &LiveHandle, text: &str, kind: &'static str, count: usize) {
     let mut updates = live.subscribe();
     live.send_text(text).await.unwrap();
@@ -186,7 +185,7 @@ fn sealed_session_survives_kill_approval_and_replay_unrevealed() {
             assert!(!holds(&bytes, text), "{text:?} stands in the {name}");
         }
     }
-    // Whoever has no key verifies everything and is told what cannot be told.
+    // A reader without the key can verify everything, and gets an error where content is needed.
     let ledger = place.ledger();
     let summary = &block_on(ledger.sessions()).unwrap()[0];
     assert!(summary.sealed && summary.agent.is_empty() && summary.labels.is_empty());
@@ -209,7 +208,7 @@ fn sealed_session_survives_kill_approval_and_replay_unrevealed() {
     block_on(ledger.journal().close()).unwrap();
     assert!(verify::directory(place.journal()).unwrap().is_sound());
 
-    // With the key it is a session like any other.
+    // With the key it is an ordinary session.
     let ledger = place.ledger().with_keys(place.keys());
     let report = block_on(replay::verify(&ledger, session)).unwrap();
     assert_eq!(report.diverged, None);
@@ -223,7 +222,7 @@ fn sealed_session_survives_kill_approval_and_replay_unrevealed() {
 fn verified_by_the_script(export: &Path) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verify_export.py");
     let Ok(said) = Command::new("python3").arg(script).arg(export).output() else {
-        // Not every place that builds this has a Python; the one that takes changes has.
+        // Python is optional on a developer's machine; CI has it.
         return;
     };
     assert!(said.status.success(), "{said:?}");
@@ -247,7 +246,7 @@ fn sealed_request_is_listed_without_key_and_answered_with_it() {
     assert_eq!((listed.id, listed.request), (known.id, known.request));
     assert!(listed.args.as_str().starts_with(r#"{"$sealed":"v1."#));
 
-    // An engine without the keys opens, runs nothing of it, and says why.
+    // An engine without the keys opens, runs no call of the session, and reports why.
     let journal = Arc::new(DiskJournal::open(place.journal()).unwrap());
     let agent = Agent::new()
         .model("m")
@@ -297,7 +296,7 @@ fn secret_argument_is_sealed_in_place_and_hashes_cover_seal() {
             _other => None,
         })
         .collect();
-    // The same secret at the same place is the same bytes; another place is sealed for itself.
+    // The same secret at the same path gives the same bytes; another path is sealed separately.
     assert_eq!(calls[0].args, calls[1].args);
     assert_eq!(calls[2].sealed_args, ["/card"]);
     let asked_about = facts.iter().find_map(|fact| match &fact.event {
@@ -309,7 +308,7 @@ fn secret_argument_is_sealed_in_place_and_hashes_cover_seal() {
 
     let bytes = place.bytes("journal");
     assert!(holds(&bytes, "settle my bill") && !holds(&bytes, CARD) && !holds(&bytes, HANDLE));
-    // What is decided about sealed bytes is decided again without any key.
+    // Decisions about sealed bytes replay without a key.
     let ledger = place.ledger();
     let session = block_on(ledger.sessions()).unwrap()[0].id;
     assert_eq!(

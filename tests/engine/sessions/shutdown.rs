@@ -1,5 +1,5 @@
-//! Once an engine shuts down, nothing begins any more: what waited for a place is as if it had not
-//! been started, and runs once with the next engine.
+//! Nothing starts during a shutdown: a call that waits for a slot counts as not started, and runs
+//! once with the next engine.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ const SCRIPT: &str = r#"
 {"on": "otherwise", "send": [{"say": "Well."}]}
 "#;
 
-/// A journal, a clock that stands still, and what the tools did.
+/// A journal, a clock that stands still, and the runs of the tools.
 struct Till {
     journal: Arc<SurvivingJournal>,
     clock: Arc<ManualClock>,
@@ -40,8 +40,8 @@ impl Till {
         }
     }
 
-    /// An engine with one place: `ship` takes it until it is released; `pay` and `refund`, which a
-    /// person is asked about, count that they have begun.
+    /// An engine with one slot. `ship` holds it until it is released; `pay` and the gated `refund`
+    /// count their runs.
     async fn engine(&self) -> Engine {
         let release = self.release.clone();
         let ship = T::simple("ship", "Ships", move |_| {
@@ -81,7 +81,7 @@ impl Till {
         settled.values().map(|it| it.outcome).collect()
     }
 
-    /// The starts that are on record as not begun.
+    /// The starts that are recorded as not begun.
     async fn not_begun(&self, session: SessionId) -> Vec<Start> {
         let facts = Ledger::new(self.journal.clone());
         let facts = facts.facts(session, Seq(1), 1_000).await.unwrap();
@@ -92,7 +92,7 @@ impl Till {
         said.flatten().collect()
     }
 
-    /// The next engine runs what is left, and ends.
+    /// Runs the remaining calls with the next engine, and ends it.
     async fn next_engine(&self) {
         let next = self.engine().await;
         settle().await;
@@ -126,7 +126,7 @@ async fn call_waiting_for_slot_runs_once_with_next_engine() {
         let pays = saying(&engine, "pay").await;
         let (ended, ()) = tokio::join!(engine.shutdown(grace), async {
             settle().await;
-            // The place gets free.
+            // The slot becomes free.
             till.release.notify_one();
             settle().await;
         });
@@ -172,7 +172,7 @@ async fn call_waiting_for_slot_at_disconnect_is_not_in_doubt() {
     engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
-/// The model says nothing of its own, so a connection to it makes nothing good.
+/// The model sends nothing of its own, so a connection does not reset the number of attempts.
 const SILENT: &str = r#"
 {"on": {"text": "ship"}, "send": [{"call": [{"id": "s", "name": "ship"}]}]}
 {"on": {"text": "pay"}, "send": [{"call": [{"id": "p", "name": "pay"}]}]}
@@ -188,7 +188,7 @@ async fn call_waiting_for_slot_at_final_loss_is_not_in_doubt() {
     let _ships = saying(&engine, "ship").await;
     let pays = saying(&engine, "pay").await;
     let session = pays.session_id();
-    // What was said is refused twice.
+    // The service rejects the input twice.
     for _ in 0..2 {
         let aborted = "The operation was aborted.";
         till.model.drop_connection(1008, aborted);
@@ -360,8 +360,7 @@ async fn a_second_shutdown_does_not_cut_the_first_one_short() {
     assert_eq!(till.settled(ships.session_id()).await, [Outcome::Returned]);
 }
 
-/// A clock on which the first to wait for a time is held up at the moment when it comes, on its own
-/// thread.
+/// A clock that blocks the thread of the first timer at the moment when it is due.
 struct HoldingUp {
     clock: Arc<ManualClock>,
     door: Arc<Mutex<Option<Door>>>,

@@ -1,5 +1,4 @@
-//! A tool that gives one result after another tells the model each, and none is told before it is
-//! on record.
+//! The model gets each result of a streaming tool in order, and none before it is recorded.
 
 use std::sync::Arc;
 
@@ -46,7 +45,7 @@ async fn model_gets_stream_results_in_order_with_will_continue() {
     let live = live.connect_with(model.clone()).await.unwrap();
     let mut updates = live.subscribe();
     live.send_text("go").await.unwrap();
-    // The model takes up the final response, and that is told last.
+    // The model reacts to the final response, which is sent last.
     assert_eq!(updates.turn().await.as_deref(), Some("Counting."));
     let transcript = model.transcript();
     let told: Vec<_> = transcript

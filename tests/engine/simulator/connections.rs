@@ -1,5 +1,5 @@
-//! One conversation over several connections: handles, what the next connection must bring, and
-//! what never comes.
+//! One conversation over several connections: handles, conditions on the next connection, and
+//! messages that never arrive.
 
 use super::*;
 

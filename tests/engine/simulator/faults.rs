@@ -1,10 +1,11 @@
-//! What a model may do to its client: interrupt, cancel, repeat, burst, go silent, talk nonsense.
+//! The faults of a model: it interrupts, cancels, repeats, sends bursts, is silent or sends invalid
+//! messages.
 
 use std::time::Duration;
 
 use super::*;
 
-/// Everything that is due now and after every wait, with the time it took.
+/// The actions that are due now and after every wait, and the total time.
 fn runs_to_its_end(player: &mut Player, connection: ConnectionId) -> (Vec<Action>, Duration) {
     let mut actions = Vec::new();
     let mut time = Duration::ZERO;
@@ -51,12 +52,12 @@ fn an_interruption_cuts_the_model_short_and_cancels_its_calls() {
 fn a_cancellation_comes_before_with_or_after_the_answer() {
     for (text, expected) in [
         (
-            // With the call, so that the answer crosses it.
+            // The cancellation arrives with the call, so the response crosses it.
             r#"{"on":{"text":"go"},"send":[{"call":[{"id":"c1","name":"a"}]},{"cancel":["c1"]}]}"#,
             Standing::Cancelled,
         ),
         (
-            // On the answer, which it comes too late for.
+            // The cancellation follows the response, so it is too late.
             r#"{"on":{"text":"go"},"send":[{"call":[{"id":"c1","name":"a"}]}]}
                {"on":{"responses_to":["c1"]},"send":[{"cancel":["c1"]}]}"#,
             Standing::Accepted,

@@ -1,4 +1,5 @@
-//! The model that runs free: it answers by rules, on any number of connections, and keeps nothing.
+//! The free-running model: it answers by rules on any number of connections, and keeps no
+//! transcript.
 
 use super::*;
 
@@ -63,7 +64,7 @@ fn script_precedes_free_rules_and_those_precede_otherwise() {
     assert_eq!(said, ["scripted", "free", "otherwise"]);
 }
 
-/// A hundred clients at once; the load of a thousand is a matter of the machine and no test.
+/// A hundred clients at once. A load test with a thousand would measure the machine.
 #[tokio::test]
 async fn many_clients_talk_at_once_and_nothing_is_kept() {
     let simulator = Simulator::start(script(RULES).with_echo())

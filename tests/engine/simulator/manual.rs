@@ -1,10 +1,10 @@
-//! What the manual shows can be played.
+//! Every example of the manual can be played.
 
 use super::*;
 
 const MANUAL: &str = include_str!("../../../docs/simulator.md");
 
-/// The pieces between backticks of the table rows under a heading.
+/// The texts in backticks in the table rows under a heading.
 fn shown_under(heading: &str) -> Vec<&'static str> {
     let (_, section) = MANUAL.split_once(heading).unwrap();
     let rows = section.lines().skip_while(|line| !line.starts_with('|'));

@@ -1,8 +1,9 @@
-//! How strict the service is, where a script says so.
+//! The strictness of the service, as a script sets it.
 
 use super::*;
 
-/// Why the service hangs up on the last of these messages; it takes those before.
+/// The code and the reason with which the service rejects the last message. It accepts the earlier
+/// ones.
 fn refusal(service: &str, messages: &[&str]) -> Option<(u16, String)> {
     let text = format!(
         r#"{{"service":{service}}}
@@ -66,8 +67,8 @@ fn an_unknown_field_of_a_setup_is_named_with_its_place() {
     }
 }
 
-/// The keys of what users name are no fields: a strict service takes every setup the vendor's
-/// libraries were seen to send.
+/// Keys that users define are no fields: a strict service accepts every recorded setup of the
+/// vendor's libraries.
 #[test]
 fn every_recorded_setup_is_known_to_a_strict_service() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/gemini-live");

@@ -1,4 +1,5 @@
-//! What only a socket shows: backpressure, sockets left behind, recordings, orders from outside.
+//! Behavior that needs a socket: back-pressure, sockets left open, recordings, and commands from
+//! the test.
 
 use std::sync::{Arc, Mutex};
 
@@ -25,8 +26,8 @@ async fn a_burst_of_three_thousand_frames_arrives_whole() {
     assert_eq!(receive(&mut socket).await, ServerMessage::text("There."));
 }
 
-/// The client hears the end of a turn only after it has interrupted it: the model's pauses are
-/// longer than any test.
+/// The client receives the end of a turn only because it interrupts: the model's pauses are longer
+/// than any test.
 #[tokio::test]
 async fn the_client_is_heard_while_the_model_speaks() {
     let simulator = start(
@@ -57,7 +58,7 @@ async fn pauses_pass_by_themselves() {
     }
 }
 
-/// What a service does not read fills the buffers, until whoever writes must wait.
+/// Messages that a service does not read fill the buffers, until the client's writes block.
 #[tokio::test]
 async fn a_service_that_does_not_read_holds_its_client_up() {
     let simulator = start(
@@ -73,13 +74,13 @@ async fn a_service_that_does_not_read_holds_its_client_up() {
     let (mut sink, mut stream) = socket.split();
     let much = ClientMessage::user_text("x".repeat(1 << 20)).encode();
     let mut sent = 0;
-    // A write that does not end at once waits for the other side.
+    // A write that is not ready at once waits for the other side.
     while let Some(done) = futures_util::FutureExt::now_or_never(sink.send(Message::text(&much))) {
         done.unwrap();
         sent += 1;
         assert!(sent < 1_000, "nothing ever held it up");
     }
-    // Whoever else talks to the service is served meanwhile.
+    // Other clients of the service are served meanwhile.
     for _ in 0..3 {
         drop(connect(&simulator, "").await);
     }
@@ -153,8 +154,8 @@ async fn a_socket_that_a_client_leaves_behind_is_counted() {
     simulator.until_all_closed().await;
 }
 
-/// The old socket is closed and the new one opened at once: whichever the service notices first,
-/// that is no overlap.
+/// The old socket is closed and the new one opened at once. That is no overlap, whichever the
+/// service notices first.
 #[tokio::test]
 async fn closing_before_resuming_is_no_overlap_however_soon() {
     let simulator = start(
@@ -264,8 +265,8 @@ async fn every_frame_is_recorded_in_order_and_without_secrets() {
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
 }
 
-/// A frame that the script has as it is stands in the recording like any other, by its length where
-/// it is no JSON.
+/// A raw frame of the script is recorded like any other; one that is no JSON is recorded by its
+/// length.
 #[tokio::test]
 async fn raw_frames_are_recorded() {
     let lines = Arc::new(Mutex::new(Vec::new()));

@@ -1,4 +1,4 @@
-//! What a model does not understand is left off the wire, and what was left off is on record.
+//! Fields that a model does not support are left off the wire, and the omission is recorded.
 
 #![cfg(feature = "testing")]
 
@@ -46,7 +46,7 @@ fn heard_of_the_result(model: &ScriptedModel) -> bool {
     as_conversation || transcript.answers().count() == 2
 }
 
-/// One conversation with a tool in the background, up to its result.
+/// One conversation with a background tool, up to its result.
 struct Held {
     received: Vec<ClientMessage>,
     connected: Connected,
@@ -69,7 +69,7 @@ impl Held {
         Held::until_heard(&live, &mut updates, &script).await
     }
 
-    /// A conversation in which `search` waits for a person, who agrees once the model was told so.
+    /// A conversation in which `search` is approved once the model knows that the call waits.
     async fn gated(platform: Platform, model: &str, described: LiveBuilder) -> Held {
         let script = ScriptedModel::parse(SCRIPT).unwrap();
         let live = described.model(model).strict();
@@ -87,7 +87,7 @@ impl Held {
     }
 
     async fn until_heard(live: &LiveHandle, updates: &mut Updates, script: &ScriptedModel) -> Held {
-        // Every message that is sent is followed by a record that says so.
+        // A record follows every message that is sent.
         while !heard_of_the_result(script) {
             updates.next().await.unwrap();
         }
@@ -104,7 +104,7 @@ impl Held {
         }
     }
 
-    /// Each declared function and how it is declared to behave.
+    /// Each declared function, and its declared behavior.
     fn behaviors(&self) -> Vec<(String, Option<String>)> {
         let setup = self.received[0].setup.as_ref().unwrap();
         let declared = setup.tools[0].function_declarations.iter();
@@ -244,7 +244,7 @@ async fn model_without_async_tools_gets_gated_outcome_as_text() {
     }
 }
 
-/// Says in words of its own that a call waits.
+/// A formatter with its own text for a call that waits.
 struct Patient;
 
 impl ResultFormatter for Patient {
@@ -293,7 +293,7 @@ async fn waiting_notice_uses_words_of_formatter_or_policy() {
     }
 }
 
-/// A scripted model of which not much depth is taken.
+/// A scripted model whose messages may nest only four levels deep.
 struct Shallow(ScriptedModel);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What a fuzzer goes through, gone through without one.
+//! The input of the fuzzer, tested without a fuzzer.
 
 #![cfg(feature = "testing")]
 
@@ -29,7 +29,7 @@ fn whatever_stands_in_the_corpus_is_read_and_translated() {
     }
 }
 
-/// Neither the end of a frame nor a byte of it may matter to whether the reader survives.
+/// The reader survives a frame that is cut anywhere or has damaged bytes.
 #[test]
 fn a_frame_that_was_cut_or_damaged_is_read_and_translated() {
     for bytes in corpus().iter().filter(|it| it.len() < 1000) {
@@ -58,7 +58,7 @@ fn the_corpus_begins_with_what_was_recorded() {
         }
         for line in fs::read_to_string(&path).unwrap().lines() {
             let line: Value = serde_json::from_str(line).unwrap();
-            // What is no message stands there as a text.
+            // A frame that is no message is recorded as a text.
             let message = line.get("message").unwrap();
             let is_there = message.is_string() || known.contains(message);
             let case = line.get("case").unwrap();

@@ -1,5 +1,5 @@
-//! Each platform and kind of authentication is reached as the vendor's own libraries reach it, and
-//! no secret is told.
+//! Each platform and kind of authentication is reached as by the vendor's own libraries, and no
+//! secret is revealed.
 
 use std::fs;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const TOKEN: &str = "ya29.test-token";
 const MODEL: &str = "gemini-live-test";
 
 impl Door {
-    /// Answers the next client with a status and nothing else.
+    /// Answers the next client with a status only.
     async fn turn_away(&self, status: &str) {
         let (mut stream, _) = self.listener.accept().await.unwrap();
         let mut head = Vec::new();
@@ -30,7 +30,7 @@ impl Door {
             head.push(tokio::io::AsyncReadExt::read_u8(&mut stream).await.unwrap());
         }
         let head = String::from_utf8(head).unwrap();
-        // A service that repeats what it was sent.
+        // A service that repeats the request that it received.
         let answer = format!(
             "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{head}",
             head.len()
@@ -61,7 +61,7 @@ fn recorded() -> Vec<Asked> {
     lines.collect()
 }
 
-/// The endpoints of the recorded handshakes, in the same order, and how a model is named there.
+/// The endpoints of the recorded handshakes in the same order, each with the name of its model.
 fn endpoints(host: &str) -> Vec<(Endpoint, &'static str)> {
     let google_ai = || Endpoint::google_ai(KEY).base_url(host);
     let ephemeral = || Endpoint::google_ai(EPHEMERAL).base_url(host);
@@ -117,7 +117,7 @@ async fn url_headers_and_setup_are_those_of_the_vendors_libraries() {
         let case = &recorded.path;
         // One library joins host and path with a slash too many.
         assert_eq!(asked.path, case.replacen("//", "/", 1));
-        // Compression is not offered, and the client's own name is another.
+        // Compression is not offered, and the client's name differs.
         let theirs = recorded.headers.keys().map(String::as_str);
         let theirs: Vec<_> = theirs
             .filter(|name| *name != "sec-websocket-extensions")
@@ -143,15 +143,15 @@ async fn url_headers_and_setup_are_those_of_the_vendors_libraries() {
         let expected = json!({"setup": {
             "model": model,
             "generationConfig": {"responseModalities": ["TEXT"]},
-            // The libraries ask for no handles unless told to; a session that outlives its
-            // connection always does.
+            // The libraries ask for no handles by default; a session that outlives its connection
+            // always does.
             "sessionResumption": {},
         }});
         assert_eq!(setup, expected, "{case}");
     }
 }
 
-/// The setup of this program in its simplest form is one that both of the vendor's libraries send.
+/// Both of the vendor's libraries send this program's simplest setup.
 #[test]
 fn the_simplest_setup_is_on_record_from_the_vendors_libraries() {
     for (file, model) in [
@@ -242,7 +242,7 @@ fn a_model_is_named_as_the_vendors_libraries_name_it() {
     assert_eq!(gateway.model_name("m"), "models/m");
 }
 
-/// Gives `token-1`, then `token-2`, and so on.
+/// A token source that returns `token-1`, then `token-2`, and so on.
 fn counting(asked: &Arc<AtomicU32>) -> impl recount::live::TokenSource {
     let asked = asked.clone();
     move || {
@@ -307,7 +307,7 @@ async fn a_token_that_is_refused_twice_or_has_no_other_is_given_up() {
     }
 }
 
-/// Whatever way a secret was given, and however the peer repeats it, it is told nowhere.
+/// No secret is revealed, however it was set and however the peer repeats it.
 #[tokio::test]
 async fn no_secret_stands_in_what_is_shown_and_told() {
     let door = Door::open().await;

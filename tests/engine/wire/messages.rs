@@ -1,5 +1,4 @@
-//! What the vendor's own libraries send is understood, in either spelling, and nothing of it is
-//! lost.
+//! Messages of the vendor's own libraries are read in either spelling, and nothing of them is lost.
 
 #![expect(
     clippy::unwrap_used,
@@ -63,8 +62,9 @@ fn typed(frame: &Frame) -> ClientMessage {
         .unwrap_or_else(|error| panic!("{} {}: {error}", frame.sdk, frame.case))
 }
 
-/// One of the libraries gives each kind of tool an entry of its own, the other lets two kinds share
-/// one.
+/// Splits tools so that each kind has an entry of its own.
+///
+/// One of the libraries does so, the other lets two kinds share an entry.
 fn with_one_kind_of_tool_an_entry(mut message: ClientMessage) -> ClientMessage {
     let setup = message.setup.as_mut().unwrap();
     let mut tools: Vec<Value> = Vec::new();
@@ -95,7 +95,7 @@ fn with_one_kind_of_tool_an_entry(mut message: ClientMessage) -> ClientMessage {
     ClientMessage::decode(&alone.to_string()).unwrap()
 }
 
-/// Whether every field of every level has a type of its own.
+/// True if every field at every level has a type of its own.
 fn is_typed_throughout(message: &impl std::fmt::Debug) -> bool {
     !format!("{message:?}").contains("Other([(")
 }
@@ -120,7 +120,7 @@ fn every_recorded_client_frame_is_understood() {
     }
 }
 
-/// The JavaScript frames are camelCase already, so that what is written must be what was read.
+/// The JavaScript frames are camelCase already, so each must be written as it was read.
 #[test]
 fn a_frame_in_camel_case_is_written_as_it_was_read() {
     for frame in frames("client_js") {
@@ -171,7 +171,7 @@ fn nothing_is_written_in_snake_case_but_what_users_wrote() {
 
 #[test]
 fn both_spellings_of_a_case_are_the_same_message() {
-    /// The JavaScript library drops the field without a word.
+    /// The JavaScript library drops this field silently.
     const DIFFER: [&str; 1] = ["setup.history_config"];
     const MIXED: &str = "setup.mixed_tools";
     let mut cases: BTreeMap<(String, String), Vec<Frame>> = BTreeMap::new();
@@ -216,7 +216,7 @@ fn every_regular_server_message_survives() {
             "{}",
             frame.case
         );
-        // Names that are not the protocol's, and what is opaque even to the vendor.
+        // Names that are not the protocol's, and values that are opaque even to the vendor.
         const OPAQUE: [&str; 2] = [
             "voice_activity.sdk_name",
             "server_content.grounding_metadata",
@@ -298,8 +298,8 @@ fn unknown_fields_survive_at_every_level() {
     }
 }
 
-/// What is typed must not hide among the other fields, where it would be written again but never
-/// acted upon.
+/// A typed field must not end up among the other fields, where it would be written again but never
+/// interpreted.
 #[test]
 fn every_typed_field_is_found_in_snake_case() {
     let client = ClientMessage::decode(
@@ -458,7 +458,7 @@ fn arguments_may_be_missing_or_deep() {
     assert_eq!(calls[1].args.as_ref().unwrap().as_str(), deep);
 }
 
-/// Everything that the reference of the protocol names, in the spelling of neither library.
+/// Every field in the reference of the protocol, in the spelling of neither library.
 const WHOLE_SETUP: &str = r#"{"setup":{"model":"m","labels":{"my_team":"x"},
  "generation_config":{"response_modalities":["AUDIO"],"temperature":0.5,"top_p":"0.9","top_k":40.0,
   "max_output_tokens":"256","seed":7,"candidate_count":1,"presence_penalty":0,"frequency_penalty":0,
@@ -529,8 +529,7 @@ fn everything_the_protocol_names_has_a_type() {
     assert!(snake.is_empty(), "{snake:?}");
 }
 
-/// What has not the type it should have is no reason to lose a message that has nothing to do with
-/// it.
+/// A field of the wrong type does not cost an unrelated part of the message.
 #[test]
 fn a_field_of_the_wrong_type_stays_where_it_is() {
     for text in [
@@ -575,7 +574,7 @@ fn too_deep_nesting_is_rejected_anywhere_without_overflow() {
     let error = ServerMessage::decode(&text).unwrap_err();
     assert_eq!(error.expected, "at most 64 levels of objects and lists");
     assert!(ServerMessage::decode_within(&text, usize::MAX).is_err());
-    // What may be anything is kept as it is.
+    // A value of any JSON is kept as it is.
     let schema = nested(r#"{"items":"#, "}");
     let text = format!(
         r#"{{"setup":{{"model":"m","tools":[{{"functionDeclarations":[{{"name":"n","parameters":{schema}}}]}}]}}}}"#
