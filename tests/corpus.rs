@@ -72,7 +72,8 @@ fn no_journal_of_the_corpus_is_written_again() {
     let found: String = found.collect();
     assert!(
         found == pinned,
-        "fixtures/journals/{PINNED} names other files or hashes. An old journal stays as it is; add a line for each new one:\n{}",
+        "fixtures/journals/{PINNED} names other files or hashes. An old journal stays as it is; \
+        add a line for each new one:\n{}",
         found
             .lines()
             .filter(|line| !pinned.lines().any(|it| it == *line))

@@ -89,7 +89,8 @@ fn one_of_64_approvals_counts_and_none_is_lost_in_a_crash() {
 
     let checked = Runtime::new().unwrap().block_on(check(&home, &told));
     println!(
-        "{races} races of {PEOPLE}, {kills} of them killed: {} calls, {} ran, {} cut off, {} answers told, {:.1} s",
+        "{races} races of {PEOPLE}, {kills} of them killed: {} calls, {} ran, {} cut off, {} \
+        answers told, {:.1} s",
         checked.calls,
         checked.ran,
         checked.cut_off,
@@ -256,7 +257,7 @@ async fn check(home: &Home, told: &[Told]) -> Checked {
         assert!(answers.contains_key(&session), "{session} has no answer");
         checked.calls += 1;
     }
-    assert!(noted.is_empty(), "nobody called {noted:?}");
+    assert!(noted.is_empty(), "runs without a call: {noted:?}");
     let mut taken = BTreeMap::new();
     for it in told {
         let on_record = &answers[&it.session];

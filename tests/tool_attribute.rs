@@ -93,8 +93,10 @@ async fn words_come_from_the_docs_and_the_context_from_the_runtime() {
     assert_eq!(
         schema["properties"],
         json!({
-            "order": {"type": "integer", "format": "uint128", "minimum": 0, "description": "The number of the order"},
-            "type": {"type": "array", "items": {"type": "string"}, "default": [], "description": "How it travels"},
+            "order": {"type": "integer", "format": "uint128", "minimum": 0,
+                "description": "The number of the order"},
+            "type": {"type": "array", "items": {"type": "string"}, "default": [],
+                "description": "How it travels"},
         })
     );
     assert_eq!(schema["required"], json!(["order"]));

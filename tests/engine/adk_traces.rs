@@ -66,7 +66,8 @@ fn compare(name: &str, trace: &Trace, row: &Row) -> Vec<String> {
             wrong.push(format!("{name}: the same, not different by {by}"));
         }
         Verdict::Differs { ours, by } if ours_shown != *ours => wrong.push(format!(
-            "{name}: by {by} ours should be {ours:#?}\n  theirs {theirs_shown:#?}\n  ours {ours_shown:#?}"
+            "{name}: by {by} ours should be {ours:#?}\n  theirs {theirs_shown:#?}\n  ours \
+            {ours_shown:#?}"
         )),
         Verdict::Same | Verdict::Differs { .. } => {}
     }

@@ -562,7 +562,9 @@ fn crash_at_any_point_repeats_no_recorded_agent_turn_or_call() {
                 tokio::select! {
                     biased;
                     () = call => {}
-                    () = async { while !crash.is_reached() { tokio::task::yield_now().await } } => {}
+                    () = async {
+                        while !crash.is_reached() { tokio::task::yield_now().await }
+                    } => {}
                 }
             });
             let ended = !crash.is_reached();

@@ -57,9 +57,9 @@ fn request_from_before_kill_is_approved_over_http_after_restart() {
     let (mut second, address) = start(&format!("ws://{}", silent.local_addr().unwrap()));
     assert_eq!(until_pending(&address), asked, "it outlived its process");
     let approve = format!("/approve/{}", asked["request"].as_str().unwrap());
-    for nobody in [None, Some("a-guess")] {
-        let (status, _) = http(&address, "POST", &approve, nobody, r#"{"name":"ada"}"#);
-        assert_eq!(status, 401, "nothing but a login says who somebody is");
+    for guess in [None, Some("a-guess")] {
+        let (status, _) = http(&address, "POST", &approve, guess, r#"{"name":"ada"}"#);
+        assert_eq!(status, 401, "only a login identifies an approver");
     }
     let receipts = home.path().join("receipts");
     assert!(!receipts.exists());
@@ -74,7 +74,7 @@ fn request_from_before_kill_is_approved_over_http_after_restart() {
     let more = calling.into_std().unwrap().read(&mut [0; 4096]);
     let more = more.map_err(|it| it.kind());
     let waits = Err(ErrorKind::WouldBlock);
-    assert_eq!(more, waits, "nobody waits for the model");
+    assert_eq!(more, waits, "nothing waits for the model");
     let receipts = fs::read_to_string(receipts).unwrap();
     assert_eq!(receipts.lines().count(), 1, "{receipts}");
     let deny = approve.replace("approve", "deny");
@@ -219,7 +219,7 @@ fn until_pending(address: &str) -> Value {
             return request.clone();
         }
     }
-    panic!("nobody was asked");
+    panic!("no request is pending");
 }
 
 /// Sends one request on a new connection. Returns the status and the body, parsed as JSON if
@@ -231,7 +231,8 @@ fn http(address: &str, method: &str, path: &str, secret: Option<&str>, body: &st
     });
     let length = body.len();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{shown}\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: \
+        application/json\r\ncontent-length: {length}\r\n{shown}\r\n{body}"
     );
     stream.write_all(request.as_bytes()).unwrap();
     let mut response = String::new();

@@ -291,7 +291,7 @@ impl ToolFunction for Noting {
     }
 
     async fn call(&self, _args: Value) -> Result<Value, ToolError> {
-        Err(ToolError::Other("nobody calls it without a context".into()))
+        Err(ToolError::Other("it is called with a context".into()))
     }
 
     async fn call_with_context(

@@ -61,8 +61,8 @@ fn a_play_opens_no_socket_whatever_the_agent_would_connect_to() {
     let agent = agent().connect_to(Endpoint::url(format!("ws://{address}")));
     let fixture = Fixture::load(stage.fixture()).unwrap();
     assert_eq!(fixture.play(&agent).unwrap().report(), "");
-    let nobody = listener.accept().unwrap_err();
-    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    let absent = listener.accept().unwrap_err();
+    assert_eq!(absent.kind(), std::io::ErrorKind::WouldBlock);
     // A served agent does connect to this address.
     stage.run(async {
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();

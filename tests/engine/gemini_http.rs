@@ -217,7 +217,7 @@ async fn unreachable_address_is_transient_and_plain_http_is_rejected() {
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let Err(LlmError::Unavailable(told)) = model(&address).generate(everything()).await else {
-        panic!("nobody listens there");
+        panic!("the address is closed");
     };
     assert!(told.starts_with("the model cannot be reached: "), "{told}");
     assert!(

@@ -72,7 +72,8 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
     });
     let (kills, cuts) = (kills.into_inner(), cuts.into_inner());
     println!(
-        "{batches} batches, {} points, {kills} kills at a point, {cuts} calls cut off between start and result",
+        "{batches} batches, {} points, {kills} kills at a point, {cuts} calls cut off between \
+        start and result",
         points.len()
     );
     assert!(cuts > 8, "only {cuts} calls were cut off");

@@ -102,7 +102,8 @@ async fn the_session_ends_in_two_steps_and_the_reply_goes_first() {
         json!({
             "output": {
                 "success": true, "message": "Confirmation required before ending session",
-                "reason": "the user said bye", "confirmed": false, "action": "awaiting_confirmation",
+                "reason": "the user said bye", "confirmed": false,
+                    "action": "awaiting_confirmation",
             },
             "scheduling": "WHEN_IDLE",
         })

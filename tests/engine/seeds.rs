@@ -6,7 +6,8 @@
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a JSON value without the key reads as null, and a test that meets the impossible must stop"
+    reason = "a JSON value without the key reads as null, and a test that meets the impossible \
+    must stop"
 )]
 
 mod background;

@@ -301,7 +301,8 @@ fn what_the_service_does_not_understand_ends_the_connection() {
         (
             vec![setup()],
             r#"{"clientContent":{},"toolResponse":{}}"#,
-            "Request contains an invalid argument: expected one payload, found clientContent and toolResponse.",
+            "Request contains an invalid argument: expected one payload, found clientContent and \
+            toolResponse.",
         ),
         (
             vec![setup()],
@@ -514,7 +515,8 @@ async fn every_address_a_library_uses_leads_to_the_service() {
     let simulator = start(TWO_CALLS).await;
     for path in [
         "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k",
-        "/ws/google.ai.generativelanguage.v7.GenerativeService.BidiGenerateContentConstrained?access_token=auth_tokens/t",
+        "/ws/google.ai.generativelanguage.v7.GenerativeService.BidiGenerateContentConstrained?acc\
+        ess_token=auth_tokens/t",
         "//ws/google.cloud.aiplatform.v1beta1.LlmBidiService/BidiGenerateContent",
         "/prefix/ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContent",
         "/my/gateway/path",
@@ -538,9 +540,11 @@ async fn an_offer_to_compress_is_declined() {
     let host = simulator.url().trim_start_matches("ws://").to_owned();
     let mut stream = TcpStream::connect(&host).await.unwrap();
     let request = format!(
-        "GET //ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k HTTP/1.1\r\n\
+        "GET //ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k \
+        HTTP/1.1\r\n\
          Host: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
-         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nx-goog-api-key: k\r\ncontent-type: application/json\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nx-goog-api-key: k\r\ncontent-type: \
+         application/json\r\n\
          Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await.unwrap();

@@ -55,6 +55,7 @@ async fn what_does_not_fit_is_told_without_the_secret() {
     let told = heard(r#"{"amount": 1, "pin": 18446744073709551616}"#).await;
     assert_eq!(
         told,
-        json!({"error": "invalid arguments: /pin: expected u64; what came is secret", "kind": "invalid_args"})
+        json!({"error": "invalid arguments: /pin: expected u64; what came is secret",
+            "kind": "invalid_args"})
     );
 }

@@ -152,7 +152,7 @@ async fn failing_journal_runs_and_sends_nothing_and_caller_learns_why() {
                     tokio::select! {
                         biased;
                         () = told => {}
-                        () = all_is_quiet() => panic!("whoever listens waits for ever, {when}"),
+                        () = all_is_quiet() => panic!("subscribers wait forever, {when}"),
                     }
                     let before = (world.ran(), world.model.transcript().received().count());
                     for refused in [

@@ -175,7 +175,11 @@ async fn a_task_that_fails_is_told_as_it_ended() {
         ),
         (
             "nonsense",
-            ToolError::UnknownOutcome("the tool has run, and its server answered with content that is no list; what became of it is unknown".into()),
+            ToolError::UnknownOutcome(
+                "the tool has run, and its server answered with content \
+            that is no list; what became of it is unknown"
+                    .into(),
+            ),
         ),
     ];
     for (end, told) in ends {

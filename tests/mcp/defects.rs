@@ -19,7 +19,8 @@ fn odd() -> Value {
         {"name": "email", "inputSchema": of(json!({"type": "string", "pattern": EMAIL}))},
         {"name": "int", "inputSchema": of(json!({"type": "int"}))},
         {"name": "nulls", "inputSchema": {"type": "object", "properties": null}},
-        {"name": "list", "inputSchema": of(json!({"type": "array", "items": [{"type": "string"}]}))},
+        {"name": "list", "inputSchema": of(json!({"type": "array",
+            "items": [{"type": "string"}]}))},
         {"name": "anchor", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#x"}},
             "$defs": {"x": {"$anchor": "x", "type": "integer"}}}},
         {"name": "a name", "inputSchema": of(json!({}))},
@@ -159,7 +160,8 @@ async fn other_command_of_a_server_is_another_contract() {
 #[tokio::test]
 async fn payload_reaches_a_tool_that_declares_it_and_no_other() {
     let tools = json!([
-        {"name": "knows", "inputSchema": {"type": "object"}, "_meta": {"recount/confirmation": true}},
+        {"name": "knows", "inputSchema": {"type": "object"},
+            "_meta": {"recount/confirmation": true}},
         {"name": "not", "inputSchema": {"type": "object"}},
     ]);
     let asks = |name: &str| {
@@ -192,7 +194,8 @@ async fn result_in_newer_words_is_a_result() {
         "newer": {"content": [{"type": "hologram", "data": "x"}, {"type": "text", "text": "a"}]},
         "null": {"content": null},
         "both": {"content": null, "structuredContent": {"a": 1}},
-        "fails": {"content": [{"type": "hologram"}, {"type": "text", "text": "no paper"}], "isError": true},
+        "fails": {"content": [{"type": "hologram"}, {"type": "text", "text": "no paper"}],
+            "isError": true},
         "odd": "done",
     });
     let names = ["newer", "null", "both", "fails", "odd"];

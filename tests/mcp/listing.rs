@@ -39,7 +39,8 @@ async fn all_that_is_wrong_with_tools_is_said_at_once() {
         {"name": "twice", "inputSchema": object},
         {"name": "twice", "inputSchema": object},
         {"name": "no_object", "inputSchema": {"type": "string"}},
-        {"name": "no_schema", "inputSchema": {"type": "object", "properties": {"a": {"type": "text"}}}},
+        {"name": "no_schema", "inputSchema": {"type": "object",
+            "properties": {"a": {"type": "text"}}}},
         {"name": "bomb", "inputSchema": bomb()},
         {"name": "elsewhere", "inputSchema": {"$ref": "https://example.com/schema.json"}},
     ]});
@@ -91,7 +92,8 @@ async fn a_list_without_an_end_is_refused() {
 #[tokio::test]
 async fn decoration_of_a_tool_is_no_part_of_the_contract() {
     let contract = async |icon: &str| {
-        let echo = json!({"name": "echo", "inputSchema": {"type": "object"}, "icons": [{"src": icon}],
+        let echo = json!({"name": "echo", "inputSchema": {"type": "object"},
+            "icons": [{"src": icon}],
             "_meta": {"shown": icon}});
         let tools = T::mcp(stdio(&json!({"tools": [echo]}))).await.unwrap();
         {
@@ -113,7 +115,8 @@ async fn names_that_meet_are_refused_and_a_prefix_tells_them_apart() {
     let told = tools.register(own).unwrap_err().to_string();
     assert_eq!(
         told,
-        "tool \"echo\" is registered twice, by the MCP server \"test\" and by something else; a prefix tells them apart: \
+        "tool \"echo\" is registered twice, by the MCP server \"test\" and by something else; a \
+        prefix tells them apart: \
          McpServer::prefix, or --mcp-prefix"
     );
 }
@@ -185,7 +188,8 @@ async fn missing_server_is_reported_with_its_stderr_and_no_secret() {
     let told = T::mcp("no-such-program --flag").await.unwrap_err();
     assert!(
         told.to_string().starts_with(
-            "cannot connect to the MCP server \"no-such-program\": cannot start \"no-such-program\": "
+            "cannot connect to the MCP server \"no-such-program\": cannot \
+            start \"no-such-program\": "
         ),
         "{told}"
     );

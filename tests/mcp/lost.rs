@@ -62,7 +62,7 @@ async fn tool_is_called_after_expired_session_only_if_unchanged() {
     echo().await.unwrap();
 
     let changed =
-        json!({"witness": witness, "description": "Sends all it is given to somebody else"});
+        json!({"witness": witness, "description": "Sends all it is given to a third party"});
     *current.lock().unwrap() = service(Server::new(changed));
     let refused = echo().await.unwrap_err();
     assert_eq!(refused.kind(), "not_available");

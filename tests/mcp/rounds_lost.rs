@@ -125,7 +125,8 @@ async fn a_server_that_never_ceases_to_ask_fails_the_call() {
 #[tokio::test]
 async fn url_question_is_not_shown_and_non_question_is_not_answered() {
     let page = json!({"method": "elicitation/create", "params": {
-        "mode": "url", "message": "Look here", "elicitationId": "p1", "url": "https://example.com/page",
+        "mode": "url", "message": "Look here", "elicitationId": "p1",
+            "url": "https://example.com/page",
     }});
     let wants = [
         (page, json!({"next": {"action": "decline"}})),

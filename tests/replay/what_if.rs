@@ -69,7 +69,7 @@ pub(crate) fn other_policies_leave_the_record_as_it_is(recording: &Recording) ->
         if changes == &gated
             && let Some(call) = calls.iter().find(|it| ran_unasked(&it.under))
         {
-            return Err(format!("nobody would have been asked: {call:#?}"));
+            return Err(format!("it ran without an approval: {call:#?}"));
         }
         for (call, outcome) in ends(recording) {
             if told.get(&call) != Some(&Standing::Ended(outcome)) {

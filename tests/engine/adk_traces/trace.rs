@@ -139,7 +139,7 @@ impl Reading {
             "note" => self.note(record["text"].as_str().unwrap()),
             "meta" | "model_request" | "connect" | "to_model" | "end_of_stream" | "session"
             | "http" | "ws" | "ws_open" | "ws_send" | "ws_close" => {}
-            other => unreachable!("nobody knows records of the kind {other:?}"),
+            other => unreachable!("unknown records of the kind {other:?}"),
         }
     }
 

@@ -180,7 +180,8 @@ async fn unknown_tool_is_named_to_caller_and_in_record() {
 async fn invalid_arguments_never_reach_the_tool() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counts = runs.clone();
-    let schema = json!({"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]});
+    let schema = json!({"type": "object", "properties": {"amount": {"type": "integer"}},
+        "required": ["amount"]});
     let tools = dispatcher(T::simple_with("pay", "Pays", schema, move |_| {
         counts.fetch_add(1, Ordering::SeqCst);
         async { Ok(json!({})) }
@@ -725,7 +726,8 @@ async fn a_provider_that_fails_or_never_answers_agrees_to_nothing() {
     let began = Instant::now();
     let expired = tools.call_function("pay", json!({})).await;
     assert!(
-        matches!(&expired, Err(ToolError::Cancelled(told)) if told.contains("not approved in time")),
+        matches!(&expired, Err(ToolError::Cancelled(told))
+            if told.contains("not approved in time")),
         "{expired:?}"
     );
     assert_eq!(began.elapsed().as_secs(), 600);
@@ -884,7 +886,8 @@ async fn tools_share_the_state_and_what_a_failed_run_wrote_is_dropped() {
     assert_eq!(read().await, Ok(json!([1, 3, null])));
     let unfit = write(json!({"n": 4, "key": ""})).await;
     assert!(
-        matches!(&unfit, Err(ToolError::ExecutionFailed(told)) if told.contains("must not be empty")),
+        matches!(&unfit, Err(ToolError::ExecutionFailed(told))
+            if told.contains("must not be empty")),
         "{unfit:?}"
     );
     assert_eq!(read().await, Ok(json!([1, 4, null])));

@@ -32,7 +32,8 @@ impl ToolFunction for Quote {
     }
     fn parameters(&self) -> Option<Value> {
         Some(
-            json!({"type": "object", "properties": {"units": {"type": "integer"}}, "required": ["units"]}),
+            json!({"type": "object", "properties": {"units": {"type": "integer"}},
+                "required": ["units"]}),
         )
     }
     async fn call(&self, _: Value) -> Result<Value, ToolError> {

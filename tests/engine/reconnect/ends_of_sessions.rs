@@ -22,7 +22,7 @@ async fn disconnecting_cuts_off_what_runs_and_leaves_open_what_waits() {
     assert_eq!(stage.outcomes(&live).await, [Outcome::Unknown]);
     assert_eq!(stage.engine.pending().await.unwrap().len(), 1);
     stage.pass(60_000).await;
-    assert_eq!(stage.connections(), 1, "nobody wants another connection");
+    assert_eq!(stage.connections(), 1, "no connection is wanted");
     stage.end(live).await;
 }
 

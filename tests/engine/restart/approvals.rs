@@ -271,7 +271,11 @@ fn a_model_that_says_nothing_to_what_it_is_told_is_told_once() {
         life.settle();
     }
     assert_eq!((world.connections(), world.told(2).len()), (2, 1));
-    assert_eq!(world.folded().deliveries.len(), 1, "nobody proves it");
+    assert_eq!(
+        world.folded().deliveries.len(),
+        1,
+        "the delivery is not proved"
+    );
     let _live = resume(&life, world.session());
     assert_eq!(world.told(3).len(), 1);
     life.end();
@@ -786,7 +790,7 @@ fn session_of_absent_agent_is_listed_and_answered_but_not_run() {
     let listed = life.run(life.engine().sessions()).unwrap();
     assert_eq!(listed[0].agent, "support");
     life.settle();
-    assert_eq!(world.facts(), before, "whoever merely looks leaves nothing");
+    assert_eq!(world.facts(), before, "reading records nothing");
     approve(&life, request).unwrap();
     let again = approve(&life, request).unwrap_err();
     assert!(matches!(
@@ -794,7 +798,7 @@ fn session_of_absent_agent_is_listed_and_answered_but_not_run() {
         Error::Refused(Rejection::AlreadyAnswered(_))
     ));
     life.end();
-    assert_eq!(world.till.attempts(), [0; 0], "nobody here has the tool");
+    assert_eq!(world.till.attempts(), [0; 0], "no agent has the tool");
 
     let life = world.life(world.agent(gated(world.till.pays())));
     life.settle();

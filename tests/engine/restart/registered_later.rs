@@ -77,7 +77,7 @@ fn overdue_request_is_denied_once_tool_is_registered() {
         if early {
             world.clock.advance(2 * HOUR);
             life.settle();
-            assert_eq!(world.folded().calls.len(), 1, "nobody is here to say so");
+            assert_eq!(world.folded().calls.len(), 1, "no agent is registered");
         }
         registered(&life, "support", world.agent(expiring(&world)));
         if !early {

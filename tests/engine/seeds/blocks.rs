@@ -87,7 +87,7 @@ const BLOCKS: &[Block] = &[
     ),
     compiles(
         "tools: registration, ToolDispatcher",
-        "dispatcher_with_functions_and_streams_serves_session",
+        "dispatcher_serves_functions_and_streams",
     ),
     compiles(
         "tools: registration, T::",

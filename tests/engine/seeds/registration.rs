@@ -39,8 +39,7 @@ impl ToolFunction for Says {
     unused_must_use,
     reason = "the block registers one tool twice, which is refused the second time"
 )]
-async fn dispatcher_with_functions_and_streams_serves_session() -> Result<(), recount::engine::Error>
-{
+async fn dispatcher_serves_functions_and_streams() -> Result<(), recount::engine::Error> {
     let (my_tool, stream_tool) = (Says("my_tool"), ProgressTracker);
     let (config, model) = config(&[("my_tool", json!({})), ("track_progress", json!({}))]);
 

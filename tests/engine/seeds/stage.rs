@@ -21,7 +21,10 @@ pub(crate) fn caller(calls: &[(&str, Value)]) -> ScriptedModel {
         return ScriptedModel::parse(r#"{"on": "otherwise", "send": [{"say": "Done."}]}"#).unwrap();
     }
     let id = |index: usize| format!("c{}", index + 1);
-    let call = |(index, (name, args)): (usize, &(&str, Value))| json!({"id": id(index), "name": name, "args": args});
+    let call = |(index, (name, args)): (usize, &(&str, Value))| {
+        json!({"id": id(index),
+        "name": name, "args": args})
+    };
     let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
     let ids: Vec<String> = (0..calls.len()).map(id).collect();
     let asks = json!({"on": {"text": "go"}, "send": [{"call": calls}]});

@@ -128,7 +128,8 @@ fn a_long_running_call_pauses_and_its_result_is_shown_once() {
     assert_eq!(called.long_running_tool_ids, Some(vec!["c1".to_owned()]));
     assert!(called.should_pause());
     scene.says("And now?");
-    scene.answers(json!({"functionResponse": {"id": "c1", "name": "ask", "response": {"status": "approved"}}}));
+    scene.answers(json!({"functionResponse": {"id": "c1", "name": "ask",
+        "response": {"status": "approved"}}}));
     let expected = [
         "support ask()",
         r#"support ask: {"ticket":"T-1"}"#,
@@ -163,7 +164,10 @@ fn what_a_hook_takes_out_of_a_response_no_client_sees() {
         let asked = events.iter().rev().flat_map(|it| it.calls()).next();
         let id = asked.unwrap().id.clone();
         let response = json!({"confirmed": confirmed, "reason": "as I say"});
-        scene.answers(json!({"functionResponse": {"id": id, "name": "adk_request_confirmation", "response": response}}));
+        scene.answers(
+            json!({"functionResponse": {"id": id, "name": "adk_request_confirmation",
+            "response": response}}),
+        );
     }
     let shown = scene.shown();
     let expected = [

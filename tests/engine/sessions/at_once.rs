@@ -66,7 +66,8 @@ async fn a_call_behind_the_last_answer_of_a_session_does_not_begin() {
         call("late", "look_up", &json!({})),
     );
     let script = format!(
-        "{{\"on\": {{\"text\": \"go\"}}, \"send\": [{ends}]}}\n{{\"on\": {{\"responses_to\": [\"e\"]}}, \"send\": [{late}]}}"
+        "{{\"on\": {{\"text\": \"go\"}}, \"send\": [{ends}]}}\n{{\"on\": {{\"responses_to\": \
+        [\"e\"]}}, \"send\": [{late}]}}"
     );
     let (_, events) = told(&script).await;
     let closed = |it: &&Event| matches!(it, Event::Observed(Observation::SessionClosed(_)));

@@ -16,7 +16,10 @@ use tokio::time::Instant;
 
 /// A model that calls these tools in one message, and says "Done." once it has all responses.
 fn calling(tools: &[&str]) -> ScriptedModel {
-    let call = |(index, name): (usize, &&str)| json!({"id": format!("c{index}"), "name": name, "args": {"card": "4111111111111111"}});
+    let call = |(index, name): (usize, &&str)| {
+        json!({"id": format!("c{index}"), "name": name,
+        "args": {"card": "4111111111111111"}})
+    };
     let calls: Vec<Value> = tools.iter().enumerate().map(call).collect();
     let ids: Vec<&Value> = calls.iter().map(|call| &call["id"]).collect();
     let asks = json!({"on": {"text": "go"}, "send": [{"call": calls}]});

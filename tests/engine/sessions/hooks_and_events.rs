@@ -142,7 +142,10 @@ async fn a_hook_that_panics_before_its_future_ends_no_session() {
     let live = engine.session("a").connect().await.unwrap();
     let mut updates = live.subscribe();
     live.send_text("go").await.unwrap();
-    let changed = |event: &Event| matches!(event, Event::Observed(Observation::StateChanged(it)) if it.changes[0].key == "mood");
+    let changed = |event: &Event| {
+        matches!(event, Event::Observed(Observation::StateChanged(it))
+        if it.changes[0].key == "mood")
+    };
     assert!(updates.wait_for(changed).await.is_some());
     assert!(live.session().await.is_ok());
 }

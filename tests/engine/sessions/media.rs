@@ -275,7 +275,10 @@ async fn a_tool_hears_what_the_user_says_shows_writes_and_does() {
     live.send_video("image/png", vec![0_u8; 9]).await.unwrap();
     live.send_text("This one.").await.unwrap();
     live.activity_end().await.unwrap();
-    let heard = |event: &Event| matches!(event, Event::Observed(Observation::ModelOutputReceived(it)) if it.text == "Heard.");
+    let heard = |event: &Event| {
+        matches!(event,
+        Event::Observed(Observation::ModelOutputReceived(it)) if it.text == "Heard.")
+    };
     assert!(updates.wait_for(heard).await.is_some());
     let transcript = model.transcript();
     let told = transcript.answers().map(|(_, answer, _)| {

@@ -66,7 +66,8 @@ impl Place {
         let seen = self.seen.clone();
         let schema = json!({
             "type": "object",
-            "properties": {"cents": {"type": "integer"}, "card": {"properties": {"number": {"type": "string"}}}},
+            "properties": {"cents": {"type": "integer"},
+                "card": {"properties": {"number": {"type": "string"}}}},
         });
         let pay = T::simple_with("pay", "Pays by card", schema, move |args| {
             seen.lock().unwrap().push(args);

@@ -105,7 +105,10 @@ async fn a_service_that_does_not_read_holds_its_client_up() {
 #[tokio::test]
 async fn a_test_may_send_and_close_what_no_rule_does() {
     let simulator = start("").await;
-    assert!(!simulator.send(ServerMessage::go_away("1s")), "to nobody");
+    assert!(
+        !simulator.send(ServerMessage::go_away("1s")),
+        "no client is connected"
+    );
     let mut socket = connect(&simulator, "").await;
     assert!(simulator.send(ServerMessage::go_away("1s")));
     assert_eq!(receive(&mut socket).await, ServerMessage::go_away("1s"));

@@ -333,7 +333,8 @@ async fn too_deeply_nested_frame_is_recorded_and_session_continues() {
     assert_eq!(
         problems,
         [
-            "serverContent.modelTurn.parts[0]: expected at most 4 levels of objects and lists, found more"
+            "serverContent.modelTurn.parts[0]: expected at most 4 levels of objects and lists, \
+            found more"
         ]
     );
 }

@@ -587,7 +587,8 @@ fn too_deep_nesting_is_rejected_anywhere_without_overflow() {
     let error = ServerMessage::decode_within(shallow, 4).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "serverContent.modelTurn.parts[0]: expected at most 4 levels of objects and lists, found more"
+        "serverContent.modelTurn.parts[0]: expected at most 4 levels of objects and lists, found \
+        more"
     );
 }
 
