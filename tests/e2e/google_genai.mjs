@@ -1,12 +1,15 @@
-// The vendor's Node library holds conversations with the simulator, and would send what our own client sends.
+// The vendor's Node library talks to the simulator, and sends the same messages as our own client.
 //
 //   recount simulate --script fixtures/scripts/foreign.jsonl
 //   node google_genai.mjs --url ws://127.0.0.1:PORT [--frames RECORDING]
 //
-// Run it from a directory whose node_modules hold @google/genai; it installs nothing. It talks once as with a gateway
-// (Vertex mode, custom base URL) and once as with Google AI (API key). RECORDING is what `recount simulate --record` wrote
-// while our own client talked. The library has no types at run time, so each of those messages is handed to the library as
-// its parameters, and what it then sends must be the same message. Exits with 1 and says why on any mismatch.
+// Run it from a directory whose node_modules contain @google/genai; it installs nothing. It talks
+// once as with a gateway (Vertex mode, custom base URL) and once as with Google AI (API key).
+//
+// RECORDING is the output of `recount simulate --record` during a conversation of our own client.
+// The library has no types at run time. So each recorded message is passed to the library as its
+// parameters, and the library must send the same message. On any mismatch the program prints the
+// reason and exits with 1.
 
 import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
@@ -14,7 +17,7 @@ import {createRequire} from 'node:module';
 import {parseArgs} from 'node:util';
 import {pathToFileURL} from 'node:url';
 
-// Modules are looked for where this is run, and not where it stands.
+// Modules are resolved from the working directory, not from the directory of this file.
 const require = createRequire(pathToFileURL(`${process.cwd()}/`));
 const {GoogleGenAI, Modality} = require('@google/genai');
 const {WebSocketServer} = createRequire(require.resolve('@google/genai'))('ws');
@@ -42,7 +45,7 @@ const TOOLS = [
 
 const CONFIG = {responseModalities: [Modality.TEXT], systemInstruction: 'Be brief.', tools: TOOLS};
 
-// Every one of them is a setup that the service knows.
+// Setups that the service accepts.
 const SETUPS = {
   minimal: {},
   generation: {
@@ -59,7 +62,9 @@ const SETUPS = {
   },
   'built-in tools': {tools: [{googleSearch: {}, codeExecution: {}}, {urlContext: {}}]},
   resumption: {sessionResumption: {}},
-  compression: {contextWindowCompression: {triggerTokens: '25600', slidingWindow: {targetTokens: '12800'}}},
+  compression: {
+    contextWindowCompression: {triggerTokens: '25600', slidingWindow: {targetTokens: '12800'}},
+  },
   transcription: {inputAudioTranscription: {}, outputAudioTranscription: {}},
   activity: {
     realtimeInputConfig: {
@@ -71,7 +76,7 @@ const SETUPS = {
   proactivity: {proactivity: {proactiveAudio: true}},
 };
 
-// A session whose messages are waited for, one after the other.
+// A session whose messages can be awaited one by one.
 class Conversation {
   messages = [];
   waiting = [];
@@ -95,7 +100,7 @@ class Conversation {
         },
       },
     });
-    // Where the service hangs up before the setup is complete, the library never settles.
+    // If the service closes before the setup is complete, the promise of the library never settles.
     conversation.session = await Promise.race([connecting, closed]);
     return conversation;
   }
@@ -116,14 +121,16 @@ class Conversation {
     this.session.sendClientContent({turns: [{role: 'user', parts: [{text}]}]});
   }
 
-  // Says something and listens until the model has had its turn, or the connection its end.
+  // Sends a text, and receives until the turn is complete or the connection ends.
   async turn(said, onMessage = () => {}) {
     if (said !== undefined) this.say(said);
-    const turn = {calls: [], cancelled: [], text: '', sound: [], interrupted: false, completions: 0};
+    const turn = {calls: [], cancelled: [], text: '', sound: []};
+    Object.assign(turn, {interrupted: false, completions: 0});
     while (turn.completions === 0) {
       const heard = await this.next();
       if (heard.message === undefined) return {...turn, ended: heard};
-      const {toolCall, toolCallCancellation, sessionResumptionUpdate, goAway, serverContent} = heard.message;
+      const {toolCall, toolCallCancellation, sessionResumptionUpdate} = heard.message;
+      const {goAway, serverContent} = heard.message;
       if (toolCall) turn.calls.push(toolCall.functionCalls);
       if (toolCallCancellation) turn.cancelled.push(...toolCallCancellation.ids);
       if (sessionResumptionUpdate) turn.handle = sessionResumptionUpdate.newHandle;
@@ -144,7 +151,7 @@ class Conversation {
   }
 }
 
-// Every variant of the setup is taken, and the model listens.
+// Every variant of the setup is accepted, and the model answers.
 async function setups(ai) {
   for (const [name, config] of Object.entries(SETUPS)) {
     const conversation = await Conversation.open(ai, config);
@@ -153,7 +160,7 @@ async function setups(ai) {
   }
 }
 
-// Two calls in one frame are answered, one message each, in the other order.
+// Two calls in one frame get a response each, in reverse order.
 async function tools(ai) {
   const conversation = await Conversation.open(ai, CONFIG);
   const heard = await conversation.turn("What's the weather, and the time?", ({toolCall}) => {
@@ -174,7 +181,7 @@ async function tools(ai) {
   conversation.close();
 }
 
-// A call is cancelled before it was answered, and a story is cut short.
+// A call is cancelled before its response, and a story is interrupted.
 async function interruption(ai) {
   const conversation = await Conversation.open(ai, CONFIG);
   let heard = await conversation.turn('Do something slow.', ({toolCall}) => {
@@ -194,7 +201,7 @@ async function interruption(ai) {
   conversation.close();
 }
 
-// Sound goes both ways.
+// Audio is sent in both directions.
 async function media(ai) {
   const conversation = await Conversation.open(ai, CONFIG);
   const heard = await conversation.turn('Sing.');
@@ -209,7 +216,7 @@ async function media(ai) {
   conversation.close();
 }
 
-// The connection ends, and the session goes on with the handle.
+// The connection ends, and the session resumes with the handle.
 async function resumption(ai) {
   let conversation = await Conversation.open(ai, {...CONFIG, sessionResumption: {}});
   const {handle, timeLeft} = await conversation.turn('Remember this.');
@@ -223,7 +230,7 @@ async function resumption(ai) {
   await refused(ai, unknown, 1007, 'invalid argument');
 }
 
-// The library says with which code the service hung up, before the setup and after it.
+// The library reports the close code of the service, before and after the setup.
 async function closes(ai) {
   for (const [said, code, reason] of [
     ['fail', 1011, 'Internal error encountered.'],
@@ -234,7 +241,7 @@ async function closes(ai) {
     const conversation = await Conversation.open(ai, CONFIG);
     assert.deepEqual((await conversation.turn(said)).ended, {code, reason}, said);
   }
-  // The library leaves out what it does not know of schemas; a generation config goes through as it is.
+  // The library drops unknown members of schemas, but sends a generation config unchanged.
   const stopping = {...CONFIG, generationConfig: {stopSequences: ['end']}};
   await refused(ai, stopping, 1007, 'Unknown name');
   await refused(ai, CONFIG, 1008, 'is not found', 'no-such-model');
@@ -255,7 +262,7 @@ function client(kind, url) {
     : new GoogleGenAI({apiKey: 'test-key', httpOptions});
 }
 
-// The messages of our own client, each the way the library sends it.
+// Sends each message of our own client through the library, and compares the results.
 async function frames(recording) {
   const ours = readFileSync(recording, 'utf8')
     .trim()
@@ -288,7 +295,7 @@ async function frames(recording) {
     } else {
       assert.fail(`the library sends no ${kind}`);
     }
-    // The library knows historyConfig as a type and leaves it out of what it sends.
+    // The library has a type for historyConfig, but does not send it.
     if (message.setup) delete message.setup.historyConfig;
     assert.deepEqual(await mirror.next(), message);
   }
@@ -300,7 +307,7 @@ async function frames(recording) {
   return ours.length;
 }
 
-// A service that says what it is sent.
+// A service that returns the messages that it receives.
 class Mirror {
   messages = [];
   waiting = [];
@@ -353,7 +360,8 @@ async function main() {
   for (const recording of values.frames) read += await frames(recording);
   clearTimeout(late);
   console.log(
-    `@google/genai: ${CONVERSATIONS.length} conversations as with a gateway and as with Google AI, ` +
+    `@google/genai: ${CONVERSATIONS.length} conversations ` +
+      `as with a gateway and as with Google AI, ` +
       `${Object.keys(SETUPS).length} setups each; ${read} frames of our own client read`,
   );
 }

@@ -1,13 +1,18 @@
-"""The vendor's Python library holds conversations with the simulator, and reads what our own client sends.
+"""The vendor's Python library talks to the simulator, and reads the messages of our own client.
 
     recount simulate --script fixtures/scripts/foreign.jsonl
-    python tests/e2e/google_genai.py --url ws://127.0.0.1:PORT [--frames RECORDING] [--generate-content REQUESTS]
+    python tests/e2e/google_genai.py --url ws://127.0.0.1:PORT \\
+        [--frames RECORDING] [--generate-content REQUESTS]
 
-Needs google-genai and installs nothing. The library speaks TLS only: it always hands its socket an SSL context, which no
-ws:// address takes. So this puts a TLS relay with a certificate of its own before the simulator and leaves the library
-as it is. It talks once as with a gateway (Vertex mode, custom base URL) and once as with Google AI (API key).
-RECORDING is what `recount simulate --record` wrote while our own client talked: each of its messages must be one of the
-library's own types. REQUESTS are those of `tests/engine/gemini_http.rs`, held against the same types. Exits with 1 and says why on any mismatch.
+Needs google-genai and installs nothing. The library speaks TLS only: it always passes an SSL
+context to its socket, which a ws:// address does not accept. So this program starts a TLS relay
+with its own certificate in front of the simulator, and leaves the library unchanged. It talks once
+as with a gateway (Vertex mode, custom base URL) and once as with Google AI (API key).
+
+RECORDING is the output of `recount simulate --record` during a conversation of our own client. Each
+of its messages must validate as one of the library's types. REQUESTS are the requests of
+`tests/engine/gemini_http.rs`, which must validate, too. On any mismatch the program prints the
+reason and exits with 1.
 """
 
 import argparse
@@ -61,7 +66,7 @@ TOOLS = [
 
 CONFIG = {"response_modalities": ["TEXT"], "system_instruction": "Be brief.", "tools": TOOLS}
 
-# Every one of them is a setup that the service knows, however the library spells it.
+# Setups that the service accepts, in every spelling of the library.
 SETUPS = {
     "minimal": {},
     "generation": {
@@ -79,10 +84,15 @@ SETUPS = {
             "voice_config": {"prebuilt_voice_config": {"voice_name": "Kore"}},
         },
     },
-    "built-in tools": {"tools": [{"google_search": {}}, {"code_execution": {}}, {"url_context": {}}]},
+    "built-in tools": {
+        "tools": [{"google_search": {}}, {"code_execution": {}}, {"url_context": {}}]
+    },
     "resumption": {"session_resumption": {}},
     "compression": {
-        "context_window_compression": {"trigger_tokens": 25600, "sliding_window": {"target_tokens": 12800}}
+        "context_window_compression": {
+            "trigger_tokens": 25600,
+            "sliding_window": {"target_tokens": 12800},
+        }
     },
     "transcription": {"input_audio_transcription": {}, "output_audio_transcription": {}},
     "activity": {
@@ -103,7 +113,7 @@ SETUPS = {
 
 
 class Turn:
-    """What one turn of the model was made of."""
+    """The parts of one turn of the model."""
 
     def __init__(self):
         self.calls = []
@@ -117,13 +127,14 @@ class Turn:
 
 
 async def turn(session, said=None, on_message=None):
-    """Says something and listens until the model has had its turn."""
+    """Sends a text, and receives until the model's turn is complete."""
     if said is not None:
         await say(session, said)
     turn = Turn()
     async for message in session.receive():
         if message.tool_call:
-            turn.calls.append([(call.id, call.name, call.args) for call in message.tool_call.function_calls])
+            calls = message.tool_call.function_calls
+            turn.calls.append([(call.id, call.name, call.args) for call in calls])
         if message.tool_call_cancellation:
             turn.cancelled += message.tool_call_cancellation.ids
         if update := message.session_resumption_update:
@@ -143,7 +154,8 @@ async def turn(session, said=None, on_message=None):
 
 
 async def say(session, text):
-    await session.send_client_content(turns=types.Content(role="user", parts=[types.Part(text=text)]))
+    content = types.Content(role="user", parts=[types.Part(text=text)])
+    await session.send_client_content(turns=content)
 
 
 def connect(client, **config):
@@ -151,7 +163,7 @@ def connect(client, **config):
 
 
 async def setups(client):
-    """Every variant of the setup is taken, and the model listens."""
+    """Every variant of the setup is accepted, and the model answers."""
     for name, config in SETUPS.items():
         async with client.aio.live.connect(model=MODEL, config=config) as session:
             if session.setup_complete is None:
@@ -160,13 +172,16 @@ async def setups(client):
 
 
 async def tools(client):
-    """Two calls in one frame are answered, one message each, in the other order."""
+    """Two calls in one frame get a response each, in reverse order."""
 
     async with connect(client) as session:
 
         async def answer(message):
-            for call in reversed((message.tool_call.function_calls if message.tool_call else None) or []):
-                response = types.FunctionResponse(id=call.id, name=call.name, response={"output": "fine"})
+            calls = (message.tool_call.function_calls if message.tool_call else None) or []
+            for call in reversed(calls):
+                response = types.FunctionResponse(
+                    id=call.id, name=call.name, response={"output": "fine"}
+                )
                 if call.name == "get_time":
                     response.scheduling = types.FunctionResponseScheduling.WHEN_IDLE
                 await session.send_tool_response(function_responses=response)
@@ -182,7 +197,7 @@ async def tools(client):
 
 
 async def interruption(client):
-    """A call is cancelled before it was answered, and a story is cut short."""
+    """A call is cancelled before its response, and a story is interrupted."""
     async with connect(client) as session:
 
         async def lose_patience(message):
@@ -207,13 +222,15 @@ async def interruption(client):
 
 
 async def media(client):
-    """Sound goes both ways."""
+    """Audio is sent in both directions."""
     async with connect(client) as session:
         heard = await turn(session, "Sing.")
-        check("frames of sound", [0, 1, 2, 3, 4], [int.from_bytes(it[:4], "little") for it in heard.sound])
+        numbers = [int.from_bytes(it[:4], "little") for it in heard.sound]
+        check("frames of sound", [0, 1, 2, 3, 4], numbers)
         check("bytes of sound", {960}, {len(it) for it in heard.sound})
         for _ in range(3):
-            await session.send_realtime_input(audio=types.Blob(data=bytes(640), mime_type="audio/pcm;rate=16000"))
+            audio = types.Blob(data=bytes(640), mime_type="audio/pcm;rate=16000")
+            await session.send_realtime_input(audio=audio)
         check("what was heard", "I heard three frames.", (await turn(session)).text)
         await session.send_realtime_input(audio_stream_end=True)
         await session.send_realtime_input(text="Hello?")
@@ -221,7 +238,7 @@ async def media(client):
 
 
 async def resumption(client):
-    """The connection ends, and the session goes on with the handle."""
+    """The connection ends, and the session resumes with the handle."""
     async with connect(client, session_resumption={}) as session:
         heard = await turn(session, "Remember this.")
         check("handle", "the-handle", heard.handle)
@@ -229,11 +246,12 @@ async def resumption(client):
     async with connect(client, session_resumption={"handle": heard.handle}) as session:
         check("after resuming", "Welcome back.", (await turn(session)).text)
         check("and then", "I beg your pardon?", (await turn(session, "Hello.")).text)
-    await refused(client, 1007, "invalid argument", session_resumption={"handle": "nobody-issued-this"})
+    unknown = {"handle": "nobody-issued-this"}
+    await refused(client, 1007, "invalid argument", session_resumption=unknown)
 
 
 async def closes(client):
-    """The library says with which code the service hung up, before the setup and after it."""
+    """The library reports the close code of the service, before and after the setup."""
     for said, code, reason in [
         ("fail", 1011, "Internal error encountered."),
         ("bye", 1000, ""),
@@ -267,12 +285,12 @@ async def refused(client, code, reason, model=MODEL, **config):
 CONVERSATIONS = [setups, tools, interruption, media, resumption, closes]
 
 
-# The library sends these in a setup, while its type of the setup lacks them; they have types of their own.
+# The library sends these members in a setup, but its setup type lacks them.
 BESIDE_THE_SETUP = {"realtimeInputConfig": types.RealtimeInputConfig}
 
 
 def frames(recording):
-    """Every message of our own client is one of the library's own types, with no field that those do not know."""
+    """Validates every message of our own client; the library's types know all of its fields."""
     seen = {}
     for number, line in enumerate(pathlib.Path(recording).read_text().splitlines(), 1):
         frame = json.loads(line)
@@ -295,7 +313,7 @@ def frames(recording):
 
 
 def generate_content(requests):
-    """Every request of our agents' client is made of the library's own types, with no field that those do not know."""
+    """Validates every request of our agents' client; the library's types know all of its fields."""
     fields = {
         "systemInstruction": types.Content,
         "contents": types.Content,
@@ -310,12 +328,13 @@ def generate_content(requests):
                 try:
                     fields[field].model_validate(one)
                 except (KeyError, ValueError) as problem:
-                    raise AssertionError(f"{requests}, line {number}, {field}: {problem}") from problem
+                    place = f"{requests}, line {number}, {field}"
+                    raise AssertionError(f"{place}: {problem}") from problem
     check(f"the fields of {requests}", set(fields), seen)
 
 
 def certificate(directory):
-    """Writes a certificate for 127.0.0.1 and its key, good for this run."""
+    """Writes a certificate for 127.0.0.1 and its key, valid for this run."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "simulator")])
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -346,7 +365,7 @@ def certificate(directory):
 
 @contextlib.asynccontextmanager
 async def tls_relay(host, port, pem):
-    """Passes what comes over TLS on to `host` and `port`, byte for byte; yields where it listens."""
+    """Relays TLS connections to `host` and `port`; yields its own address."""
 
     async def pump(reader, writer):
         with contextlib.suppress(ConnectionError):
@@ -391,16 +410,23 @@ async def run(url):
                     try:
                         await conversation(client(kind, address, pem))
                     except Exception as problem:
-                        raise AssertionError(f"{kind}, {conversation.__name__}: {problem!r}") from problem
+                        place = f"{kind}, {conversation.__name__}"
+                        raise AssertionError(f"{place}: {problem!r}") from problem
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--url", required=True, help="where the simulator listens, such as ws://127.0.0.1:8765")
-    parser.add_argument("--frames", action="append", default=[], help="a recording of what our own client sent")
-    parser.add_argument("--generate-content", help="the requests that the client of our agents sent, one a line")
+    parser.add_argument(
+        "--url", required=True, help="the address of the simulator, such as ws://127.0.0.1:8765"
+    )
+    parser.add_argument(
+        "--frames", action="append", default=[], help="a recording of our own client's messages"
+    )
+    parser.add_argument(
+        "--generate-content", help="the requests of our agents' client, one per line"
+    )
     arguments = parser.parse_args()
-    # Nothing here leaves this machine, whatever proxy it is set up with.
+    # All connections stay on this machine, even if a proxy is configured.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
     try:
         asyncio.run(asyncio.wait_for(run(arguments.url), TIMEOUT_SECONDS))
@@ -408,10 +434,12 @@ def main():
         if arguments.generate_content:
             generate_content(arguments.generate_content)
     except Exception as problem:
-        print(f"google-genai {genai.__version__}: {type(problem).__name__}: {problem}", file=sys.stderr)
+        kind = type(problem).__name__
+        print(f"google-genai {genai.__version__}: {kind}: {problem}", file=sys.stderr)
         return 1
     print(
-        f"google-genai {genai.__version__}: {len(CONVERSATIONS)} conversations as with a gateway and as with Google AI, "
+        f"google-genai {genai.__version__}: {len(CONVERSATIONS)} conversations "
+        "as with a gateway and as with Google AI, "
         f"{len(SETUPS)} setups each; {read} frames of our own client read"
     )
     return 0
