@@ -498,7 +498,7 @@ fn panic_in_custom_agent_fails_only_its_call() {
 }
 
 #[test]
-fn what_an_agent_may_call_must_be_there() {
+fn shared_tool_of_agent_must_exist() {
     let agent = LlmAgent::new("verifier", ScriptedLlm::new([])).shares(["look_up"]);
     let agent = Agent::new().model("m").tools(verify(agent));
     let engine = recount::journal::block_on(Engine::in_memory().agent("support", agent).open());

@@ -145,7 +145,7 @@ fn new_process_waits_for_address_and_journal_of_old_one() {
 
 /// The code blocks of the page, in order, are the program.
 #[test]
-fn whoever_copies_the_page_has_the_example() {
+fn code_of_page_is_the_example() {
     let (service, main) = PAGE.split_once("`src/main.rs`\n").unwrap();
     let service_too = include_str!("../../examples/approvals_service/service.rs");
     let main_too = include_str!("../../examples/approvals_service/main.rs");

@@ -154,7 +154,7 @@ fn several_decisions_come_in_one_message_in_any_order() {
 }
 
 #[test]
-fn of_several_decisions_none_is_taken_where_one_is_no_decision() {
+fn one_malformed_decision_rejects_the_whole_message() {
     let bank = bank();
     bank.calls(&[("c1", "transfer"), ("c2", "transfer")]);
     let requests = bank.requests();
@@ -634,7 +634,7 @@ fn words_go_to_the_model_and_leave_what_waits_open() {
 }
 
 #[test]
-fn what_an_answer_holds_beside_itself_is_on_record() {
+fn unknown_members_of_answer_are_recorded() {
     let bank = bank();
     bank.calls(&[("c1", "transfer")]);
     let request = bank.requests().remove(0);

@@ -19,7 +19,7 @@ use recount::{assert_replays, assert_session_snapshot};
 use stage::{Stage, agent, counted, files, refund};
 
 #[test]
-fn what_was_recorded_plays_to_the_same_story_twenty_times() {
+fn recording_plays_equally_twenty_times() {
     let stage = Stage::new();
     stage.refunded(stage.fixture());
     let fixture = Fixture::load(stage.fixture()).unwrap();
@@ -77,7 +77,7 @@ fn a_play_opens_no_socket_whatever_the_agent_would_connect_to() {
 }
 
 #[test]
-fn what_was_not_called_is_said_with_what_was() {
+fn failed_assertion_on_calls_lists_actual_calls() {
     let stage = Stage::new();
     stage.refunded(stage.fixture());
     let session = Fixture::load(stage.fixture())
@@ -150,7 +150,7 @@ fn redacted_values_are_in_no_file_and_fixture_still_plays() {
 }
 
 #[test]
-fn a_question_that_nobody_answers_expires_in_no_time() {
+fn unanswered_request_expires_in_virtual_time() {
     let stage = Stage::new();
     stage.expired(stage.fixture());
     let fixture = Fixture::load(stage.fixture()).unwrap();
@@ -203,7 +203,7 @@ fn tool_that_starts_earlier_takes_as_long_as_recorded() {
 }
 
 #[test]
-fn what_a_journal_holds_plays_as_it_is_on_record() {
+fn exported_session_plays_as_recorded() {
     let stage = Stage::new();
     let (session, ledger) = stage.refunded(stage.fixture());
     let exported = stage

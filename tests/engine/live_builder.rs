@@ -96,7 +96,7 @@ async fn so_are_those_of_tools_modes_and_endpoint() {
 }
 
 #[tokio::test]
-async fn what_an_engine_has_already_is_a_mistake_beside_the_others() {
+async fn settings_of_given_engine_are_reported_with_other_mistakes() {
     let directory = tempfile::tempdir().unwrap();
     let engine = Engine::in_memory().open().await.unwrap();
     let described = || Live::builder().model("m").engine(&engine);

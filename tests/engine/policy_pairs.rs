@@ -126,7 +126,7 @@ const POLICIES: [Policy; 13] = [
             };
             world.call(doing, Then::TakenBack);
         },
-        check: what_the_model_takes_back_is_over,
+        check: cancelled_call_is_over,
     },
     Policy {
         form: "envelope",
@@ -146,7 +146,7 @@ const POLICIES: [Policy; 13] = [
         act: |world| {
             world.call(Doing::HangOnce, Then::CutOff);
         },
-        check: what_was_cut_off_runs_again,
+        check: call_that_was_cut_off_runs_again,
     },
     Policy {
         form: "limit_per_session",
@@ -514,7 +514,7 @@ fn only_the_tool_sees_the_secret(it: &Evidence) {
     assert!(told.into_iter().all(|told| !told.contains("hidden-number")));
 }
 
-fn what_the_model_takes_back_is_over(it: &Evidence) {
+fn cancelled_call_is_over(it: &Evidence) {
     let [call] = it.of("withdraw_on_cancel").try_into().unwrap();
     assert_eq!(it.outcomes(call), [Outcome::Withdrawn]);
     let ran = usize::from(!it.has("confirm"));
@@ -583,7 +583,7 @@ fn every_answer_has_its_envelope(it: &Evidence) {
     );
 }
 
-fn what_was_cut_off_runs_again(it: &Evidence) {
+fn call_that_was_cut_off_runs_again(it: &Evidence) {
     let [call] = it.of("idempotent").try_into().unwrap();
     assert_eq!(it.outcomes(call), [it.success()]);
     assert_eq!(it.attempts(call), [1, 2]);

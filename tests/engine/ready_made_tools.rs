@@ -392,7 +392,7 @@ const ENDS: &str = r#"
 "#;
 
 #[tokio::test]
-async fn who_ends_a_session_hears_which_questions_end_with_it() {
+async fn end_of_session_names_its_withdrawn_requests() {
     let simulator = simulator(ENDS).await;
     let pay = T::simple("pay", "Pays", |_| async { Ok(json!({})) });
     let live = Live::builder()
@@ -410,7 +410,7 @@ async fn who_ends_a_session_hears_which_questions_end_with_it() {
 }
 
 #[tokio::test]
-async fn of_the_state_nothing_is_given_by_default() {
+async fn get_context_returns_no_state_by_default() {
     let agent = Agent::new().model("m").tools(T::defaults());
     let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
     let session = engine.session("a").open().await.unwrap();

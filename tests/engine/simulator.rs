@@ -280,7 +280,7 @@ fn words_count_when_the_turn_is_complete_and_history_is_no_turn() {
 }
 
 #[test]
-fn what_the_service_does_not_understand_ends_the_connection() {
+fn invalid_message_ends_the_connection() {
     let refusals = [
         (
             vec![],

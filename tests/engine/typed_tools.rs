@@ -51,7 +51,7 @@ async fn every_digit_reaches_the_tool_also_of_what_is_sealed() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_told_without_the_secret() {
+async fn invalid_argument_is_reported_without_the_secret() {
     let told = heard(r#"{"amount": 1, "pin": 18446744073709551616}"#).await;
     assert_eq!(
         told,

@@ -114,7 +114,7 @@ async fn while_two_calls_wait_a_question_is_asked_through_none() {
 }
 
 #[tokio::test]
-async fn what_a_task_asks_itself_is_declined_and_it_goes_on() {
+async fn question_of_a_task_is_declined_and_task_continues() {
     let server = Server::new(json!({"task": {"ends": "asks"}}));
     server.finish();
     let url = Door::default().before(server).await;

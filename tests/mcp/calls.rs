@@ -15,7 +15,7 @@ async fn connected(config: Value) -> ToolDispatcher {
 }
 
 #[tokio::test]
-async fn what_a_server_answers_is_the_result_or_a_failure() {
+async fn answer_of_server_is_the_result_or_a_failure() {
     let tools = connected(json!({})).await;
     let call = async |name: &str, args: Value| tools.call_function(name, args).await;
     assert_eq!(
@@ -163,7 +163,7 @@ async fn an_engine_that_shuts_down_ends_the_program() {
 }
 
 #[tokio::test]
-async fn a_question_is_declined_where_nobody_can_be_asked() {
+async fn question_is_declined_without_approver() {
     let tools = connected(json!({})).await;
     let answer = tools.call_function("ask", json!({})).await.unwrap();
     assert_eq!(answer["structuredContent"]["action"], "decline");

@@ -93,7 +93,7 @@ async fn a_refused_token_is_told_and_not_shown() {
 }
 
 #[tokio::test]
-async fn nothing_follows_to_another_host() {
+async fn redirect_to_another_host_is_not_followed() {
     let asked = Arc::<AtomicUsize>::default();
     let counted = asked.clone();
     let elsewhere = Router::new().fallback(move || async move {

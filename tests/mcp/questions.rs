@@ -24,7 +24,7 @@ pub(crate) async fn agreeing(server: McpServer) -> (ToolDispatcher, Arc<Mutex<Ve
 }
 
 #[tokio::test]
-async fn what_a_call_asks_that_was_given_up_is_asked_through_no_other() {
+async fn question_of_cancelled_call_is_not_asked_through_another() {
     let (tools, asked) = agreeing(stdio(&json!({}))).await;
     let limit = Duration::from_millis(50);
     let given_up = tools.call_function_with_timeout("linger", json!({}), limit);

@@ -288,7 +288,7 @@ async fn confirmation_asked_again_shows_changed_arguments() {
 }
 
 #[tokio::test]
-async fn what_is_told_later_names_the_arguments_that_ran() {
+async fn late_outcome_names_the_arguments_that_ran() {
     let (place, witness) = (tempfile::tempdir().unwrap(), Witness::default());
     let model = ScriptedModel::parse(ONE_CALL).unwrap();
     let agent = Agent::new()
@@ -322,7 +322,7 @@ async fn what_is_told_later_names_the_arguments_that_ran() {
 }
 
 #[tokio::test]
-async fn what_a_tool_asks_for_must_be_a_schema() {
+async fn payload_schema_of_tool_must_be_a_schema() {
     let tool = TypedTool::with_context("pay", "Pays", |_: Value, _: ToolContext| async {
         Ok(json!({}))
     });
@@ -580,7 +580,7 @@ async fn standalone_dispatcher_asks_provider_and_pauses_tool_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_runs_on_after_the_answer_has_the_time_that_was_left() {
+async fn run_after_answer_has_the_rest_of_its_timeout() {
     let slow = |_: ConfirmationRequest| async {
         tokio::time::advance(Duration::from_secs(600)).await;
         ToolConfirmation::confirmed()

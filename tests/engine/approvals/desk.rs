@@ -109,7 +109,7 @@ async fn desk_answer_after_unnoticed_expiry_does_not_count() {
 }
 
 #[tokio::test]
-async fn nobodys_request_is_unknown_and_nothing_is_recorded() {
+async fn unknown_request_is_rejected_and_nothing_is_recorded() {
     let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
     parked(&place, &clock).await;
     let (desk, ledger) = desk(&place, &clock);

@@ -249,7 +249,7 @@ async fn input_between_call_and_response_is_dropped_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_did_not_ask_for_it_is_heard_all_the_time() {
+async fn input_is_not_withheld_by_default() {
     let mut stage = Stage::new(OLDER, |live| live).await;
     stage.say("go").await;
     stage.speak(1).await;

@@ -388,7 +388,7 @@ async fn cancelled_call_drops_tool_fires_its_token_and_runs_no_more() {
 }
 
 #[tokio::test]
-async fn the_callers_token_is_fired_by_nobody_but_the_caller() {
+async fn only_caller_fires_the_token_of_caller() {
     let gate = Arc::new(Semaphore::new(0));
     let runs = Arc::new(AtomicUsize::new(0));
     let tools = Arc::new(

@@ -105,7 +105,7 @@ const UNHEARD: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn what_the_lost_connection_may_have_swallowed_is_told_again() {
+async fn unconfirmed_response_is_sent_again_after_a_loss() {
     let stage = Stage::new(UNHEARD, |agent| agent).await;
     let live = stage.gone().await;
     assert_eq!(stage.answered().len(), 1);
@@ -128,7 +128,7 @@ const COVERED: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn what_the_handle_covers_is_not_told_again() {
+async fn response_covered_by_handle_is_not_sent_again() {
     let stage = Stage::new(COVERED, |agent| agent).await;
     let live = stage.gone().await;
     stage.drop_then(1006, []).await;
@@ -145,7 +145,7 @@ const OVERTAKEN: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn what_the_handle_may_not_know_yet_is_told_again() {
+async fn response_newer_than_handle_is_sent_again() {
     let stage = Stage::new(OVERTAKEN, |agent| agent).await;
     let live = stage.gone().await;
     stage.drop_then(1006, []).await;

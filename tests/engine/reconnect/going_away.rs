@@ -111,7 +111,7 @@ async fn call_held_back_by_ending_connection_does_not_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_speaks_meanwhile_is_heard_on_the_next_connection() {
+async fn text_during_a_switch_is_sent_on_next_connection() {
     let stage = Stage::new(SHIP, |agent| agent).await;
     let live = stage.gone().await;
     // The model's turn is open, so the text waits for the switch.

@@ -75,7 +75,7 @@ const INTERRUPTED: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn who_interrupted_and_got_no_answer_asks_again() {
+async fn unanswered_interruption_is_sent_again() {
     let stage = Stage::new(INTERRUPTED, |agent| agent).await;
     let live = stage.gone().await;
     live.send_text("Please stop.").await.unwrap();
@@ -88,7 +88,7 @@ async fn who_interrupted_and_got_no_answer_asks_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_long_conversation_the_newest_turns_are_told() {
+async fn history_of_long_conversation_has_its_newest_turns() {
     let script = r#"{"on": "any_text", "once": false, "send": [{"say": "Yes."}]}"#;
     let stage = Stage::new(script, |agent| agent).await;
     let live = stage.gone().await;

@@ -44,7 +44,7 @@ async fn after_every_close_code_the_conversation_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_refused_twice_is_not_tried_a_third_time() {
+async fn input_rejected_twice_ends_reconnects() {
     for code in [1007, 1008] {
         let stage = Stage::new(TALK, |agent| agent).await;
         let live = stage.gone().await;
@@ -171,7 +171,7 @@ async fn a_service_that_says_nothing_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_between_two_connections_is_said_on_the_next() {
+async fn text_between_connections_is_sent_on_the_next() {
     let stage = Stage::new(TALK, |agent| agent).await;
     let live = stage.gone().await;
     stage.model.drop_connection(1006, "gone");
@@ -184,7 +184,7 @@ async fn what_is_said_between_two_connections_is_said_on_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_asks_for_a_connection_gets_it_without_a_wait() {
+async fn explicit_connect_does_not_wait_for_backoff() {
     let stage = Stage::new(TALK, |agent| agent).await;
     let live = stage.gone().await;
     stage.model.drop_connection(1006, "gone");
@@ -196,7 +196,7 @@ async fn whoever_asks_for_a_connection_gets_it_without_a_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_wants_no_reconnects_gets_none_and_nothing_is_cancelled() {
+async fn disabled_reconnects_cancel_nothing_after_a_loss() {
     let never = Reconnects::never();
     let stage = Stage::new(CALLS, |agent| agent.reconnects(never)).await;
     let live = stage.gone().await;
@@ -247,7 +247,7 @@ async fn a_word_before_each_loss_makes_no_loss_good() {
 
 /// The service sends messages without end that change nothing.
 #[tokio::test(start_paused = true)]
-async fn what_changes_nothing_does_not_fill_the_journal() {
+async fn messages_without_effect_do_not_fill_the_journal() {
     const NOISE: &str = r#"
 {"on": {"text": "go"}, "send": [{"repeat": 1}]}
 {"on": "otherwise", "send": []}

@@ -242,7 +242,7 @@ const TURNS: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn turn_that_nobody_asked_for_makes_no_connection_good() {
+async fn unrequested_turn_does_not_reset_attempts() {
     for script in [
         TURNS.to_owned(),
         TURNS.replace(

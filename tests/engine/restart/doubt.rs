@@ -19,7 +19,7 @@ fn cut_off(world: &World, rule: InDoubt) {
 }
 
 #[test]
-fn by_default_it_is_settled_as_unknown_and_never_run_again() {
+fn call_in_doubt_is_unknown_by_default_and_never_rerun() {
     let world = World::new();
     cut_off(&world, InDoubt::SettleUnknown);
     let life = world.life(world.agent(world.till.pays()));

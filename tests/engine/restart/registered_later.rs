@@ -22,7 +22,7 @@ fn expiring(world: &World) -> Toolset {
 }
 
 /// A request whose process died; the next process has no agent yet.
-fn asked_and_nobody_here(world: &World, tool: Toolset) -> Life {
+fn asked_without_agent(world: &World, tool: Toolset) -> Life {
     let (life, _live) = world.asked_to_pay(tool);
     life.crash();
     let life = Life::begin(&world.journal, &world.clock, []);
@@ -36,9 +36,9 @@ fn registered(life: &Life, name: &str, agent: Agent) {
 }
 
 #[test]
-fn what_was_approved_before_runs_once_its_agent_is_here() {
+fn approved_call_runs_once_agent_is_registered() {
     let world = World::new();
-    let life = asked_and_nobody_here(&world, gated(&world));
+    let life = asked_without_agent(&world, gated(&world));
     approve(&life, waiting(&life)).unwrap();
     registered(&life, "sales", world.agent(gated(&world)));
     assert_eq!(world.till.attempts(), [0; 0], "it is another agent's");
@@ -55,7 +55,7 @@ fn what_was_approved_before_runs_once_its_agent_is_here() {
 }
 
 #[test]
-fn what_was_cut_off_is_looked_after_once_its_agent_is_here() {
+fn call_in_doubt_is_settled_once_agent_is_registered() {
     let world = World::new();
     let (life, _live) = world.asked_to_pay(world.till.hangs());
     life.crash();
@@ -73,7 +73,7 @@ fn overdue_request_is_denied_once_tool_is_registered() {
     // The request expires before the agent is registered, or after.
     for early in [true, false] {
         let world = World::new();
-        let life = asked_and_nobody_here(&world, expiring(&world));
+        let life = asked_without_agent(&world, expiring(&world));
         if early {
             world.clock.advance(2 * HOUR);
             life.settle();
@@ -93,7 +93,7 @@ fn overdue_request_is_denied_once_tool_is_registered() {
 #[test]
 fn a_provider_that_comes_later_is_asked_what_is_still_open() {
     let world = World::new();
-    let life = asked_and_nobody_here(&world, gated(&world));
+    let life = asked_without_agent(&world, gated(&world));
     let agent = world.agent(gated(&world));
     let asked = agent.confirmation_provider(StaticConfirmation::allow_all());
     registered(&life, "support", asked);
@@ -105,7 +105,7 @@ fn a_provider_that_comes_later_is_asked_what_is_still_open() {
 #[test]
 fn a_session_that_merely_waits_gets_no_event_by_it() {
     let world = World::new();
-    let life = asked_and_nobody_here(&world, gated(&world));
+    let life = asked_without_agent(&world, gated(&world));
     let before = world.facts().len();
     registered(&life, "support", world.agent(gated(&world)));
     assert_eq!(world.facts().len(), before);

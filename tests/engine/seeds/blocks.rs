@@ -32,7 +32,7 @@ const BLOCKS: &[Block] = &[
     ),
     compiles(
         "policies: confirmation provider",
-        "what_the_provider_denies_does_not_run_and_ends_as_cancelled",
+        "call_denied_by_provider_does_not_run_and_is_cancelled",
     ),
     compiles(
         "policies: enum ToolExecutionMode",

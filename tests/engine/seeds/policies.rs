@@ -114,7 +114,7 @@ async fn gate_without_approver_is_waived_on_record() {
 }
 
 #[tokio::test]
-async fn what_the_provider_denies_does_not_run_and_ends_as_cancelled() {
+async fn call_denied_by_provider_does_not_run_and_is_cancelled() {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     async fn approved_by_operator(tool_name: &str, args: &Value) -> bool {
         assert_eq!(tool_name, "send_email");

@@ -146,7 +146,7 @@ fn a_long_running_call_pauses_and_its_result_is_shown_once() {
 }
 
 #[test]
-fn what_a_hook_takes_out_of_a_response_no_client_sees() {
+fn value_removed_by_hook_is_not_shown_to_client() {
     let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"card": "4111"})) });
     let agent = Agent::new()
         .tools(T::confirm(pay, "Pay?"))

@@ -54,7 +54,7 @@ async fn appends_of(calls: usize) -> usize {
 }
 
 #[tokio::test]
-async fn that_its_answer_was_sent_is_recorded_with_the_call_behind_it() {
+async fn sent_response_is_recorded_with_the_next_call() {
     assert_eq!(appends_of(8).await - appends_of(3).await, 5 * 2);
 }
 

@@ -128,7 +128,7 @@ async fn a_formatter_words_the_acknowledgement_and_the_result() {
 }
 
 #[tokio::test]
-async fn a_background_tool_that_nobody_registered_is_a_mistake() {
+async fn unregistered_background_tool_is_rejected() {
     let live = Live::builder()
         .model("m")
         .tools(search(Ok(json!(1))))
@@ -298,7 +298,7 @@ async fn thousand_background_calls_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn of_twenty_thousand_background_calls_nothing_is_left() {
+async fn twenty_thousand_background_calls_leave_nothing_behind() {
     const TURNS: usize = 200;
     const CALLS: usize = 100;
     let held: Arc<AtomicUsize> = Arc::default();

@@ -131,7 +131,7 @@ async fn a_hook_that_says_nothing_lets_every_call_take_its_course() {
 }
 
 #[tokio::test]
-async fn what_a_hook_answers_is_for_the_call_whose_id_it_has() {
+async fn hook_answer_belongs_to_the_call_with_its_id() {
     let model = calling(&["look", "look"]);
     let agent = Agent::new()
         .tools(counted("look", &Arc::default()))
@@ -305,7 +305,7 @@ async fn a_redactor_takes_out_of_everything_before_it_is_on_record() {
 }
 
 #[tokio::test]
-async fn what_hooks_said_is_decided_again_without_them() {
+async fn hook_answers_replay_without_hooks() {
     let directory = tempfile::tempdir().unwrap();
     let runs = Arc::default();
     let model = calling(&["pay", "look", "nothing"]);

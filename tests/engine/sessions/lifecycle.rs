@@ -21,7 +21,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::nothing_left::{assert_nothing_is_left, settle};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_never_let_go_while_somebody_takes_it() {
+async fn session_does_not_detach_while_it_is_taken() {
     let model = ScriptedModel::parse("").unwrap();
     let agent = Agent::new().model("m").connect_to(model);
     let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
@@ -186,7 +186,7 @@ impl Connector for Panics {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connector_that_panics_reaches_nobody() {
+async fn panicking_connector_is_reported_as_unreachable() {
     let agent = Agent::new().model("m").connect_to(Panics);
     let engine = Engine::in_memory().agent("a", agent).open().await.unwrap();
     let connecting = engine.session("a").connect();

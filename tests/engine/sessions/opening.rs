@@ -212,7 +212,7 @@ fn a_snapshot_is_written_only_where_it_pays() {
 }
 
 #[test]
-fn what_is_damaged_or_of_another_program_counts_for_nothing() {
+fn damaged_or_foreign_snapshot_is_ignored() {
     let long = Long::of(600);
     let (ledger, journal) = long.in_memory(long.facts.len());
     let session = long.loaded(&ledger).session;

@@ -319,7 +319,7 @@ fn secret_argument_is_sealed_in_place_and_hashes_cover_seal() {
 }
 
 #[test]
-fn what_is_wrong_with_a_call_is_said_without_its_secret() {
+fn error_of_call_does_not_contain_its_secret() {
     let place = Place::new();
     let (life, live) = place.asked(place.agent(), "Do it wrongly.", "response_issued");
     drop(live);

@@ -73,7 +73,7 @@ fn a_rule_for_fresh_or_for_resumed_setups_takes_no_other() {
 }
 
 #[test]
-fn what_a_client_fails_to_bring_is_named_with_what_it_brought() {
+fn failed_expectation_names_expected_and_received() {
     let mut player = Player::new(script(RESUMED));
     for _ in 0..2 {
         let connection = player.connect();

@@ -98,7 +98,7 @@ fn every_recorded_setup_is_known_to_a_strict_service() {
 }
 
 #[test]
-fn what_a_service_may_refuse_it_takes_by_default() {
+fn strict_checks_are_off_by_default() {
     let nameless = r#"{"toolResponse":{"functionResponses":[{"name":"a","response":{}}]}}"#;
     let unknown =
         r#"{"toolResponse":{"functionResponses":[{"id":"c9","name":"a","response":{}}]}}"#;

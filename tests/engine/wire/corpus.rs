@@ -21,7 +21,7 @@ fn corpus() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn whatever_stands_in_the_corpus_is_read_and_translated() {
+fn every_corpus_file_is_read_and_translated() {
     let corpus = corpus();
     assert!(corpus.len() > 150, "{}", corpus.len());
     for bytes in corpus {

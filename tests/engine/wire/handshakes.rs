@@ -358,7 +358,7 @@ async fn no_secret_stands_in_what_is_shown_and_told() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_said_before_anything_is_sent() {
+async fn invalid_endpoint_is_rejected_before_connecting() {
     let far = "ws://service.example";
     for (endpoint, problem) in [
         (Endpoint::google_ai(KEY).base_url(far), "over wss:// only"),

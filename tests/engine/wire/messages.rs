@@ -135,7 +135,7 @@ fn a_frame_in_camel_case_is_written_as_it_was_read() {
 }
 
 #[test]
-fn nothing_is_written_in_snake_case_but_what_users_wrote() {
+fn only_user_defined_keys_are_written_in_snake_case() {
     fn snake_keys(value: &Value, found: &mut Vec<String>) {
         const FREE: [&str; 5] = [
             "args",

@@ -101,7 +101,7 @@ async fn whole_turn(session: &mut Session) -> Turn {
 }
 
 #[tokio::test]
-async fn it_calls_and_is_answered_and_hears_sound() {
+async fn client_gets_calls_and_audio() {
     let simulator = start(FOREIGN).await;
     let mut session = connect(&simulator).await;
     session.send_text("What's the weather, and the time?").await.unwrap();
@@ -135,7 +135,7 @@ async fn it_calls_and_is_answered_and_hears_sound() {
 }
 
 #[tokio::test]
-async fn it_interrupts_and_its_call_is_cancelled() {
+async fn client_interrupts_and_its_call_is_cancelled() {
     let simulator = start(FOREIGN).await;
     let mut session = connect(&simulator).await;
     session.send_text("Do something slow.").await.unwrap();
@@ -182,7 +182,7 @@ async fn client_resumes_with_newest_handle_after_go_away_and_close() {
 }
 
 #[tokio::test]
-async fn it_is_refused_for_a_model_and_for_a_handle_that_nobody_knows() {
+async fn client_is_rejected_for_unknown_model_and_handle() {
     let simulator = start(FOREIGN).await;
     for (config, part) in [
         (
