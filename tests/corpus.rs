@@ -83,7 +83,7 @@ fn no_journal_of_the_corpus_is_written_again() {
 }
 
 /// Kinds that no export has: no script can make the model send an invalid message.
-const IN_NO_STORY: [&str; 1] = ["frame_rejected"];
+const IN_NO_EXPORT: [&str; 1] = ["frame_rejected"];
 
 #[test]
 fn every_kind_of_event_stands_in_the_corpus() {
@@ -97,7 +97,7 @@ fn every_kind_of_event_stands_in_the_corpus() {
             missing.remove(event.kind());
         }
     }
-    assert_eq!(missing.into_iter().collect::<Vec<_>>(), IN_NO_STORY);
+    assert_eq!(missing.into_iter().collect::<Vec<_>>(), IN_NO_EXPORT);
 }
 
 #[test]

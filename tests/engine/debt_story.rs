@@ -52,21 +52,21 @@ enum Restart {
 }
 
 #[test]
-fn the_story_is_the_same_with_a_restart_in_every_phase() {
-    let uninterrupted = Story::told(None);
+fn restart_in_any_phase_leads_to_the_same_end() {
+    let uninterrupted = Scenario::played(None);
     insta::assert_snapshot!("the_story", uninterrupted.ending());
     insta::assert_snapshot!("what_the_model_received", uninterrupted.received());
     for word in 0..CALLER.len() {
         for restart in [Restart::After(word), Restart::During(word)] {
-            let story = Story::told(Some(restart));
-            assert_eq!(story.model.transcript().connections(), 2, "{restart:?}");
-            assert_eq!(story.ending(), uninterrupted.ending(), "{restart:?}");
+            let scenario = Scenario::played(Some(restart));
+            assert_eq!(scenario.model.transcript().connections(), 2, "{restart:?}");
+            assert_eq!(scenario.ending(), uninterrupted.ending(), "{restart:?}");
         }
     }
 }
 
 /// The state that outlives a process: the journal, the clock, the model, and the creditor's books.
-struct Story {
+struct Scenario {
     journal: Arc<SurvivingJournal>,
     clock: Arc<ManualClock>,
     model: ScriptedModel,
@@ -83,44 +83,44 @@ struct Books {
     payments: Mutex<BTreeMap<String, u64>>,
 }
 
-impl Story {
-    fn told(restart: Option<Restart>) -> Story {
+impl Scenario {
+    fn played(restart: Option<Restart>) -> Scenario {
         let lines = SCRIPT.replace("\n    ", " ");
-        let story = Story {
+        let scenario = Scenario {
             journal: SurvivingJournal::new(),
             clock: ManualClock::new(),
             model: ScriptedModel::parse(&lines).unwrap(),
             books: Arc::default(),
         };
-        let mut life = story.life();
+        let mut life = scenario.life();
         let support = life.engine().session("collections");
         let mut live = life.run(support.connect()).unwrap();
         let session = live.session_id();
         for (word, (says, tool)) in CALLER.into_iter().enumerate() {
             let dies = restart == Some(Restart::During(word));
-            *story.books.stuck.lock().unwrap() = dies.then_some(tool);
+            *scenario.books.stuck.lock().unwrap() = dies.then_some(tool);
             life.run(live.send_text(says)).unwrap();
             life.settle();
             if dies {
                 assert!(!life.run(live.session()).unwrap().calls.is_empty());
-                *story.books.stuck.lock().unwrap() = None;
+                *scenario.books.stuck.lock().unwrap() = None;
                 life.crash();
-                life = story.life();
+                life = scenario.life();
                 live = life.run(life.engine().resume(session)).unwrap();
                 life.settle();
             }
-            story.agree(&life);
+            scenario.agree(&life);
             if restart == Some(Restart::After(word)) {
                 drop(live);
                 life.end();
-                life = story.life();
+                life = scenario.life();
                 live = life.run(life.engine().resume(session)).unwrap();
                 life.settle();
             }
         }
         drop(live);
         life.end();
-        story
+        scenario
     }
 
     fn life(&self) -> Life {

@@ -37,7 +37,7 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
     }
     let runtime = Runtime::new().unwrap();
     let batches = Mutex::new(0);
-    let (smooth, cut) = story(&runtime, None, &batches);
+    let (smooth, cut) = run_session(&runtime, None, &batches);
     assert!(cut.is_empty(), "{cut:?}");
     assert!(
         smooth
@@ -58,7 +58,7 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
     let worker = || {
         while let Some(&(batch, point)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
             let reached = Mutex::new(0);
-            let found = story(&runtime, Some((batch, point)), &reached);
+            let found = run_session(&runtime, Some((batch, point)), &reached);
             assert_as_uninterrupted(&found, &smooth, &format!("killed at {point:?} of {batch}"));
             kills.fetch_add(reached.into_inner().unwrap(), Ordering::Relaxed);
             cuts.fetch_add(found.1.len(), Ordering::Relaxed);
@@ -197,7 +197,7 @@ fn say(what: &str) {
 
 /// Runs the session to its end and returns its outcomes. Its first process is killed where `die`
 /// says.
-fn story(
+fn run_session(
     runtime: &Runtime,
     die: Option<(usize, CrashPoint)>,
     count: &Mutex<usize>,

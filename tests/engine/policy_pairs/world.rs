@@ -241,7 +241,7 @@ impl World {
             runtime,
             ..
         } = process;
-        let story = async {
+        let conversation = async {
             let mut issued = None;
             loop {
                 let recorded = updates.next().await.unwrap();
@@ -323,8 +323,9 @@ impl World {
                 }
             }
         };
-        let told = runtime
-            .block_on(async { tokio::time::timeout(Duration::from_secs(3600), story).await });
+        let told = runtime.block_on(async {
+            tokio::time::timeout(Duration::from_secs(3600), conversation).await
+        });
         told.unwrap_or_else(|_| panic!("nothing happens any more: {:?}", self.calls.last()))
     }
 

@@ -23,7 +23,7 @@ const SCRIPT: &str = r#"
 
 /// Runs the scenario. The caller is verified in the first phase and informed in the second; the
 /// account is busy at first; the process is killed during the second phase.
-pub(crate) fn story() -> World {
+pub(crate) fn scenario() -> World {
     let world = World::with(SCRIPT);
     let busy = Arc::new(AtomicUsize::new(1));
     let (life, _live) = {

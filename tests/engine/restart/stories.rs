@@ -24,10 +24,10 @@ use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolOutcome};
 use crate::restart::world::{World, answer, approve, resume, wait, waiting};
 
 /// A scenario: it runs its processes and returns their world.
-type Story = fn() -> World;
+type Scenario = fn() -> World;
 
 /// All scenarios by name.
-const STORIES: &[(&str, Story)] = &[
+const SCENARIOS: &[(&str, Scenario)] = &[
     ("approved", approved),
     ("denied", denied),
     ("expired", expired),
@@ -69,7 +69,7 @@ const STORIES: &[(&str, Story)] = &[
         agent_over_a_restart,
     ),
     ("small_talk", small_talk),
-    ("every_policy_and_a_restart", crate::restart::debt::story),
+    ("every_policy_and_a_restart", crate::restart::debt::scenario),
     ("connections_left_refused_lost_and_given_up", connections),
 ];
 
@@ -77,9 +77,9 @@ const STORIES: &[(&str, Story)] = &[
 const WRITE: &str = "RECOUNT_WRITE_JOURNALS";
 
 #[test]
-fn every_story_of_the_corpus_can_be_told_and_has_its_file() {
-    for (name, tell) in STORIES {
-        let world = tell();
+fn every_scenario_replays_and_has_its_corpus_file() {
+    for (name, run) in SCENARIOS {
+        let world = run();
         let ledger = Ledger::new(world.journal.clone());
         let replayed = wait(replay::verify(&ledger, world.session())).unwrap();
         assert_eq!(replayed.diverged, None, "{name}");
