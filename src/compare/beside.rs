@@ -1,4 +1,4 @@
-//! A fixture as it is compared, and a session beside one.
+//! The story of a fixture, and of a session that is compared with a fixture.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::ledger::Ledger;
 use crate::session::{Event, Fact, Json, Observation, SessionId, Speaker};
 use crate::story::{Field, Line, Said, Teller};
 
-/// The story that a fixture records, as it is compared; nothing where none is written down, because
-/// nobody knows then what was decided.
+/// The story that a fixture records, for a comparison. `None` if the fixture has no story, because
+/// its decisions are unknown then.
 ///
 /// ```
 /// use recount::compare::recorded;
@@ -26,7 +26,7 @@ pub fn recorded(fixture: &Fixture) -> Option<Story> {
     story(fixture, &[])
 }
 
-/// As [`recorded`], for a fixture beside another one: without what that has taken out, too.
+/// As [`recorded`], also without the fields that the other fixture has redacted.
 ///
 /// ```
 /// use recount::compare::{recorded, recorded_beside};
@@ -58,12 +58,13 @@ fn story(fixture: &Fixture, fields: &[String]) -> Option<Story> {
     Some(growing.story())
 }
 
-/// Reads a session as it is compared with a fixture: told as that is told, without what is taken
-/// out of it. With the key of the session what stood sealed is known, and taken out, too.
+/// Reads a session for a comparison with a fixture: in the words of a fixture's story, without the
+/// fields that the fixture has redacted. With the key of the session, sealed values are known and
+/// redacted, too.
 ///
 /// # Errors
-/// [`fixture::Error::Ledger`] as [`told`](super::told), [`fixture::Error::NoShape`] where an event
-/// needs what is taken out.
+/// [`fixture::Error::Ledger`] as for [`told`](super::told). [`fixture::Error::NoShape`] if an event
+/// needs a redacted field.
 pub async fn told_beside(
     fixture: &Fixture,
     ledger: &Ledger,
@@ -98,7 +99,7 @@ fn tool_of(fact: &Fact) -> Option<&str> {
     }
 }
 
-/// How a line shows that the engine decided it.
+/// The mark of a decision of the engine in a line.
 const DECIDED: &str = "→";
 
 fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnce(&str) -> Json) {
@@ -142,7 +143,7 @@ fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnc
     }
 }
 
-/// Arguments that are no object, as the text they came as.
+/// Arguments that are no object, as their original text.
 fn malformed(fields: &[Field<'_>]) -> Option<Json> {
     let parts = fields.iter().find_map(|it| match &it.said {
         Said::Parts(parts) if it.name == "malformed_args" => Some(parts),
@@ -156,7 +157,7 @@ fn malformed(fields: &[Field<'_>]) -> Option<Json> {
     }
 }
 
-/// The first line that a field of one of these names stands for, however deep.
+/// The first line number in a field with one of these names, at any depth.
 fn named(fields: &[Field<'_>], names: &[&str]) -> Option<u64> {
     fields.iter().find_map(|it| match &it.said {
         Said::Value(value) if names.contains(&it.name) => value.parse().ok(),
@@ -165,12 +166,12 @@ fn named(fields: &[Field<'_>], names: &[&str]) -> Option<u64> {
     })
 }
 
-/// The fields that name other lines, and ids.
+/// The fields that hold numbers of other lines, or ids.
 const NAMES: [&str; 10] = [
     "after", "asked", "call", "id", "ids", "of", "phase", "request", "response", "through",
 ];
 
-/// A line without its number, who did it, and what it names.
+/// A line without its number, its author, and its references to other lines.
 fn shown(line: &Line<'_>) -> String {
     let said = without_names(&line.fields);
     format!("{} {said}", line.kind).trim_end().to_owned()
@@ -185,7 +186,7 @@ fn without_names(fields: &[Field<'_>]) -> String {
     fields.iter().filter_map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// A number of a line, or of an id.
+/// True if the value is a line number or an id.
 fn is_name(value: &str) -> bool {
     value
         .chars()

@@ -1,4 +1,4 @@
-//! Where two JSON values differ.
+//! The differences between two JSON values.
 
 use serde::Serialize;
 
@@ -22,16 +22,16 @@ use crate::session::Json;
 pub struct Change {
     /// A JSON Pointer.
     pub at: String,
-    /// What the first has there.
+    /// The value of the first one at this pointer, if it has one.
     pub a: Option<Json>,
-    /// What the second has there.
+    /// The value of the second one at this pointer, if it has one.
     pub b: Option<Json>,
 }
 
 impl Change {
-    /// Every place at which two values differ, as deep as both have objects there. The order of
-    /// keys and the space between them do not count; a number is the text it is written as, however
-    /// long.
+    /// Returns each place at which two values differ. It descends as long as both have objects at a
+    /// place. The order of keys and white space do not count. Numbers are compared as text, at any
+    /// length.
     pub fn between(a: &Json, b: &Json) -> Vec<Change> {
         let changed = changes(&in_order(a), &in_order(b)).into_iter();
         let named = changed.map(|it| Change {
@@ -43,9 +43,9 @@ impl Change {
     }
 }
 
-/// The value as it is compared.
+/// The value in canonical order, as it is compared.
 pub(super) fn in_order(value: &Json) -> Json {
-    // What is canonical is JSON still.
+    // Canonical JSON is valid JSON.
     Json::parse(&value.canonical()).unwrap_or_else(|_| value.clone())
 }
 

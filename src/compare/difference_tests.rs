@@ -35,7 +35,7 @@ fn story(calls: Vec<CallTold>) -> Story {
     }
 }
 
-/// What differs, each as its kind and the seqs of its call.
+/// The differences, each as its kind and the seqs of its calls.
 fn found(a: &Story, b: &Story) -> Vec<String> {
     let told = |it: &Difference| {
         let it = serde_json::to_value(it).unwrap();
@@ -66,7 +66,7 @@ fn a_call_is_missing_added_or_elsewhere() {
     let (a, b) = (story(vec![look(5), pay(9)]), story(vec![look(5)]));
     assert_eq!(found(&a, &b), ["call_missing 9"]);
     assert_eq!(found(&b, &a), ["call_added 9"]);
-    // One of the two is where it was, and the other one is elsewhere.
+    // One of the two calls keeps its place. The other one has moved.
     let b = story(vec![pay(4), look(8)]);
     let reordered = found(&a, &b);
     assert_eq!(reordered.len(), 1, "{reordered:?}");
@@ -103,7 +103,7 @@ fn a_call_stays_in_its_turn_whatever_number_that_has() {
         ..story(vec![pay(12, 2), look(16, 2)])
     };
     assert_eq!(within(&a, &b), [true]);
-    // The same number, and another turn.
+    // The same number, but another turn.
     let b = Story {
         calls: vec![pay(12, 1), look(16, 2)],
         ..b
@@ -121,7 +121,7 @@ fn equal_calls_belong_to_their_own_turns() {
     };
     assert_eq!(found(&a, &b), ["turn_missing", "call_missing 5"]);
     assert_eq!(found(&b, &a), ["turn_added", "call_added 5"]);
-    // Also where only the second of the turns has lost its call.
+    // The same holds if only the second turn has lost its call.
     let b = story(vec![look(5, 0)]);
     assert_eq!(found(&a, &b), ["call_missing 9"]);
 }
@@ -150,11 +150,11 @@ fn words_that_have_their_equal_claim_no_other_turn() {
     let b = of(vec![turn("yes", ""), turn("yes please", "")]);
     assert_eq!(found(&a, &b), ["words_changed"]);
     assert_eq!(found(&b, &a), ["words_changed"]);
-    // Also where the equal has lost its call.
+    // The same holds if the turn with equal words has lost its call.
     let mut without = b.clone();
     without.calls.remove(0);
     assert_eq!(found(&a, &without), ["words_changed", "call_missing 5"]);
-    // Words that are left elsewhere are not given up for those in their place.
+    // A turn waits for its equal words elsewhere instead of taking the turn at its place.
     let of = |words: &[&str]| Story {
         turns: words.iter().map(|it| turn(it, "")).collect(),
         ..story(Vec::new())
@@ -221,12 +221,12 @@ fn an_event_that_has_no_turn_to_be_in_is_the_same_wherever_it_stands() {
         events,
         ..Story::default()
     };
-    // Behind the last turn of one, and in the next turn of the other.
+    // The event comes after the last turn of `a`, and in the next turn of `b`.
     let a = of(vec![&hello], vec![wrote(5, 1, 1)]);
     let b = of(vec![&hello, &pay], vec![wrote(5, 1, 1)]);
     assert_eq!(found(&a, &b), ["turn_added"]);
     assert_eq!(found(&b, &a), ["turn_missing"]);
-    // Each has one partner, and no more.
+    // Each event has one partner at most.
     let twice = of(vec![&hello, &pay], vec![wrote(5, 1, 1), wrote(6, 1, 1)]);
     assert_eq!(found(&a, &twice), ["turn_added", "event_added"]);
     assert_eq!(found(&twice, &a), ["turn_missing", "event_missing"]);
