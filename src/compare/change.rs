@@ -11,7 +11,8 @@ use crate::session::Json;
 /// use recount::compare::Change;
 /// use recount::session::Json;
 ///
-/// let (a, b) = (Json::parse(r#"{"order":7,"cents":4200}"#)?, Json::parse(r#"{ "cents": 4300, "order": 7 }"#)?);
+/// let a = Json::parse(r#"{"order":7,"cents":4200}"#)?;
+/// let b = Json::parse(r#"{ "cents": 4300, "order": 7 }"#)?;
 /// let found = Change::between(&a, &b);
 /// let [Change { at, a, b }] = found.as_slice() else { unreachable!() };
 /// assert_eq!(at, "/cents");

@@ -49,7 +49,8 @@ impl EventNamed {
 /// A difference between the first story, `a`, and the second, `b`.
 ///
 /// ```json
-/// {"difference":"decision_changed","call":{"seq":6,"turn":1,"tool":"refund","args":{"order":7}},"b":{"seq":6,…},
+/// {"difference":"decision_changed",
+///  "call":{"seq":6,"turn":1,"tool":"refund","args":{"order":7}},"b":{"seq":6,…},
 ///  "only_a":["policy_decided {\"rule\":\"default\",\"verdict\":\"allowed\"}"],
 ///  "only_b":["policy_decided {\"rule\":\"confirm\",\"verdict\":\"ask\"}"]}
 /// ```

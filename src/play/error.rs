@@ -8,7 +8,8 @@ use crate::{engine, fixture, ledger};
 pub enum Error {
     /// The conversation needs code of its program, which is not present.
     #[error(
-        "the conversation cannot be played without its program: {what} is code; play it in a test of the program"
+        "the conversation cannot be played without its program: {what} is code; \
+         play it in a test of the program"
     )]
     NeedsProgram {
         /// The part that is code.

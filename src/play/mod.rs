@@ -47,7 +47,10 @@ impl Fixture {
     /// use recount::fixture::Fixture;
     /// use recount::prelude::*;
     ///
-    /// let refund = T::confirm(T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }), "Refund this order?");
+    /// let refund = T::simple("refund", "Refunds an order", |_| async {
+    ///     Ok(json!({"refunded": true}))
+    /// });
+    /// let refund = T::confirm(refund, "Refund this order?");
     /// let agent = Agent::new().model("gemini-live-2.5-flash").tools(refund);
     /// let session = Fixture::load("fixtures/conversations/refund")?.play(&agent)?;
     /// session.assert_called("refund", json!({"order": 17, "card": "[redacted]"}));

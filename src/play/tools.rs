@@ -37,8 +37,7 @@ pub(super) struct Prompt {
 }
 
 impl Prompter {
-    /// Makes the tool of a call perform an action, as soon as it runs and its run has the age of
-    /// the prompt.
+    /// Makes the tool of a call perform an action once its run has the age of the prompt.
     pub(super) fn prompt(&self, call: CallId, prompt: Prompt) {
         let _ = self.of(call).sender.send(prompt);
     }
@@ -251,8 +250,8 @@ fn ask(it: &ToolAsked) -> Ask {
 
 async fn yielded(it: &ToolYielded, yields: &mpsc::Sender<Value>) -> Option<ToolOutcome> {
     let sent = yields.send(it.response.to_value()).await;
-    let nobody = |_| ToolOutcome::Failed(ToolError::Other("nobody listens".to_owned()));
-    sent.err().map(nobody)
+    let no_listener = |_| ToolOutcome::Failed(ToolError::Other("nobody listens".to_owned()));
+    sent.err().map(no_listener)
 }
 
 fn write(context: &ToolContext, change: &StateChange) {

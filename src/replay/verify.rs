@@ -1,4 +1,5 @@
-//! Every observation decided again, every decision compared with the one on record.
+//! The verification of a session: each observation is decided again, and each decision compared
+//! with the record.
 
 use super::report::{Diverged, Report, Said};
 use crate::ledger::{Entry, Error, Ledger};
@@ -6,16 +7,16 @@ use crate::session::{
     Causes, Decision, Event, Fact, Seq, Session, SessionId, decide, evolve_in_place,
 };
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 1024;
 
-/// How many records the chain of causes names at most: a story of retries and questions anew may be
-/// long.
+/// The maximum number of records in a chain of causes. A call with many retries and repeated
+/// questions may have a long one.
 const CAUSES_MAX: usize = 64;
 
-/// Decides every observation of `session` again and compares.
+/// Decides each observation of `session` again and compares the decisions with the record.
 ///
-/// Nothing but the journal is asked, so the report is the same on every machine, scheduler and
+/// Only the journal is read, so the report is the same on every machine, with every scheduler and
 /// number of threads.
 ///
 /// ```
@@ -30,14 +31,14 @@ const CAUSES_MAX: usize = 64;
 /// ```
 ///
 /// # Errors
-/// Whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is
-/// sealed and its key is not here; a divergence is a result, not an error.
+/// An error of the journal, such as [`Error::Sealed`] if the session is sealed and its key is
+/// missing. A divergence is a result, not an error.
 pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error> {
     verify_by(ledger, session, decide, |_| ()).await
 }
 
-/// As [`verify`], by other rules than `decide`, and telling after each page how many records were
-/// read.
+/// As [`verify`], with other rules than `decide`. Calls `told` after each page with the number of
+/// records so far.
 pub async fn verify_by(
     ledger: &Ledger,
     session: SessionId,
@@ -64,8 +65,8 @@ pub async fn verify_by(
         }
         for entry in &entries {
             let told = match retelling.compare(entry) {
-                // Whatever is the decision that follows is of a kind that is known, so that is
-                // asked last.
+                // The expected decision is always of a known kind. So an unknown kind is checked
+                // last.
                 Err(_) if ledger.passes_over(entry) => {
                     retelling.state.head = entry.seq;
                     continue;
@@ -90,7 +91,7 @@ pub async fn verify_by(
     if retelling.state.head == Seq(0) {
         return Err(Error::UnknownSession { session });
     }
-    // The stream may end only where nothing more follows: a batch is atomic.
+    // Batches are atomic, so a stream may end only when no decision is due.
     if let Some(due) = retelling.due() {
         let parted = Parted {
             recorded: None,
@@ -101,16 +102,16 @@ pub async fn verify_by(
     Ok(report)
 }
 
-/// A session that is told again, as far as it agreed.
+/// A replayed session, up to the last record that matched.
 struct Retelling<R> {
     rules: R,
     state: Session,
     causes: Causes,
-    /// The body of the decision that follows, in room that is used again.
+    /// A reused buffer for the body of the expected decision.
     written: Vec<u8>,
 }
 
-/// The decision that follows.
+/// The expected decision.
 struct Due {
     event: Event,
     cause: Option<Seq>,
@@ -118,19 +119,19 @@ struct Due {
 
 impl Due {
     fn said(&self) -> Said {
-        // An event of ours always writes itself; an empty body shows as a difference.
+        // An event of this library always serializes. An empty body would show as a difference.
         let body = self.event.body().unwrap_or_default();
         Said::new(&self.event, body, self.cause)
     }
 }
 
-/// What a record turned out to be.
+/// The comparison of one record.
 enum Told {
-    /// The decision that follows; it is folded.
+    /// The expected decision. It is already folded.
     Decided,
-    /// Something that the world did, where nothing follows; to be folded.
+    /// An observation when no decision is due. It must still be folded.
     Observed(Fact),
-    /// Something else than what follows.
+    /// Any other record.
     Parted(Parted),
 }
 
@@ -141,7 +142,7 @@ struct Parted {
 }
 
 impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
-    /// Whether the next record is what follows.
+    /// Compares the next record with the expected decision.
     fn compare(&mut self, entry: &Entry) -> Result<Told, Error> {
         let Some(due) = self.due() else {
             let fact = entry.fact()?;
@@ -153,7 +154,7 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
                 }),
             });
         };
-        // What is the same byte for byte need not be read: it is the decision that is at hand.
+        // Equal bytes need not be parsed. The record is the expected decision.
         if entry.kind() == due.event.kind() && entry.cause() == due.cause {
             self.written.clear();
             let written = due.event.write_body(&mut self.written);
@@ -173,7 +174,7 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
         }))
     }
 
-    /// What follows next.
+    /// The decision that is due.
     fn due(&self) -> Option<Due> {
         if self.state.head == Seq(0) {
             return None;
@@ -206,7 +207,7 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
     }
 }
 
-/// The records that led to something, from the first cause to the last, as far as they agreed.
+/// The records that led to an event, from the first cause to the last, up to `head`.
 async fn chain(
     ledger: &Ledger,
     session: SessionId,
@@ -220,7 +221,7 @@ async fn chain(
         let Some(fact) = ledger.fact(session, seq).await? else {
             break;
         };
-        // A record that names itself or a later one as its cause was never written by us.
+        // This library never writes a record whose cause is the record itself or a later one.
         cause = fact.cause.filter(|before| *before < seq);
         chain.push(fact);
     }

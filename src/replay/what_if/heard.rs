@@ -1,5 +1,5 @@
-//! What the other world hears of what the world did: the same, as a rule; or it with the numbers of
-//! its own questions, a time that came earlier, or nothing.
+//! The translation of recorded observations to the other world. Most stay the same. Some get the
+//! seq of another question, some follow an earlier deadline, and some are dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::session::{
 };
 
 impl WhatIf<'_> {
-    /// What the other world hears of an observation: it, something before it, something else, or
-    /// nothing.
+    /// Returns the observations of the other world for a recorded one: itself, another one, an
+    /// additional one before it, or none.
     pub(super) fn heard_there(
         &mut self,
         seq: Seq,
@@ -49,7 +49,8 @@ impl WhatIf<'_> {
                 it.into()
             }
             Observation::FunctionCallReceived(it) => {
-                // What an agent would have called that went another way is on no record.
+                // An agent that went another way might have made other calls, which are not
+                // recorded.
                 let agent = it.parent.filter(|agent| {
                     let story = self.stories.get(agent);
                     story.is_some_and(|story| !story.agrees())
@@ -114,8 +115,8 @@ impl WhatIf<'_> {
         heard
     }
 
-    /// The answer that is on record, to the question of the other world; nothing where that world
-    /// puts none.
+    /// Translates a recorded answer to the open question of the other world. `None` if that world
+    /// has no such question.
     fn answer_there(
         &mut self,
         at: Timestamp,
@@ -124,7 +125,7 @@ impl WhatIf<'_> {
     ) -> Option<ConfirmationAnswered> {
         let call = self.requests.get(&it.request).copied()?;
         let story = self.stories.get_mut(&call);
-        // A question of before, or one that was answered, takes no answer on record, either.
+        // The recorded session refuses an answer to an old or answered question, too.
         let story = story.filter(|story| story.open_request == Some(it.request))?;
         story.open_request = None;
         story.goes_on(at);
@@ -142,14 +143,14 @@ impl WhatIf<'_> {
         Some(it)
     }
 
-    /// A runner brings its policies: the other ones, in place of those on record.
+    /// Adds the policies of a runner with the changes applied.
     fn bring(&mut self, it: &RunnerAttached) {
         let library = self.other.library_mut();
         let catalog = library.catalog(&it.catalog).cloned().unwrap_or_default();
         let policies = library.policies(&it.policies).cloned().unwrap_or_default();
         self.tools.extend(catalog.tools.keys().cloned());
         let tools = catalog.tools.keys().map(String::as_str);
-        // When a call starts is for the record to say.
+        // The start of a call is taken from the record, so the limit of parallel runs stays.
         let running_max = policies.running_max;
         let policies = self.changes.applied_to(PolicySet::clone(&policies), tools);
         let policies = PolicySet {
@@ -159,8 +160,8 @@ impl WhatIf<'_> {
         library.add_policies(it.policies, Arc::new(policies));
     }
 
-    /// A call that may start in the other world starts there with the run on record that stands for
-    /// it, whatever keeps its place there.
+    /// Starts a call in the other world together with its recorded run, if it is ready there. Free
+    /// slots do not matter.
     pub(super) fn start_there(&mut self, at: Timestamp, recorded: &CallStarted) {
         let ready = self.other.calls.get(&recorded.call).filter(|call| {
             let next = call.attempts + 1 == recorded.attempt;
@@ -184,7 +185,7 @@ impl WhatIf<'_> {
         self.observe(seq, at, Event::Decided(started), &[]);
     }
 
-    /// How long a run of the tool may take in the other world.
+    /// The time limit of a run of the tool in the other world.
     fn time_limit(&self, tool: &str) -> Option<Duration> {
         let terms = &self.other.terms;
         let policy = terms.policies.of(tool);
@@ -193,7 +194,7 @@ impl WhatIf<'_> {
         policy.timeout.or(terms.policies.timeout.filter(|_| inline))
     }
 
-    /// The runs in the other world for which one on record stands that has not begun.
+    /// The runs of the other world whose recorded run has not begun.
     fn early(&self) -> Vec<Start> {
         let runs = |(call, story): (&Seq, &Story)| {
             let attempt = self.other.calls.get(call).filter(|it| it.runs())?.attempts;
@@ -219,7 +220,7 @@ impl WhatIf<'_> {
         None
     }
 
-    /// Whether the tool reports after its time in the other world was up.
+    /// True if the tool reports after its time limit in the other world.
     fn has_timed_out(&self, call: Seq, at: Timestamp) -> bool {
         let runs = self.other.calls.get(&call).filter(|it| it.runs());
         let story = self.stories.get(&call);
@@ -228,13 +229,13 @@ impl WhatIf<'_> {
         })
     }
 
-    /// Whether an answer comes after its question in the other world expired.
+    /// True if an answer comes after its question in the other world has expired.
     fn is_too_late(&self, call: Seq, at: Timestamp) -> bool {
         let story = self.stories.get(&call);
         story.is_some_and(|it| it.has_expired(at))
     }
 
-    /// The time that has come in the other world, where it comes there with this one.
+    /// The deadline of the other world that passes with this recorded one, if there is one.
     fn deadline_there(&self, deadline: Deadline, at: Timestamp) -> Option<Deadline> {
         match deadline {
             Deadline::Run { call, .. } => {
@@ -257,7 +258,7 @@ fn passed(deadline: Deadline, due_us: Timestamp) -> Observation {
     DeadlinePassed { deadline, due_us }.into()
 }
 
-/// The call and the start of it of which a tool reports something.
+/// The call and the attempt about which a tool reports.
 fn reported(observation: &Observation) -> Option<(Seq, u32)> {
     if let Observation::ToolReturned(it) = observation {
         return Some((it.call, it.attempt));

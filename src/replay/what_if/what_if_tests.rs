@@ -13,7 +13,7 @@ fn begun(tools: &Toolbox) -> History {
     history().opened("support").attached(tools).connected()
 }
 
-/// What would have come of a history under these changes.
+/// The reports of a history under these changes.
 fn under(told: &History, changes: &PolicyChanges) -> Vec<CallReport> {
     let library = told.session().library().clone();
     let mut world = WhatIf::new(told.session().id, library, changes);
@@ -50,7 +50,7 @@ fn timeout(ms: Option<u64>) -> ToolPolicyChanges {
     }
 }
 
-/// The verdict and the standing, in both worlds.
+/// The verdict and the status, in both worlds.
 fn verdicts(call: &CallReport) -> [(Option<Verdict>, Standing); 2] {
     [&call.recorded, &call.under].map(|told| (told.verdict, told.standing))
 }
@@ -75,7 +75,8 @@ fn a_call_that_nobody_was_asked_about_would_have_been_asked_about() {
     );
     assert_eq!(calls[0].under.rule, Some(Rule::Confirm));
     assert_eq!(calls[0].unknown, Some(Unknown::NobodyAsked));
-    // The other call goes on, though the model had heard what it would not have heard.
+    // The other call is decided as recorded, although the model would have received another
+    // response before.
     assert!(!calls[1].is_changed(), "{:?}", calls[1]);
     assert_eq!(calls[1].heard, Some(calls[0].call));
 }
@@ -97,7 +98,7 @@ fn what_was_asked_and_granted_would_have_run_by_itself() {
         ]
     );
     assert_eq!(calls[0].unknown, None);
-    // The wait is no part of the run: half a second is within a second, and not within 100 ms.
+    // The wait is not part of the run: half a second is within a second, but not within 100 ms.
     let quick = |ms| ToolPolicyChanges {
         timeout: Some(Some(Duration::from_millis(ms))),
         ..gate(false)
@@ -147,7 +148,7 @@ fn what_was_denied_would_have_run_and_nobody_knows_what_came_of_it() {
     );
     assert_eq!(calls[0].unknown, Some(Unknown::NoRun));
     assert!(!calls[2].is_changed());
-    // The run that is not on record may have written what the guard reads: while it ran, and since.
+    // The unrecorded run may have written what the guard reads, during the run and later.
     for see in [1, 3] {
         assert_eq!(calls[see].unknown, Some(Unknown::DependsOn(calls[0].call)));
         assert_eq!(calls[see].under.verdict, None);
@@ -179,7 +180,7 @@ fn a_limit_would_have_refused_the_third_call() {
     assert!(calls[2].under.reason.as_ref().unwrap().contains("2 times"));
     let calls = under(&told, &of_tool("pay", limit(None, Some(1))));
     let refused: Vec<bool> = calls.iter().map(CallReport::is_changed).collect();
-    // The third comes 80 s after the first, which is the only one that counted.
+    // The third call comes 80 s after the first, which is the only one that counted.
     assert_eq!(refused, [false, true, false]);
 }
 
@@ -259,7 +260,7 @@ fn without_its_retry_a_tool_would_have_run_fewer_times() {
     assert_eq!(attempts(&calls[0]), [Some(2), Some(1)]);
     assert!(calls[0].is_changed() && !calls[1].is_changed());
     assert_eq!(calls[1].heard, Some(calls[0].call));
-    // A third run is on no record.
+    // A third run is not recorded.
     let more = crate::session::Retry {
         attempts_max: 3,
         backoff_ms: 100,
@@ -325,8 +326,7 @@ fn a_phase_would_not_have_had_the_tool() {
     assert_eq!(calls[0].under.verdict, Some(Verdict::Refused));
     assert_eq!(calls[0].under.rule, Some(Rule::Phase));
     assert!(!calls[1].is_changed() && !calls[2].is_changed());
-    // Had the tool that leads to the next phase not run, nobody knows which phase it would have
-    // been.
+    // If the tool that leads to the next phase does not run, the phase is unknown.
     let gated = PolicyChanges {
         tools: [("verify".to_owned(), gate(true))].into(),
         ..changes
@@ -386,7 +386,8 @@ fn a_limit_that_an_unknown_call_may_have_filled_is_unknown() {
     });
     let calls = under(&told, &of_tool("verify", gate(true)));
     assert_eq!(calls[1].unknown, Some(Unknown::DependsOn(calls[0].call)));
-    // One counted for sure, one perhaps: the second is known, the third is not.
+    // One call counts for certain, and one perhaps. So the second verdict is known, and the third
+    // is not.
     assert!(!calls[2].is_changed(), "{:?}", calls[2]);
     assert_eq!(calls[3].unknown, Some(Unknown::DependsOn(calls[1].call)));
 }
@@ -414,7 +415,7 @@ fn a_result_that_would_not_have_been_is_used_by_nobody() {
     assert_eq!(calls[1].recorded.rule, Some(Rule::Cached));
     assert_eq!(calls[1].unknown, Some(Unknown::DependsOn(calls[0].call)));
     assert!(!calls[2].is_changed());
-    // Without the cache the second would have run, and no run of it is on record.
+    // Without the cache the second call would have run, but it has no recorded run.
     let off = ToolPolicyChanges {
         cached: Some(CacheChange::Off),
         ..ToolPolicyChanges::default()
