@@ -1,4 +1,4 @@
-//! What this program does as a child, and how it is told to.
+//! The child processes of this bench, and their arguments.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::child::{self, End};
 pub(crate) use crate::said::Said;
 use crate::said::{order, run};
 
-/// Does a child's work and returns true, when this process is one.
+/// Runs the work of a child and returns true, if this process is one.
 pub(crate) fn is_child() -> bool {
     let Some(words) = order() else {
         return false;
@@ -25,8 +25,8 @@ pub(crate) fn is_child() -> bool {
     true
 }
 
-/// Fills a journal in a process that closes it, or that is killed as soon as everything is
-/// acknowledged.
+/// Fills a journal in a process. The process closes it, or is killed after the last
+/// acknowledgement.
 pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> Said {
     let word = match end {
         End::Close => "fill",
@@ -36,7 +36,7 @@ pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> Said {
     run(&[word, text(path), &records, &sessions], end == End::Hold)
 }
 
-/// Opens a journal in a fresh process.
+/// Opens a journal in a new process.
 pub(crate) fn open(path: &Path) -> Said {
     run(&["open", text(path)], false)
 }

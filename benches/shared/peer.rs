@@ -1,4 +1,4 @@
-//! A model without a socket: what it sends back for each frame is a function.
+//! A model without a socket: a function returns the answer to each frame.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -11,11 +11,11 @@ use recount::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 
-/// What a connection sends back for a frame, which it has so long after the last of its own was
-/// there to be received.
+/// The answer of a connection to a frame. The duration is the time since its last own frame was
+/// ready to be received.
 pub(crate) type Reply = Box<dyn FnMut(&str, Duration) -> Option<String> + Send>;
 
-/// A way to the model; each connection has a function of its own.
+/// A connector to the model. Each connection has a function of its own.
 pub(crate) struct Peer<C> {
     model: C,
     pub(crate) lines: Lines,
@@ -27,10 +27,10 @@ pub(crate) struct Lines(pub(crate) Arc<Mutex<Vec<Arc<Mutex<Line>>>>>);
 
 pub(crate) struct Line {
     reply: Reply,
-    /// What is on its way back.
+    /// The frames that are ready to be received.
     said: VecDeque<String>,
     receiver: Option<Waker>,
-    /// Since when the last of it is.
+    /// The time since which the last of them is ready.
     there: Instant,
 }
 
@@ -46,7 +46,7 @@ impl<C> Peer<C> {
 }
 
 impl Line {
-    /// Has the model hear a frame, from whoever is on the other side.
+    /// Passes a frame to the model, from any side.
     pub(crate) fn hear(line: &Mutex<Line>, frame: &str) {
         let receiver = {
             let mut line = lock(line);
