@@ -37,9 +37,9 @@ use tokio::runtime::{Builder, Runtime};
 const ALONE_TARGET: f64 = 3.0;
 /// The numbers of threads of the runtime.
 const THREADS: [usize; 2] = [1, 2];
-/// The rests before each write and each step. After the long rest, as between the calls of a
-/// conversation, the journal no longer knows how fast the disk is (after a second). After the short
-/// one it does.
+/// The rests before each write and each step. The journal uses its measurements of the disk for a
+/// second. So they are out of date after the long rest, as between the calls of a conversation, and
+/// current after the short one.
 const RESTS: [Duration; 2] = [Duration::from_millis(1_100), Duration::from_millis(1)];
 /// The length of a raw write, in bytes. Each of the two appends of a step has about this length.
 const RAW_BYTES: usize = 1_400;
