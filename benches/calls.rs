@@ -33,12 +33,12 @@ enum Kind {
 }
 
 /// A session that is fed with observations.
-struct Telling {
+struct Recorder {
     session: Session,
     at: Timestamp,
 }
 
-impl Telling {
+impl Recorder {
     /// Steps over an observation. Returns the responses that were issued.
     fn observed(&mut self, observation: Observation) -> Vec<Seq> {
         self.at = self.at.after_ms(1);
@@ -59,7 +59,7 @@ fn measured(kind: Kind, calls: u64) -> f64 {
     let tools = toolbox().plain("look").gated("pay");
     let begun = history().opened("support").attached(&tools).connected();
     let epoch = begun.epoch();
-    let mut telling = Telling {
+    let mut recorder = Recorder {
         session: begun.session().clone(),
         at: begun.now(),
     };
@@ -70,7 +70,7 @@ fn measured(kind: Kind, calls: u64) -> f64 {
     };
     let began = Instant::now();
     for n in 0..calls {
-        let call = telling.session.head.next();
+        let call = recorder.session.head.next();
         let received = FunctionCallReceived {
             epoch,
             id: Some(format!("c{n}")),
@@ -84,7 +84,7 @@ fn measured(kind: Kind, calls: u64) -> f64 {
             parent: None,
             beyond_max: None,
         };
-        telling.observed(received.into());
+        recorder.observed(received.into());
         match kind {
             Kind::Unknown | Kind::Gated => {}
             Kind::Settled => {
@@ -97,8 +97,8 @@ fn measured(kind: Kind, calls: u64) -> f64 {
                     scheduling: None,
                     ends_session: None,
                 };
-                let responses = telling.observed(returned.into());
-                telling.observed(ResponsesSent { epoch, responses }.into());
+                let responses = recorder.observed(returned.into());
+                recorder.observed(ResponsesSent { epoch, responses }.into());
             }
         }
     }

@@ -35,14 +35,14 @@ fn calls() -> u64 {
 }
 
 /// A session that is fed with observations.
-struct Telling {
+struct Recorder {
     session: Session,
     at: Timestamp,
     epoch: Seq,
     facts: Vec<Fact>,
 }
 
-impl Telling {
+impl Recorder {
     /// Records an observation. Returns the index of its record.
     fn observed(&mut self, observation: impl Into<Observation>) -> usize {
         self.at = self.at.after_ms(10);
@@ -117,17 +117,17 @@ impl Telling {
 /// in the state until the end: a later handle might still cover them.
 fn recorded(calls: u64, tools: &Toolbox) -> (Library, Vec<Fact>) {
     let begun = history().opened("support").attached(tools).connected();
-    let mut telling = Telling {
+    let mut recorder = Recorder {
         session: begun.session().clone(),
         at: begun.now(),
         epoch: begun.epoch(),
         facts: begun.facts().to_vec(),
     };
     for n in 0..calls / 2 {
-        telling.call(2 * n, "look");
-        telling.call(2 * n + 1, "pay");
+        recorder.call(2 * n, "look");
+        recorder.call(2 * n + 1, "pay");
     }
-    (begun.session().library().clone(), telling.facts)
+    (begun.session().library().clone(), recorder.facts)
 }
 
 /// Writes the session as the only one of a journal on disk.

@@ -26,7 +26,7 @@ pub(crate) fn heap(sessions: usize, with_socket: bool) -> f64 {
     let agent = agent();
     let agent = match &service {
         Some(service) => agent.connect_to(Endpoint::url(&service.url)),
-        None => agent.connect_to(Silence),
+        None => agent.connect_to(IdleConnector),
     };
     let scratch = machine::scratch();
     let engine = Engine::builder(scratch.path()).agent("idle", agent);
@@ -140,27 +140,27 @@ fn resident() -> f64 {
 }
 
 /// A connection without a socket.
-struct Silence;
+struct IdleConnector;
 
-struct Greets(bool);
+struct IdleReceiver(bool);
 
-struct Takes;
+struct IdleSender;
 
 #[async_trait]
-impl Connector for Silence {
+impl Connector for IdleConnector {
     fn endpoint(&self) -> String {
         "silence".to_owned()
     }
     async fn connect(&self) -> Result<Connection, ConnectError> {
         Ok(Connection {
-            sender: Box::new(Takes),
-            receiver: Box::new(Greets(false)),
+            sender: Box::new(IdleSender),
+            receiver: Box::new(IdleReceiver(false)),
         })
     }
 }
 
 #[async_trait]
-impl FrameReceiver for Greets {
+impl FrameReceiver for IdleReceiver {
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
         if std::mem::replace(&mut self.0, true) {
             pending::<()>().await;
@@ -170,7 +170,7 @@ impl FrameReceiver for Greets {
 }
 
 #[async_trait]
-impl FrameSender for Takes {
+impl FrameSender for IdleSender {
     async fn send(&mut self, _: String) -> Result<(), ConnectionLost> {
         Ok(())
     }

@@ -29,7 +29,7 @@ use arguments::{Arguments, Effort};
 use child::End;
 use median::median;
 use neighbours::Neighbours;
-use process::Said;
+use process::ChildOutput;
 use table::{thousands, verdict};
 
 /// The number of sessions in a journal with at least ten records for each.
@@ -163,9 +163,11 @@ fn measure(records: u64) -> Size {
         process::fill(&path, records, sessions, End::Hold);
         path
     });
-    let of = |openings: &[Said], name: &str| median(openings.iter().map(|said| said.number(name)));
+    let of = |openings: &[ChildOutput], name: &str| {
+        median(openings.iter().map(|said| said.number(name)))
+    };
     let all = || [&clean, &killed, &rebuilt].into_iter().flatten();
-    let most = |openings: &[Said], name: &str| {
+    let most = |openings: &[ChildOutput], name: &str| {
         let numbers = openings.iter().map(|said| said.number(name));
         numbers.fold(0.0, f64::max)
     };
@@ -204,7 +206,7 @@ fn openings(
     after: &str,
     sessions: u64,
     mut prepare: impl FnMut() -> PathBuf,
-) -> Vec<Said> {
+) -> Vec<ChildOutput> {
     let open = |_| {
         let said = process::open(&prepare());
         assert_eq!(said.text("after"), after, "{said:?}");

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use crate::child::{self, End};
-pub(crate) use crate::said::Said;
-use crate::said::{order, run};
+pub(crate) use crate::said::ChildOutput;
+use crate::said::{child_arguments, run};
 
 /// Runs the work of a child and returns true, if this process is one.
 pub(crate) fn is_child() -> bool {
-    let Some(words) = order() else {
+    let Some(words) = child_arguments() else {
         return false;
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -27,7 +27,7 @@ pub(crate) fn is_child() -> bool {
 
 /// Fills a journal in a process. The process closes it, or is killed after the last
 /// acknowledgement.
-pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> Said {
+pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> ChildOutput {
     let word = match end {
         End::Close => "fill",
         End::Hold => "hold",
@@ -37,7 +37,7 @@ pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> Said {
 }
 
 /// Opens a journal in a new process.
-pub(crate) fn open(path: &Path) -> Said {
+pub(crate) fn open(path: &Path) -> ChildOutput {
     run(&["open", text(path)], false)
 }
 

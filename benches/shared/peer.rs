@@ -28,15 +28,15 @@ pub(crate) struct Lines(pub(crate) Arc<Mutex<Vec<Arc<Mutex<Line>>>>>);
 pub(crate) struct Line {
     reply: Reply,
     /// The frames that are ready to be received.
-    said: VecDeque<String>,
+    replies: VecDeque<String>,
     receiver: Option<Waker>,
     /// The time since which the last of them is ready.
-    there: Instant,
+    ready_since: Instant,
 }
 
-struct Hears(Arc<Mutex<Line>>);
+struct PeerSender(Arc<Mutex<Line>>);
 
-struct Says(Arc<Mutex<Line>>);
+struct PeerReceiver(Arc<Mutex<Line>>);
 
 impl<C> Peer<C> {
     pub(crate) fn new(model: C) -> Peer<C> {
@@ -47,14 +47,14 @@ impl<C> Peer<C> {
 
 impl Line {
     /// Passes a frame to the model, from any side.
-    pub(crate) fn hear(line: &Mutex<Line>, frame: &str) {
+    pub(crate) fn deliver(line: &Mutex<Line>, frame: &str) {
         let receiver = {
             let mut line = lock(line);
-            let since = line.there.elapsed();
+            let since = line.ready_since.elapsed();
             let reply = (line.reply)(frame, since);
             let receiver = reply.as_ref().and_then(|_| line.receiver.take());
-            line.said.extend(reply);
-            line.there = Instant::now();
+            line.replies.extend(reply);
+            line.ready_since = Instant::now();
             receiver
         };
         let _ = receiver.map(Waker::wake);
@@ -70,22 +70,22 @@ impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
     async fn connect(&self) -> Result<Connection, ConnectError> {
         let line = Arc::new(Mutex::new(Line {
             reply: (self.model)(),
-            said: VecDeque::new(),
+            replies: VecDeque::new(),
             receiver: None,
-            there: Instant::now(),
+            ready_since: Instant::now(),
         }));
         lock(&self.lines.0).push(line.clone());
         Ok(Connection {
-            sender: Box::new(Hears(line.clone())),
-            receiver: Box::new(Says(line)),
+            sender: Box::new(PeerSender(line.clone())),
+            receiver: Box::new(PeerReceiver(line)),
         })
     }
 }
 
 #[async_trait]
-impl FrameSender for Hears {
+impl FrameSender for PeerSender {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
-        Line::hear(&self.0, &frame);
+        Line::deliver(&self.0, &frame);
         Ok(())
     }
 
@@ -93,15 +93,15 @@ impl FrameSender for Hears {
 }
 
 #[async_trait]
-impl FrameReceiver for Says {
+impl FrameReceiver for PeerReceiver {
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
         poll_fn(|context| {
             let mut line = lock(&self.0);
-            let Some(said) = line.said.pop_front() else {
+            let Some(reply) = line.replies.pop_front() else {
                 line.receiver = Some(context.waker().clone());
                 return Poll::Pending;
             };
-            Poll::Ready(Ok(said))
+            Poll::Ready(Ok(reply))
         })
         .await
     }

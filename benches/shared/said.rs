@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 /// The output of a child, by name.
 #[derive(Debug)]
-pub(crate) struct Said(BTreeMap<String, String>);
+pub(crate) struct ChildOutput(BTreeMap<String, String>);
 
-impl Said {
+impl ChildOutput {
     pub(crate) fn text(&self, name: &str) -> &str {
         let text = self.0.get(name);
         text.unwrap_or_else(|| unreachable!("a child that ended well says its {name}: {self:?}"))
@@ -23,14 +23,14 @@ impl Said {
 const CHILD: &str = "--child";
 
 /// The arguments of this process after `--child`, if it is a child.
-pub(crate) fn order() -> Option<Vec<String>> {
+pub(crate) fn child_arguments() -> Option<Vec<String>> {
     let mut words = std::env::args().skip(1);
     let is_child = words.next().as_deref() == Some(CHILD);
     is_child.then(|| words.collect())
 }
 
 /// Runs a child to its end. If `killed` is set, kills it after its first line.
-pub(crate) fn run(words: &[&str], killed: bool) -> Said {
+pub(crate) fn run(words: &[&str], killed: bool) -> ChildOutput {
     let program = std::env::current_exe().expect("the program knows itself");
     let mut child = Command::new(program)
         .arg(CHILD)
@@ -56,5 +56,5 @@ pub(crate) fn run(words: &[&str], killed: bool) -> Said {
         as_asked,
         "the child that should {words:?} ended with {status}: {said:?}"
     );
-    Said(said)
+    ChildOutput(said)
 }

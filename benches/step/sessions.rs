@@ -99,7 +99,7 @@ impl Sessions {
 
     fn begin(&self) {
         let lines = self.lines.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().for_each(|line| Line::hear(line, "Go."));
+        lines.iter().for_each(|line| Line::deliver(line, "Go."));
     }
 
     /// Shuts the engine down in good order, so that everything is indexed.

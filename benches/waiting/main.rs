@@ -25,7 +25,7 @@ use arguments::{Arguments, Effort};
 use child::Left;
 use median::median;
 use neighbours::Neighbours;
-use said::{Said, order, run};
+use said::{ChildOutput, child_arguments, run};
 use table::{thousands, verdict};
 
 /// The number of openings of a journal for one figure, unless `--rounds` is given.
@@ -85,7 +85,7 @@ fn empty_kib(rounds: usize) -> f64 {
 }
 
 /// The rows of waiting sessions that were opened and listed, each time in a new process.
-fn waiting(sessions: usize, how: &str, found: &[Said], empty_kib: f64) -> Vec<Vec<String>> {
+fn waiting(sessions: usize, how: &str, found: &[ChildOutput], empty_kib: f64) -> Vec<Vec<String>> {
     let growth = |name| (over(found, name) - empty_kib) / 1024.0;
     let listing = over(found, "list_ms");
     let opening = over(found, "open_ms");
@@ -123,7 +123,7 @@ fn many(sessions: usize, rounds: usize, empty_kib: f64) -> Vec<Vec<String>> {
     ]
 }
 
-fn looked(sessions: usize, expire: bool, left: Left, rounds: usize) -> Vec<Said> {
+fn looked(sessions: usize, expire: bool, left: Left, rounds: usize) -> Vec<ChildOutput> {
     let scratch = machine::scratch();
     let looks = (0..rounds).map(|round| {
         // Opening a killed journal closes it, so each look after a kill needs a journal of its own.
@@ -151,7 +151,7 @@ fn approving(sessions: usize, rounds: usize) -> Vec<Vec<String>> {
         assert_eq!(said.number("pending") as usize, sessions);
         said
     });
-    let approved: Vec<Said> = approved.collect();
+    let approved: Vec<ChildOutput> = approved.collect();
     vec![
         told(
             sessions,
@@ -186,13 +186,13 @@ fn told(sessions: usize, figure: &str, measured: f64, target: Option<f64>) -> Ve
     ]
 }
 
-fn over(said: &[Said], name: &str) -> f64 {
+fn over(said: &[ChildOutput], name: &str) -> f64 {
     median(said.iter().map(|said| said.number(name)))
 }
 
 /// Runs the work of a child and returns true, if this process is one.
 fn is_child() -> bool {
-    let Some(words) = order() else {
+    let Some(words) = child_arguments() else {
         return false;
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -222,7 +222,7 @@ fn fill(journal: &Path, sessions: usize, expire: bool, left: Left) {
     run(&words, left == Left::Killed);
 }
 
-fn look(journal: &Path, expire: bool) -> Said {
+fn look(journal: &Path, expire: bool) -> ChildOutput {
     run(&["look", text(journal), &expire.to_string()], false)
 }
 

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_that_have_little_in_common_are_aligned_all_the_same() {
+    fn long_lists_with_little_in_common_are_aligned() {
         // Comparing each item with each other one would take ten thousand million steps.
         let (a, b): (Vec<u32>, Vec<u32>) = (0..100_000)
             .map(|n| (2 * n, if n == 7 { 14 } else { 2 * n + 1 }))
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn between_them_what_belongs_together_is_found_again() {
+    fn unpaired_items_between_pairs_are_aligned_again() {
         let aligned = align(&[10, 21, 30], &[10, 11, 22, 23, 30]);
         let again = between(&aligned, |a, b| {
             assert_eq!((a, b), (&[1][..], &[1, 2, 3][..]));

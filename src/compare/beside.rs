@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::story::{Growing, Place, Story};
+use super::story::{Place, Story, StoryBuilder};
 use super::told::{policy_of, read};
 use crate::fixture::{self, Fixture};
 use crate::ledger::Ledger;
@@ -44,18 +44,18 @@ pub fn recorded_beside(fixture: &Fixture, other: &Fixture) -> Option<Story> {
 }
 
 fn story(fixture: &Fixture, fields: &[String]) -> Option<Story> {
-    let mut growing = Growing::default();
+    let mut builder = StoryBuilder::default();
     for line in fixture.story_without(fields)? {
         let Some(line) = Line::read(&line) else {
             continue;
         };
         let place = Place::Line(line.number);
         let policies = fixture.policies_at(line.number);
-        hear(&mut growing, &line, place, |tool| {
+        apply(&mut builder, &line, place, |tool| {
             Json::of_serialized(&policies.of(tool))
         });
     }
-    Some(growing.story())
+    Some(builder.story())
 }
 
 /// Reads a session for a comparison with a fixture: in the words of a fixture's story, without the
@@ -78,17 +78,17 @@ pub async fn told_beside(
         facts.push(fact.clone());
     })
     .await?;
-    let (mut growing, mut teller) = (Growing::default(), Teller::default());
+    let (mut builder, mut teller) = (StoryBuilder::default(), Teller::default());
     let key = ledger.key(session).await?;
     for fact in fixture.redacted_facts(&facts, key.as_ref())? {
         let told = teller.tell(&fact);
         if let Some(line) = told.as_deref().and_then(Line::read) {
             let policy = policies.remove(&fact.seq);
             let policy = policy.unwrap_or_else(Json::empty_object);
-            hear(&mut growing, &line, Place::Seq(fact.seq), |_| policy);
+            apply(&mut builder, &line, Place::Seq(fact.seq), |_| policy);
         }
     }
-    Ok(growing.story())
+    Ok(builder.story())
 }
 
 fn tool_of(fact: &Fact) -> Option<&str> {
@@ -102,13 +102,18 @@ fn tool_of(fact: &Fact) -> Option<&str> {
 /// The mark of a decision of the engine in a line.
 const DECIDED: &str = "→";
 
-fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnce(&str) -> Json) {
+fn apply(
+    builder: &mut StoryBuilder,
+    line: &Line<'_>,
+    place: Place,
+    policy: impl FnOnce(&str) -> Json,
+) {
     let said = |name| line.text(name).unwrap_or_default();
     match (line.who, line.kind) {
-        (DECIDED, "phase_entered") => growing.enter(&said("phase")),
+        (DECIDED, "phase_entered") => builder.enter(&said("phase")),
         (DECIDED, _) => {
             if let Some(call) = named(&line.fields, &["call"]) {
-                growing.decide(line.number, call, shown(line));
+                builder.decide(line.number, call, shown(line));
             }
         }
         (_, "function_call_received") => {
@@ -117,27 +122,27 @@ fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnc
             let args = args.or_else(|| malformed(&line.fields));
             let args = args.unwrap_or_else(Json::empty_object);
             let policy = policy(&tool);
-            growing.call(line.number, place, &tool, args, policy);
+            builder.call(line.number, place, &tool, args, policy);
         }
-        (_, "user_text_sent") => growing.say(Speaker::User, &said("text")),
-        (_, "model_output_received") => growing.say(Speaker::Model, &said("text")),
+        (_, "user_text_sent") => builder.say(Speaker::User, &said("text")),
+        (_, "model_output_received") => builder.say(Speaker::Model, &said("text")),
         (_, "transcript_received") => {
             let speaker = match line.value("speaker") {
                 Some("user") => Speaker::User,
                 Some(_) | None => Speaker::Model,
             };
-            growing.say(speaker, &said("text"));
+            builder.say(speaker, &said("text"));
         }
-        (_, "session_opened") => growing.known_by("agent", &said("agent")),
-        (_, "connected") => growing.known_by("model", &said("model")),
-        (_, "session_closed") => growing.known_by("closed", &said("reason")),
-        (_, "turn_completed") => growing.end_turn(false),
-        (_, "turn_interrupted") => growing.end_turn(true),
+        (_, "session_opened") => builder.known_by("agent", &said("agent")),
+        (_, "connected") => builder.known_by("model", &said("model")),
+        (_, "session_closed") => builder.known_by("closed", &said("reason")),
+        (_, "turn_completed") => builder.end_turn(false),
+        (_, "turn_interrupted") => builder.end_turn(true),
         (_, _) => {
             if let Some(about) = named(&line.fields, &["call", "request"]) {
-                growing.report(line.number, about, shown(line));
+                builder.report(line.number, about, shown(line));
             } else if line.kind == "state_changed" {
-                growing.happen(place, shown(line));
+                builder.add_event(place, shown(line));
             }
         }
     }

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_more_than_what_a_float_holds() {
+    fn long_numbers_are_compared_as_text() {
         let of = |digit: char| {
             let args = format!(r#"{{"order":12345678901234567890123456789{digit}}}"#);
             Json::parse(&args).unwrap_or_else(|_| Json::empty_object())

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::alignment::{Aligned, align};
 use super::change::Change;
-use super::pairing::{self, Turns, Whose};
+use super::pairing::{self, PairScope, Turns};
 use super::story::{CallTold, EventTold, Place, Story};
 use crate::session::{Json, Speaker};
 
@@ -264,11 +264,11 @@ fn calls(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
             found.push(Difference::CallMissing { call: named(call) });
             continue;
         };
-        if let Some(whose) = pair.moved {
+        if let Some(scope) = pair.moved {
             found.push(Difference::CallReordered {
                 call: named(call),
                 b: named(of_b),
-                within_turn: whose == Whose::Turn,
+                within_turn: scope == PairScope::Turn,
             });
         } else {
             // A call that only `b` has is listed at its place in `b`.

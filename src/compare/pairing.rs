@@ -153,7 +153,7 @@ fn turn_keys(story: &Story) -> Vec<(String, Vec<String>)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) b: usize,
-    pub(super) moved: Option<Whose>,
+    pub(super) moved: Option<PairScope>,
 }
 
 /// The calls of `a` that are also in `b`, by index.
@@ -161,18 +161,18 @@ pub(super) struct Pair {
 /// Equal calls in the same turn are paired first, then equal calls anywhere. The remaining calls of
 /// a turn are paired by tool.
 pub(super) fn calls(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<usize, Pair> {
-    let mut left = Left::of(a, b, turns);
+    let mut left = Unpaired::of(a, b, turns);
     let mut pairs = BTreeMap::new();
     left.in_place(&mut pairs, Key::clone);
-    left.moved(&mut pairs, Whose::Turn);
-    left.moved(&mut pairs, Whose::Story);
+    left.moved(&mut pairs, PairScope::Turn);
+    left.moved(&mut pairs, PairScope::Story);
     left.in_place(&mut pairs, |(_, tool, _)| tool.clone());
     pairs
 }
 
 /// The range within which equal calls are paired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum PairScope {
     Turn,
     Story,
 }
@@ -181,13 +181,13 @@ pub(super) enum Whose {
 type Key = (TurnOf, String, String);
 
 /// The calls without a partner.
-struct Left {
+struct Unpaired {
     a: Vec<(usize, Key)>,
     b: Vec<(usize, Key)>,
 }
 
-impl Left {
-    fn of(a: &Story, b: &Story, turns: &Turns) -> Left {
+impl Unpaired {
+    fn of(a: &Story, b: &Story, turns: &Turns) -> Unpaired {
         let keys = |of: &Story, turn: &dyn Fn(usize) -> TurnOf| {
             let calls = of.calls.iter().enumerate();
             let key = |(at, call): (usize, &super::story::CallTold)| {
@@ -196,7 +196,7 @@ impl Left {
             };
             calls.map(key).collect()
         };
-        Left {
+        Unpaired {
             a: keys(a, &TurnOf::A),
             b: keys(b, &|turn| turns.of_b(turn)),
         }
@@ -229,10 +229,10 @@ impl Left {
     }
 
     /// Pairs equal calls at different places, in the order of `a`.
-    fn moved(&mut self, pairs: &mut BTreeMap<usize, Pair>, whose: Whose) {
-        let key = |(turn, tool, args): &Key| match whose {
-            Whose::Turn => (Some(*turn), tool.clone(), args.clone()),
-            Whose::Story => (None, tool.clone(), args.clone()),
+    fn moved(&mut self, pairs: &mut BTreeMap<usize, Pair>, scope: PairScope) {
+        let key = |(turn, tool, args): &Key| match scope {
+            PairScope::Turn => (Some(*turn), tool.clone(), args.clone()),
+            PairScope::Story => (None, tool.clone(), args.clone()),
         };
         let mut elsewhere: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, of_b) in self.b.iter().rev() {
@@ -240,7 +240,7 @@ impl Left {
         }
         for (at, of_a) in &self.a {
             if let Some(b) = elsewhere.get_mut(&key(of_a)).and_then(Vec::pop) {
-                let moved = Some(whose);
+                let moved = Some(scope);
                 pairs.insert(*at, Pair { b, moved });
             }
         }

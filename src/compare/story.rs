@@ -88,7 +88,7 @@ pub struct EventTold {
 
 /// The builder of a [`Story`]. Records are named by seq, or by line number.
 #[derive(Debug, Default)]
-pub(super) struct Growing {
+pub(super) struct StoryBuilder {
     session: BTreeMap<String, String>,
     turns: Vec<Turn>,
     turn: Turn,
@@ -100,7 +100,7 @@ pub(super) struct Growing {
     events: Vec<EventTold>,
 }
 
-impl Growing {
+impl StoryBuilder {
     /// Sets a property of the whole session.
     pub(super) fn known_by(&mut self, field: &str, value: &str) {
         self.session.insert(field.to_owned(), value.to_owned());
@@ -169,7 +169,7 @@ impl Growing {
 
     /// Adds an event that belongs to no call. It begins no turn, because a program may write while
     /// neither side speaks.
-    pub(super) fn happen(&mut self, place: Place, said: String) {
+    pub(super) fn add_event(&mut self, place: Place, said: String) {
         let turn = self.turns.len();
         self.events.push(EventTold { place, turn, said });
     }

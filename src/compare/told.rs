@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::change::in_order;
-use super::story::{Growing, Place, Story};
+use super::story::{Place, Story, StoryBuilder};
 use crate::ledger::{Error, Ledger};
 use crate::replay::Tree;
 use crate::session::{
@@ -35,12 +35,12 @@ pub async fn told(
     session: SessionId,
     exactness: Exactness,
 ) -> Result<Story, Error> {
-    let mut telling = Telling {
+    let mut fold = StoryFold {
         exactness,
-        growing: Growing::default(),
+        builder: StoryBuilder::default(),
     };
-    read(ledger, session, |state, fact| telling.hear(state, fact)).await?;
-    Ok(telling.growing.story())
+    read(ledger, session, |state, fact| fold.apply(state, fact)).await?;
+    Ok(fold.builder.story())
 }
 
 /// Reads a session. `see` receives each fact with the session state after it.
@@ -73,22 +73,22 @@ pub(super) fn policy_of(session: &Session, tool: &str) -> Json {
 }
 
 /// The fold of a session into a story.
-struct Telling {
+struct StoryFold {
     exactness: Exactness,
-    growing: Growing,
+    builder: StoryBuilder,
 }
 
-impl Telling {
-    fn hear(&mut self, session: &Session, fact: &Fact) {
+impl StoryFold {
+    fn apply(&mut self, session: &Session, fact: &Fact) {
         match &fact.event {
             Event::Decided(Decision::PhaseEntered(it)) => {
                 self.exactly(fact);
-                self.growing.enter(&it.phase);
+                self.builder.enter(&it.phase);
             }
             Event::Decided(decision) => {
                 if let Some(call) = decision.call() {
                     let line = self.line(fact);
-                    self.growing.decide(fact.seq.0, call.0, line);
+                    self.builder.decide(fact.seq.0, call.0, line);
                 } else {
                     self.exactly(fact);
                 }
@@ -107,7 +107,7 @@ impl Telling {
                 let args = it.args.clone().or(malformed);
                 let args = args.unwrap_or_else(Json::empty_object);
                 let (place, policy) = (Place::Seq(fact.seq), policy_of(session, tool));
-                self.growing.call(fact.seq.0, place, tool, args, policy);
+                self.builder.call(fact.seq.0, place, tool, args, policy);
                 match self.exactness {
                     Exactness::Meaning => {}
                     Exactness::Record => self.reported(fact, fact.seq),
@@ -115,38 +115,38 @@ impl Telling {
             }
             Observation::UserTextSent(it) => {
                 self.exactly(fact);
-                self.growing.say(Speaker::User, &it.text);
+                self.builder.say(Speaker::User, &it.text);
             }
             Observation::TranscriptReceived(it) => {
                 self.exactly(fact);
-                self.growing.say(it.speaker, &it.text);
+                self.builder.say(it.speaker, &it.text);
             }
             Observation::ModelOutputReceived(it) => {
                 self.exactly(fact);
-                self.growing.say(Speaker::Model, &it.text);
+                self.builder.say(Speaker::Model, &it.text);
             }
             Observation::TurnCompleted(_) => {
                 self.exactly(fact);
-                self.growing.end_turn(false);
+                self.builder.end_turn(false);
             }
             Observation::TurnInterrupted(_) => {
                 self.exactly(fact);
-                self.growing.end_turn(true);
+                self.builder.end_turn(true);
             }
             Observation::SessionOpened(it) => {
                 self.opened(it);
                 self.exactly(fact);
             }
             Observation::RunnerAttached(it) => {
-                self.growing.known_by("rules", &it.rules.to_string());
+                self.builder.known_by("rules", &it.rules.to_string());
                 self.exactly(fact);
             }
             Observation::Connected(it) => {
-                self.growing.known_by("model", &it.model);
+                self.builder.known_by("model", &it.model);
                 self.exactly(fact);
             }
             Observation::SessionClosed(it) => {
-                self.growing.known_by("closed", &it.reason);
+                self.builder.known_by("closed", &it.reason);
                 self.exactly(fact);
             }
             Observation::StateChanged(StateChanged {
@@ -154,7 +154,7 @@ impl Telling {
                 ..
             }) => {
                 let line = self.line(fact);
-                self.growing.happen(Place::Seq(fact.seq), line);
+                self.builder.add_event(Place::Seq(fact.seq), line);
             }
             Observation::StateChanged(_)
             | Observation::HookAnswered(_)
@@ -172,7 +172,7 @@ impl Telling {
             | Observation::DeadlinePassed(_)
             | Observation::OperatorCancelled(_) => {
                 let about = observation.about();
-                match about.filter(|it| self.growing.is_of_call(it.0)) {
+                match about.filter(|it| self.builder.is_of_call(it.0)) {
                     Some(about) => self.reported(fact, about),
                     None => self.exactly(fact),
                 }
@@ -201,7 +201,7 @@ impl Telling {
     /// Adds a report about a record of a call.
     fn reported(&mut self, fact: &Fact, about: Seq) {
         let line = self.line(fact);
-        self.growing.report(fact.seq.0, about.0, line);
+        self.builder.report(fact.seq.0, about.0, line);
     }
 
     /// Adds the whole record as an event if ids count. Used for records that are not part of the
@@ -211,28 +211,28 @@ impl Telling {
             Exactness::Meaning => {}
             Exactness::Record => {
                 let line = self.line(fact);
-                self.growing.happen(Place::Seq(fact.seq), line);
+                self.builder.add_event(Place::Seq(fact.seq), line);
             }
         }
     }
 
     fn opened(&mut self, opened: &SessionOpened) {
-        let growing = &mut self.growing;
-        growing.known_by("agent", &opened.agent);
-        growing.known_by("rules", &opened.rules.to_string());
+        let builder = &mut self.builder;
+        builder.known_by("agent", &opened.agent);
+        builder.known_by("rules", &opened.rules.to_string());
         match self.exactness {
             Exactness::Meaning => {}
             Exactness::Record => {
-                growing.known_by("program", &opened.program);
+                builder.known_by("program", &opened.program);
                 let names = [
                     ("external_id", &opened.external_id),
                     ("on_behalf_of", &opened.on_behalf_of),
                 ];
                 for (field, name) in names {
-                    name.iter().for_each(|name| growing.known_by(field, name));
+                    name.iter().for_each(|name| builder.known_by(field, name));
                 }
                 for (label, value) in &opened.labels {
-                    growing.known_by(&format!("labels/{label}"), value);
+                    builder.known_by(&format!("labels/{label}"), value);
                 }
             }
         }

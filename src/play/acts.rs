@@ -127,7 +127,7 @@ impl Driver<'_> {
                 }
             }),
             (None, Some(engine)) => {
-                self.taking = Some(tokio::spawn(async move { engine.resume(session).await }));
+                self.handle_task = Some(tokio::spawn(async move { engine.resume(session).await }));
             }
             (None, None) => {
                 self.undone("a connection: no process serves the session".to_owned());

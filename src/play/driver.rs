@@ -13,7 +13,7 @@ use super::error::Error;
 use super::journal::PlayedJournal;
 use super::model::RecordedModel;
 use super::played::is_setup;
-use super::processes::Cast;
+use super::processes::AgentSource;
 use super::serving::Serving;
 use super::tools::Prompter;
 use crate::engine::{self, Desk, LiveHandle};
@@ -23,14 +23,14 @@ use crate::ledger::Ledger;
 use crate::session::{Fact, Observation, Seq, SessionId};
 
 /// The time that a play waits for an action of the engine beyond the recorded one, in milliseconds.
-pub(super) const PATIENCE_MS: u64 = 1_000;
+pub(super) const ACTION_WAIT_MS: u64 = 1_000;
 
 /// The time that a play waits for a connection, in milliseconds. It is long because delays between
 /// attempts have a random part.
-const CONNECTING_MS: u64 = 120_000;
+const CONNECT_WAIT_MS: u64 = 120_000;
 
 /// The interval at which a waiting play checks the journal.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The number of records in one read.
 const PAGE: usize = 1024;
@@ -38,7 +38,7 @@ const PAGE: usize = 1024;
 /// One play.
 pub(super) struct Driver<'f> {
     pub(super) fixture: &'f Fixture,
-    pub(super) cast: Cast,
+    pub(super) agents: AgentSource,
     /// The terms of the current process.
     pub(super) terms: ProcessTerms,
     pub(super) serving: Serving,
@@ -53,7 +53,7 @@ pub(super) struct Driver<'f> {
     pub(super) prompter: Prompter,
     pub(super) live: Option<Arc<LiveHandle>>,
     /// The task that opens or resumes the session, until it has returned its handle.
-    pub(super) taking: Option<JoinHandle<Result<LiveHandle, engine::Error>>>,
+    pub(super) handle_task: Option<JoinHandle<Result<LiveHandle, engine::Error>>>,
     /// True once a connection was requested, which the engine then maintains by itself.
     pub(super) asked_to_connect: bool,
     /// True once a requested connection was made.
@@ -84,7 +84,7 @@ pub(super) struct Driver<'f> {
 
 impl<'f> Driver<'f> {
     /// A play that has not begun. `cast` has the agents of its processes.
-    pub(super) fn new(fixture: &'f Fixture, cast: Cast) -> Driver<'f> {
+    pub(super) fn new(fixture: &'f Fixture, agents: AgentSource) -> Driver<'f> {
         let header = fixture.header();
         let records = PlayedJournal::default();
         let keys: Arc<dyn KeyStore> = Arc::new(MemoryKeyStore::default());
@@ -92,7 +92,7 @@ impl<'f> Driver<'f> {
         let clock = Arc::new(PlayedClock::new(header.began_at_us, header.session));
         Driver {
             fixture,
-            cast,
+            agents,
             terms: header.terms(),
             serving: Serving::Desk(Desk::new(ledger.clone(), clock.clone())),
             records,
@@ -103,7 +103,7 @@ impl<'f> Driver<'f> {
             model: RecordedModel::new(None, &[], false),
             prompter: Prompter::default(),
             live: None,
-            taking: None,
+            handle_task: None,
             asked_to_connect: false,
             was_connected: false,
             drains: false,
@@ -127,8 +127,8 @@ impl<'f> Driver<'f> {
     /// new records.
     pub(super) async fn settle(&mut self) -> Result<(), Error> {
         sleep(Duration::from_millis(1)).await;
-        if let Some(taking) = self.taking.take_if(|it| it.is_finished())
-            && let Ok(taken) = taking.await
+        if let Some(handle_task) = self.handle_task.take_if(|it| it.is_finished())
+            && let Ok(taken) = handle_task.await
         {
             match taken {
                 Ok(live) => self.live = Some(Arc::new(live)),
@@ -164,8 +164,8 @@ impl<'f> Driver<'f> {
                 let model = self.model.clone();
                 let mut sent = None;
                 let patience_ms = match is_setup(frame.as_str()) {
-                    true => CONNECTING_MS,
-                    false => PATIENCE_MS,
+                    true => CONNECT_WAIT_MS,
+                    false => ACTION_WAIT_MS,
                 };
                 self.wait((at_ms, patience_ms), |_| {
                     sent = model.take_sent();
@@ -189,7 +189,7 @@ impl<'f> Driver<'f> {
                 self.ask_to_connect();
                 let (model, tried) = (self.model.clone(), self.tried);
                 if self
-                    .wait((at_ms, CONNECTING_MS), |_| model.tried() > tried)
+                    .wait((at_ms, CONNECT_WAIT_MS), |_| model.tried() > tried)
                     .await?
                 {
                     self.tried += 1;
@@ -245,7 +245,7 @@ impl<'f> Driver<'f> {
             self.look(at_ms).await?;
             let nth = self.deadlines;
             if !self
-                .wait((at_ms, PATIENCE_MS), |facts| passed(facts) >= nth)
+                .wait((at_ms, ACTION_WAIT_MS), |facts| passed(facts) >= nth)
                 .await?
             {
                 self.undone("no deadline passed".to_owned());
@@ -349,7 +349,7 @@ impl<'f> Driver<'f> {
             if Instant::now() >= last {
                 return Ok(false);
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -24,7 +24,7 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use driver::Driver;
-use processes::Cast;
+use processes::AgentSource;
 
 use crate::engine::Agent;
 use crate::fixture::Fixture;
@@ -65,7 +65,7 @@ impl Fixture {
     /// # Panics
     /// If code of the agent panics and the engine does not catch it.
     pub fn play(&self, agent: &Agent) -> Result<Played, Error> {
-        self.played(Cast::Given(Box::new(agent.clone())))
+        self.played(AgentSource::Given(Box::new(agent.clone())))
     }
 
     /// Plays the conversation with the recorded tools and policies, without any code of the
@@ -88,11 +88,13 @@ impl Fixture {
         }
         let mut fixture = self.clone();
         fixture.real_tools = false;
-        fixture.played(Cast::OnRecord).map(Played::without_setup)
+        fixture
+            .played(AgentSource::OnRecord)
+            .map(Played::without_setup)
     }
 
-    fn played(&self, cast: Cast) -> Result<Played, Error> {
-        let play = || Driver::new(self, cast).play();
+    fn played(&self, agents: AgentSource) -> Result<Played, Error> {
+        let play = || Driver::new(self, agents).play();
         // A tokio runtime cannot be started within another, and a test may have one.
         thread::scope(|scope| match scope.spawn(play).join() {
             Ok(played) => played,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::sleep_until;
 
-use super::driver::{Driver, PATIENCE_MS};
+use super::driver::{ACTION_WAIT_MS, Driver};
 use super::error::Error;
 use super::tools::Prompt;
 use crate::fixture::playback::{run_of, since};
@@ -34,7 +34,7 @@ impl Driver<'_> {
             Event::Decided(_) => false,
         };
         let came = |facts: &[Fact]| facts.iter().filter(ended).count() >= expected;
-        if !self.wait((at_ms, PATIENCE_MS), came).await? {
+        if !self.wait((at_ms, ACTION_WAIT_MS), came).await? {
             self.undone(format!("the tool of call {number} did not end its run"));
         }
         Ok(())
@@ -87,7 +87,7 @@ impl Driver<'_> {
                 && let Some(due_ms) = self.due_ms(timed)
                 // A smaller difference may come from the engine's own timing. Such steps are
                 // performed in order.
-                && due_ms.saturating_add(PATIENCE_MS) < timed.at_ms
+                && due_ms.saturating_add(ACTION_WAIT_MS) < timed.at_ms
             {
                 self.due.insert((due_ms, at));
             }

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::time::sleep_until;
 
 use super::clock::PlayedClock;
-use super::driver::{Driver, PATIENCE_MS};
+use super::driver::{ACTION_WAIT_MS, Driver};
 use super::error::Error;
 use super::model::RecordedModel;
 use super::played::{Played, is_setup};
@@ -25,7 +25,7 @@ use crate::fixture::{ProcessBegan, ProcessGone, Step, Timed};
 use crate::session::{Fact, Observation};
 
 /// The agents of the processes.
-pub(super) enum Cast {
+pub(super) enum AgentSource {
     /// The same agent for all processes.
     Given(Box<Agent>),
     /// An agent for each process, made of the recorded terms alone.
@@ -138,7 +138,7 @@ impl Driver<'_> {
             () = ready(()) => None,
         };
         self.asked_to_connect = true;
-        self.taking = Some(tokio::spawn(async move {
+        self.handle_task = Some(tokio::spawn(async move {
             match resumed {
                 Some(resumed) => resumed,
                 None => resuming.await,
@@ -156,9 +156,9 @@ impl Driver<'_> {
         };
         let (terms, prompter) = (&self.terms, &self.prompter);
         self.model = RecordedModel::new(terms.model.clone(), steps, gone.is_some());
-        let agent = match &self.cast {
-            Cast::Given(agent) => (**agent).clone(),
-            Cast::OnRecord => {
+        let agent = match &self.agents {
+            AgentSource::Given(agent) => (**agent).clone(),
+            AgentSource::OnRecord => {
                 let tools = tools::on_record(&terms.catalog, &terms.policies, prompter);
                 let model = terms.model.as_deref().unwrap_or("recorded");
                 let reconnects_max = self.fixture.header().reconnects_max;
@@ -210,7 +210,7 @@ impl Driver<'_> {
         let first = self.fixture.steps().first().map(|it| &it.step);
         self.asked_to_connect = first.is_some_and(is_of_connecting);
         let connects = self.asked_to_connect;
-        self.taking = Some(tokio::spawn(async move {
+        self.handle_task = Some(tokio::spawn(async move {
             let live = session.open().await?;
             if connects {
                 // The record shows the failure, and the end of the session.
@@ -232,7 +232,9 @@ impl Driver<'_> {
             extent.lines >= gone.lines && extent.sent >= gone.sent
         };
         // If it stays shorter, the story shows the difference.
-        self.wait((at_ms, PATIENCE_MS), is_reached).await.map(drop)
+        self.wait((at_ms, ACTION_WAIT_MS), is_reached)
+            .await
+            .map(drop)
     }
 
     /// Makes the desk record what is due at this time, because no engine does.
@@ -261,7 +263,7 @@ impl Driver<'_> {
             self.sent.push((None, frame));
         }
         self.serving = Serving::Desk(Desk::new(self.ledger.clone(), self.clock.clone()));
-        (self.live, self.taking) = (None, None);
+        (self.live, self.handle_task) = (None, None);
         (self.asked_to_connect, self.was_connected, self.drains) = (false, false, false);
         self.tried = 0;
         self.due.clear();

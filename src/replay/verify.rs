@@ -45,7 +45,7 @@ pub async fn verify_by(
     rules: impl Fn(&Session) -> Option<Decision>,
     told: impl Fn(u64),
 ) -> Result<Report, Error> {
-    let mut retelling = Retelling {
+    let mut replay = Replay {
         rules,
         state: Session::new(session),
         causes: Causes::default(),
@@ -58,52 +58,52 @@ pub async fn verify_by(
         diverged: None,
     };
     loop {
-        let next = retelling.state.head.next();
+        let next = replay.state.head.next();
         let entries = ledger.entries(session, next, PAGE).await?;
         if entries.is_empty() {
             break;
         }
         for entry in &entries {
-            let told = match retelling.compare(entry) {
+            let told = match replay.compare(entry) {
                 // The expected decision is always of a known kind. So an unknown kind is checked
                 // last.
                 Err(_) if ledger.passes_over(entry) => {
-                    retelling.state.head = entry.seq;
+                    replay.state.head = entry.seq;
                     continue;
                 }
                 told => told?,
             };
             match told {
-                Told::Decided => report.decisions += 1,
-                Told::Observed(fact) => {
+                Compared::Decided => report.decisions += 1,
+                Compared::Observed(fact) => {
                     report.observations += 1;
-                    ledger.provide(&mut retelling.state, &fact).await?;
-                    retelling.fold(&fact);
+                    ledger.provide(&mut replay.state, &fact).await?;
+                    replay.fold(&fact);
                 }
-                Told::Parted(parted) => {
-                    report.diverged = Some(retelling.diverged(ledger, parted).await?);
+                Compared::Diverged(sides) => {
+                    report.diverged = Some(replay.diverged(ledger, sides).await?);
                     return Ok(report);
                 }
             }
         }
         told(report.observations + report.decisions);
     }
-    if retelling.state.head == Seq(0) {
+    if replay.state.head == Seq(0) {
         return Err(Error::UnknownSession { session });
     }
     // Batches are atomic, so a stream may end only when no decision is due.
-    if let Some(due) = retelling.due() {
-        let parted = Parted {
+    if let Some(due) = replay.due() {
+        let sides = Sides {
             recorded: None,
             derived: Some(due.said()),
         };
-        report.diverged = Some(retelling.diverged(ledger, parted).await?);
+        report.diverged = Some(replay.diverged(ledger, sides).await?);
     }
     Ok(report)
 }
 
 /// A replayed session, up to the last record that matched.
-struct Retelling<R> {
+struct Replay<R> {
     rules: R,
     state: Session,
     causes: Causes,
@@ -126,29 +126,29 @@ impl Due {
 }
 
 /// The comparison of one record.
-enum Told {
+enum Compared {
     /// The expected decision. It is already folded.
     Decided,
     /// An observation when no decision is due. It must still be folded.
     Observed(Fact),
     /// Any other record.
-    Parted(Parted),
+    Diverged(Sides),
 }
 
 /// The two sides of a divergence.
-struct Parted {
+struct Sides {
     recorded: Option<Said>,
     derived: Option<Said>,
 }
 
-impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
+impl<R: Fn(&Session) -> Option<Decision>> Replay<R> {
     /// Compares the next record with the expected decision.
-    fn compare(&mut self, entry: &Entry) -> Result<Told, Error> {
+    fn compare(&mut self, entry: &Entry) -> Result<Compared, Error> {
         let Some(due) = self.due() else {
             let fact = entry.fact()?;
             return Ok(match &fact.event {
-                Event::Observed(_) => Told::Observed(fact),
-                Event::Decided(_) => Told::Parted(Parted {
+                Event::Observed(_) => Compared::Observed(fact),
+                Event::Decided(_) => Compared::Diverged(Sides {
                     recorded: Some(recorded(&fact, entry)?),
                     derived: None,
                 }),
@@ -165,10 +165,10 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
                     cause: due.cause,
                     event: due.event,
                 });
-                return Ok(Told::Decided);
+                return Ok(Compared::Decided);
             }
         }
-        Ok(Told::Parted(Parted {
+        Ok(Compared::Diverged(Sides {
             recorded: Some(recorded(&entry.fact()?, entry)?),
             derived: Some(due.said()),
         }))
@@ -194,14 +194,14 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
         evolve_in_place(&mut self.state, fact);
     }
 
-    async fn diverged(self, ledger: &Ledger, parted: Parted) -> Result<Diverged, Error> {
-        let side = parted.derived.as_ref().or(parted.recorded.as_ref());
+    async fn diverged(self, ledger: &Ledger, sides: Sides) -> Result<Diverged, Error> {
+        let side = sides.derived.as_ref().or(sides.recorded.as_ref());
         let cause = side.and_then(|it| it.cause);
         Ok(Diverged {
             seq: self.state.head.next(),
             causes: chain(ledger, self.state.id, self.state.head, cause).await?,
-            recorded: parted.recorded,
-            derived: parted.derived,
+            recorded: sides.recorded,
+            derived: sides.derived,
             before: Box::new(self.state),
         })
     }

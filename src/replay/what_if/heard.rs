@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::story::Story;
+use super::course::CallCourse;
 use super::{Unknown, WhatIf};
 use crate::session::{
     Author, CallStarted, ConfirmationAnswered, Deadline, DeadlinePassed, Decision, Event,
@@ -14,7 +14,7 @@ use crate::session::{
 impl WhatIf<'_> {
     /// Returns the observations of the other world for a recorded one: itself, another one, an
     /// additional one before it, or none.
-    pub(super) fn heard_there(
+    pub(super) fn translate(
         &mut self,
         seq: Seq,
         at: Timestamp,
@@ -30,7 +30,7 @@ impl WhatIf<'_> {
         }
         let observation = match observation {
             Observation::RunnerAttached(it) => {
-                self.bring(&it);
+                self.add_terms(&it);
                 let not_begun = self.early();
                 if !not_begun.is_empty() {
                     let reason = "the runs on record that stand for these begin later".to_owned();
@@ -41,8 +41,8 @@ impl WhatIf<'_> {
             }
             Observation::RunnerDetached(mut it) => {
                 for start in &it.not_begun {
-                    if let Some(story) = self.stories.get_mut(&start.call) {
-                        story.not_begun(*start);
+                    if let Some(course) = self.courses.get_mut(&start.call) {
+                        course.not_begun(*start);
                     }
                 }
                 it.not_begun.extend(self.early());
@@ -52,8 +52,8 @@ impl WhatIf<'_> {
                 // An agent that went another way might have made other calls, which are not
                 // recorded.
                 let agent = it.parent.filter(|agent| {
-                    let story = self.stories.get(agent);
-                    story.is_some_and(|story| !story.agrees())
+                    let course = self.courses.get(agent);
+                    course.is_some_and(|course| !course.agrees())
                 });
                 if let Some(agent) = agent {
                     self.leave_open(seq, Unknown::DependsOn(agent));
@@ -62,16 +62,18 @@ impl WhatIf<'_> {
                 it.into()
             }
             Observation::ToolAsked(it) => {
-                if let Some(story) = self.stories.get_mut(&it.call) {
-                    story.asks_in_place(at, it.in_place);
+                if let Some(course) = self.courses.get_mut(&it.call) {
+                    course.asks_in_place(at, it.in_place);
                 }
                 it.into()
             }
-            Observation::ConfirmationAnswered(it) => match self.answer_there(at, it, &mut heard) {
-                Some(it) => it.into(),
-                None => return heard,
-            },
-            Observation::DeadlinePassed(it) => match self.deadline_there(it.deadline, at) {
+            Observation::ConfirmationAnswered(it) => {
+                match self.translate_answer(at, it, &mut heard) {
+                    Some(it) => it.into(),
+                    None => return heard,
+                }
+            }
+            Observation::DeadlinePassed(it) => match self.translate_deadline(it.deadline, at) {
                 Some(deadline) => passed(deadline, it.due_us),
                 None => return heard,
             },
@@ -117,18 +119,18 @@ impl WhatIf<'_> {
 
     /// Translates a recorded answer to the open question of the other world. `None` if that world
     /// has no such question.
-    fn answer_there(
+    fn translate_answer(
         &mut self,
         at: Timestamp,
         mut it: ConfirmationAnswered,
         heard: &mut Vec<(Seq, Observation)>,
     ) -> Option<ConfirmationAnswered> {
         let call = self.requests.get(&it.request).copied()?;
-        let story = self.stories.get_mut(&call);
+        let course = self.courses.get_mut(&call);
         // The recorded session refuses an answer to an old or answered question, too.
-        let story = story.filter(|story| story.open_request == Some(it.request))?;
-        story.open_request = None;
-        story.goes_on(at);
+        let course = course.filter(|course| course.open_request == Some(it.request))?;
+        course.open_request = None;
+        course.continues(at);
         let Some(request) = self.question(call) else {
             if it.confirmed && (it.payload.is_some() || it.edited_args.is_some()) {
                 self.leave_open(call, Unknown::WithoutAnswer);
@@ -144,7 +146,7 @@ impl WhatIf<'_> {
     }
 
     /// Adds the policies of a runner with the changes applied.
-    fn bring(&mut self, it: &RunnerAttached) {
+    fn add_terms(&mut self, it: &RunnerAttached) {
         let library = self.other.library_mut();
         let catalog = library.catalog(&it.catalog).cloned().unwrap_or_default();
         let policies = library.policies(&it.policies).cloned().unwrap_or_default();
@@ -162,7 +164,7 @@ impl WhatIf<'_> {
 
     /// Starts a call in the other world together with its recorded run, if it is ready there. Free
     /// slots do not matter.
-    pub(super) fn start_there(&mut self, at: Timestamp, recorded: &CallStarted) {
+    pub(super) fn start_in_other_world(&mut self, at: Timestamp, recorded: &CallStarted) {
         let ready = self.other.calls.get(&recorded.call).filter(|call| {
             let next = call.attempts + 1 == recorded.attempt;
             let waits = matches!(
@@ -178,8 +180,8 @@ impl WhatIf<'_> {
             deadline_us: limit.map(|limit| at.after(limit)),
             ..recorded.clone()
         });
-        if let Some(story) = self.stories.get_mut(&recorded.call) {
-            story.in_the_other_world(at, &started);
+        if let Some(course) = self.courses.get_mut(&recorded.call) {
+            course.in_other_world(at, &started);
         }
         let seq = self.next_unrecorded();
         self.observe(seq, at, Event::Decided(started), &[]);
@@ -196,14 +198,14 @@ impl WhatIf<'_> {
 
     /// The runs of the other world whose recorded run has not begun.
     fn early(&self) -> Vec<Start> {
-        let runs = |(call, story): (&Seq, &Story)| {
+        let runs = |(call, course): (&Seq, &CallCourse)| {
             let attempt = self.other.calls.get(call).filter(|it| it.runs())?.attempts;
-            (story.attempts < attempt).then_some(Start {
+            (course.attempts < attempt).then_some(Start {
                 call: *call,
                 attempt,
             })
         };
-        self.stories.iter().filter_map(runs).collect()
+        self.courses.iter().filter_map(runs).collect()
     }
 
     /// The open question about a call in the other world.
@@ -212,7 +214,7 @@ impl WhatIf<'_> {
             self.other.calls.get(&call)?.phase
         {
             let same = self
-                .stories
+                .courses
                 .get(&call)
                 .is_some_and(|it| it.asked_about == Some(about));
             return same.then_some(request);
@@ -223,30 +225,30 @@ impl WhatIf<'_> {
     /// True if the tool reports after its time limit in the other world.
     fn has_timed_out(&self, call: Seq, at: Timestamp) -> bool {
         let runs = self.other.calls.get(&call).filter(|it| it.runs());
-        let story = self.stories.get(&call);
-        runs.zip(story).is_some_and(|(call, story)| {
-            story.runs_on_record(call.attempts) && story.is_over_limit(at)
+        let course = self.courses.get(&call);
+        runs.zip(course).is_some_and(|(call, course)| {
+            course.runs_on_record(call.attempts) && course.is_over_limit(at)
         })
     }
 
     /// True if an answer comes after its question in the other world has expired.
     fn is_too_late(&self, call: Seq, at: Timestamp) -> bool {
-        let story = self.stories.get(&call);
-        story.is_some_and(|it| it.has_expired(at))
+        let course = self.courses.get(&call);
+        course.is_some_and(|it| it.has_expired(at))
     }
 
     /// The deadline of the other world that passes with this recorded one, if there is one.
-    fn deadline_there(&self, deadline: Deadline, at: Timestamp) -> Option<Deadline> {
+    fn translate_deadline(&self, deadline: Deadline, at: Timestamp) -> Option<Deadline> {
         match deadline {
             Deadline::Run { call, .. } => {
-                let story = self.stories.get(&call)?;
-                (story.has_recorded_limit() || story.is_over_limit(at)).then_some(deadline)
+                let course = self.courses.get(&call)?;
+                (course.has_recorded_limit() || course.is_over_limit(at)).then_some(deadline)
             }
             Deadline::Confirmation { call, request } => {
-                let story = self.stories.get(&call)?;
-                story.open_request.filter(|open| *open == request)?;
+                let course = self.courses.get(&call)?;
+                course.open_request.filter(|open| *open == request)?;
                 let request = self.question(call)?;
-                let passed = story.has_recorded_expiry() || story.has_expired(at);
+                let passed = course.has_recorded_expiry() || course.has_expired(at);
                 passed.then_some(Deadline::Confirmation { call, request })
             }
             Deadline::Retry { .. } => Some(deadline),

@@ -24,10 +24,10 @@
 //! limit of parallel runs is ignored, because it changes when a call starts and not whether it
 //! starts.
 
+mod course;
 mod doubt;
 mod heard;
 mod report;
-mod story;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,9 +37,9 @@ use crate::session::{
     Phase, PolicyChanges, Seq, Session, SessionId, StateChanged, Timestamp, decide,
     evolve_in_place,
 };
+use course::CallCourse;
 use doubt::Doubt;
 pub use report::{CallReport, Report, Standing, Told, Unknown};
-use story::Story;
 
 /// The number of records in one read.
 const PAGE: usize = 1024;
@@ -109,7 +109,7 @@ pub struct WhatIf<'c> {
     /// The session in the other world.
     other: Session,
     /// The calls that are open on record.
-    stories: BTreeMap<Seq, Story>,
+    courses: BTreeMap<Seq, CallCourse>,
     ended: Vec<CallReport>,
     /// The last recorded observation, and the decisions recorded after it.
     batch: Vec<Fact>,
@@ -134,7 +134,7 @@ impl<'c> WhatIf<'c> {
         WhatIf {
             changes,
             other: Session::with_library(session, library),
-            stories: BTreeMap::new(),
+            courses: BTreeMap::new(),
             ended: Vec::new(),
             batch: Vec::new(),
             doubt: Doubt::default(),
@@ -150,7 +150,7 @@ impl<'c> WhatIf<'c> {
     /// Adds the next recorded fact.
     pub fn tell(&mut self, fact: Fact) {
         if let Event::Observed(_) = fact.event {
-            self.retell();
+            self.decide_batch();
         }
         self.batch.push(fact);
     }
@@ -158,8 +158,8 @@ impl<'c> WhatIf<'c> {
     /// Ends the analysis after the last recorded fact.
     #[must_use]
     pub fn end(mut self) -> Report {
-        self.retell();
-        let open: Vec<Seq> = self.stories.keys().copied().collect();
+        self.decide_batch();
+        let open: Vec<Seq> = self.courses.keys().copied().collect();
         for call in open {
             self.conclude(call);
         }
@@ -172,7 +172,7 @@ impl<'c> WhatIf<'c> {
     }
 
     /// Decides the current batch again.
-    fn retell(&mut self) {
+    fn decide_batch(&mut self) {
         let mut batch = std::mem::take(&mut self.batch).into_iter();
         let Some(first) = batch.next() else {
             return;
@@ -183,8 +183,8 @@ impl<'c> WhatIf<'c> {
             return;
         };
         let at = first.at;
-        self.open_story(first.seq, at, &observation);
-        for observation in self.heard_there(first.seq, at, observation) {
+        self.open_course(first.seq, at, &observation);
+        for observation in self.translate(first.seq, at, observation) {
             let (seq, observation) = observation;
             let event = Event::Observed(observation);
             self.observe(seq, at, event, &recorded);
@@ -197,27 +197,27 @@ impl<'c> WhatIf<'c> {
             let Some(call) = decision.call() else {
                 continue;
             };
-            if let Some(story) = self.stories.get_mut(&call) {
-                story.on_record(fact.at, decision);
+            if let Some(course) = self.courses.get_mut(&call) {
+                course.on_record(fact.at, decision);
                 if decision.question().is_some() {
-                    story.requests.push(fact.seq);
-                    story.open_request = Some(fact.seq);
+                    course.requests.push(fact.seq);
+                    course.open_request = Some(fact.seq);
                     self.requests.insert(fact.seq, call);
                 }
-                if story.recorded.standing.is_end() {
+                if course.recorded.standing.is_end() {
                     over.push(call);
                 }
             }
             if let Decision::CallStarted(it) = decision {
                 self.doubt.ran(call);
-                self.start_there(fact.at, it);
+                self.start_in_other_world(fact.at, it);
             }
         }
         for call in std::mem::take(&mut self.started) {
             let attempts = self.attempts(call);
             let early =
-                |it: &Story| it.attempts < attempts && it.recorded.verdict != it.under.verdict;
-            if self.stories.get(&call).is_some_and(early) {
+                |it: &CallCourse| it.attempts < attempts && it.recorded.verdict != it.under.verdict;
+            if self.courses.get(&call).is_some_and(early) {
                 self.doubt.runs_early(call);
             }
         }
@@ -225,19 +225,22 @@ impl<'c> WhatIf<'c> {
         over.into_iter().for_each(|call| self.conclude(call));
         // A redelivered call is not a call of its own.
         if !self.other.calls.contains_key(&first.seq)
-            && self.stories.get(&first.seq).is_some_and(Story::is_empty)
+            && self
+                .courses
+                .get(&first.seq)
+                .is_some_and(CallCourse::is_empty)
         {
-            self.stories.remove(&first.seq);
+            self.courses.remove(&first.seq);
         }
     }
 
-    fn open_story(&mut self, seq: Seq, at: Timestamp, observation: &Observation) {
+    fn open_course(&mut self, seq: Seq, at: Timestamp, observation: &Observation) {
         if let Observation::FunctionCallReceived(it) = observation {
             let of_conversation = it.by.is_none() && it.parent.is_none();
             let heard = self.heard.filter(|_| of_conversation);
             let tool = it.name.clone().unwrap_or_default();
-            let story = Story::new(tool, at, !of_conversation, heard);
-            self.stories.insert(seq, story);
+            let course = CallCourse::new(tool, at, !of_conversation, heard);
+            self.courses.insert(seq, course);
         }
     }
 
@@ -256,9 +259,9 @@ impl<'c> WhatIf<'c> {
         };
         self.fold(seq, at, event);
         if let Some(call) = self.other.calls.get(&seq)
-            && let Some(story) = self.stories.get_mut(&seq)
+            && let Some(course) = self.courses.get_mut(&seq)
         {
-            story.keys = [call.cache_key, call.repeat_key];
+            course.keys = [call.cache_key, call.repeat_key];
         }
         if is_change || is_turn_end {
             self.doubt.phase_looks(&self.other);
@@ -285,8 +288,8 @@ impl<'c> WhatIf<'c> {
                 Some(place) => free.remove(place).seq,
                 None => self.next_unrecorded(),
             };
-            if let Some(story) = decision.call().and_then(|it| self.stories.get_mut(&it)) {
-                story.in_the_other_world(at, &decision);
+            if let Some(course) = decision.call().and_then(|it| self.courses.get_mut(&it)) {
+                course.in_other_world(at, &decision);
             }
             if let Decision::CallStarted(it) = &decision {
                 self.started.push(it.call);
@@ -320,10 +323,10 @@ impl<'c> WhatIf<'c> {
         let runs = self.other.calls.get(&call);
         let runs = runs.is_some_and(|it| it.runs() && it.attempts == attempt);
         // Writes after the end of a run do not count in either world.
-        match self.stories.get(&call) {
+        match self.courses.get(&call) {
             Some(_) if runs => self.doubt.written(it),
-            Some(story) if story.agrees() => {}
-            Some(story) if story.runs_on_record(attempt) => self.doubt.unwritten(it, call),
+            Some(course) if course.agrees() => {}
+            Some(course) if course.runs_on_record(attempt) => self.doubt.unwritten(it, call),
             Some(_) | None => {}
         }
     }
@@ -333,42 +336,42 @@ impl<'c> WhatIf<'c> {
         if let Some(why) = self.why_unknown(call) {
             self.leave_open(call, why);
         }
-        let Some(mut story) = self.stories.remove(&call) else {
+        let Some(mut course) = self.courses.remove(&call) else {
             return;
         };
-        let waits = story.waits_for_place();
-        if waits && !story.under.standing.is_end() {
-            story.under.standing = story.recorded.standing;
+        let waits = course.waits_for_place();
+        if waits && !course.under.standing.is_end() {
+            course.under.standing = course.recorded.standing;
         }
-        story.recorded.attempts = Some(story.attempts);
-        story.under.attempts = match story.unknown {
-            None if waits => Some(story.attempts),
+        course.recorded.attempts = Some(course.attempts);
+        course.under.attempts = match course.unknown {
+            None if waits => Some(course.attempts),
             None => Some(self.attempts(call)),
             Some(_) => None,
         };
-        let parted = story.unknown.is_some()
-            || story.recorded.standing != story.under.standing
-            || story.under.attempts < story.recorded.attempts;
+        let parted = course.unknown.is_some()
+            || course.recorded.standing != course.under.standing
+            || course.under.attempts < course.recorded.attempts;
         if parted {
-            if !story.is_the_programs {
+            if !course.is_the_programs {
                 self.heard = self.heard.or(Some(call));
             }
-            if story.unknown.is_some() || !gives_result(story.under.standing) {
-                self.doubt.may_answer(story.keys, call);
+            if course.unknown.is_some() || !gives_result(course.under.standing) {
+                self.doubt.may_answer(course.keys, call);
             }
-            if story
+            if course
                 .unknown
-                .is_some_and(|why| may_have_run(why, story.attempts))
+                .is_some_and(|why| may_have_run(why, course.attempts))
             {
                 self.doubt.ran_unrecorded(call);
             }
             self.other.forget_deliveries(call);
         }
         self.doubt.ran(call);
-        for request in &story.requests {
+        for request in &course.requests {
             self.requests.remove(request);
         }
-        self.ended.push(story.report(call));
+        self.ended.push(course.report(call));
     }
 
     fn attempts(&self, call: Seq) -> u32 {
@@ -379,18 +382,18 @@ impl<'c> WhatIf<'c> {
 
     /// The reason why the outcome of a call is unknown at the end of its record.
     fn why_unknown(&self, call: Seq) -> Option<Unknown> {
-        let story = self.stories.get(&call)?;
-        if story.unknown.is_some() {
+        let course = self.courses.get(&call)?;
+        if course.unknown.is_some() {
             return None;
         }
-        if self.attempts(call) > story.attempts && !story.waits_for_place() {
+        if self.attempts(call) > course.attempts && !course.waits_for_place() {
             return Some(Unknown::NoRun);
         }
-        let (recorded, under) = (story.recorded.standing, story.under.standing);
-        if under == recorded || under.is_end() || story.waits_for_place() {
+        let (recorded, under) = (course.recorded.standing, course.under.standing);
+        if under == recorded || under.is_end() || course.waits_for_place() {
             return None;
         }
-        let asked = story.asked_about;
+        let asked = course.asked_about;
         Some(match self.other.calls.get(&call).map(|it| &it.phase) {
             Some(Phase::AwaitingConfirmation { about, .. }) if asked == Some(*about) => {
                 Unknown::AskedLonger
@@ -425,15 +428,15 @@ impl<'c> WhatIf<'c> {
     /// nothing there waits for it.
     fn leave_open(&mut self, call: Seq, why: Unknown) {
         let at = self.other.at;
-        if let Some(story) = self.stories.get_mut(&call) {
-            story.unknown = Some(why);
-            story.under.standing = Standing::Unknown;
+        if let Some(course) = self.courses.get_mut(&call) {
+            course.unknown = Some(why);
+            course.under.standing = Standing::Unknown;
             if let Unknown::DependsOn(_) = why {
-                story.under = Told {
+                course.under = Told {
                     standing: Standing::Unknown,
                     ..Told::default()
                 };
-                self.doubt.may_count(&story.tool, at, call);
+                self.doubt.may_count(&course.tool, at, call);
             }
         }
         if self.other.calls.contains_key(&call) {

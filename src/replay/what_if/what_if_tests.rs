@@ -59,7 +59,7 @@ const RETURNED: Standing = Standing::Ended(Outcome::Returned);
 const REFUSED: Standing = Standing::Ended(Outcome::Refused);
 
 #[test]
-fn a_call_that_nobody_was_asked_about_would_have_been_asked_about() {
+fn closed_gate_leaves_an_unasked_call_unknown() {
     let told = begun(&toolbox().plain("pay").plain("look"))
         .call("c1", "pay", json!({}))
         .returned(json!({}))
@@ -82,7 +82,7 @@ fn a_call_that_nobody_was_asked_about_would_have_been_asked_about() {
 }
 
 #[test]
-fn what_was_asked_and_granted_would_have_run_by_itself() {
+fn granted_call_runs_without_its_gate() {
     let told = begun(&toolbox().gated("pay"))
         .call("c1", "pay", json!({}))
         .later(60_000)
@@ -110,7 +110,7 @@ fn what_was_asked_and_granted_would_have_run_by_itself() {
 }
 
 #[test]
-fn what_was_asked_and_granted_after_a_restart_would_have_run_all_the_same() {
+fn call_granted_after_a_restart_runs_without_its_gate() {
     let tools = toolbox().gated("pay");
     let told = begun(&tools)
         .call("c1", "pay", json!({}))
@@ -125,7 +125,7 @@ fn what_was_asked_and_granted_after_a_restart_would_have_run_all_the_same() {
 }
 
 #[test]
-fn what_was_denied_would_have_run_and_nobody_knows_what_came_of_it() {
+fn denied_call_without_its_gate_has_an_unknown_outcome() {
     let tools = toolbox()
         .gated("pay")
         .plain("look")
@@ -156,7 +156,7 @@ fn what_was_denied_would_have_run_and_nobody_knows_what_came_of_it() {
 }
 
 #[test]
-fn a_limit_would_have_refused_the_third_call() {
+fn limit_refuses_the_third_call() {
     let told = (1..=3).fold(begun(&toolbox().plain("pay")), |told, n| {
         told.call(&format!("c{n}"), "pay", json!({}))
             .returned(json!({}))
@@ -185,7 +185,7 @@ fn a_limit_would_have_refused_the_third_call() {
 }
 
 #[test]
-fn a_shorter_time_limit_would_have_ended_a_run_and_a_longer_one_leaves_it_open() {
+fn shorter_time_limit_ends_a_run_and_longer_one_is_unknown() {
     let tools = toolbox().plain("pay").timeout_ms("pay", 5_000);
     let told = begun(&tools)
         .call("c1", "pay", json!({}))
@@ -215,7 +215,7 @@ fn a_shorter_time_limit_would_have_ended_a_run_and_a_longer_one_leaves_it_open()
 }
 
 #[test]
-fn waiting_for_an_answer_in_its_run_counts_towards_no_time_limit() {
+fn waiting_in_place_counts_towards_no_time_limit() {
     let told = begun(&toolbox().plain("pay"))
         .call("c1", "pay", json!({}))
         .later(1_000)
@@ -231,7 +231,7 @@ fn waiting_for_an_answer_in_its_run_counts_towards_no_time_limit() {
 }
 
 #[test]
-fn without_its_retry_a_tool_would_have_run_fewer_times() {
+fn tool_without_retries_runs_fewer_times() {
     let tools = toolbox().plain("pay").retried("pay", 2, 100).plain("look");
     let told = begun(&tools)
         .call("c1", "pay", json!({}))
@@ -271,7 +271,7 @@ fn without_its_retry_a_tool_would_have_run_fewer_times() {
 }
 
 #[test]
-fn an_answer_that_came_too_late_there_does_not_count() {
+fn answer_after_an_earlier_expiry_does_not_count() {
     let told = begun(&toolbox().expires_ms("pay", 60_000).plain("pay"))
         .call("c1", "pay", json!({}))
         .later(30_000)
@@ -295,7 +295,7 @@ fn an_answer_that_came_too_late_there_does_not_count() {
 }
 
 #[test]
-fn a_phase_would_not_have_had_the_tool() {
+fn phase_without_the_tool_refuses_the_call() {
     let told = begun(&toolbox().plain("pay").plain("verify"))
         .call("c1", "pay", json!({}))
         .returned(json!({}));
@@ -337,7 +337,7 @@ fn a_phase_would_not_have_had_the_tool() {
 }
 
 #[test]
-fn what_read_the_state_that_a_changed_call_wrote_is_unknown_until_somebody_else_writes_it() {
+fn state_of_a_changed_call_is_unknown_until_written_again() {
     let tools = toolbox()
         .plain("verify")
         .plain("set")
@@ -368,7 +368,7 @@ fn what_read_the_state_that_a_changed_call_wrote_is_unknown_until_somebody_else_
 }
 
 #[test]
-fn a_limit_that_an_unknown_call_may_have_filled_is_unknown() {
+fn limit_that_an_unknown_call_may_fill_is_unknown() {
     let tools = toolbox()
         .plain("verify")
         .plain("pay")
@@ -393,7 +393,7 @@ fn a_limit_that_an_unknown_call_may_have_filled_is_unknown() {
 }
 
 #[test]
-fn a_result_that_would_not_have_been_is_used_by_nobody() {
+fn missing_result_answers_no_equal_call() {
     let tools = toolbox()
         .plain("look")
         .cached("look")
@@ -426,7 +426,7 @@ fn a_result_that_would_not_have_been_is_used_by_nobody() {
 }
 
 #[test]
-fn a_gate_by_amount_asks_about_the_large_one_only() {
+fn gate_by_amount_asks_about_large_calls_only() {
     let told = [10, 5_000]
         .into_iter()
         .fold(begun(&toolbox().gated("pay")), |told, cents| {
@@ -444,7 +444,7 @@ fn a_gate_by_amount_asks_about_the_large_one_only() {
 }
 
 #[test]
-fn a_call_that_waited_for_a_place_is_no_other_call() {
+fn call_that_waited_for_a_slot_is_unchanged() {
     let tools = toolbox().plain("pay").running_max(1);
     let told = begun(&tools)
         .call("c1", "pay", json!({}))
@@ -457,7 +457,7 @@ fn a_call_that_waited_for_a_place_is_no_other_call() {
 }
 
 #[test]
-fn a_tool_that_ran_with_what_a_person_gave_would_have_run_with_something_else() {
+fn run_with_edited_arguments_is_unknown_without_the_gate() {
     let tools = toolbox().gated("pay").policy("pay", |policy| {
         policy.gate_terms.edits = Some(crate::session::Edits::Allowed);
     });

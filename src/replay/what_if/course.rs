@@ -6,7 +6,7 @@ use super::report::{CallReport, Told, Unknown};
 
 /// One call in both worlds.
 #[derive(Debug)]
-pub(super) struct Story {
+pub(super) struct CallCourse {
     pub(super) tool: String,
     at: Timestamp,
     /// True if a program made the call, so the model receives no response.
@@ -46,14 +46,14 @@ struct Lasting {
 const RECORDED: usize = 0;
 const OTHER: usize = 1;
 
-impl Story {
+impl CallCourse {
     pub(super) fn new(
         tool: String,
         at: Timestamp,
         is_the_programs: bool,
         heard: Option<Seq>,
-    ) -> Story {
-        Story {
+    ) -> CallCourse {
+        CallCourse {
             tool,
             at,
             is_the_programs,
@@ -107,12 +107,12 @@ impl Story {
         );
         if ends {
             self.open_request = None;
-            self.goes_on(at);
+            self.continues(at);
         }
         begins(&mut self.runs, &mut self.questions, RECORDED, at, decision);
     }
 
-    pub(super) fn in_the_other_world(&mut self, at: Timestamp, decision: &Decision) {
+    pub(super) fn in_other_world(&mut self, at: Timestamp, decision: &Decision) {
         self.under.note(decision);
         begins(&mut self.runs, &mut self.questions, OTHER, at, decision);
     }
@@ -141,7 +141,7 @@ impl Story {
         self.waits_since = Some(at).filter(|_| in_place);
     }
 
-    pub(super) fn goes_on(&mut self, at: Timestamp) {
+    pub(super) fn continues(&mut self, at: Timestamp) {
         if let Some(since) = self.waits_since.take() {
             self.waited_us = self.waited_us.saturating_add(span(since, at));
         }
