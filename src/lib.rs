@@ -56,9 +56,8 @@ pub use recount_journal as journal;
 ///
 /// * The name is the function's, or `name = ".."`. The description is the string, or
 ///   `description = ".."`, or the doc comment. One of the three is required.
-/// * A parameter is described by a doc comment of its own, or by the item of its name in an
-///   `# Arguments` list in the function's. Attributes of serde and schemars apply to it as to a
-///   field.
+/// * A parameter is described by a doc comment of its own, or by its item in an `# Arguments` list
+///   of the function. Attributes of serde and schemars apply to it as to a field.
 /// * A parameter of type [`ToolContext`] is filled by the runtime. The model does not see it.
 /// * The function returns a value that serializes to JSON, a `Result` of one, or nothing, which the
 ///   model receives as `null`. An error that is or converts into a [`ToolError`] keeps its kind.

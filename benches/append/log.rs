@@ -25,7 +25,7 @@ impl Log for DiskJournal {
         Journal::append(self, batch).await.expect("an append");
     }
 
-    /// Also waits until everything is indexed.
+    /// Returns when everything is indexed, too.
     async fn finish(&self) {
         self.close().await.expect("a clean close");
     }

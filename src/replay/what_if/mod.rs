@@ -19,8 +19,8 @@
 //!
 //! All other calls are decided. The record does not show what a model says after other responses,
 //! nor what a tool reads. Therefore calls are taken as recorded, and [`CallReport::heard`] marks
-//! those for which this is an assumption. A recorded run stands for the run in the other world as
-//! long as the tool runs there with the same arguments, even if it would have run earlier. The
+//! those for which this is an assumption. A recorded run stands for the run in the other world, as
+//! long as the arguments are the same. It does so even if the tool would have run earlier. The
 //! limit of parallel runs is ignored, because it changes when a call starts and not whether it
 //! starts.
 
