@@ -6,12 +6,16 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 /// Reads the `response` of a FunctionResponse to
 /// [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
 ///
-/// `confirmed` is required and must be a boolean. Optional (absent or `null`) are `hint` and
-/// `reason` (strings), `payload` (any value), `editedArgs` (arguments that replace the model's) and
-/// `requestHash` (the hash of the request that the approver saw). A number in `payload` or
-/// `editedArgs` that would lose digits is rejected. Unknown keys are kept. The exception is `args`,
-/// which is rejected because the client may mean `editedArgs`. Some clients wrap the answer in a
-/// string: `{"response":"{\"confirmed\":true}"}`.
+/// - `confirmed`: required, a boolean
+/// - `hint`, `reason`: strings
+/// - `payload`: any value
+/// - `editedArgs`: arguments that replace the model's
+/// - `requestHash`: the hash of the request that the approver saw
+///
+/// All but `confirmed` may be absent or `null`. A number in `payload` or `editedArgs` that would
+/// lose digits is rejected. Unknown keys are kept. The exception is `args`, which is rejected
+/// because the client may mean `editedArgs`. Some clients wrap the answer in a string:
+/// `{"response":"{\"confirmed\":true}"}`.
 ///
 /// ```
 /// use recount::adk::confirmation_from;

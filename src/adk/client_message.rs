@@ -11,10 +11,13 @@ use crate::tool::Ticket;
 /// Accepted shapes, in camelCase and in snake_case:
 ///
 /// ```json
-/// {"role":"user","parts":[{"functionResponse":{"id":"…","name":"adk_request_confirmation","response":{"confirmed":true}}}]}
+/// {"role":"user","parts":[{"functionResponse":{"id":"…","name":"adk_request_confirmation",
+///  "response":{"confirmed":true}}}]}
 /// {"content":{"role":"user","parts":[{"text":"What is the status?"}]}}
-/// {"newMessage":{"role":"user","parts":[{"functionResponse":{"id":"lr-1","name":"ask_approval","response":{"status":"approved"}}}]}}
-/// {"functionResponse":{"id":"…","name":"adk_request_confirmation","response":{"response":"{\"confirmed\":true}"}}}
+/// {"newMessage":{"role":"user","parts":[{"functionResponse":{"id":"lr-1","name":"ask_approval",
+///  "response":{"status":"approved"}}}]}}
+/// {"functionResponse":{"id":"…","name":"adk_request_confirmation",
+///  "response":{"response":"{\"confirmed\":true}"}}}
 /// {"type":"function_response","function_call_id":"…","response":{"confirmed":false}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,8 +12,10 @@ use crate::tool;
 ///
 /// ```json
 /// {"id":"…","timestamp":1760000000.5,"invocationId":"e-…","author":"support",
-///  "content":{"role":"model","parts":[{"functionCall":{"id":"fc-1","name":"transfer","args":{"amount":50}}}]},
-///  "longRunningToolIds":[],"actions":{"stateDelta":{},"artifactDelta":{},"requestedAuthConfigs":{},"requestedToolConfirmations":{}}}
+///  "content":{"role":"model","parts":[{"functionCall":{"id":"fc-1","name":"transfer",
+///  "args":{"amount":50}}}]},
+///  "longRunningToolIds":[],"actions":{"stateDelta":{},"artifactDelta":{},
+///  "requestedAuthConfigs":{},"requestedToolConfirmations":{}}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -18,13 +18,18 @@ use crate::session::{
 /// `null`:
 ///
 /// ```json
-/// {"session":"0199…","agent":"support","external_id":"ticket-1001","labels":{"channel":"chat"},"on_behalf_of":null,
-///  "sealed":false,"call":5,"call_id":"5b1c…","call_hash":"9f86…","wire_id":"fc-1","called_at":"2026-11-20T14:03:07.112345Z",
-///  "called_by":null,"tool":"refund","args":{"amount_cents":4200},"malformed_args":null,"sealed_args":[],"flaw":null,"edited_args":null,
-///  "verdict":"approved","policy":{"seq":6,"verdict":"ask","rule":"confirm","reason":null,"policies":"60303a…","inputs":null},
+/// {"session":"0199…","agent":"support","external_id":"ticket-1001","labels":{"channel":"chat"},
+///  "on_behalf_of":null,
+///  "sealed":false,"call":5,"call_id":"5b1c…","call_hash":"9f86…","wire_id":"fc-1",
+///  "called_at":"2026-11-20T14:03:07.112345Z",
+///  "called_by":null,"tool":"refund","args":{"amount_cents":4200},"malformed_args":null,
+///  "sealed_args":[],"flaw":null,"edited_args":null,
+///  "verdict":"approved","policy":{"seq":6,"verdict":"ask","rule":"confirm","reason":null,
+///  "policies":"60303a…","inputs":null},
 ///  "gates":{"enforced":true},"waived":null,"program":[],"questions":[…],
 ///  "runs":[{"seq":11,"attempt":1,"leave":"approved","request":7,"started_at":"…","ended_at":"…"}],
-///  "ran_without_confirmation":false,"reused":null,"error_kind":null,"supplied_by":null,"cancelled":null,
+///  "ran_without_confirmation":false,"reused":null,"error_kind":null,"supplied_by":null,
+///  "cancelled":null,
 ///  "ended":{"seq":13,"at":"…","outcome":"returned","of":12},"waits_as":null,"reconciled":null}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -19,7 +19,8 @@ const PAGE: usize = 1024;
 /// Openings and clean closings are omitted.
 ///
 /// ```json
-/// {"seq":3,"at":"2026-11-20T14:03:07.112345Z","kind":"journal_repaired","what":"repaired: 2 records lost, 1 session hurt"}
+/// {"seq":3,"at":"2026-11-20T14:03:07.112345Z","kind":"journal_repaired",
+///  "what":"repaired: 2 records lost, 1 session hurt"}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JournalNote {

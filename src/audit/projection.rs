@@ -1,7 +1,7 @@
 //! A projection of one session to the rows of its calls.
 //!
-//! The projection also folds the session. The folded session knows which records are new calls, the
-//! permission of each start, the arguments of each run, and the phase of each open call.
+//! The projection also folds the session. From the folded session it reads which records are new
+//! calls, the permission and arguments of each run, and the phase of each open call.
 
 use std::collections::BTreeMap;
 

@@ -11,8 +11,10 @@ use crate::session::{About, Actor, Finding, Json, ObjectHash, RequestId, Seq, Ti
 /// ```json
 /// {"request":"7c6f…","seq":7,"about":"gate","hint":"Refund 42.00 EUR?","hint_by":"declaration",
 ///  "args":{"amount_cents":4200},"args_sha256":"44136f…",
-///  "contract":"1b4f0e…","asked_at":"2026-11-20T14:03:07.112345Z","expires_at":null,"end":"approved","ended_seq":9,
-///  "ended_at":"2026-11-20T14:03:19.112345Z","waited_us":12000000,"by":{"name":"ada","authenticated_by":"os_user"},
+///  "contract":"1b4f0e…","asked_at":"2026-11-20T14:03:07.112345Z","expires_at":null,
+///  "end":"approved","ended_seq":9,
+///  "ended_at":"2026-11-20T14:03:19.112345Z","waited_us":12000000,"by":{"name":"ada",
+///  "authenticated_by":"os_user"},
 ///  "reason":null,"payload":null,"edited_args":null,"found":null,"superseded_by":null,"refused":[]}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -91,7 +93,8 @@ pub enum QuestionEnd {
 /// An answer that was refused.
 ///
 /// ```json
-/// {"at":"2026-11-20T14:04:00.000000Z","refusal":"already_answered","by":{"name":"bob","authenticated_by":"token"},"last_recorded":false}
+/// {"at":"2026-11-20T14:04:00.000000Z","refusal":"already_answered","by":{"name":"bob",
+///  "authenticated_by":"token"},"last_recorded":false}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RefusedAnswer {

@@ -15,8 +15,10 @@ use crate::session::{About, ActedAs, Outcome};
 /// `answers` counts confirmation requests, of which a call has any number.
 ///
 /// ```json
-/// {"calls":4,"verdicts":{"allowed_by_rule":2,"approved":1,"denied":1},"outcomes":{"returned":2,"failed":1,"denied":1},"open":0,
-///  "answers":{"approved":1,"denied":1},"program_answers":{},"answers_not_distinguished":0,"ran_without_confirmation":2,"unknown_to_this_day":0,"edited":0,"refused_answers":0}
+/// {"calls":4,"verdicts":{"allowed_by_rule":2,"approved":1,"denied":1},"outcomes":{"returned":2,
+///  "failed":1,"denied":1},"open":0,
+///  "answers":{"approved":1,"denied":1},"program_answers":{},"answers_not_distinguished":0,
+///  "ran_without_confirmation":2,"unknown_to_this_day":0,"edited":0,"refused_answers":0}
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {

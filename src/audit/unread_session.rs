@@ -9,7 +9,8 @@ use crate::session::{SessionId, Timestamp};
 /// A session whose calls could not be read, and the facts that are known without them.
 ///
 /// ```json
-/// {"session":"0199…","first_at":"2026-11-20T14:03:07.112345Z","last_at":"…","records":21,"calls":2,"answers":1,
+/// {"session":"0199…","first_at":"2026-11-20T14:03:07.112345Z","last_at":"…","records":21,
+///  "calls":2,"answers":1,
 ///  "why":"key_not_given","problem":null,"erasure":null}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -48,7 +48,8 @@ impl Address {
 /// the old token to the old address. The old token is no longer valid.
 ///
 /// ```json
-/// {"format":"recount-control","version":2,"address":"127.0.0.1:41234","pid":4711,"token":"5f3a…","proof":"c07e…"}
+/// {"format":"recount-control","version":2,"address":"127.0.0.1:41234","pid":4711,"token":"5f3a…",
+///  "proof":"c07e…"}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offer {

@@ -24,7 +24,8 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
 /// {"answer":{"request":"7c6f…","answer":{"found":{"done":{"receipt":17}}}}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
-/// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"sent":1},"interim":true}}
+/// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"sent":1},
+///  "interim":true}}
 /// {"reconcile":{"session":"0199…","call":5,"found":{"failed":"the bank refused it"}}}
 /// {"cancel":{"session":"0199…","call":5,"reason":"ordered twice"}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
@@ -155,8 +156,10 @@ fn first() -> Seq {
 ///
 /// ```json
 /// {"item":{"paused":{"call_id":"52ab…","session":"0199…","call":5,"tool":"pay"}}}
-/// {"done":{"session":"0199…","seq":21,"tool":"refund","by":{"name":"ada","authenticated_by":"token"}}}
-/// {"refused":{"code":"already_answered","text":"it was approved by ada before, at seq 21","session":"0199…"}}
+/// {"done":{"session":"0199…","seq":21,"tool":"refund","by":{"name":"ada",
+///  "authenticated_by":"token"}}}
+/// {"refused":{"code":"already_answered","text":"it was approved by ada before, at seq 21",
+///  "session":"0199…"}}
 /// {"error":{"code":"unknown_session","text":"there is no session 0199…"}}
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -296,11 +299,16 @@ impl LogItem {
 /// Reads a person's answer strictly.
 ///
 /// An answer has `confirmed`, a boolean. To a call in doubt it has `found` instead, without other
-/// keys. Optional keys: `reason` is a string, `payload` is a value for the tool, `args` replaces
-/// the model's arguments, `request_hash` is the hash of the request that the approver saw, and
-/// `hint` is the text that was shown. Other keys and `null` are rejected; absent values are
-/// omitted. A number in `payload` or `args` that would lose digits as a
-/// [`Value`](serde_json::Value) is rejected, too.
+/// keys. Optional keys:
+///
+/// - `reason`: a string
+/// - `payload`: a value for the tool
+/// - `args`: arguments that replace the model's
+/// - `request_hash`: the hash of the request that the approver saw
+/// - `hint`: the text that was shown
+///
+/// Other keys and `null` are rejected; absent values are omitted. A number in `payload` or `args`
+/// that would lose digits as a [`Value`](serde_json::Value) is rejected, too.
 ///
 /// ```json
 /// {"confirmed":true,"payload":{"days":3},"request_hash":"9f86…"}

@@ -8,7 +8,8 @@ use crate::session::{Actor, FoundAs, Rejection, RequestId, Seq, SessionId, Times
 /// The reason why a rule rejected a request.
 ///
 /// ```json
-/// {"code":"already_answered","text":"it was approved by ada before, at seq 21","session":"0199…","at":21,
+/// {"code":"already_answered","text":"it was approved by ada before, at seq 21","session":"0199…",
+///  "at":21,
 ///  "at_us":1763980000000000,"confirmed":true,"by":{"name":"ada","authenticated_by":"token"}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -82,7 +82,7 @@ async fn followed_log_is_cut_off_at_end() {
 }
 
 /// Connects as many operators as there are permits.
-async fn crowd(directory: &Path) -> Vec<Client> {
+async fn connect_max_operators(directory: &Path) -> Vec<Client> {
     let mut clients = Vec::new();
     for _ in 0..OPERATORS_MAX {
         clients.push(Client::connect(directory).await.unwrap());
@@ -95,7 +95,7 @@ async fn operators_beyond_limit_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let gate = Gate::default();
     let server = Server::start(directory.path(), gate.handler()).unwrap();
-    let mut clients = crowd(directory.path()).await;
+    let mut clients = connect_max_operators(directory.path()).await;
     let refused = Client::connect(directory.path()).await;
     assert!(
         matches!(&refused, Err(ConnectError::Busy { said, .. }) if said == "all places are taken"),
@@ -113,7 +113,7 @@ async fn idle_operator_is_disconnected_unless_following() {
     let directory = tempfile::tempdir().unwrap();
     let gate = Gate::default();
     let server = Server::start(directory.path(), gate.handler()).unwrap();
-    let mut clients = crowd(directory.path()).await;
+    let mut clients = connect_max_operators(directory.path()).await;
     let mut follower = clients.pop().unwrap();
     let log = Request::Log {
         session: crate::session::SessionId(Uuid::nil()),
@@ -152,7 +152,7 @@ async fn connections_without_token_use_no_operator_permit() {
     for _ in 0..UNAUTHENTICATED_MAX {
         silent.push(TcpStream::connect(address).await.unwrap());
     }
-    let operators = crowd(directory.path()).await;
+    let operators = connect_max_operators(directory.path()).await;
     assert_eq!(operators.len(), OPERATORS_MAX);
     let mut nothing = [0];
     let oldest = silent.first_mut().unwrap();

@@ -27,7 +27,8 @@ const PAGE: usize = 1024;
 /// An erasure, as recorded in the journal's own stream.
 ///
 /// ```json
-/// {"requested":4,"requested_at_us":1795183387112345,"by":{"name":"ada","authenticated_by":"os_user"},"reason":"ticket 17",
+/// {"requested":4,"requested_at_us":1795183387112345,"by":{"name":"ada",
+///  "authenticated_by":"os_user"},"reason":"ticket 17",
 ///  "erased":5,"erased_at_us":1795183387112400}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -43,8 +43,9 @@ pub struct PausedCall {
     /// The model's arguments, if the approver changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_before_edit: Option<Json>,
-    /// The state that the tool gets back when it resumes the call: the state of the pause or,
-    /// without one, the interim response. Not part of the JSON.
+    /// The state that the tool gets back when it resumes the call.
+    ///
+    /// This is the state of the pause or, without one, the interim response. Not part of the JSON.
     #[serde(skip)]
     pub state: Option<Json>,
     /// The time of the pause.

@@ -85,7 +85,9 @@ pub struct PendingConfirmation {
     pub hint: Option<String>,
     /// The author of the hint.
     pub hint_by: HintBy,
-    /// The subject of the request: the first run, a further run after an unknown outcome, or a
+    /// The subject of the request.
+    ///
+    /// The request is for the first run or for another run after an unknown outcome, or it is a
     /// question of the tool itself.
     pub about: About,
     /// The JSON Schema that the payload of a yes must fit.

@@ -36,7 +36,7 @@ impl Ledger {
 
     /// Returns all requests, open or not, whose id is `wanted`.
     ///
-    /// The index finds only complete ids. But an id is derived from the seq of its record, so all
+    /// The index finds only complete ids. But an id is derived from the seq of its record. So all
     /// ids are derived again, and only records with a wanted id are read.
     ///
     /// # Errors

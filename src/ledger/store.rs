@@ -414,7 +414,12 @@ impl Ledger {
         drop(room);
         append.open_work = work_changes(session, open_before);
         append.durability = durability;
-        let span = tracing::info_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
+        let span = tracing::info_span!(
+            "append",
+            session = %session.id,
+            expected = tail.seq.0,
+            records = facts.len()
+        );
         let head = self.journal.append(append).instrument(span).await?;
         let (session, from) = (session.id, tail.seq.next());
         tracing::debug!(%session, %from, to = head.seq, records = facts.len(), "batch appended");
@@ -505,7 +510,10 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn changes_turn_old_rows_into_new_ones(before in listed(), after in listed()) {

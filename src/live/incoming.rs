@@ -110,8 +110,8 @@ const PART_BYTES_MAX: usize = 512 << 10;
 /// frames.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// Replaces an oversized part by a note that it came. A call remains a call, so that the model gets
-/// a response.
+/// Replaces the content of an oversized part by a note. A call remains a call, so that the model
+/// gets a response.
 fn bound(epoch: Seq, part: &mut Observation) {
     let body = Event::Observed(part.clone()).body();
     let bytes = body.map_or(usize::MAX, |body| body.len());

@@ -47,7 +47,7 @@ pub(super) struct Connection {
 pub(super) enum Phase {
     #[default]
     AwaitingSetup,
-    /// A setup came, and the script does not answer it.
+    /// The script does not answer the received setup.
     Silent,
     Open,
 }
@@ -225,8 +225,8 @@ impl Connection {
         }
     }
 
-    /// Settles the call of a response: the call with its id or, without an id, the oldest pending
-    /// call of that name.
+    /// Settles the call with the response's id. Without an id, settles the oldest pending call of
+    /// that name.
     pub(super) fn take_answer(&mut self, response: &FunctionResponse) -> Answer {
         let answered = self.calls.iter_mut().find(|call| match &response.id {
             Some(id) => call.id.as_ref() == Some(id),

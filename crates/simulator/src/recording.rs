@@ -72,7 +72,8 @@ impl Frame {
     /// Returns one line of a recording, without its line end.
     ///
     /// ```json
-    /// {"direction": "client->server", "connection": 1, "opcode": "text", "message": {"setup": {"model": "models/m"}}}
+    /// {"direction": "client->server", "connection": 1, "opcode": "text",
+    ///  "message": {"setup": {"model": "models/m"}}}
     /// ```
     pub fn line(&self) -> String {
         let direction = match self.by {

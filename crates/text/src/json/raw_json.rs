@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use super::decode_error::DecodeError;
 use super::value::Json;
 
-/// A JSON value as its original text. No number is rounded, no string escaped anew, no key sorted.
+/// A JSON value as its original text. No number is rounded, no escape changed, no key sorted.
 ///
 /// There are two types for two guarantees. A [`Json`] has passed the check of [`Json::parse`] and
 /// has no white space between tokens, so a record can contain it. A `RawJson` is any JSON, byte for
-/// byte, even if the check rejects it. So a message is written again as it came, and even an
-/// invalid call gets its answer. Checking a `RawJson` gives a `Json`.
+/// byte, even if the check rejects it. So a message can be written again without changes, and even
+/// an invalid call gets its answer. Checking a `RawJson` gives a `Json`.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 

@@ -1,8 +1,13 @@
 //! The check of JSON text in one pass, usually without allocation.
 //!
-//! The grammar allows text that parsers reject or read differently: a key twice in an object, half
-//! of a surrogate pair, a number beyond the range of floats, more levels than a parser's stack
-//! allows. The journal must not acknowledge a record that cannot be read back.
+//! The grammar allows text that parsers reject or read differently:
+//!
+//! - a key twice in an object
+//! - half of a surrogate pair
+//! - a number beyond the range of floats
+//! - more levels than a parser's stack allows
+//!
+//! The journal must not acknowledge a record that cannot be read back.
 //!
 //! If a text has several flaws, the check returns the one that a parser meets first. Like serde, it
 //! rejects a key only after the key's value. Records depend on this order: a model's arguments are

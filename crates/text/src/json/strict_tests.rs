@@ -198,10 +198,19 @@ fn json() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 4_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn it_agrees_with_serde_json(mut text in json(), cut in any::<prop::sample::Index>(), with in piece(), how in 0..4) {
+    fn it_agrees_with_serde_json(
+        mut text in json(),
+        cut in any::<prop::sample::Index>(),
+        with in piece(),
+        how in 0..4,
+    ) {
         let at = cut.index(text.len() + 1);
         if text.is_char_boundary(at) {
             match how {
@@ -211,11 +220,21 @@ proptest! {
             }
         }
         let expected = serde_json::from_str::<Readable>(&text);
-        prop_assert_eq!(check(&text, 100).is_ok(), expected.is_ok(), "{} {:?}", text, expected.err());
+        prop_assert_eq!(
+            check(&text, 100).is_ok(),
+            expected.is_ok(),
+            "{} {:?}",
+            text,
+            expected.err()
+        );
     }
 
     #[test]
-    fn a_string_ends_where_its_quote_is(text in "[ -!#-\\[\\]-~éü😀]{0,40}", behind in "[\"\\\\\u{0}-\u{1f}]?", more in "[ -~\u{0}-\u{1f}]{0,9}") {
+    fn string_ends_at_its_quote(
+        text in "[ -!#-\\[\\]-~éü😀]{0,40}",
+        behind in "[\"\\\\\u{0}-\u{1f}]?",
+        more in "[ -~\u{0}-\u{1f}]{0,9}",
+    ) {
         // Later bytes in the same word must not count as the first ones.
         let bytes = format!("{text}{behind}\"{more}");
         prop_assert_eq!(plain_length(bytes.as_bytes()), text.len());
