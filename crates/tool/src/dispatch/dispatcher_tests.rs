@@ -311,7 +311,7 @@ fn a_dispatcher_keeps_its_provider_where_it_goes() {
     );
 }
 
-/// A builder's short name and `T`'s say the same; other declarations of one name still collide.
+/// A builder's short name and `T`'s declare the same tool; other declarations of one name collide.
 #[test]
 fn tool_of_the_service_said_twice_is_one() {
     let mut tools = ToolDispatcher::new();

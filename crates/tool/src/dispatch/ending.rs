@@ -1,4 +1,4 @@
-//! The end of a call of a dispatcher: what is recorded of a run, and what its caller gets.
+//! The end of a dispatcher's call: the record of a run, and the result for the caller.
 
 use recount_session::{FunctionResponseScheduling, Json, Outcome, ToolReturned};
 use serde_json::Value;
@@ -33,8 +33,8 @@ impl Call<'_> {
         }
     }
 
-    /// What is told of a call that goes on elsewhere. Nobody can answer it here, so it is taken
-    /// back as it is dropped.
+    /// Returns the interim value of a paused call. A dispatcher cannot receive its result later, so
+    /// dropping the call cancels it.
     pub(super) fn paused(&self, interim: Option<Json>) -> Value {
         interim.map_or(Value::Null, |interim| interim.to_value())
     }

@@ -1,7 +1,7 @@
-//! The dispatcher: tools as they are registered, checked as a whole, and calls without a live
-//! session, which it runs in a session of its own.
+//! The dispatcher: registered tools, checked as a whole, and calls without a live session.
 //!
-//! It has no connection and no journal on a disk. Read `dispatcher`, `calling`, then `pipeline`.
+//! It runs these calls in an in-memory session of its own, without connection or disk. Read
+//! `dispatcher`, `calling`, then `pipeline`.
 
 mod calling;
 pub(super) mod dispatcher;

@@ -1,4 +1,4 @@
-//! What is over leaves nothing behind.
+//! Tests that ended calls leave nothing in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,8 +66,7 @@ async fn nobody_is_remembered_as_waiting_who_does_not_wait() {
 #[tokio::test]
 async fn a_result_that_is_never_taken_again_is_let_go() {
     let runs = Arc::new(AtomicU64::new(0));
-    // Another schema is another contract, and what the tool gave under the one of before is not
-    // taken any more.
+    // Another schema is another contract, so results under the old contract are never reused.
     let look_up = |schema| {
         let runs = runs.clone();
         T::cached(T::simple_with("look_up", "Looks up", schema, move |_| {
@@ -130,7 +129,7 @@ async fn a_call_that_ended_before_it_was_given_up_stays_as_it_ended() {
     assert!((&mut waits).now_or_never().is_none());
     end.send_replace(true);
     assert_eq!(runs.await, Ok(json!(true)));
-    // Its answer is there, and nobody takes it.
+    // The result is ready, but the caller drops the future.
     drop(waits);
     assert!(tools.pipeline.core().waiters.is_empty());
     let taken_back = |fact: &Fact| fact.event.kind() == "operator_cancelled";

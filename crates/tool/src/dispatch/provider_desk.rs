@@ -1,5 +1,5 @@
-//! A dispatcher's provider: asked before a gated tool runs, and while a tool waits for it where it
-//! stands.
+//! The desk that asks a dispatcher's provider, before a gated tool runs and while a running tool
+//! waits.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -23,17 +23,17 @@ use crate::run::error::ToolError;
 use crate::run::tool_event::{LookBack, ToolEvents};
 use recount_session::ToolConfirmation;
 
-/// The number of characters that are kept of the name of a provider.
+/// The maximum number of kept characters of a provider's name.
 const NAME_MAX: usize = 128;
 
-/// The actor of an answer that a provider gave.
+/// Returns the actor of an answer by a provider.
 #[doc(hidden)]
 pub fn answered_by(provider: &dyn ConfirmationProvider) -> Actor {
     let name: String = provider.name().chars().take(NAME_MAX).collect();
     Actor::embedder("confirmation provider").as_program(name)
 }
 
-/// What a provider is asked, and what its answer is held against.
+/// A request for the provider, and the data to check its answer against.
 pub(super) struct Question<'a> {
     pub(crate) session: SessionId,
     pub(crate) request: Seq,
@@ -44,7 +44,7 @@ pub(super) struct Question<'a> {
     pub(super) expires: Option<Due>,
 }
 
-/// What the provider says, as it goes on record; none where it said nothing in time.
+/// Asks the provider and returns the answer's record; `None` if the request expired first.
 pub(super) async fn answer_of(
     provider: &dyn ConfirmationProvider,
     question: Question<'_>,
@@ -84,7 +84,7 @@ pub(super) async fn answer_of(
         expires_at: asked.question.expires_at_us,
         model_lost_interest: false,
     };
-    // The call stands inside a block, because a provider may panic before it returns its future.
+    // The call is inside an async block, because a provider may panic before it returns its future.
     let answering = async { (provider.confirm(shown).await, answered_by(provider)) };
     let answering = AssertUnwindSafe(answering).catch_unwind();
     let answer = match expires {
@@ -109,14 +109,14 @@ pub(super) async fn answer_of(
     if answer.args.is_some() && !may_edit {
         return Err(ToolError::Cancelled(Rejection::EditsNotAllowed.to_string()));
     }
-    // A dispatcher alone outlives no crash, so nothing of it is ever in doubt.
+    // A dispatcher's session does not survive a crash, so none of its calls is ever in doubt.
     if answer.found.is_some() {
         return Err(ToolError::Cancelled(Rejection::NothingToSettle.to_string()));
     }
     Ok(Some(answer.into_record(request, by)))
 }
 
-/// Asks the provider for a tool that waits, and knows how long it has waited.
+/// Asks the provider for a running tool, and measures the time of waiting.
 pub(crate) struct ProviderDesk {
     pub(super) core: Arc<Mutex<Core>>,
     pub(crate) session: SessionId,
@@ -126,7 +126,7 @@ pub(crate) struct ProviderDesk {
     pub(crate) waited: Mutex<Waited>,
 }
 
-/// How long a run has waited for answers.
+/// The time for which a run has waited for answers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Waited {
     since: Option<Instant>,
@@ -134,7 +134,7 @@ pub(crate) struct Waited {
 }
 
 impl ProviderDesk {
-    /// Runs something for so long at most; what it waits for an answer comes on top.
+    /// Runs a future with a time limit that excludes the time of waiting for answers.
     pub(crate) async fn within<F: Future>(&self, limit: Duration, running: F) -> Option<F::Output> {
         let begun = Instant::now();
         let mut running = std::pin::pin!(running);
@@ -145,7 +145,7 @@ impl ProviderDesk {
             }
             while alarm.as_mut().poll(context).is_ready() {
                 let Waited { since, before } = *lock(&self.waited);
-                // Whoever waits is woken by the answer, and the time is looked at again then.
+                // The answer wakes the waiting run, and then this poll checks the time again.
                 if since.is_some() {
                     return Poll::Pending;
                 }
@@ -236,7 +236,7 @@ impl ToolEvents for ProviderDesk {
     }
 }
 
-/// A wait, which ends with the answer, or with whoever does not want it any more.
+/// A guard that measures one wait. It ends with the answer or when the waiting future is dropped.
 struct WaitsNow<'a>(&'a Mutex<Waited>);
 
 impl<'a> WaitsNow<'a> {

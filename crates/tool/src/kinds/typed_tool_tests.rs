@@ -14,7 +14,7 @@ fn context() -> ToolContext {
     ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1")
 }
 
-/// What becomes of the arguments in this text.
+/// Runs the tool on arguments in this text.
 async fn with_text(tool: &TypedTool, text: &str) -> Result<Value, ToolError> {
     let args = Json::parse(text).unwrap();
     let value = args.to_value();
@@ -29,7 +29,7 @@ async fn refused(tool: &TypedTool, text: &str) -> String {
     }
 }
 
-/// A tool that says what it was given.
+/// A tool that returns the debug text of its arguments.
 fn given<A: DeserializeOwned + JsonSchema + fmt::Debug + Send + 'static>() -> TypedTool {
     TypedTool::new(
         "t",
@@ -379,7 +379,7 @@ async fn a_derived_schema_is_whole_in_itself_and_checks_arguments() {
     let grow = tools.get("grow").unwrap();
     let grown = grow.run(tree, context(), async |_| Ok(())).await;
     assert_eq!(grown, ToolOutcome::Returned("a".into()));
-    // What is no object cannot be called.
+    // Only an object can be a call's arguments.
     let list = T::typed("list", "", |_: Vec<u8>| async { Ok(Value::Null) });
     assert!(tools.register(list).is_err());
 }

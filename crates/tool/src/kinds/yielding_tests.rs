@@ -63,7 +63,7 @@ fn context() -> ToolContext {
     ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1")
 }
 
-/// Runs a tool to its end, and gives what it yielded.
+/// Runs a tool to its end and returns the yielded values.
 async fn whole(tool: &PolicyTool, context: ToolContext) -> (Vec<Value>, ToolOutcome) {
     let yielded = Mutex::new(Vec::new());
     let keep = |value| {
@@ -179,7 +179,7 @@ async fn what_a_task_of_the_tool_has_leave_to_send_is_waited_for() {
     );
 }
 
-/// A tool that sends one value and then waits for ever, and whether its future lives.
+/// A tool that sends one value and then never ends, and a counter of its future's life.
 fn endless() -> (PolicyTool, Arc<()>) {
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
@@ -195,7 +195,7 @@ fn endless() -> (PolicyTool, Arc<()>) {
     (tool, alive)
 }
 
-/// How many hold it while no tool runs: the test and the closure.
+/// The number of references while no tool runs: the test and the closure.
 const AT_REST: usize = 2;
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn cancellation_drops_the_tool_also_while_a_value_is_recorded() {
     }
 }
 
-/// Yields what it hears until the input ends, as the documentation shows it.
+/// Yields its input until the input ends, as in the documentation.
 struct Echo;
 
 #[async_trait]

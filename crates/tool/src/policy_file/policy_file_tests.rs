@@ -9,7 +9,7 @@ use recount_session::{
     ToolPolicyChanges, Transition,
 };
 
-/// Every key, in JSON.
+/// A file with every key, in JSON.
 pub(in crate::policy_file) const WHOLE: &str = r#"{
   "$schema": "policy.schema.json",
   "running_max": 4, "calls_per_message_max": 128, "open_calls_max": false,
@@ -124,8 +124,8 @@ pub(in crate::policy_file) fn mistakes(text: &str) -> Vec<String> {
     error.mistakes.iter().map(ToString::to_string).collect()
 }
 
-/// Every field of a policy can be set by a key, except what only code can say. A field that is new
-/// fails here until it has a key or stands among the exceptions.
+/// Every field of a policy has a key, except those that only code can set. A new field fails here
+/// until it has a key or is listed as an exception.
 #[test]
 fn every_policy_field_has_a_key() {
     let mut set = parse(WHOLE)

@@ -1,4 +1,4 @@
-//! What generateContent is sent, and what it says.
+//! The requests and replies of generateContent.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ struct Function<'a> {
     response: Option<&'a Json>,
 }
 
-/// The body of a request.
+/// Returns the body of a request.
 pub(super) fn request(request: &LlmRequest, temperature: Option<f32>) -> String {
     let instruction = request.instruction.as_deref();
     let functions: Vec<Value> = request.tools.iter().map(declaration).collect();
@@ -70,7 +70,7 @@ pub(super) fn request(request: &LlmRequest, temperature: Option<f32>) -> String 
         },
         generation_config: temperature.map(|it| json!({ "temperature": it })),
     };
-    // Texts, and JSON that was read before, always write themselves.
+    // Strings and parsed JSON always serialize.
     serde_json::to_string(&body).unwrap_or_default()
 }
 
@@ -132,7 +132,7 @@ fn part(said: &LlmSaid) -> Part<'_> {
     }
 }
 
-/// A `GenerateContentResponse`, as far as an agent needs it.
+/// The part of a `GenerateContentResponse` that an agent needs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
@@ -178,11 +178,11 @@ struct Called {
     args: Option<Box<RawValue>>,
 }
 
-/// What is wrong with a reply.
+/// A problem with a reply.
 pub(super) enum Failure {
-    /// It cannot be read.
+    /// The reply is not valid JSON.
     NotJson,
-    /// It holds nothing to go on with.
+    /// The reply has neither text nor calls; the reason.
     Nothing(String),
 }
 
@@ -214,7 +214,7 @@ pub(super) fn reply(text: &str) -> Result<LlmReply, LlmError> {
             .or(blocked)
             .unwrap_or_else(|| "no reason given".to_owned());
         let told = Failure::Nothing(reason.clone()).to_string();
-        // These are a slip of the model, which says something else the next time.
+        // With these reasons a repeated request may succeed.
         let slip = matches!(
             reason.as_str(),
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL"
@@ -244,12 +244,12 @@ fn heard(part: SaidPart) -> Result<Option<LlmSaid>, LlmError> {
             signature,
         }));
     }
-    // A summary of its thoughts is no word of it.
+    // A summary of the model's thoughts is no part of its answer.
     let text = part.text.filter(|_| !part.thought);
     Ok(text.map(|text| LlmSaid::Text { text, signature }))
 }
 
-/// The words of the service about a request that it did not serve.
+/// Returns the service's error text for a failed request.
 pub(super) fn failure(text: &str) -> Option<String> {
     let body: Value = serde_json::from_str(text).ok()?;
     let message = body.pointer("/error/message")?.as_str()?;
