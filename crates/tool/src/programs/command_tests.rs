@@ -71,7 +71,7 @@ async fn the_program_knows_which_call_it_serves() {
     );
 }
 
-/// The outcome with its text as a value.
+/// Parses the text of an outcome.
 fn parsed(outcome: ToolOutcome) -> ToolOutcome {
     match outcome {
         ToolOutcome::Text(text) => ToolOutcome::Returned(text.to_value()),
@@ -108,7 +108,7 @@ async fn program_gets_what_a_person_gave_with_the_yes() {
 
 #[tokio::test]
 async fn program_gets_no_variable_but_those_that_are_named() {
-    // Cargo has set both for this process.
+    // Cargo sets both for this process.
     let script = r#"printf '["%s","%s"]' "$CARGO_MANIFEST_DIR" "$CARGO_PKG_NAME""#;
     let args = ["-c".to_owned(), script.to_owned()];
     let tool = CommandTool::new("sh", "", None, "sh", args);
@@ -187,13 +187,13 @@ async fn cancellation_kills_the_program() -> io::Result<()> {
     killed_when_cancelled(|holds| holds.to_owned()).await
 }
 
-/// The usual command is a script, and what it does is done by programs that it starts.
+/// The usual command is a script, and its work is done by programs that it starts.
 #[tokio::test]
 async fn cancellation_kills_what_the_program_has_started() -> io::Result<()> {
     killed_when_cancelled(|holds| format!("({holds}); echo 1")).await
 }
 
-/// It holds the pipe that the program opened, and nothing else of it.
+/// The left process holds the pipe that the program opened, and no standard stream of the program.
 #[tokio::test]
 async fn what_a_program_leaves_behind_is_left_alone_once_the_call_has_its_result() -> io::Result<()>
 {
@@ -213,8 +213,8 @@ async fn what_a_program_leaves_behind_is_left_alone_once_the_call_has_its_result
     Ok(())
 }
 
-/// Two pipes in a directory of their own: some process holds one end of the first for as long as it
-/// lives, and waits on the second.
+/// Two pipes in a directory of their own. A process holds one end of the first while it lives, and
+/// waits on the second.
 struct Pipes {
     _directory: tempfile::TempDir,
     alive: PathBuf,
@@ -234,7 +234,7 @@ impl Pipes {
         })
     }
 
-    /// What the process says when it is let go on: nothing where it is gone.
+    /// Returns the output of the process after its release: empty if the process is gone.
     async fn last_words(self, mut alive: File) -> io::Result<String> {
         let said = tokio::task::spawn_blocking(move || {
             // Opened for both, because opening for writing alone waits for a reader.
@@ -249,7 +249,7 @@ impl Pipes {
     }
 }
 
-/// End of file without its last word, though it was let go on, proves that it was killed.
+/// An end of file without output after the release proves that the process was killed.
 async fn killed_when_cancelled(script: impl FnOnce(&str) -> String) -> io::Result<()> {
     let pipes = Pipes::make().await?;
     let holds = format!(

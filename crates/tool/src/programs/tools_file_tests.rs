@@ -74,7 +74,7 @@ fn what_a_tool_runs_is_part_of_its_contract() {
     );
 }
 
-/// Every call of a shipped script to a tool of the shipped file has arguments that the tool takes.
+/// The shipped scripts call tools of the shipped file with valid arguments.
 #[test]
 fn shipped_scripts_call_shipped_tools_as_declared() {
     let tools = example();
@@ -215,7 +215,7 @@ fn what_is_no_tools_file_is_said_to_be_none() {
     assert_eq!(mistakes("tool = [1]").len(), 3);
 }
 
-/// A file with one tool that has these lines, too.
+/// Returns a file with one tool that also has these lines.
 fn with(lines: &str) -> String {
     format!("[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"cat\"]\n{lines}")
 }

@@ -1,4 +1,4 @@
-//! Why a tool call did not succeed.
+//! The reasons why a tool call did not succeed.
 
 use std::str::Chars;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use recount_session::response::error_response;
 use serde_json::Value;
 
-/// Why a tool call did not succeed; the model is told the kind and the message.
+/// The reason why a tool call did not succeed. The model receives the kind and the message.
 ///
 /// ```
 /// use recount_tool::ToolError;
@@ -18,41 +18,40 @@ use serde_json::Value;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
-    /// The tool ran and failed; the text is its own.
+    /// The tool ran and failed, with its own message.
     #[error("{0}")]
     ExecutionFailed(String),
     /// No tool has this name.
     #[error("no tool is named {0:?}")]
     NotFound(String),
-    /// The arguments are not what the tool takes.
+    /// The arguments are invalid for the tool.
     #[error("invalid arguments: {0}")]
     InvalidArgs(String),
-    /// The run took longer than it may.
+    /// The run exceeded its time limit.
     #[error("timed out after {0:?}")]
     Timeout(Duration),
-    /// The call was cancelled or a person denied it, with the reason.
+    /// The call was cancelled or denied, with the reason.
     #[error("{0}")]
     Cancelled(String),
-    /// The tool may not be called now: its phase or its condition says no.
+    /// The tool is not available now, by its phases or its condition.
     #[error("{0}")]
     NotAvailable(String),
-    /// The tool was called as often as it may be.
+    /// The tool has reached its limit of calls.
     #[error("{0}")]
     LimitReached(String),
-    /// The call was cut off between its start and its result, and whether it took effect is
-    /// unknown.
+    /// The call is in doubt: it was cut off between its start and its result.
     #[error("{0}")]
     UnknownOutcome(String),
-    /// The model behind an agent could not be reached.
+    /// The model of an agent is unreachable.
     #[error("{0}")]
     LlmUnavailable(String),
-    /// Anything else.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
 
 impl ToolError {
-    /// The kind as one word in snake case, for programs.
+    /// Returns the kind as one word in snake case, for programs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -69,10 +68,10 @@ impl ToolError {
         }
     }
 
-    /// The error that a response tells of, whatever it is wrapped in.
+    /// Reads the error from a response, whatever it is wrapped in.
     ///
-    /// A response holds kind and message only, so a name and a time limit are read back from the
-    /// message. Where it tells none, the message is all there is.
+    /// A response holds only kind and message, so a name and a time limit are parsed from the
+    /// message. If this fails, the error has only the message.
     #[doc(hidden)]
     pub fn of_response(response: &Value) -> Self {
         let told = response.get("output").unwrap_or(response);
@@ -101,7 +100,7 @@ impl ToolError {
         }
     }
 
-    /// What the model is answered.
+    /// Returns the response for the model.
     ///
     /// ```
     /// use recount_tool::ToolError;
@@ -116,7 +115,7 @@ impl ToolError {
     }
 }
 
-/// The name of the tool that there is not, as a message of ours or of the rules quotes it.
+/// Returns the quoted name of an unknown tool from an error message of this crate or of the rules.
 fn name_in(message: &str) -> Option<String> {
     let quoted = message
         .strip_prefix("no tool is named ")
@@ -129,7 +128,7 @@ fn name_in(message: &str) -> Option<String> {
     Some(name)
 }
 
-/// The character that `{:?}` wrote after a backslash.
+/// Returns the character that `{:?}` wrote after a backslash.
 fn escaped(chars: &mut Chars<'_>) -> Option<char> {
     match chars.next()? {
         'n' => Some('\n'),
@@ -145,7 +144,7 @@ fn escaped(chars: &mut Chars<'_>) -> Option<char> {
     }
 }
 
-/// The time limit that a message of ours or of the rules tells.
+/// Returns the time limit in an error message of this crate or of the rules.
 fn limit_in(message: &str) -> Option<Duration> {
     if let Some(told) = message.strip_prefix("the tool did not finish within ") {
         let (ms, _) = told.split_once(" ms")?;
@@ -165,7 +164,7 @@ fn limit_in(message: &str) -> Option<Duration> {
     Some(Duration::new(seconds, u32::try_from(nanos % SECOND).ok()?))
 }
 
-/// A second in nanoseconds.
+/// The number of nanoseconds in a second.
 const SECOND: u128 = 1_000_000_000;
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ fn references_inside_a_schema_are_followed_and_a_cycle_ends() {
         complaint,
         Err("/tree/next/v: expected integer, found string \"1\"".to_owned())
     );
-    // A schema that refers to itself alone says nothing that could be checked, and must not hang.
+    // A schema that only refers to itself has nothing to check, and must not hang.
     drop(ArgumentCheck::new(Some(&json!({"$ref": "#"}))).map(|check| check.check(&json!({}), &[])));
 }
 
@@ -186,7 +186,7 @@ fn words_about_a_secret_quote_none_of_it() {
     assert!(!told.contains("hidden"), "{told}");
 }
 
-/// The pattern that zod writes for an e-mail address.
+/// The pattern of zod for an e-mail address.
 const EMAIL: &str = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
 
 #[test]
