@@ -1,9 +1,9 @@
-//! What stands in the attribute: `"description"`, `name = ".."`, `description = ".."`.
+//! The arguments of the attribute: `"description"`, `name = ".."`, `description = ".."`.
 
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitStr, Result, Token};
 
-/// What the attribute says.
+/// The parsed arguments of the attribute.
 #[derive(Default)]
 pub(crate) struct Said {
     pub(crate) name: Option<LitStr>,
@@ -47,7 +47,7 @@ fn set(place: &mut Option<LitStr>, value: LitStr, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// A name that the service takes; a model could not call another.
+/// Checks that the service accepts a name; a model could not call any other.
 pub(crate) fn check_name(name: &str, span: proc_macro2::Span) -> Result<()> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
     if (1..=NAME_MAX).contains(&name.len()) && name.chars().all(allowed) {

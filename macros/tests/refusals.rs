@@ -1,4 +1,4 @@
-//! What cannot be a tool is refused where it stands, in words that say what to do.
+//! Functions that cannot be tools are rejected at the mistake, with an error that says what to do.
 
 #[test]
 fn what_cannot_be_a_tool_is_refused_where_it_stands() {

@@ -37,7 +37,7 @@ fn failing(error: ToolError) -> Arc<dyn ToolFunction> {
     }))
 }
 
-/// Says when it is dropped.
+/// Sets a flag when dropped.
 struct Dropped(Arc<AtomicBool>);
 
 impl Drop for Dropped {
@@ -46,7 +46,7 @@ impl Drop for Dropped {
     }
 }
 
-/// A tool that never ends, and whether its future has been dropped.
+/// A tool that never ends, and a flag that is set when its future is dropped.
 fn endless() -> (PolicyTool, Arc<AtomicBool>) {
     let dropped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&dropped);

@@ -15,7 +15,7 @@ use crate::tools::mistake::ToolMistake;
 use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
 use recount_session::{FunctionResponseScheduling, InDoubt, S};
 
-/// A tool that declares its gate itself.
+/// A tool that declares its own gate.
 struct Gated;
 
 #[async_trait]
@@ -65,7 +65,7 @@ fn registered(tools: Toolset) -> PolicyTool {
     dispatcher.get("pay").unwrap().clone()
 }
 
-/// Every order of every one of the forms, applied to the tool.
+/// Applies all forms to the tool in every order.
 fn each_order(
     tool: &Toolset,
     left: &[(&'static str, Form)],
@@ -270,7 +270,7 @@ fn kinds() -> [(ToolKind, Toolset); 5] {
     ]
 }
 
-/// A form, what a mistake calls it, how it is put on a tool, and whether it holds of one.
+/// A form: its name, its name in a mistake, its function, and a test that it applies.
 struct Rule {
     name: &'static str,
     reported: &'static str,
@@ -297,7 +297,7 @@ impl Rule {
     }
 }
 
-/// Whether both hints are there: the tool's own, and that of the form.
+/// True if both hints are there: the tool's own and the form's.
 fn asks(policy: &ToolPolicy) -> bool {
     let hint = policy.confirm_message.as_deref().unwrap_or_default();
     policy.confirm && hint.starts_with("own; hint")
@@ -409,7 +409,8 @@ fn rules() -> Vec<Rule> {
     ]
 }
 
-/// The forms that mean nothing, of two on a tool of a kind: what the rules are, in other words.
+/// Returns the meaningless ones of two forms on a kind of tool: an independent statement of the
+/// rules.
 fn senseless(kind: ToolKind, forms: [&Rule; 2]) -> BTreeSet<&'static str> {
     let has = |name: &str| forms.iter().any(|rule| rule.name == name);
     let streams = matches!(kind, ToolKind::Streaming | ToolKind::InputStreaming);
