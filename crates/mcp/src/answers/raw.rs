@@ -1,5 +1,5 @@
-//! Answers to a call that the library cannot read: the tool has run nevertheless, and what it said
-//! stands in the result.
+//! Answers to a call that the library cannot read. The tool has run, so the result keeps its
+//! output.
 
 use recount_session::Json;
 use recount_tool::{ToolContext, ToolError};
@@ -18,15 +18,15 @@ use crate::asking::asker::Asker;
 
 /// The answer of a server to a call.
 pub(crate) enum Called {
-    /// In words that the library knows.
+    /// An answer that the library can read.
     Known(CallToolResponse),
-    /// In others: the result, or why there is none.
+    /// Any other answer: the result or the error.
     Told(Result<Json, ToolError>),
 }
 
-/// Calls a tool once. A call whose future is dropped is cancelled at the server.
+/// Calls a tool once. Dropping the future cancels the call at the server.
 ///
-/// The server's reports of progress go to the tool's `context` meanwhile.
+/// Progress reports of the server go to the tool's `context` meanwhile.
 pub(crate) async fn call(
     peer: &Peer<RoleClient>,
     (asker, lost): (&Asker, &Lost),
@@ -49,7 +49,8 @@ pub(crate) async fn call(
             waits.id = None;
             answer
         }
-        // The answer may be another's, so the server hears that nothing waits for this one.
+        // The lost result may belong to another request, so the server is told that this one is
+        // abandoned.
         error = lost.next() => Err(ServiceError::McpError(error)),
     };
     Ok(match answer? {
@@ -66,7 +67,7 @@ pub(crate) async fn call(
     })
 }
 
-/// The result in words that are newer than the library, or wrong: its blocks as they came, without
+/// Reads a result that is newer than the library or invalid: its blocks unchanged, without
 /// metadata.
 pub(crate) fn told(said: Value) -> Result<Json, ToolError> {
     let unknown = |what: &str| {
@@ -121,7 +122,7 @@ pub(crate) fn told(said: Value) -> Result<Json, ToolError> {
     }))
 }
 
-/// A request that is waited for; the server hears where it is not any more.
+/// A guard for a waiting request, which sends a cancellation to the server when dropped.
 struct Waits<'p> {
     peer: &'p Peer<RoleClient>,
     id: Option<RequestId>,
@@ -136,7 +137,7 @@ impl Drop for Waits<'_> {
         let (peer, reason) = (self.peer.clone(), "nobody waits for it any more".to_owned());
         runtime.spawn(async move {
             let given_up = CancelledNotificationParam::new(Some(id), Some(reason));
-            // A connection that is gone needs no telling.
+            // A closed connection needs no cancellation.
             let _ = peer.notify_cancelled(given_up).await;
         });
     }

@@ -1,4 +1,4 @@
-//! What a server answers, as the result of a call.
+//! The conversion of a server's answer to the result of a call.
 
 use recount_session::Json;
 use recount_tool::{ToolError, is_inexact};
@@ -10,12 +10,13 @@ use serde_json::Value;
 use super::{raw_results, unanswered, unreadable};
 use crate::words::causes;
 
-/// The result of a call: `{"content": [blocks], "structuredContent": value}`.
+/// Returns the result of a call: `{"content": [blocks], "structuredContent": value}`.
 ///
-/// Blocks stand as in the protocol, without its metadata: `{"type": "text", "text": …}`, `{"type":
-/// "image", "mimeType": …, "data": base64}`, `{"type": "resource_link", "uri": …, "name": …}`.
-/// Where there is structured content, texts that only repeat it are left out; what there is none of
-/// is left out, too, except that a result always has `content` or `structuredContent`.
+/// Blocks have the protocol's form without metadata: `{"type": "text", "text": …}`,
+/// `{"type": "image", "mimeType": …, "data": base64}`,
+/// `{"type": "resource_link", "uri": …, "name": …}`. If there is structured content, texts that
+/// only repeat it are omitted. Empty members are omitted, too, except that a result always has
+/// `content` or `structuredContent`.
 ///
 /// The structured content is as the server wrote it, number for number.
 pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
@@ -41,7 +42,7 @@ pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
     }))
 }
 
-/// A result as it goes on record.
+/// A result for the record.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Told {
@@ -59,7 +60,8 @@ fn block(block: &ContentBlock) -> Value {
     value
 }
 
-/// A server that gives structured content says the same as text, for clients that do not know it.
+/// True for a text that repeats the structured content. Servers add it for clients that do not know
+/// structured content.
 fn repeats(block: &ContentBlock, structured: Option<&Json>) -> bool {
     let (ContentBlock::Text(text), Some(structured)) = (block, structured) else {
         return false;
@@ -70,7 +72,7 @@ fn repeats(block: &ContentBlock, structured: Option<&Json>) -> bool {
     })
 }
 
-/// What the tool says of its failure.
+/// Returns the tool's own text about its failure.
 fn failure(result: &CallToolResult, structured: Option<Json>) -> String {
     let texts = result.content.iter().filter_map(|block| match block {
         ContentBlock::Text(text) => Some(text.text.as_str()),
@@ -84,7 +86,7 @@ fn failure(result: &CallToolResult, structured: Option<Json>) -> String {
     }
 }
 
-/// Why there is no result. A request that has left and was not answered may have taken effect.
+/// Returns the error of a call. A request that was sent but not answered may have taken effect.
 pub(crate) fn failed(error: ServiceError, server: &str) -> ToolError {
     match error {
         ServiceError::McpError(error) if error.code == ErrorCode::INVALID_PARAMS => {
@@ -108,8 +110,8 @@ pub(crate) fn failed(error: ServiceError, server: &str) -> ToolError {
     }
 }
 
-/// Why there is no result of a call that has got to the server before, and of which it wanted to
-/// know more: whatever became of its repetition, the first may have taken effect.
+/// Returns the error of a repeated call after the server has asked for input. The first request may
+/// have taken effect, even if the repeated one failed.
 pub(crate) fn failed_again(error: ServiceError, server: &str) -> ToolError {
     if unanswered::was_turned_away(&error) {
         return unknown(&error, server);
@@ -124,7 +126,7 @@ fn unknown(lost: &ServiceError, server: &str) -> ToolError {
     ))
 }
 
-/// Nothing was called.
+/// Returns the error of a call that was not sent.
 pub(crate) fn not_there(server: &str, reason: &str) -> ToolError {
     ToolError::NotAvailable(format!("the MCP server {server:?} is not there: {reason}"))
 }

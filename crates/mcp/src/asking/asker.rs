@@ -1,4 +1,4 @@
-//! What a server may ask of its client: a question to a person, during a call.
+//! Requests of a server to its client during a call: questions to a person.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,33 +19,33 @@ use serde_json::{Value, json};
 use super::progress;
 use crate::words::shown;
 
-/// Answers a server: its questions by asking a person through the call for which it asks.
+/// The handler of a server's requests, which asks an approver through the call that waits.
 ///
-/// A question does not say for which call it is. So it is asked through the call that waits, if
-/// that is the only one for which it can be: if no other waits, none was given up on this
-/// connection whose server may still be at it, and no task runs there. Else it is declined.
+/// A question does not name its call. So it is asked only if exactly one call can be meant. That
+/// requires a single waiting call, no abandoned call that the server may still work on, and no
+/// running task. Otherwise the question is declined.
 #[derive(Clone, Default)]
 pub(crate) struct Asker {
     server: String,
     unsaid: Unsaid,
     waiting: Arc<Mutex<AtWork>>,
-    /// The server said that its tools are others now.
+    /// Set when the server reports a change of its tools.
     changed: Arc<AtomicBool>,
 }
 
-/// What the server may be at work for.
+/// The work that the server may be doing on one connection.
 #[derive(Default)]
 struct AtWork {
     next: u64,
-    /// Calls that wait for it, and those that were given up; through those nobody can be asked.
+    /// The waiting calls. `None` is an abandoned call, through which no question can be asked.
     calls: BTreeMap<u64, Option<ToolContext>>,
-    /// Tasks whose calls do not wait for it.
+    /// The tasks, whose calls do not wait for the server.
     tasks: BTreeSet<String>,
-    /// The calls whose progress it may report, by the token of the request.
+    /// The calls for progress reports, by the token of the request.
     reporting: HashMap<ProgressToken, ToolContext>,
 }
 
-/// The server may report progress of a call as long as this is there.
+/// A guard that keeps the progress reports of a call registered.
 pub(crate) struct Reporting {
     asker: Asker,
     token: ProgressToken,
@@ -57,8 +57,8 @@ impl Drop for Reporting {
     }
 }
 
-/// A call waits for the server as long as this is there. One that goes without an answer was given
-/// up.
+/// A guard for a call that waits for the server. Dropping it without an answer marks the call as
+/// abandoned.
 pub(crate) struct Waiting {
     asker: Asker,
     number: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The server is at work for this call no more.
+    /// Marks the call as answered: the server no longer works on it.
     pub(crate) fn answered(mut self) {
         self.is_answered = true;
     }
@@ -83,8 +83,8 @@ impl Drop for Waiting {
     }
 }
 
-/// A task that somebody follows, on the connection on which it was last asked after: as long as
-/// this is there, it runs there.
+/// A guard for a followed task. It counts as running on the connection that last asked for its
+/// status.
 pub(crate) struct Followed {
     id: String,
     asker: Option<Asker>,
@@ -96,7 +96,7 @@ impl Followed {
         Followed { id, asker: None }
     }
 
-    /// It is asked after on this connection.
+    /// Moves the task to this connection.
     pub(crate) fn on(&mut self, asker: &Asker) {
         let is_same = |it: &Asker| Arc::ptr_eq(&it.waiting, &asker.waiting);
         if self.asker.as_ref().is_some_and(is_same) {
@@ -117,12 +117,11 @@ impl Drop for Followed {
     }
 }
 
-/// That the server has said that its tools are others: it counts as said until somebody has heeded
-/// it.
+/// A reported change of the tools. It stays pending until it is handled.
 pub(crate) struct Change(Option<Arc<AtomicBool>>);
 
 impl Change {
-    /// What its tools are now is known.
+    /// Marks the change as handled: the current tools are known.
     pub(crate) fn heeded(mut self) {
         self.0 = None;
     }
@@ -149,7 +148,7 @@ impl Asker {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a call waits for the server from now on.
+    /// Registers a call that waits for the server.
     pub(crate) fn waits(&self, context: Option<&ToolContext>) -> Waiting {
         let mut at_work = self.at_work();
         let number = at_work.next;
@@ -162,7 +161,7 @@ impl Asker {
         }
     }
 
-    /// Hands on what the server reports of the progress of a request from now on.
+    /// Forwards progress reports of a request to its call.
     pub(crate) fn hears_of(&self, token: ProgressToken, context: &ToolContext) -> Reporting {
         let mut at_work = self.at_work();
         at_work.reporting.insert(token.clone(), context.clone());
@@ -170,23 +169,23 @@ impl Asker {
         Reporting { asker, token }
     }
 
-    /// Notes that a task runs for a call that does not wait.
+    /// Registers a task whose call does not wait.
     pub(crate) fn task_runs(&self, id: &str) {
         self.at_work().tasks.insert(id.to_owned());
     }
 
-    /// Notes that a task has ended.
+    /// Removes a task that has ended.
     pub(crate) fn task_ended(&self, id: &str) {
         self.at_work().tasks.remove(id);
     }
 
-    /// Whether the server has said since it was heeded that its tools are others.
+    /// Takes the reported change of the tools, if there is an unhandled one.
     pub(crate) fn take_change(&self) -> Option<Change> {
         let said = self.changed.swap(false, Ordering::AcqRel);
         said.then(|| Change(Some(self.changed.clone())))
     }
 
-    /// The only call for which the server can be asking.
+    /// Returns the only call for which the server can be asking.
     fn only_call(&self) -> Option<ToolContext> {
         let at_work = self.at_work();
         let mut calls = at_work.calls.values();
@@ -194,7 +193,7 @@ impl Asker {
         only.clone().filter(|_| at_work.tasks.is_empty())
     }
 
-    /// Asks a person through a call. Where nobody can be asked, the answer is no.
+    /// Asks an approver through a call. Declines if there is no one to ask.
     pub(crate) async fn ask(
         &self,
         context: &ToolContext,
@@ -206,7 +205,7 @@ impl Asker {
             ..
         } = asked
         else {
-            // Nobody is sent to a page that a foreign server names.
+            // Declined: a foreign server must not send a person to a page of its choice.
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let message = self.unsaid.out_of(message);
@@ -227,8 +226,7 @@ impl Asker {
         }
     }
 
-    /// Answers the questions with which a server has answered a call; what is no question gets no
-    /// answer.
+    /// Answers the questions in a server's response to a call. Other requests get no answer.
     pub(crate) async fn answers(
         &self,
         context: Option<&ToolContext>,
@@ -311,7 +309,7 @@ impl ClientHandler for Asker {
     }
 }
 
-/// The method of the request that stands in place of one of the server that cannot be read.
+/// The method of the request that replaces an unreadable request of the server.
 pub(crate) const UNREADABLE_REQUEST: &str = "recount/unreadable";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Tasks: calls that a server has taken on and answers later, by an id that outlives the connection
-//! and this process.
+//! Tasks: calls that a server answers later, by an id that outlives the connection and this
+//! process.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use super::remote::Remote;
 use crate::answers::{raw, result};
 use crate::asking::asker::Followed;
 
-/// What the model is told of a task: `{"status": "working", "task": id}`, with the server's
-/// `message` if there is one.
+/// Returns the interim response about a task: `{"status": "working", "task": id}`, with the
+/// server's `message` if there is one.
 pub(super) fn interim(task: &Task) -> Value {
     let mut told = json!({ "status": "working", "task": task.task_id });
     if let (Some(message), Some(fields)) = (&task.status_message, told.as_object_mut()) {
@@ -25,25 +25,26 @@ pub(super) fn interim(task: &Task) -> Value {
     told
 }
 
-/// By what a task is found again: `{"task": id}`.
+/// Returns the state for following a task: `{"task": id}`.
 pub(crate) fn state(task: &Task) -> Value {
     json!({ "task": task.task_id })
 }
 
-/// The id of a task in its state, or in what the model was told, where older records have no state.
+/// Returns the id of a task from its state, or from the interim response, which older records use
+/// as state.
 pub(super) fn id_in(state: &Value) -> Option<&str> {
     let told = state.get("output").unwrap_or(state);
     told.get("task")?.as_str()
 }
 
-/// What has become of a task.
+/// The status of a task.
 enum Asked {
     Ended(Result<Json, ToolError>),
     Runs(Duration),
 }
 
 impl Remote {
-    /// Asks after a task until it has ended, also where the server is away for a while.
+    /// Polls a task until it has ended, even while the server is unreachable for some time.
     pub(super) async fn outcome_of(&self, id: &str) -> Result<Json, ToolError> {
         let mut failed = 0;
         let mut wait = FIRST_WAIT;
@@ -69,7 +70,7 @@ impl Remote {
         }
     }
 
-    /// Asks once. An error says that there was no answer, which may be another the next time.
+    /// Polls a task once. An error is temporary: the next attempt may succeed.
     async fn ask_after(&self, id: &str, followed: &mut Followed) -> Result<Asked, ToolError> {
         let connection = self.connected().await?;
         followed.on(connection.asker());
@@ -116,8 +117,7 @@ impl Remote {
         })
     }
 
-    /// Tells the server that nobody wants the result of a task. Whether it stops is up to the
-    /// server.
+    /// Sends a cancellation of a task. The server decides whether the task stops.
     pub(super) async fn cancel(&self, id: &str) {
         let told = async {
             let connection = self.connected().await?;
@@ -136,7 +136,7 @@ impl Remote {
         }
     }
 
-    /// What the server answers about a task, unless it takes longer than a call may.
+    /// Waits for an answer about a task, with the time limit of a call.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, ServiceError>>,
@@ -146,8 +146,7 @@ impl Remote {
         answered.unwrap_or(Err(ServiceError::Timeout { timeout }))
     }
 
-    /// Says no to what a task wants to know: its call is paused, and nobody stands there whom it
-    /// could ask.
+    /// Declines a task's questions: its call is paused, so there is no run through which to ask.
     async fn decline(&self, id: &str, asked: InputRequests) -> Result<(), ToolError> {
         let connection = self.connected().await?;
         let answers = connection.asker().answers(None, Some(asked)).await;
@@ -161,5 +160,5 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 const USUAL_WAIT: Duration = Duration::from_secs(1);
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How often in a row a server may be away when it is asked; about five minutes.
+/// The maximum number of consecutive failed polls; about five minutes.
 const TRIES_MAX: u32 = 15;

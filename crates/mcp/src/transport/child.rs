@@ -1,4 +1,4 @@
-//! The process of a server that speaks on its standard input and output.
+//! The process of a server that is used over standard input and output.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -14,16 +14,16 @@ use tokio::task::JoinHandle;
 
 use crate::settings::server::McpServer;
 
-/// The process of a server, in a process group of its own, which ends with this value.
+/// The process of a server, in a process group of its own, which is killed on drop.
 pub(crate) struct ChildProcess {
     child: Child,
     group: ProcessGroup,
     last_words: Arc<Mutex<VecDeque<String>>>,
-    /// Ends when nobody can say anything more on its standard error.
+    /// Ends when standard error is closed.
     log: JoinHandle<()>,
 }
 
-/// What a client reads and writes.
+/// The pipes that a client reads and writes.
 pub(super) type Pipes = (ChildStdout, ChildStdin);
 
 impl ChildProcess {
@@ -42,7 +42,7 @@ impl ChildProcess {
         for (name, value) in &server.env {
             command.env(name, value.reveal());
         }
-        // A runner such as npx starts the server as its own child; they are ended together.
+        // A runner such as npx starts the server as its own child; both are ended together.
         let mut child = ProcessGroup::led_by(&mut command)
             .spawn()
             .map_err(|error| format!("cannot start {program:?}: {error}"))?;
@@ -63,9 +63,10 @@ impl ChildProcess {
         Ok((process, (stdout, stdin)))
     }
 
-    /// How it ended, if it has, and the last lines that it said on its standard error.
+    /// Returns the exit status, if the process has ended, and the last lines of standard error.
     pub(crate) async fn epitaph(&mut self) -> String {
-        // One that has hung up is about to end, and its last words are on their way.
+        // A process that has closed its output is about to end, and its last lines may still
+        // arrive.
         let _ = tokio::time::timeout(LAST_WORDS_WITHIN, &mut self.log).await;
         let _ = self.ends_within(LAST_WORDS_WITHIN).await;
         let ended = match self.child.try_wait() {
@@ -83,7 +84,7 @@ impl ChildProcess {
         format!("{ended}; it said last: {}", words.join(" | "))
     }
 
-    /// Lets it end by itself, now that its input is closed; then asks it to, then ends it.
+    /// Waits for the process to end after its input was closed, then terminates it, then kills it.
     pub(crate) async fn end(mut self) {
         if self.ends_within(ENDS_WITHIN).await {
             return;
@@ -92,7 +93,7 @@ impl ChildProcess {
         if !self.ends_within(ENDS_WITHIN).await {
             tracing::warn!(target: "recount::mcp", "the program of a server did not end when it was asked to");
         }
-        // What is left of its group ends when this value is dropped.
+        // Dropping this value kills the rest of the process group.
     }
 
     async fn ends_within(&mut self, patience: Duration) -> bool {
@@ -108,7 +109,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Logs what a server says on its standard error, line by line, and keeps the last lines.
+/// Logs the server's standard error line by line, and keeps the last lines.
 async fn log(
     server: String,
     unsaid: Unsaid,
@@ -130,18 +131,18 @@ async fn log(
     }
 }
 
-/// A line, as far as it is kept.
+/// The kept part of a line.
 struct Line {
     said: Vec<u8>,
     is_cut: bool,
 }
 
 impl Line {
-    /// What it says, without what must not stand in it.
+    /// Returns the text without secrets.
     fn without(&self, unsaid: &Unsaid) -> String {
         let mut said = unsaid.out_of(String::from_utf8_lossy(&self.said).trim_end());
         if self.is_cut {
-            // Where it was cut, a secret may have been.
+            // The cut may have split a secret.
             let kept = said.len().saturating_sub(unsaid.longest());
             said.truncate(said.floor_char_boundary(kept));
         }
@@ -149,7 +150,7 @@ impl Line {
     }
 }
 
-/// The next line. Of one that is too long the rest is passed over.
+/// Returns the next line. The rest of a line that is too long is skipped.
 async fn line(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Line> {
     let mut said = Vec::new();
     let mut piece = Vec::new();

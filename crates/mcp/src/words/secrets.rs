@@ -1,12 +1,13 @@
-//! What may be secret in a URL.
+//! The parts of a URL that may be secret.
 
 use percent_encoding::percent_decode_str;
 use recount_session::secret::is_like_a_token;
 use reqwest::Url;
 
-/// The parts of a URL that may be secret, the longer ones first: user and password, together and
-/// alone, the query and its values, and what looks like a token in the path; each as it stands in
-/// the URL, and as it is meant.
+/// Returns the parts of a URL that may be secret, longest first.
+///
+/// These are user and password, together and alone, the query and its values, and path segments
+/// that look like a token. Each is returned as written in the URL, and percent-decoded.
 pub(crate) fn in_url(url: &Url) -> Vec<String> {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     let query = url.query().unwrap_or_default();
