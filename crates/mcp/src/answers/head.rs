@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn head_is_found_in_what_is_no_json() {
+    fn head_is_found_in_invalid_json() {
         let of = |id: &str| (Some(id.to_owned()), false, true);
         for (frame, expected) in [
             (r#"{"id":7,"result":{"content":[}"#, of("7")),

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_go_on_whole_however_they_come() {
+    async fn lines_are_forwarded_complete_in_any_chunks() {
         let message = r#"{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"n":1}}}"#;
         let text = format!("{{}}\n{message}\n\n{{\"a\":\"é\"}}\nrest");
         for piece in [1, 7, 1000] {

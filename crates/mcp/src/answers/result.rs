@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_stand_as_they_came_without_metadata() {
+    fn blocks_are_unchanged_without_metadata() {
         let text = json!({"type": "text", "text": "a"});
         let noted = json!({"type": "text", "text": "a", "_meta": {"x": 1}});
         let others = [
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_repeat_the_structured_content_are_left_out() {
+    fn texts_that_repeat_structured_content_are_omitted() {
         let text = |text: &str| json!({"type": "text", "text": text});
         let sent =
             json!({"content": [text("{ \"a\": 1 }"), text("see")], "structuredContent": {"a": 1}});
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_tool_is_a_failure_in_its_words() {
+    fn tool_error_is_a_failure_with_its_text() {
         let failed = |result: Value| of(result).unwrap_err();
         let text = |text: &str| json!({"type": "text", "text": text});
         assert_eq!(

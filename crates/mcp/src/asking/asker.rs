@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_runs_where_it_was_last_asked_after_until_nobody_follows_it() {
+    fn followed_task_runs_on_its_last_connection() {
         let runs = |asker: &Asker| asker.at_work().tasks.contains("t1");
         let (first, second) = (Asker::default(), Asker::default());
         first.task_runs("t1");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_tools_counts_as_said_until_it_is_heeded() {
+    fn tools_change_is_pending_until_handled() {
         let asker = Asker::default();
         assert!(asker.take_change().is_none());
         asker.changed.store(true, Ordering::Release);

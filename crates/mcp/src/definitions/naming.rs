@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_that_is_none_has_a_legal_one() {
+    fn illegal_name_becomes_a_legal_one() {
         let taken = BTreeSet::from(["a_b".to_owned()]);
         assert_eq!(legal("list files", &taken), "list_files");
         assert_eq!(legal("123-tool", &taken), "_123-tool");

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_is_taken_out_and_never_narrows() {
+    fn invalid_parts_are_removed_without_narrowing() {
         for (schema, repaired, at) in [
             (
                 json!({"properties": {"a": {"type": "date"}}}),

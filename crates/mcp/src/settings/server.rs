@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_taken_out_of_what_others_say() {
+    fn secrets_are_removed_from_messages() {
         let server = McpServer::http("https://user:word@host/mcp?key=k-123456")
             .bearer("tok-abcdef")
             .env("KEY", "env-value")

@@ -185,7 +185,7 @@ mod tests {
     use recount_session::secret::Secret;
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_cut_once_and_the_next_is_whole() {
+    async fn too_long_line_is_cut_and_the_next_is_complete() {
         let long = "x".repeat(20_000);
         let text = format!("one\n{long}\n\nlast");
         let mut reader = BufReader::new(text.as_bytes());
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_line_is_cut_no_part_of_a_secret_is_left() {
+    fn cut_line_holds_no_part_of_a_secret() {
         let mut unsaid = Unsaid::default();
         unsaid.add(&Secret::new("s3cret-token"));
         let line = |is_cut| Line {

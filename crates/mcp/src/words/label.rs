@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_says_which_server_and_no_secret() {
+    fn label_identifies_the_server_without_secrets() {
         let args = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         assert_eq!(
             of_command(

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn user_and_password_are_secret_together_and_alone_and_as_they_are_meant() {
+    fn user_and_password_are_secret_in_every_form() {
         let parts = of("https://ada:pass%2Fword@host/mcp");
         assert_eq!(
             parts,
@@ -56,12 +56,12 @@ mod tests {
     }
 
     #[test]
-    fn an_at_sign_in_the_path_makes_no_secret_of_the_host() {
+    fn at_sign_in_the_path_does_not_hide_the_host() {
         assert_eq!(of("https://wiki.example/@ada/mcp"), [""; 0]);
     }
 
     #[test]
-    fn what_looks_like_a_token_in_the_path_is_secret_and_so_are_values_of_the_query() {
+    fn path_tokens_and_query_values_are_secret() {
         let parts = of("https://host/s/9f86d081884c7d659a2f/mcp?key=a%20b+c");
         assert_eq!(
             parts,

@@ -208,7 +208,7 @@ mod tests {
     use crate::tools::t::T;
 
     #[test]
-    fn an_agent_among_the_tools_keeps_its_own_to_itself() {
+    fn inner_agent_keeps_its_own_tools() {
         let tool = |name| T::simple(name, "Does it", |args| async { Ok(args) });
         let agent = |name| LlmAgent::new(name, ScriptedLlm::new([]));
         let clerk = agent("clerk").tools(tool("look")).shares(["own"]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_state_has_stands_in_the_instruction_and_the_rest_stays() {
+    fn instruction_contains_known_state_values() {
         let state = State::default();
         state.set("language", "German");
         state.set("n", 9_007_199_254_740_993_u64);

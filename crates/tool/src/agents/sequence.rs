@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_asked_what_the_one_before_came_to_and_ends_once() {
+    fn second_agent_is_asked_the_first_answer() {
         let state = State::default();
         let (of, text) = asked(next(Vec::new(), &state));
         assert_eq!((of.as_str(), text.as_str()), ("0/0/a", "go"));

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_doors_keep_arguments_and_payload_as_written() {
+    fn strict_and_lenient_answers_keep_the_text() {
         for written in ["100000000000000000000", "-0", "1.10", "1e2", "1E+2"] {
             let value = format!(r#"{{"a":{written}}}"#);
             let members = |key: &str| {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_changed_after_the_door_are_written_anew() {
+    fn arguments_changed_after_reading_are_serialized_again() {
         let text = Json::parse(r#"{"confirmed":true,"args":{"a":1.10}}"#).unwrap();
         let said = AnswerMembers::of(&text).unwrap().strict().unwrap();
         let answer = said.with_args(serde_json::json!({"a": 2}));

@@ -45,7 +45,7 @@ fn dispatcher(tools: impl Into<Toolset>) -> ToolDispatcher {
 }
 
 #[tokio::test]
-async fn nobody_is_remembered_as_waiting_who_does_not_wait() {
+async fn only_waiting_calls_have_a_waiter() {
     let hangs = T::simple("hangs", "Never ends", |_| std::future::pending());
     let tools = dispatcher(T::streaming(Arc::new(Chunks)) | T::cached(hangs));
     tools.call_function("chunks", json!({})).await.unwrap();
@@ -64,7 +64,7 @@ async fn nobody_is_remembered_as_waiting_who_does_not_wait() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_never_taken_again_is_let_go() {
+async fn unusable_cached_result_is_dropped() {
     let runs = Arc::new(AtomicU64::new(0));
     // Another schema is another contract, so results under the old contract are never reused.
     let look_up = |schema| {
@@ -93,7 +93,7 @@ async fn a_result_that_is_never_taken_again_is_let_go() {
 }
 
 #[tokio::test]
-async fn calls_and_questions_of_long_ago_are_forgotten_with_their_facts() {
+async fn old_calls_and_requests_are_dropped_with_their_events() {
     let nothing = T::simple("nothing", "Does nothing", |_| async { Ok(json!({})) });
     let tools = dispatcher(T::confirm(nothing, "May it?"))
         .with_confirmation_provider(StaticConfirmation::allow_all());
@@ -116,7 +116,7 @@ async fn calls_and_questions_of_long_ago_are_forgotten_with_their_facts() {
 }
 
 #[tokio::test]
-async fn a_call_that_ended_before_it_was_given_up_stays_as_it_ended() {
+async fn dropped_future_does_not_cancel_an_ended_call() {
     let (end, ended) = tokio::sync::watch::channel(false);
     let slow = T::simple("slow", "Ends when it is told to", move |_| {
         let mut ended = ended.clone();
@@ -137,7 +137,7 @@ async fn a_call_that_ended_before_it_was_given_up_stays_as_it_ended() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_can_answer_later_is_taken_back() {
+async fn paused_call_of_a_dispatcher_is_cancelled() {
     let begin = T::long_running(T::simple("begin", "Begins", |_| async { Ok(json!({})) }));
     let tools = dispatcher(begin);
     tools.call_function("begin", json!({})).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_call_that_nobody_can_answer_later_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_limit_that_the_caller_sets_is_the_one_on_record() {
+async fn caller_limit_is_recorded() {
     let hangs = T::simple("hangs", "Never ends", |_| std::future::pending());
     let tools = dispatcher(hangs);
     let limit = Duration::from_millis(1);

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_running_tool_that_asks_goes_on_with_its_answer_and_its_arguments() {
+    async fn resumed_long_running_tool_has_answer_and_arguments() {
         let mut tools =
             ToolDispatcher::new().with_confirmation_provider(StaticConfirmation::allow_all());
         let tool = LongRunningFunctionTool::new(Arc::new(Contract));

@@ -72,7 +72,7 @@ async fn arguments_that_fit_reach_the_closure_as_the_type() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_told_with_place_and_both_sides() {
+async fn misfit_names_place_expected_and_found_value() {
     let tool = given::<Stay>();
     for (args, told) in [
         (r#"{"guests":{}}"#, "/city: expected a value, found nothing"),
@@ -139,7 +139,7 @@ where
 }
 
 #[tokio::test]
-async fn whole_numbers_are_exact_whatever_their_width_and_spelling() {
+async fn whole_numbers_are_exact_in_any_width_and_spelling() {
     async fn kept<N>(token: &str, number: &str)
     where
         N: DeserializeOwned + JsonSchema + fmt::Debug + Send + 'static,
@@ -164,7 +164,7 @@ async fn whole_numbers_are_exact_whatever_their_width_and_spelling() {
 }
 
 #[tokio::test]
-async fn a_number_that_would_lose_digits_is_invalid_and_its_place_is_told() {
+async fn inexact_number_is_invalid_at_its_place() {
     async fn lost<N>(token: &str)
     where
         N: DeserializeOwned + JsonSchema + fmt::Debug + Send + 'static,
@@ -194,7 +194,7 @@ async fn a_number_that_would_lose_digits_is_invalid_and_its_place_is_told() {
 }
 
 #[tokio::test]
-async fn a_float_behind_a_buffer_of_serdes_loses_no_digits_either() {
+async fn buffered_float_loses_no_digits() {
     #[derive(Debug, Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "shown by Debug")]
     struct Flat {
@@ -238,7 +238,7 @@ async fn a_float_behind_a_buffer_of_serdes_loses_no_digits_either() {
 }
 
 #[tokio::test]
-async fn enums_read_in_every_form_of_serdes() {
+async fn enums_are_read_in_every_serde_form() {
     #[derive(Debug, Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "shown by Debug")]
     enum Way {
@@ -324,7 +324,7 @@ async fn no_message_quotes_a_secret() {
 }
 
 #[tokio::test]
-async fn text_that_is_not_what_the_value_says_is_not_read() {
+async fn text_that_differs_from_the_value_is_ignored() {
     let tool = given::<Amount<u8>>();
     let stale = context().with_args(Json::parse(r#"{"n":1}"#).unwrap());
     let seen = tool.call_with_context(json!({"n": 2}), stale).await;
@@ -355,7 +355,7 @@ struct Tree {
 }
 
 #[tokio::test]
-async fn a_derived_schema_is_whole_in_itself_and_checks_arguments() {
+async fn derived_schema_is_self_contained_and_checks_arguments() {
     let mut tools = ToolDispatcher::new();
     tools
         .register(T::typed("grow", "Grows", |tree: Tree| async move {

@@ -79,7 +79,7 @@ fn failed(error: ToolError) -> ToolOutcome {
 }
 
 #[tokio::test]
-async fn each_value_is_handed_out_in_order_and_the_last_one_too() {
+async fn every_value_is_yielded_in_order() {
     let tool = stream(|context, sender| async move {
         for step in 0..5 {
             sender.send(json!([step, context.attempt])).await.unwrap();
@@ -95,7 +95,7 @@ async fn each_value_is_handed_out_in_order_and_the_last_one_too() {
 }
 
 #[tokio::test]
-async fn a_tool_does_not_run_ahead_of_what_is_recorded() {
+async fn tool_does_not_run_ahead_of_the_record() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
     let tool = stream(move |_, sender| {
@@ -132,7 +132,7 @@ async fn a_tool_does_not_run_ahead_of_what_is_recorded() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_a_failure_or_a_panic_is_handed_out() {
+async fn values_before_a_failure_or_panic_are_yielded() {
     let failing = stream(|_, sender| async move {
         sender.send(json!(1)).await.unwrap();
         Err(ToolError::InvalidArgs("no city".to_owned()))
@@ -156,7 +156,7 @@ async fn what_was_sent_before_a_failure_or_a_panic_is_handed_out() {
 }
 
 #[tokio::test]
-async fn what_a_task_of_the_tool_has_leave_to_send_is_waited_for() {
+async fn reserved_send_of_a_spawned_task_is_awaited() {
     let (go, going) = oneshot::channel::<()>();
     let going = Mutex::new(Some(going));
     let tool = stream(move |_, sender| {
@@ -209,7 +209,7 @@ async fn a_value_that_cannot_be_recorded_ends_the_run() {
 }
 
 #[tokio::test]
-async fn cancellation_drops_the_tool_also_while_a_value_is_recorded() {
+async fn cancellation_drops_the_tool_while_a_value_is_recorded() {
     for is_recorded in [true, false] {
         let (tool, alive) = endless();
         let token = CancellationToken::new();
@@ -263,7 +263,7 @@ impl InputStreamingTool for Echo {
 }
 
 #[tokio::test]
-async fn a_tool_hears_the_input_of_its_session_and_of_what_it_missed_how_much_it_was() {
+async fn tool_receives_input_and_the_number_of_lost_events() {
     let echo = PolicyTool::input_streaming(Arc::new(Echo));
     let (session, _) = broadcast::channel(2);
     let heard_before = InputEvent::Text("nobody listens yet".to_owned());
@@ -288,7 +288,7 @@ async fn a_tool_hears_the_input_of_its_session_and_of_what_it_missed_how_much_it
 }
 
 #[tokio::test]
-async fn without_live_input_a_tool_hears_its_end_at_once() {
+async fn tool_without_live_input_gets_a_closed_receiver() {
     let echo = PolicyTool::input_streaming(Arc::new(Echo));
     let (yielded, outcome) = whole(&echo, context()).await;
     assert_eq!(

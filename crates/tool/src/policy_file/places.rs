@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_is_that_of_the_value_or_of_what_is_around_it() {
+    fn json_line_is_that_of_the_nearest_value() {
         let text = "{\n \"tools\": {\n  \"pay\":\n   {\"timeout\": 1,\n    \"x\": [1,\n 2]}}}";
         for (steps, expected) in [
             (&[] as &[&str], 1),

@@ -80,7 +80,7 @@ fn parsed(outcome: ToolOutcome) -> ToolOutcome {
 }
 
 #[tokio::test]
-async fn program_gets_what_a_person_gave_with_the_yes() {
+async fn program_receives_the_approval_payload() {
     let given = |confirmation: ToolConfirmation| async {
         let script = r#"echo "${RECOUNT_CONFIRMATION-null}""#;
         let context = context().with_confirmation(confirmation);
@@ -107,7 +107,7 @@ async fn program_gets_what_a_person_gave_with_the_yes() {
 }
 
 #[tokio::test]
-async fn program_gets_no_variable_but_those_that_are_named() {
+async fn program_inherits_only_named_variables() {
     // Cargo sets both for this process.
     let script = r#"printf '["%s","%s"]' "$CARGO_MANIFEST_DIR" "$CARGO_PKG_NAME""#;
     let args = ["-c".to_owned(), script.to_owned()];
@@ -122,7 +122,7 @@ async fn program_gets_no_variable_but_those_that_are_named() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_in_the_last_words_of_the_program() {
+async fn failure_has_the_end_of_standard_error() {
     assert_eq!(
         failure_of("echo '{}'; echo no money >&2; exit 3").await,
         "the program failed (exit status: 3): no money"
@@ -140,7 +140,7 @@ async fn a_failure_is_told_in_the_last_words_of_the_program() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_shown_and_bounded() {
+async fn invalid_json_output_is_quoted_and_cut() {
     let text = failure_of("echo all good").await;
     assert!(
         text.contains("not JSON") && text.ends_with("\"all good\""),
@@ -153,7 +153,7 @@ async fn what_is_not_json_is_shown_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_program_that_reads_nothing_or_answers_before_it_reads_does_not_hang() {
+async fn program_that_reads_no_input_does_not_hang() {
     let large = json!({"text": "x".repeat(1 << 20)});
     assert_eq!(
         outcome("echo 1", large.clone()).await,
@@ -168,7 +168,7 @@ async fn a_program_that_reads_nothing_or_answers_before_it_reads_does_not_hang()
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_a_failure_with_its_name() {
+async fn missing_program_is_a_failure_with_its_name() {
     let tool = CommandTool::new("x", "", None, "/no/such/program", []);
     let outcome = PolicyTool::new(Arc::new(tool), ToolPolicy::default())
         .run(json!({}), context(), nothing_yielded)
@@ -189,14 +189,13 @@ async fn cancellation_kills_the_program() -> io::Result<()> {
 
 /// The usual command is a script, and its work is done by programs that it starts.
 #[tokio::test]
-async fn cancellation_kills_what_the_program_has_started() -> io::Result<()> {
+async fn cancellation_kills_child_processes() -> io::Result<()> {
     killed_when_cancelled(|holds| format!("({holds}); echo 1")).await
 }
 
 /// The left process holds the pipe that the program opened, and no standard stream of the program.
 #[tokio::test]
-async fn what_a_program_leaves_behind_is_left_alone_once_the_call_has_its_result() -> io::Result<()>
-{
+async fn process_left_behind_survives_the_call() -> io::Result<()> {
     let pipes = Pipes::make().await?;
     let script = format!(
         "exec 3>'{alive}'; (read line <'{release}'; echo survived >&3) >/dev/null 2>&1 & echo 1",

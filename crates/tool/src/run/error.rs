@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_is_the_same_again_when_it_is_read_back_from_its_response() {
+    fn error_round_trips_through_its_response() {
         let durations = [
             Duration::ZERO,
             Duration::from_nanos(7),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_rules_say_of_a_name_and_a_time_limit_is_understood() {
+    fn name_and_limit_are_parsed_from_rule_messages() {
         let read = |kind, told: &str| ToolError::of_response(&error_response(kind, told));
         assert_eq!(
             read("not_found", "there is no tool named \"pay\""),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_did_not_take_in_time_is_counted_in_its_place() {
+    fn lost_events_are_counted_in_their_place() {
         let (session, heard) = broadcast::channel(1024);
         let (sender, mut tool) = channel();
         let mut feeding = Box::pin(feed(heard, sender));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_stands_before_what_came_after_the_gap() {
+    fn count_precedes_the_events_after_a_gap() {
         let (session, heard) = broadcast::channel(2);
         let (sender, tool) = channel();
         for number in 0..5 {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_user_says_is_not_in_a_debug_text() {
+    fn debug_text_hides_the_input() {
         let data: Arc<[u8]> = b"secret".to_vec().into();
         let mime_type = "m".to_owned();
         let events = [

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_covers_what_was_seen_and_goes_as_one_change() {
+    fn writes_hide_old_values_and_are_one_change() {
         let seen = BTreeMap::from([("a".to_owned(), Json::of(&1.into()))]);
         let state = State::of(Arc::new(seen), Temporary::default(), Arc::default());
         assert_eq!(state.get::<u8>("a"), Some(1));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_on_record_spoils_all_that_was_written() {
+    fn unrecordable_write_discards_all_writes() {
         let state = State::default();
         state.set("a", 1);
         state.set("", 2);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_hears_of_its_key_in_order_and_of_no_other() {
+    fn watch_reports_only_its_key_in_order() {
         let watchers = Watchers::default();
         let mut watch = watchers.watch("session:a".into());
         let steps = [
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watch_ends_with_the_service_of_its_session_whoever_keeps_the_state() {
+    async fn watch_ends_when_the_session_is_not_served() {
         use crate::run::state::State;
         use crate::run::state::Temporary;
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_is_told_when_it_begins_to_hold() {
+    fn condition_is_reported_when_it_begins_to_hold() {
         let watchers = Watchers::default();
         let mut watch = watchers.watch(S::equals("a", 1).into());
         let steps = [&[][..], &[("a", 2)], &[("a", 1)], &[("a", 1), ("b", 1)]].map(values);

@@ -252,7 +252,7 @@ mod tests {
     use recount_session::testing::{history, toolbox};
 
     #[test]
-    fn the_calls_of_an_agent_are_its_own_and_its_questions_everybodys() {
+    fn look_back_hides_agent_calls_but_not_their_questions() {
         let tools = toolbox().agent("clerk", ["look", "pay"]);
         let tools = tools.plain("look").gated("pay");
         let support = history().opened("support").attached(&tools).connected();

@@ -60,7 +60,7 @@ fn a_complaint_names_every_wrong_place() {
 }
 
 #[test]
-fn a_complaint_stays_short_whatever_came() {
+fn complaint_stays_short() {
     let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
     let args: Map<String, Value> = (0..1000)
         .map(|n| (n.to_string(), "é".repeat(10_000).into()))
@@ -125,7 +125,7 @@ fn references_inside_a_schema_are_followed_and_a_cycle_ends() {
 }
 
 #[test]
-fn references_out_of_a_schema_are_refused_whatever_they_lead_to() {
+fn references_out_of_a_schema_are_rejected() {
     for target in [
         "file:///etc/passwd",
         "http://127.0.0.1:1/x",
@@ -155,7 +155,7 @@ fn an_invalid_schema_is_refused_with_its_place() {
 }
 
 #[test]
-fn words_about_a_secret_quote_none_of_it() {
+fn complaint_quotes_no_secret() {
     let schema = json!({
         "type": "object",
         "properties": {

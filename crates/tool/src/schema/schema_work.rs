@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_doubles_with_every_reference_is_refused() {
+    fn exponential_references_are_rejected() {
         let both = |to: String| json!({"allOf": [{"$ref": to}, {"$ref": to}]});
         assert!(Work::of(&doubled(8, both)).is_ok());
         // The error is independent of the value.
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_back_to_itself_in_many_ways_is_refused_for_a_value_that_is_deep_enough() {
+    fn recursive_schema_is_rejected_for_a_deep_value() {
         let kind = |at| json!({"properties": {"is": {"const": at}, "of": {"$ref": "#"}}});
         let kinds = json!({"anyOf": (0..5).map(kind).collect::<Vec<_>>()});
         let of = |inner| json!({"of": inner});
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wide_or_leads_back_to_itself_once_is_taken() {
+    fn wide_or_simply_recursive_schema_is_accepted() {
         let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"},
             "children": {"type": "array", "items": {"$ref": "#"}}}, "additionalProperties": {"$ref": "#"}});
         let inner = |inner: Value| json!({"left": inner, "other": 1});
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_checker_may_read_otherwise_is_refused() {
+    fn ambiguous_references_are_rejected() {
         let trap = doubled(40, |to| json!({"allOf": [{"$ref": to}, {"$ref": to}]}));
         let defs = trap.get("$defs");
         let elsewhere = json!({"$id": "https://a.example/", "$ref": "#/$defs/d0", "$defs": defs});
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_keep_the_checker_before_it_checks_is_refused() {
+    fn schema_too_costly_to_compile_is_rejected() {
         let many = json!({"allOf": vec![json!({}); 10_001]});
         let patterns = json!({"allOf": vec![json!({"pattern": "a"}); 201]});
         let long = json!({"patternProperties": {"\\d".repeat(1_001): {}}});
@@ -455,14 +455,14 @@ mod tests {
     }
 
     #[test]
-    fn what_refers_too_deep_is_refused() {
+    fn too_deep_references_are_rejected() {
         let next = |to: String| json!({"$ref": to});
         let told = Work::of(&doubled(2_000, next)).err().unwrap();
         assert!(told.contains("deeper than 1000"), "{told}");
     }
 
     #[test]
-    fn what_goes_as_deep_as_may_be_fits_the_stack_of_the_checker() {
+    fn maximum_depth_fits_the_checker_stack() {
         let next = |to: String| json!({"allOf": [{"$ref": to}]});
         let schema = doubled(DEPTH_MAX / 2 - 2, next);
         fits_schema(&schema, &json!({})).unwrap();

@@ -73,7 +73,7 @@ async fn null_from_a_plain_tool_is_a_result() {
 }
 
 #[tokio::test]
-async fn null_from_a_long_running_tool_pauses_and_any_value_is_news() {
+async fn long_running_null_pauses_and_any_value_is_interim() {
     let wrappers: [fn(Arc<dyn ToolFunction>) -> PolicyTool; 3] = [
         |function| plain(Arc::new(LongRunningFunctionTool::new(function))),
         |function| plain(function).long_running(),
@@ -94,7 +94,7 @@ async fn null_from_a_long_running_tool_pauses_and_any_value_is_news() {
 }
 
 #[tokio::test]
-async fn a_failure_of_a_long_running_tool_is_no_pause() {
+async fn long_running_failure_is_no_pause() {
     let error = ToolError::InvalidArgs("no amount".into());
     let tool = plain(failing(error.clone())).long_running();
     assert_eq!(
@@ -104,7 +104,7 @@ async fn a_failure_of_a_long_running_tool_is_no_pause() {
 }
 
 #[tokio::test]
-async fn a_tool_of_any_kind_may_say_that_it_is_pending() {
+async fn plain_tool_may_pause() {
     struct Sometimes;
     #[async_trait]
     impl ToolFunction for Sometimes {

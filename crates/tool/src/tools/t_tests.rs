@@ -97,7 +97,7 @@ fn no_order_of_policies_loses_one() {
 }
 
 #[test]
-fn a_gate_of_the_tools_own_survives_every_form_around_it() {
+fn own_gate_survives_every_form() {
     let around: [fn() -> Toolset; 5] = [
         || T::function(Arc::new(Gated)),
         || Gated.into(),
@@ -127,7 +127,7 @@ fn a_gate_of_the_tools_own_survives_every_form_around_it() {
 }
 
 #[test]
-fn the_same_policy_twice_is_the_stricter_one() {
+fn repeated_policy_keeps_the_stricter_value() {
     let twice = |one: Duration, two: Duration| {
         registered(T::timeout(T::timeout(plain(), one), two))
             .policy()
@@ -142,7 +142,7 @@ fn the_same_policy_twice_is_the_stricter_one() {
 }
 
 #[test]
-fn a_declared_rule_is_not_taken_for_none_though_it_is_the_default() {
+fn declared_default_in_doubt_rule_is_kept() {
     let rule = |one, two| {
         registered(T::in_doubt(T::in_doubt(plain(), one), two))
             .policy()
@@ -170,7 +170,7 @@ fn a_declared_rule_is_not_taken_for_none_though_it_is_the_default() {
 }
 
 #[test]
-fn a_policy_on_a_set_holds_for_each_tool_of_it_and_for_no_other() {
+fn policy_on_a_set_applies_to_its_tools_only() {
     let set = T::confirm(
         plain() | T::simple("b", "", |_| async { Ok(json!(1)) }),
         "both",
@@ -184,7 +184,7 @@ fn a_policy_on_a_set_holds_for_each_tool_of_it_and_for_no_other() {
 }
 
 #[test]
-fn only_a_long_running_tool_tells_the_model_not_to_repeat_it_and_tells_it_once() {
+fn long_running_note_appears_exactly_once() {
     let notes = |tool: Toolset| {
         registered(tool)
             .declaration()
@@ -430,7 +430,7 @@ fn senseless(kind: ToolKind, forms: [&Rule; 2]) -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
+fn every_pair_of_forms_applies_or_is_rejected() {
     let rules = rules();
     let (mut accepted, mut refused) = (0, 0);
     for (kind, tool) in kinds() {
@@ -470,7 +470,7 @@ fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
 }
 
 #[test]
-fn policies_reach_what_is_for_agents_and_not_what_came_with_one() {
+fn policies_skip_tools_that_came_with_an_agent() {
     let own = plain().map(PolicyTool::for_agents);
     let careful = T::secret(T::confirm(own, "Pay?"), "/card");
     let tool = careful.tools().first().unwrap();

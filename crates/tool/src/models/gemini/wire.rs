@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_digit_of_the_arguments_is_kept_and_thoughts_are_no_words() {
+    fn arguments_keep_digits_and_thoughts_are_skipped() {
         let text = r#"{"candidates":[{"content":{"role":"model","parts":[
             {"text":"hm","thought":true},
             {"functionCall":{"id":"a1","name":"pay","args":{"cents":9007199254740993,"rate":1.10}},"thoughtSignature":"c2ln"},
