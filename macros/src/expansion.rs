@@ -7,12 +7,12 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, ItemFn, Result};
 
-use crate::attribute::{Said, check_name};
+use crate::attribute::{AttributeArguments, check_name};
 use crate::doc::{Doc, text_of};
 use crate::signature::{Argument, Parameter, parameters};
 
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let said: Said = syn::parse2(attribute)?;
+    let given: AttributeArguments = syn::parse2(attribute)?;
     let mut function: ItemFn = syn::parse2(item)?;
     let mut parameters = parameters(&mut function)?;
     let (text, doc_span) = text_of(&function.attrs);
@@ -27,12 +27,12 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         }
     }
     let ident = function.sig.ident.clone();
-    let name = match &said.name {
+    let name = match &given.name {
         Some(name) => name.value(),
         None => ident.unraw().to_string(),
     };
     check_name(&name, ident.span())?;
-    let description = match &said.description {
+    let description = match &given.description {
         Some(description) => description.value(),
         None => doc.description,
     };

@@ -85,8 +85,8 @@ impl Outcome {
         self,
         answer: Result<T, E>,
     ) -> Result<Value, ToolError> {
-        let told = |error: E| ToolError::ExecutionFailed(error.to_string());
-        answer.map_err(told).and_then(written)
+        let to_error = |error: E| ToolError::ExecutionFailed(error.to_string());
+        answer.map_err(to_error).and_then(written)
     }
 }
 

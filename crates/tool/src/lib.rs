@@ -69,7 +69,7 @@ pub use tools::toolset::Toolset;
 pub use crate::approval::answer_members::{AnswerMembers, malformed};
 pub use crate::approval::answering::{Asked, takes_payload};
 pub use crate::dispatch::gate_choice::GateChoice;
-pub use crate::dispatch::provider_desk::answered_by;
+pub use crate::dispatch::provider_asker::answered_by;
 pub use crate::kinds::long_running::without_note;
 pub use crate::run::context::Identity;
 pub use crate::run::listeners::{Listeners, hear};

@@ -96,7 +96,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 mod tests {
     use super::*;
 
-    fn told(frame: &str) -> (Option<String>, bool, bool) {
+    fn parts(frame: &str) -> (Option<String>, bool, bool) {
         let head = Head::of(frame.as_bytes());
         let id = head.id.as_ref().map(RequestId::to_string);
         (id, head.is_asked(), head.is_answer())
@@ -125,7 +125,7 @@ mod tests {
             ("\"id", (None, false, false)),
             ("", (None, false, false)),
         ] {
-            assert_eq!(told(frame), expected, "{frame}");
+            assert_eq!(parts(frame), expected, "{frame}");
         }
     }
 }

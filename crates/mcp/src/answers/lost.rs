@@ -12,7 +12,7 @@ pub(crate) struct Lost(watch::Sender<String>);
 
 impl Lost {
     /// Returns the messages that replace a frame; `None` if the frame is unchanged.
-    pub(crate) fn heed(&self, frame: Frame) -> Option<Vec<String>> {
+    pub(crate) fn handle(&self, frame: Frame) -> Option<Vec<String>> {
         match frame {
             Frame::AsItIs => None,
             Frame::Replaced(messages) => Some(messages),

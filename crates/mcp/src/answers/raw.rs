@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::lost::Lost;
 use super::raw_results;
-use super::result::Told;
+use super::result::RecordedResult;
 use crate::asking::asker::Asker;
 
 /// The answer of a server to a call.
@@ -21,7 +21,7 @@ pub(crate) enum Called {
     /// An answer that the library can read.
     Known(CallToolResponse),
     /// Any other answer: the result or the error.
-    Told(Result<Json, ToolError>),
+    Other(Result<Json, ToolError>),
 }
 
 /// Calls a tool once. Dropping the future cancels the call at the server.
@@ -38,7 +38,7 @@ pub(crate) async fn call(
     let mut lost = lost.listen();
     let handle = peer.send_cancellable_request(request, options).await?;
     let token = handle.progress_token.clone();
-    let _reporting = context.map(|it| asker.hears_of(token, it));
+    let _reporting = context.map(|it| asker.register_progress(token, it));
     let mut waits = Waits {
         peer,
         id: Some(handle.id.clone()),
@@ -62,14 +62,14 @@ pub(crate) async fn call(
         ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => {
             Called::Known(CallToolResponse::Complete(CallToolResult::default()))
         }
-        ServerResult::CustomResult(said) => Called::Told(told(said.0)),
+        ServerResult::CustomResult(said) => Called::Other(outcome(said.0)),
         _ => return Err(ServiceError::UnexpectedResponse),
     })
 }
 
 /// Reads a result that is newer than the library or invalid: its blocks unchanged, without
 /// metadata.
-pub(crate) fn told(said: Value) -> Result<Json, ToolError> {
+pub(crate) fn outcome(said: Value) -> Result<Json, ToolError> {
     let unknown = |what: &str| {
         Err(ToolError::UnknownOutcome(format!(
             "the tool has run, and its server answered with {what}; what became of it is unknown"
@@ -116,7 +116,7 @@ pub(crate) fn told(said: Value) -> Result<Json, ToolError> {
     });
     let blocks: Vec<Value> = blocks.collect();
     let is_told = structured.is_none() || !blocks.is_empty();
-    Ok(Json::of_serialized(&Told {
+    Ok(Json::of_serialized(&RecordedResult {
         content: is_told.then_some(blocks),
         structured_content: structured,
     }))

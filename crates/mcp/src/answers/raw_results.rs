@@ -126,7 +126,7 @@ impl Marker {
             },
             false => read(&line, None),
         };
-        self.ready = match self.lost.heed(frame) {
+        self.ready = match self.lost.handle(frame) {
             Some(messages) => lines(&messages).into_bytes(),
             None if is_long => Vec::new(),
             None => line,

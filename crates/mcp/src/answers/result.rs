@@ -19,7 +19,7 @@ use crate::words::causes;
 /// `content` or `structuredContent`.
 ///
 /// The structured content is as the server wrote it, number for number.
-pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
+pub(crate) fn outcome(result: CallToolResult) -> Result<Json, ToolError> {
     let structured = result.structured_content.as_ref().map(raw_results::content);
     if result.is_error == Some(true) {
         let structured = structured.and_then(Result::ok);
@@ -36,7 +36,7 @@ pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
         .map(block)
         .collect();
     let is_told = structured.is_none() || !content.is_empty();
-    Ok(Json::of_serialized(&Told {
+    Ok(Json::of_serialized(&RecordedResult {
         content: is_told.then_some(content),
         structured_content: structured,
     }))
@@ -45,7 +45,7 @@ pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
 /// A result for the record.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Told {
+pub(crate) struct RecordedResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<Vec<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,15 +105,17 @@ pub(crate) fn failed(error: ServiceError, server: &str) -> ToolError {
         ServiceError::UnexpectedResponse => ToolError::UnknownOutcome(format!(
             "the MCP server {server:?} answered with something that is no result of a call; whether it took effect is unknown"
         )),
-        none if unanswered::was_turned_away(&none) => not_there(server, &causes::of_request(&none)),
+        none if unanswered::was_not_carried_out(&none) => {
+            not_connected(server, &causes::of_request(&none))
+        }
         lost => unknown(&lost, server),
     }
 }
 
 /// Returns the error of a repeated call after the server has asked for input. The first request may
 /// have taken effect, even if the repeated one failed.
-pub(crate) fn failed_again(error: ServiceError, server: &str) -> ToolError {
-    if unanswered::was_turned_away(&error) {
+pub(crate) fn failed_after_questions(error: ServiceError, server: &str) -> ToolError {
+    if unanswered::was_not_carried_out(&error) {
         return unknown(&error, server);
     }
     failed(error, server)
@@ -127,7 +129,7 @@ fn unknown(lost: &ServiceError, server: &str) -> ToolError {
 }
 
 /// Returns the error of a call that was not sent.
-pub(crate) fn not_there(server: &str, reason: &str) -> ToolError {
+pub(crate) fn not_connected(server: &str, reason: &str) -> ToolError {
     ToolError::NotAvailable(format!("the MCP server {server:?} is not there: {reason}"))
 }
 
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     fn of(result: Value) -> Result<Value, ToolError> {
-        told(serde_json::from_value(result).unwrap()).map(|it| it.to_value())
+        outcome(serde_json::from_value(result).unwrap()).map(|it| it.to_value())
     }
 
     #[test]
@@ -193,9 +195,9 @@ mod tests {
             ToolError::InvalidArgs("no path".into())
         );
         let internal = rmcp::ErrorData::internal_error("kaput", None);
-        let told = failed(ServiceError::McpError(internal), "files").to_string();
+        let error = failed(ServiceError::McpError(internal), "files").to_string();
         assert_eq!(
-            told,
+            error,
             "the MCP server \"files\" answered with error -32603: kaput"
         );
     }

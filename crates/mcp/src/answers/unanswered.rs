@@ -16,12 +16,12 @@ fn over_http(error: &ServiceError) -> Option<&HttpError> {
 
 /// True if the request was not carried out: it did not reach the server, or was rejected before
 /// processing.
-pub(crate) fn was_turned_away(error: &ServiceError) -> bool {
+pub(crate) fn was_not_carried_out(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(error)) => error.is_connect() || error.is_builder(),
-        Some(HttpError::HttpStatus(answer)) => TURNS_AWAY.contains(&answer.status),
+        Some(HttpError::HttpStatus(answer)) => NOT_CARRIED_OUT.contains(&answer.status),
         Some(HttpError::UnexpectedServerResponse(words)) => {
-            status_in(words).is_some_and(|it| TURNS_AWAY.contains(&it))
+            status_in(words).is_some_and(|it| NOT_CARRIED_OUT.contains(&it))
         }
         Some(
             HttpError::AuthRequired(_)
@@ -62,4 +62,4 @@ fn status_in(words: &str) -> Option<u16> {
 
 /// The status codes of requests that were not carried out. After any other code, even 503 and 408,
 /// a server or its proxy may have carried out the request.
-const TURNS_AWAY: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];
+const NOT_CARRIED_OUT: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];

@@ -28,14 +28,14 @@ use crate::words::shown;
 pub(crate) struct Asker {
     server: String,
     unsaid: Unsaid,
-    waiting: Arc<Mutex<AtWork>>,
+    waiting: Arc<Mutex<ServerWork>>,
     /// Set when the server reports a change of its tools.
     changed: Arc<AtomicBool>,
 }
 
 /// The work that the server may be doing on one connection.
 #[derive(Default)]
-struct AtWork {
+struct ServerWork {
     next: u64,
     /// The waiting calls. `None` is an abandoned call, through which no question can be asked.
     calls: BTreeMap<u64, Option<ToolContext>>,
@@ -53,7 +53,7 @@ pub(crate) struct Reporting {
 
 impl Drop for Reporting {
     fn drop(&mut self) {
-        self.asker.at_work().reporting.remove(&self.token);
+        self.asker.work().reporting.remove(&self.token);
     }
 }
 
@@ -74,11 +74,11 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut at_work = self.asker.at_work();
+        let mut work = self.asker.work();
         if self.is_answered {
-            at_work.calls.remove(&self.number);
+            work.calls.remove(&self.number);
         } else {
-            at_work.calls.insert(self.number, None);
+            work.calls.insert(self.number, None);
         }
     }
 }
@@ -122,7 +122,7 @@ pub(crate) struct Change(Option<Arc<AtomicBool>>);
 
 impl Change {
     /// Marks the change as handled: the current tools are known.
-    pub(crate) fn heeded(mut self) {
+    pub(crate) fn handled(mut self) {
         self.0 = None;
     }
 }
@@ -144,16 +144,16 @@ impl Asker {
         }
     }
 
-    fn at_work(&self) -> MutexGuard<'_, AtWork> {
+    fn work(&self) -> MutexGuard<'_, ServerWork> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a call that waits for the server.
-    pub(crate) fn waits(&self, context: Option<&ToolContext>) -> Waiting {
-        let mut at_work = self.at_work();
-        let number = at_work.next;
-        at_work.next += 1;
-        at_work.calls.insert(number, context.cloned());
+    pub(crate) fn register_call(&self, context: Option<&ToolContext>) -> Waiting {
+        let mut work = self.work();
+        let number = work.next;
+        work.next += 1;
+        work.calls.insert(number, context.cloned());
         Waiting {
             asker: self.clone(),
             number,
@@ -162,21 +162,25 @@ impl Asker {
     }
 
     /// Forwards progress reports of a request to its call.
-    pub(crate) fn hears_of(&self, token: ProgressToken, context: &ToolContext) -> Reporting {
-        let mut at_work = self.at_work();
-        at_work.reporting.insert(token.clone(), context.clone());
+    pub(crate) fn register_progress(
+        &self,
+        token: ProgressToken,
+        context: &ToolContext,
+    ) -> Reporting {
+        let mut work = self.work();
+        work.reporting.insert(token.clone(), context.clone());
         let asker = self.clone();
         Reporting { asker, token }
     }
 
     /// Registers a task whose call does not wait.
     pub(crate) fn task_runs(&self, id: &str) {
-        self.at_work().tasks.insert(id.to_owned());
+        self.work().tasks.insert(id.to_owned());
     }
 
     /// Removes a task that has ended.
     pub(crate) fn task_ended(&self, id: &str) {
-        self.at_work().tasks.remove(id);
+        self.work().tasks.remove(id);
     }
 
     /// Takes the reported change of the tools, if there is an unhandled one.
@@ -187,10 +191,10 @@ impl Asker {
 
     /// Returns the only call for which the server can be asking.
     fn only_call(&self) -> Option<ToolContext> {
-        let at_work = self.at_work();
-        let mut calls = at_work.calls.values();
+        let work = self.work();
+        let mut calls = work.calls.values();
         let only = calls.next().filter(|_| calls.next().is_none())?;
-        only.clone().filter(|_| at_work.tasks.is_empty())
+        only.clone().filter(|_| work.tasks.is_empty())
     }
 
     /// Asks an approver through a call. Declines if there is no one to ask.
@@ -289,8 +293,8 @@ impl ClientHandler for Asker {
             .params
             .as_ref()
             .and_then(|it| it.get("reason")?.as_str());
-        let told = format!("the request cannot be read: {}", reason.unwrap_or_default());
-        Err(ErrorData::invalid_request(told, None))
+        let message = format!("the request cannot be read: {}", reason.unwrap_or_default());
+        Err(ErrorData::invalid_request(message, None))
     }
 
     async fn on_progress(
@@ -298,9 +302,9 @@ impl ClientHandler for Asker {
         said: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let call = self.at_work().reporting.get(&said.progress_token).cloned();
+        let call = self.work().reporting.get(&said.progress_token).cloned();
         if let Some(call) = call {
-            call.progress(progress::told(&said, &self.unsaid)).await;
+            call.progress(progress::report(&said, &self.unsaid)).await;
         }
     }
 
@@ -318,7 +322,7 @@ mod tests {
 
     #[test]
     fn followed_task_runs_on_its_last_connection() {
-        let runs = |asker: &Asker| asker.at_work().tasks.contains("t1");
+        let runs = |asker: &Asker| asker.work().tasks.contains("t1");
         let (first, second) = (Asker::default(), Asker::default());
         first.task_runs("t1");
         let mut followed = Followed::new("t1");
@@ -340,7 +344,7 @@ mod tests {
         let again = asker.take_change();
         assert!(asker.take_change().is_none());
         if let Some(change) = again {
-            change.heeded();
+            change.handled();
         }
         assert!(asker.take_change().is_none());
     }

@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 const MESSAGE_CHARS_MAX: usize = 1_000;
 
 /// Returns a report for the record: `{"progress": 3, "total": 10, "message": "Third file"}`.
-pub(crate) fn told(said: &ProgressNotificationParam, unsaid: &Unsaid) -> Value {
-    let mut told = Map::new();
-    told.insert("progress".to_owned(), number(said.progress));
+pub(crate) fn report(said: &ProgressNotificationParam, unsaid: &Unsaid) -> Value {
+    let mut report = Map::new();
+    report.insert("progress".to_owned(), number(said.progress));
     if let Some(total) = said.total {
-        told.insert("total".to_owned(), number(total));
+        report.insert("total".to_owned(), number(total));
     }
     if let Some(message) = &said.message {
         let message = unsaid.out_of(message.as_str());
         let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
-        told.insert("message".to_owned(), message.into());
+        report.insert("message".to_owned(), message.into());
     }
-    told.into()
+    report.into()
 }
 
 /// Returns a whole number without a fraction, as the server has probably written it.

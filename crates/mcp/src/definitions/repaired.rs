@@ -24,8 +24,8 @@ pub(super) fn repaired(schema: &Value) -> (Value, Vec<(String, String)>) {
     reword(&mut schema, is_newest, "", &mut notes);
     for (at, pattern) in patterns(&schema) {
         if let Err(problem) = check_pattern(&pattern) {
-            let told = format!("not checked: {problem}");
-            note(&mut schema, &at, &told, &mut notes);
+            let text = format!("not checked: {problem}");
+            note(&mut schema, &at, &text, &mut notes);
         }
     }
     for _ in 0..ROUNDS_MAX {
@@ -42,9 +42,9 @@ pub(super) fn repaired(schema: &Value) -> (Value, Vec<(String, String)>) {
     (schema, notes)
 }
 
-fn note(schema: &mut Value, at: &str, told: &str, notes: &mut Vec<(String, String)>) {
+fn note(schema: &mut Value, at: &str, text: &str, notes: &mut Vec<(String, String)>) {
     let gone = take_out(schema, at);
-    notes.push((gone.unwrap_or_else(|| at.to_owned()), told.to_owned()));
+    notes.push((gone.unwrap_or_else(|| at.to_owned()), text.to_owned()));
 }
 
 /// Replaces synonyms by keywords of the dialect.
@@ -52,7 +52,7 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
     let Value::Object(keywords) = schema else {
         return;
     };
-    let mut told = |keyword: &str, what: &str| {
+    let mut report = |keyword: &str, what: &str| {
         notes.push((format!("{at}/{keyword}"), what.to_owned()));
     };
     let nulls = keywords.iter().filter(|(_, value)| value.is_null());
@@ -62,14 +62,14 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
         .collect::<Vec<_>>()
     {
         keywords.remove(&keyword);
-        told(&keyword, "read as if it were not there: it is null");
+        report(&keyword, "read as if it were not there: it is null");
     }
     match keywords.get_mut("type") {
-        Some(Value::String(kind)) => reword_type(kind, &mut told),
+        Some(Value::String(kind)) => reword_type(kind, &mut report),
         Some(Value::Array(kinds)) => {
             for kind in kinds {
                 if let Value::String(kind) = kind {
-                    reword_type(kind, &mut told);
+                    reword_type(kind, &mut report);
                 }
             }
         }
@@ -80,7 +80,7 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
         let rest = keywords.remove("additionalItems");
         keywords.insert("prefixItems".to_owned(), first);
         keywords.extend(rest.map(|it| ("items".to_owned(), it)));
-        told("items", "a list of schemas, read as prefixItems");
+        report("items", "a list of schemas, read as prefixItems");
     }
     for (exclusive, bound) in [
         ("exclusiveMinimum", "minimum"),
@@ -92,7 +92,7 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
         let moved = if *flag { keywords.remove(bound) } else { None };
         keywords.remove(exclusive);
         keywords.extend(moved.map(|it| (exclusive.to_owned(), it)));
-        told(exclusive, "read as of an older draft");
+        report(exclusive, "read as of an older draft");
     }
     for (keyword, value) in keywords.iter_mut() {
         for (step, inner) in children(keyword, value) {
@@ -102,7 +102,7 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
 }
 
 /// Replaces a word that is no type in JSON Schema by the type that is meant.
-fn reword_type(kind: &mut String, told: &mut impl FnMut(&str, &str)) {
+fn reword_type(kind: &mut String, report: &mut impl FnMut(&str, &str)) {
     let meant = match kind.to_lowercase().as_str() {
         "int" | "int32" | "int64" | "long" | "uint" => "integer",
         "float" | "double" | "decimal" => "number",
@@ -114,7 +114,7 @@ fn reword_type(kind: &mut String, told: &mut impl FnMut(&str, &str)) {
         "any" => "TYPE_UNSPECIFIED",
         _ => return,
     };
-    told("type", &format!("{kind:?}, read as {meant:?}"));
+    report("type", &format!("{kind:?}, read as {meant:?}"));
     *kind = meant.to_owned();
 }
 

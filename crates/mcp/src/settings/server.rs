@@ -34,7 +34,7 @@ use crate::words::{label, secrets};
 /// ```
 #[derive(Clone)]
 pub struct McpServer {
-    pub(crate) way: Way,
+    pub(crate) endpoint: Endpoint,
     name: Option<String>,
     pub(crate) prefix: String,
     pub(crate) timeout: Option<Duration>,
@@ -52,7 +52,7 @@ pub struct McpServer {
 
 /// The address of a server.
 #[derive(Clone)]
-pub(crate) enum Way {
+pub(crate) enum Endpoint {
     Stdio {
         program: String,
         args: Vec<String>,
@@ -78,7 +78,7 @@ impl McpServer {
         program: impl Into<String>,
         args: impl IntoIterator<Item = A>,
     ) -> Self {
-        Self::of(Way::Stdio {
+        Self::of(Endpoint::Stdio {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
         })
@@ -87,12 +87,12 @@ impl McpServer {
     /// Creates a server at this URL, used over streamable HTTP.
     #[must_use]
     pub fn http(url: impl Into<String>) -> Self {
-        Self::of(Way::Http { url: url.into() })
+        Self::of(Endpoint::Http { url: url.into() })
     }
 
-    fn of(way: Way) -> Self {
+    fn of(endpoint: Endpoint) -> Self {
         Self {
-            way,
+            endpoint,
             name: None,
             prefix: String::new(),
             timeout: None,
@@ -216,22 +216,22 @@ impl McpServer {
         if let Some(name) = &self.name {
             return name.clone();
         }
-        match &self.way {
-            Way::Stdio { program, args } => label::of_command(program, args),
-            Way::Http { url } => url.parse::<Url>().map_or_else(
+        match &self.endpoint {
+            Endpoint::Stdio { program, args } => label::of_command(program, args),
+            Endpoint::Http { url } => url.parse::<Url>().map_or_else(
                 |_| "a URL that is none".to_owned(),
                 |url| label::of_url(&url),
             ),
-            Way::Broken { .. } => "a command line that is none".to_owned(),
+            Endpoint::Broken { .. } => "a command line that is none".to_owned(),
         }
     }
 
     /// Returns the server's identity that an approval covers. It is the command with the files
     /// named in it, or the URL without secrets and with a digest of its query.
     pub(crate) fn implementation(&self) -> Option<Value> {
-        match &self.way {
-            Way::Stdio { program, args } => Some(Pinned::default().of(program, args)),
-            Way::Http { url } => {
+        match &self.endpoint {
+            Endpoint::Stdio { program, args } => Some(Pinned::default().of(program, args)),
+            Endpoint::Http { url } => {
                 let url = url.parse::<Url>().ok()?;
                 let place = format!("{}://{}", url.scheme(), label::of_url(&url));
                 let mut made = json!({ "url": place });
@@ -241,7 +241,7 @@ impl McpServer {
                 }
                 Some(made)
             }
-            Way::Broken { .. } => None,
+            Endpoint::Broken { .. } => None,
         }
     }
 
@@ -257,7 +257,7 @@ impl McpServer {
                 unsaid.add(&Secret::new(part));
             }
         }
-        if let Way::Http { url } = &self.way {
+        if let Endpoint::Http { url } = &self.endpoint {
             let parts = url.parse::<Url>().map(|url| secrets::in_url(&url));
             for part in parts.unwrap_or_else(|_| vec![url.clone()]) {
                 unsaid.add(&Secret::new(part));
@@ -277,12 +277,12 @@ impl From<&str> for McpServer {
             Ok(words) => words.into_iter(),
             Err(error) => {
                 let problem = format!("expected a command line or a URL: {error}");
-                return Self::of(Way::Broken { problem });
+                return Self::of(Endpoint::Broken { problem });
             }
         };
         match words.next() {
             Some(program) => Self::stdio(program, words),
-            None => Self::of(Way::Broken {
+            None => Self::of(Endpoint::Broken {
                 problem: "expected a command line or a URL, found nothing".to_owned(),
             }),
         }
@@ -313,15 +313,15 @@ mod tests {
 
     #[test]
     fn a_text_is_a_url_or_a_command_line() {
-        let way = |text: &str| match McpServer::from(text).way {
-            Way::Stdio { program, args } => format!("{program} {args:?}"),
-            Way::Http { url } => url,
-            Way::Broken { problem } => problem,
+        let endpoint = |text: &str| match McpServer::from(text).endpoint {
+            Endpoint::Stdio { program, args } => format!("{program} {args:?}"),
+            Endpoint::Http { url } => url,
+            Endpoint::Broken { problem } => problem,
         };
-        assert_eq!(way(" https://a/b "), "https://a/b");
-        assert_eq!(way("npx -y 'a b'"), "npx [\"-y\", \"a b\"]");
-        assert!(way("npx 'a").contains("expected a command line or a URL"));
-        assert!(way("  ").contains("found nothing"));
+        assert_eq!(endpoint(" https://a/b "), "https://a/b");
+        assert_eq!(endpoint("npx -y 'a b'"), "npx [\"-y\", \"a b\"]");
+        assert!(endpoint("npx 'a").contains("expected a command line or a URL"));
+        assert!(endpoint("  ").contains("found nothing"));
     }
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
         assert_ne!(test, of("http://h/mcp?db=production"));
         assert_eq!(test, of("http://h/mcp?db=test"));
         assert_eq!(plain, Some(json!({ "url": "http://h/mcp" })));
-        let told = of("http://h/mcp?key=s3cret").map(|it| it.to_string());
-        assert!(told.is_some_and(|it| !it.contains("s3cret")));
+        let identity = of("http://h/mcp?key=s3cret").map(|it| it.to_string());
+        assert!(identity.is_some_and(|it| !it.contains("s3cret")));
     }
 }

@@ -16,7 +16,7 @@ use crate::answers::lost::Lost;
 use crate::answers::raw_results::MarkedLines;
 use crate::asking::asker::Asker;
 use crate::definitions::definition::{Definition, hash_of};
-use crate::settings::server::{McpServer, Way};
+use crate::settings::server::{Endpoint, McpServer};
 use crate::transport::child::ChildProcess;
 use crate::transport::http;
 use crate::words::causes;
@@ -62,28 +62,28 @@ impl Connection {
     async fn opened(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
         let asker = Asker::new(server.name(), server.unsaid());
         let lost = Lost::default();
-        let (service, child) = match &server.way {
-            Way::Stdio { program, args } => {
+        let (service, child) = match &server.endpoint {
+            Endpoint::Stdio { program, args } => {
                 let (mut child, pipes) = ChildProcess::start(server, program, args)?;
                 let (stdout, stdin) = pipes;
                 let lines = MarkedLines::of(stdout, lost.clone());
                 // Lines are limited before, and a marked line may be longer than that limit.
                 let transport = AsyncRwTransport::new_client(lines, stdin);
                 let transport = transport.with_max_line_length(usize::MAX);
-                let service = match greeted(asker.serve(transport), &lost).await {
+                let service = match handshake(asker.serve(transport), &lost).await {
                     Ok(service) => service,
                     Err(reason) => {
-                        let epitaph = child.epitaph().await;
-                        return Err(format!("{reason}; {epitaph}"));
+                        let exit_report = child.exit_report().await;
+                        return Err(format!("{reason}; {exit_report}"));
                     }
                 };
                 (service, Some(child))
             }
-            Way::Http { url } => {
+            Endpoint::Http { url } => {
                 let transport = http::transport(server, url, lost.clone())?;
-                (greeted(asker.serve(transport), &lost).await?, None)
+                (handshake(asker.serve(transport), &lost).await?, None)
             }
-            Way::Broken { problem } => return Err(problem.clone()),
+            Endpoint::Broken { problem } => return Err(problem.clone()),
         };
         let connection = Connection {
             service,
@@ -158,7 +158,7 @@ impl Connection {
         if let Some(change) = self.asker().take_change() {
             let tools = self.list().await?;
             *listed = tools.iter().filter_map(hash_of).collect();
-            change.heeded();
+            change.handled();
         }
         Ok(listed.get(&tool.own_name) == Some(&tool.hash()))
     }
@@ -194,7 +194,7 @@ impl Connection {
 }
 
 /// Waits for the handshake. Fails if a result without an id arrives, which may be its answer.
-async fn greeted(
+async fn handshake(
     serving: impl Future<Output = Result<RunningService<RoleClient, Asker>, ClientInitializeError>>,
     lost: &Lost,
 ) -> Result<RunningService<RoleClient, Asker>, String> {

@@ -17,7 +17,7 @@ use crate::answers::raw::{self, Called};
 use crate::answers::{result, unanswered, unreadable};
 use crate::definitions::definition::{CONFIRMATION, Checked, Definition, checked};
 use crate::settings::error::McpError;
-use crate::settings::server::{McpServer, Way};
+use crate::settings::server::{Endpoint, McpServer};
 use crate::transport::http;
 use crate::words::shown;
 
@@ -41,10 +41,10 @@ impl Remote {
     /// Connects and returns the tools that can be offered to a model.
     pub(crate) async fn connect(server: McpServer) -> Result<(Remote, Vec<Definition>), McpError> {
         let name = server.name();
-        let problem = match &server.way {
-            Way::Stdio { .. } => None,
-            Way::Http { url } => http::check(&server, url).err(),
-            Way::Broken { problem } => Some(problem.clone()),
+        let problem = match &server.endpoint {
+            Endpoint::Stdio { .. } => None,
+            Endpoint::Http { url } => http::check(&server, url).err(),
+            Endpoint::Broken { problem } => Some(problem.clone()),
         };
         if let Some(problem) = problem {
             return Err(McpError::Address {
@@ -63,8 +63,8 @@ impl Remote {
         } = checked(&listed, &server);
         let unsaid = server.unsaid();
         for mistake in &mistakes {
-            let told = unsaid.out_of(mistake.to_string());
-            tracing::warn!(target: "recount::mcp", server = %name, "{told}");
+            let text = unsaid.out_of(mistake.to_string());
+            tracing::warn!(target: "recount::mcp", server = %name, "{text}");
         }
         let none_is_left = definitions.is_empty() && !mistakes.is_empty();
         if none_is_left || (server.is_strict && !mistakes.is_empty()) {
@@ -137,13 +137,13 @@ impl Remote {
         params.meta = context.map(|it| meta(it, tool));
         let (mut rounds, mut is_anew) = (0, false);
         loop {
-            let waiting = connection.asker().waits(context);
-            let heard = (connection.asker(), connection.lost());
-            let answer = raw::call(connection.peer(), heard, params.clone(), context).await;
+            let waiting = connection.asker().register_call(context);
+            let handlers = (connection.asker(), connection.lost());
+            let answer = raw::call(connection.peer(), handlers, params.clone(), context).await;
             // The server may still work on an unanswered call, and ask.
             let is_over = answer.as_ref().err().is_none_or(|error| match error {
                 ServiceError::McpError(error) => !unreadable::is_of_lost(error),
-                error => rounds == 0 && unanswered::was_turned_away(error),
+                error => rounds == 0 && unanswered::was_not_carried_out(error),
             });
             if is_over {
                 waiting.answered();
@@ -153,10 +153,10 @@ impl Remote {
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(error) => {
-                    self.let_go_after(&connection, &error).await;
+                    self.drop_if_unusable(&connection, &error).await;
                     // The server has received the call, so it must not be sent again as a new one.
                     if rounds > 0 {
-                        return Err(result::failed_again(error, &self.name));
+                        return Err(result::failed_after_questions(error, &self.name));
                     }
                     // The call was not carried out, so a new session is tried once.
                     if unanswered::is_of_an_expired_session(&error) && !is_anew {
@@ -168,9 +168,9 @@ impl Remote {
                 }
             };
             let asked = match answer {
-                Called::Told(told) => return told.map(Answer::Result),
+                Called::Other(outcome) => return outcome.map(Answer::Result),
                 Called::Known(CallToolResponse::Complete(complete)) => {
-                    return result::told(complete).map(Answer::Result);
+                    return result::outcome(complete).map(Answer::Result);
                 }
                 Called::Known(CallToolResponse::Task(created)) => {
                     connection.asker().task_runs(&created.task.task_id);
@@ -214,16 +214,20 @@ impl Remote {
             // The call was not sent yet, so its outcome is not in doubt.
             Err(why) => {
                 if let Unlisted::Unanswered(error) = &why {
-                    self.let_go_after(&connection, error).await;
+                    self.drop_if_unusable(&connection, error).await;
                 }
-                Err(result::not_there(&self.name, &why.to_string()))
+                Err(result::not_connected(&self.name, &why.to_string()))
             }
         }
     }
 
     /// Drops the connection if it is unusable after this error, so that the next call connects
     /// again. Pending requests keep their own reference.
-    pub(super) async fn let_go_after(&self, connection: &Arc<Connection>, error: &ServiceError) {
+    pub(super) async fn drop_if_unusable(
+        &self,
+        connection: &Arc<Connection>,
+        error: &ServiceError,
+    ) {
         if !unanswered::ends_the_connection(error) {
             return;
         }
@@ -266,7 +270,7 @@ impl Remote {
                 Err(why) => reason = why,
             }
         }
-        Err(result::not_there(&self.name, &reason))
+        Err(result::not_connected(&self.name, &reason))
     }
 
     /// Closes the connection; the next call connects again.

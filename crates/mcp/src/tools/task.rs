@@ -18,11 +18,11 @@ use crate::asking::asker::Followed;
 /// Returns the interim response about a task: `{"status": "working", "task": id}`, with the
 /// server's `message` if there is one.
 pub(super) fn interim(task: &Task) -> Value {
-    let mut told = json!({ "status": "working", "task": task.task_id });
-    if let (Some(message), Some(fields)) = (&task.status_message, told.as_object_mut()) {
+    let mut interim = json!({ "status": "working", "task": task.task_id });
+    if let (Some(message), Some(fields)) = (&task.status_message, interim.as_object_mut()) {
         fields.insert("message".to_owned(), message.as_str().into());
     }
-    told
+    interim
 }
 
 /// Returns the state for following a task: `{"task": id}`.
@@ -33,8 +33,8 @@ pub(crate) fn state(task: &Task) -> Value {
 /// Returns the id of a task from its state, or from the interim response, which older records use
 /// as state.
 pub(super) fn id_in(state: &Value) -> Option<&str> {
-    let told = state.get("output").unwrap_or(state);
-    told.get("task")?.as_str()
+    let output = state.get("output").unwrap_or(state);
+    output.get("task")?.as_str()
 }
 
 /// The status of a task.
@@ -85,7 +85,7 @@ impl Remote {
                 return Ok(Asked::Ended(Err(ToolError::UnknownOutcome(what))));
             }
             Err(lost) => {
-                self.let_go_after(&connection, &lost).await;
+                self.drop_if_unusable(&connection, &lost).await;
                 return Err(result::failed(lost, &self.name));
             }
         };
@@ -97,8 +97,8 @@ impl Remote {
             TaskPayload::Completed { result } => {
                 let said = Value::Object(result);
                 Asked::Ended(match serde_json::from_value(said.clone()) {
-                    Ok(known) => result::told(known),
-                    Err(_) => raw::told(said),
+                    Ok(known) => result::outcome(known),
+                    Err(_) => raw::outcome(said),
                 })
             }
             TaskPayload::Failed { error } => {
@@ -119,16 +119,16 @@ impl Remote {
 
     /// Sends a cancellation of a task. The server decides whether the task stops.
     pub(super) async fn cancel(&self, id: &str) {
-        let told = async {
+        let cancelling = async {
             let connection = self.connected().await?;
-            let told = connection.peer().cancel_task(CancelTaskParams::new(id));
-            let told = self.in_time(told).await;
-            if told.is_ok() {
+            let cancelling = connection.peer().cancel_task(CancelTaskParams::new(id));
+            let cancelling = self.in_time(cancelling).await;
+            if cancelling.is_ok() {
                 connection.asker().task_ended(id);
             }
-            told.map_err(|error| result::failed(error, &self.name))
+            cancelling.map_err(|error| result::failed(error, &self.name))
         };
-        if let Err(error) = told
+        if let Err(error) = cancelling
             .await
             .map_err(|error| self.error_without_secrets(error))
         {

@@ -139,8 +139,8 @@ impl ToolFunction for McpTool {
                     let what = "the server took the call on as a task whose id holds a secret, so it cannot be followed";
                     return ToolOutcome::Failed(ToolError::UnknownOutcome(what.to_owned()));
                 }
-                let told = self.remote.shown_value(task::interim(&task));
-                Pending::with_interim(told).with_state(state).into()
+                let interim = self.remote.shown_value(task::interim(&task));
+                Pending::with_interim(interim).with_state(state).into()
             }
             Err(error) => ToolOutcome::Failed(error),
         }

@@ -18,7 +18,7 @@ use crate::settings::server::McpServer;
 pub(crate) struct ChildProcess {
     child: Child,
     group: ProcessGroup,
-    last_words: Arc<Mutex<VecDeque<String>>>,
+    last_lines: Arc<Mutex<VecDeque<String>>>,
     /// Ends when standard error is closed.
     log: JoinHandle<()>,
 }
@@ -51,20 +51,20 @@ impl ChildProcess {
         else {
             return Err(format!("{program:?} was started without pipes"));
         };
-        let last_words = Arc::<Mutex<VecDeque<String>>>::default();
-        let log = log(server.name(), server.unsaid(), stderr, last_words.clone());
+        let last_lines = Arc::<Mutex<VecDeque<String>>>::default();
+        let log = log(server.name(), server.unsaid(), stderr, last_lines.clone());
         let log = tokio::spawn(log);
         let process = ChildProcess {
             group: ProcessGroup::of(&child),
             child,
-            last_words,
+            last_lines,
             log,
         };
         Ok((process, (stdout, stdin)))
     }
 
     /// Returns the exit status, if the process has ended, and the last lines of standard error.
-    pub(crate) async fn epitaph(&mut self) -> String {
+    pub(crate) async fn exit_report(&mut self) -> String {
         // A process that has closed its output is about to end, and its last lines may still
         // arrive.
         let _ = tokio::time::timeout(LAST_WORDS_WITHIN, &mut self.log).await;
@@ -74,7 +74,7 @@ impl ChildProcess {
             Ok(None) | Err(_) => "its program still runs".to_owned(),
         };
         let words = self
-            .last_words
+            .last_lines
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -114,7 +114,7 @@ async fn log(
     server: String,
     unsaid: Unsaid,
     stderr: ChildStderr,
-    last_words: Arc<Mutex<VecDeque<String>>>,
+    last_lines: Arc<Mutex<VecDeque<String>>>,
 ) {
     let mut reader = BufReader::new(stderr);
     while let Some(line) = line(&mut reader).await {
@@ -123,7 +123,7 @@ async fn log(
             continue;
         }
         tracing::info!(target: "recount::mcp", %server, "{said}");
-        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
         words.push_back(said.chars().take(WORDS_CHARS_MAX).collect());
         while words.len() > LINES_KEPT {
             words.pop_front();

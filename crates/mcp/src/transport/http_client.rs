@@ -79,8 +79,10 @@ impl StreamableHttpClient for HttpClient {
                     return Err(StreamableHttpError::SessionExpired);
                 }
                 if said.id.is_none() {
-                    let told = format!("an error for no request: {words}");
-                    return Err(StreamableHttpError::UnexpectedServerResponse(told.into()));
+                    let message = format!("an error for no request: {words}");
+                    return Err(StreamableHttpError::UnexpectedServerResponse(
+                        message.into(),
+                    ));
                 }
                 let said = ServerJsonRpcMessage::Error(said);
                 Ok(StreamableHttpPostResponse::Json(said, id))

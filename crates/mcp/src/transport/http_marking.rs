@@ -55,7 +55,7 @@ fn marked_event(event: Sse, lost: &Lost, asked: Option<&RequestId>) -> Vec<Resul
     let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
     let data = event.data.as_deref().filter(|_| is_message);
     let frame = data.map(|it| read(it.as_bytes(), asked));
-    let Some(messages) = frame.and_then(|it| lost.heed(it)) else {
+    let Some(messages) = frame.and_then(|it| lost.handle(it)) else {
         return vec![Ok(event)];
     };
     let mut events: Vec<_> = messages

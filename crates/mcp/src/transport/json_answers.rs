@@ -156,9 +156,9 @@ async fn failed(
         it.truncate(limits.max_error_response_size);
         String::from_utf8_lossy(&it).into_owned()
     });
-    let told = format!("HTTP {status}: {}", words.unwrap_or_default());
+    let message = format!("HTTP {status}: {}", words.unwrap_or_default());
     Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(
-        told,
+        message,
     )))
 }
 
@@ -187,8 +187,8 @@ impl Held {
             None => self.0.saturating_add(piece.len()),
         };
         if self.0 > bytes_max {
-            let told = format!("an event of more than {bytes_max} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+            let message = format!("an event of more than {bytes_max} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(())
     }

@@ -137,11 +137,11 @@ impl TextAgent for LlmAgent {
         if let Some(done) = last.filter(|turn| !turn.has_calls()) {
             let text = done.text();
             if text.trim().is_empty() {
-                let told = format!(
+                let message = format!(
                     "the agent {:?} replied with neither words nor calls",
                     self.name
                 );
-                return AgentStep::Fail(told);
+                return AgentStep::Fail(message);
             }
             if let Some(key) = &self.output_key {
                 run.state.set(key, &text);
@@ -227,7 +227,7 @@ mod tests {
         state.set("language", "German");
         state.set("n", 9_007_199_254_740_993_u64);
         let text = "{language}, {n}: {unknown} {\"a\":{language}} {";
-        let told = "German, 9007199254740993: {unknown} {\"a\":German} {";
-        assert_eq!(filled(text, &state), told);
+        let message = "German, 9007199254740993: {unknown} {\"a\":German} {";
+        assert_eq!(filled(text, &state), message);
     }
 }

@@ -32,7 +32,7 @@ pub fn sequence<A: TextAgent, B: TextAgent>(first: A, second: B) -> Sequence<A, 
 }
 
 /// The prefixes of the agent names in recorded turns, one for each agent of the sequence.
-const PLACES: [&str; 2] = ["0/", "1/"];
+const PREFIXES: [&str; 2] = ["0/", "1/"];
 
 impl<A: TextAgent, B: TextAgent> TextAgent for Sequence<A, B> {
     fn name(&self) -> &str {
@@ -50,13 +50,13 @@ impl<A: TextAgent, B: TextAgent> TextAgent for Sequence<A, B> {
     }
 
     fn next(&self, run: &AgentSoFar<'_>) -> AgentStep {
-        let [place, then] = PLACES;
+        let [place, then] = PREFIXES;
         let mut asked = run.turns.iter().map(|turn| &turn.of).chain(&run.asked);
         let begun = asked.any(|of| of.starts_with(then));
         // Once the second agent has begun, the final writes of the first are recorded. So this
         // replay of the first writes to a copy, which is dropped.
-        let thrown_away = run.state.over();
-        let state = if begun { &thrown_away } else { run.state };
+        let discarded = run.state.over();
+        let state = if begun { &discarded } else { run.state };
         let step = part(&self.first, run, run.request.clone(), place, state);
         let AgentStep::Finish(text) = step else {
             return step;

@@ -67,8 +67,8 @@ fn only_an_approval_has_the_requested_payload() {
         ));
     }
     let none = fit(&asked, &[], ToolConfirmation::confirmed()).err();
-    let told = none.map(|it| it.to_string()).unwrap_or_default();
-    assert!(told.contains("this has none"), "{told}");
+    let error = none.map(|it| it.to_string()).unwrap_or_default();
+    assert!(error.contains("this has none"), "{error}");
     let said = ToolConfirmation::confirmed().with_payload(json!({"days": 3}));
     assert_eq!(
         fit(&asked, &[], said).map(|it| it.payload.is_some()),

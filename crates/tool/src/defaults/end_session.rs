@@ -57,7 +57,7 @@ impl ReadyMade for Tool {
         let Arguments { reason, confirmed } = args;
         // Outside a session there are no open confirmation requests.
         let found = context.look_back(0).await.unwrap_or_default();
-        let mut told = if confirmed {
+        let mut result = if confirmed {
             context.end_session(reason.clone())?;
             context.emit(&EndSession {
                 reason: reason.clone(),
@@ -77,11 +77,11 @@ impl ReadyMade for Tool {
                 "action": "awaiting_confirmation",
             })
         };
-        if let Value::Object(told) = &mut told
+        if let Value::Object(result) = &mut result
             && !found.asked_about.is_empty()
         {
-            told.insert("withdraws".to_owned(), found.asked_about.into());
+            result.insert("withdraws".to_owned(), found.asked_about.into());
         }
-        Ok(told)
+        Ok(result)
     }
 }

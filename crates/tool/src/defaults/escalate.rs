@@ -163,25 +163,25 @@ impl ReadyMade for Tool {
             error: error.clone(),
         })?;
         let failed = "Escalation request failed due to technical error";
-        let mut told = json!({
+        let mut result = json!({
             "success": status == EscalationStatus::Escalated,
             "message": replied.map_or_else(|_| failed.to_owned(), |reply| reply.message),
             "reason": reason,
             "context": more.as_deref().unwrap_or(NO_CONTEXT),
             "status": status,
         });
-        if let Value::Object(told) = &mut told {
+        if let Value::Object(result) = &mut result {
             match error {
-                Some(error) => drop(told.insert("error".to_owned(), error.into())),
+                Some(error) => drop(result.insert("error".to_owned(), error.into())),
                 None => {
                     let id = context.session.to_string();
-                    told.insert("conversationId".to_owned(), id.into());
+                    result.insert("conversationId".to_owned(), id.into());
                 }
             }
             let at = context.now().and_then(in_words);
-            told.extend(at.map(|at| ("timestamp".to_owned(), at.into())));
+            result.extend(at.map(|at| ("timestamp".to_owned(), at.into())));
         }
-        Ok(told)
+        Ok(result)
     }
 }
 

@@ -54,8 +54,8 @@ impl<T: ReadyMade> ToolFunction for Declared<T> {
     }
 
     async fn call(&self, _args: Value) -> Result<Value, ToolError> {
-        let told = "the tool takes a call of an engine or a dispatcher";
-        Err(ToolError::NotAvailable(told.to_owned()))
+        let reason = "the tool takes a call of an engine or a dispatcher";
+        Err(ToolError::NotAvailable(reason.to_owned()))
     }
 
     async fn call_with_context(

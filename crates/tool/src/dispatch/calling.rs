@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::ToolDispatcher;
 use super::next::{Due, Next, Start};
-use super::provider_desk::{ProviderDesk, Question, answer_of};
+use super::provider_asker::{ProviderAsker, Question, answer_of};
 use crate::approval::answering::Asked;
 use crate::run::context::{Identity, ToolContext};
 use crate::run::error::ToolError;
@@ -138,9 +138,9 @@ impl ToolDispatcher {
                         expires,
                     } => Box::pin(call.ask(request, *question, at, expires)).await?,
                     Next::Verdict(seen) => Box::pin(call.verdict(seen)).await?,
-                    Next::Again { attempt, due } => {
+                    Next::Retry { attempt, due } => {
                         Box::pin(tokio::time::sleep(due.wait)).await;
-                        call.again(attempt, due)?
+                        call.retry(attempt, due)?
                     }
                     Next::Wait(woken) => woken
                         .await
@@ -179,8 +179,8 @@ impl Call<'_> {
     fn receive(&mut self) -> Result<Next, ToolError> {
         let (tools, name) = (self.tools, self.name);
         if !tools.secret_arguments(name).is_empty() {
-            let told = "a call with secret arguments takes an engine with a key store";
-            return Err(ToolError::NotAvailable(told.to_owned()));
+            let reason = "a call with secret arguments takes an engine with a key store";
+            return Err(ToolError::NotAvailable(reason.to_owned()));
         }
         let args = self.args.take().unwrap_or_default();
         let text = Json::of(&args);
@@ -237,9 +237,9 @@ impl Call<'_> {
             .drop_guard();
         let mut yielded = Vec::new();
         let ended = {
-            let desk = pipeline.desk(self.tools, self.name, call);
+            let asker = pipeline.asker(self.tools, self.name, call);
             let token = over.token().clone();
-            let context = self.context(attempt, token, state.clone(), desk.clone());
+            let context = self.context(attempt, token, state.clone(), asker.clone());
             let args = self.args_of_run(tool);
             let on_yield = |value: Value| {
                 let response = recount_session::response::success_response(value.clone());
@@ -253,11 +253,11 @@ impl Call<'_> {
                 std::future::ready(pipeline.note(call, yielded.into()))
             };
             let running = tool.run(args, context, on_yield);
-            match (limit, desk) {
+            match (limit, asker) {
                 // Boxed, because few dispatchers have a provider: it keeps the future of all others
                 // small.
-                (Some(limit), Some(desk)) => {
-                    Box::pin(desk.within(limit, running)).await.ok_or(limit)
+                (Some(limit), Some(asker)) => {
+                    Box::pin(asker.within(limit, running)).await.ok_or(limit)
                 }
                 (Some(limit), None) => tokio::time::timeout(limit, running)
                     .await
@@ -338,14 +338,14 @@ impl Call<'_> {
         attempt: u32,
         cancelled: CancellationToken,
         state: State,
-        desk: Option<Arc<ProviderDesk>>,
+        asker: Option<Arc<ProviderAsker>>,
     ) -> ToolContext {
         let pipeline = &self.tools.pipeline;
         let identity = Identity::Of(self.seq);
         let context = ToolContext::of_run(pipeline.session(), attempt, identity, cancelled, state)
             .with_services(self.tools.services.clone())
-            .with_emitter(match desk {
-                Some(desk) => Emitter::new(desk, self.seq, attempt),
+            .with_emitter(match asker {
+                Some(asker) => Emitter::new(asker, self.seq, attempt),
                 None => pipeline.emitter(self.seq, attempt),
             });
         let said = self.confirmation.as_deref().cloned();
@@ -382,8 +382,8 @@ impl Call<'_> {
         let provider = self.tools.confirmation_provider();
         let args = self.tools.pipeline.asked_about(self.seq);
         let (Some(provider), Some(args)) = (provider, args) else {
-            let told = "it must be confirmed first, and there is nobody to ask";
-            return Err(ToolError::Cancelled(told.to_owned()));
+            let reason = "it must be confirmed first, and there is nobody to ask";
+            return Err(ToolError::Cancelled(reason.to_owned()));
         };
         let hint = asked.hint.clone();
         let tool = self.tools.get(self.name);
@@ -433,7 +433,7 @@ impl Call<'_> {
         })
     }
 
-    fn again(&self, attempt: u32, due: Due) -> Result<Next, ToolError> {
+    fn retry(&self, attempt: u32, due: Due) -> Result<Next, ToolError> {
         let call = self.seq;
         self.passed(Deadline::Retry { call, attempt }, due.at)
     }
@@ -451,7 +451,7 @@ impl Drop for Call<'_> {
     /// Records a cancellation for an unfinished call and wakes the calls that wait for it.
     fn drop(&mut self) {
         if !self.over {
-            self.tools.pipeline.take_back(self.seq);
+            self.tools.pipeline.cancel(self.seq);
         }
     }
 }

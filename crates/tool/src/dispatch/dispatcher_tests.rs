@@ -232,12 +232,13 @@ fn the_raw_form_declares_one_thing_and_no_functions() {
         json!({"functionDeclarations": []}),
         json!({"function_declarations": []}),
     ] {
-        let told = mistakes(T::server_side("raw", bad.clone()));
-        assert_eq!(told.len(), 1, "{bad}");
+        let reported = mistakes(T::server_side("raw", bad.clone()));
+        assert_eq!(reported.len(), 1, "{bad}");
         assert!(
-            told.iter()
+            reported
+                .iter()
                 .all(|it| it.starts_with("tool \"raw\": server_side: expected an object")),
-            "{told:?}"
+            "{reported:?}"
         );
     }
 }

@@ -41,7 +41,7 @@ impl Call<'_> {
 
     pub(super) fn ended(&mut self, ended: Ended) -> Result<Value, ToolError> {
         self.over = true;
-        let told = || {
+        let final_error = || {
             let response = ended.response.as_ref().map(Json::to_value);
             ToolError::of_response(&response.unwrap_or_default())
         };
@@ -49,10 +49,10 @@ impl Call<'_> {
             Outcome::Returned => match (self.result.take(), ended.reused) {
                 (Some(Ok(own)), _) => Ok(own),
                 (Some(Err(_)) | None, Some(reused)) => Ok(reused),
-                (Some(Err(_)) | None, None) => Err(told()),
+                (Some(Err(_)) | None, None) => Err(final_error()),
             },
             Outcome::Failed | Outcome::TimedOut => {
-                self.result.take().unwrap_or_else(|| Err(told()))
+                self.result.take().unwrap_or_else(|| Err(final_error()))
             }
             Outcome::Interim
             | Outcome::Supplied
@@ -61,7 +61,7 @@ impl Call<'_> {
             | Outcome::Expired
             | Outcome::Cancelled
             | Outcome::Unknown
-            | Outcome::Withdrawn => Err(told()),
+            | Outcome::Withdrawn => Err(final_error()),
         }
     }
 }

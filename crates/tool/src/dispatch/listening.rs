@@ -50,7 +50,7 @@ impl ToolDispatcher {
         &self,
         listener: impl Fn(&Emitted<E>) -> Result<(), P> + Send + Sync + 'static,
     ) -> Subscription {
-        let told = move |session, fact: &Fact| hear(session, fact, &listener);
-        self.pipeline.on(E::NAME, Arc::new(told))
+        let callback = move |session, fact: &Fact| hear(session, fact, &listener);
+        self.pipeline.on(E::NAME, Arc::new(callback))
     }
 }

@@ -11,5 +11,5 @@ mod listening;
 mod next;
 mod own_gates;
 mod pipeline;
-pub(super) mod provider_desk;
+pub(super) mod provider_asker;
 mod registration;

@@ -25,7 +25,7 @@ pub(crate) enum Next {
     /// Ask the program whether the call needs an approval, with the current state.
     Verdict(Arc<BTreeMap<String, Json>>),
     /// Run the tool again after a delay.
-    Again { attempt: u32, due: Due },
+    Retry { attempt: u32, due: Due },
     /// Wait for an equal call that runs.
     Wait(oneshot::Receiver<Next>),
     /// The result will come later from elsewhere; the value is the interim response.
@@ -60,7 +60,7 @@ pub(crate) struct Ended {
 }
 
 /// Returns the next step that an event means for a call.
-pub(crate) fn means(
+pub(crate) fn next_step(
     fact: &Fact,
     seen: Option<&Arc<BTreeMap<String, Json>>>,
     results: &BTreeMap<Seq, Value>,
@@ -99,7 +99,7 @@ pub(crate) fn means(
         }
         Decision::RetryScheduled(it) => {
             let (attempt, due) = (it.attempt, due(it.due_us));
-            Some((it.call, Next::Again { attempt, due }))
+            Some((it.call, Next::Retry { attempt, due }))
         }
         Decision::ResponseIssued(it) if it.outcome != Outcome::Interim => {
             Some((it.call, Next::Ended(ended(it, results))))

@@ -19,8 +19,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::dispatcher::ToolDispatcher;
-use super::next::{Next, means};
-use super::provider_desk::{ProviderDesk, Waited};
+use super::next::{Next, next_step};
+use super::provider_asker::{ProviderAsker, Waited};
 use crate::run::error::ToolError;
 use crate::run::listeners::{Listeners, Subscription};
 use crate::run::state::{State, Temporary};
@@ -70,7 +70,9 @@ impl ToolEvents for Mutex<Core> {
         // A callback may call another tool of the dispatcher.
         drop(core);
         if let (Some(session), Some(fact)) = (session, fact) {
-            listeners.iter().for_each(|hear| hear(session, &fact));
+            listeners
+                .iter()
+                .for_each(|callback| callback(session, &fact));
         }
         true
     }
@@ -107,11 +109,11 @@ pub(super) struct Core {
     latest: BTreeMap<ObjectHash, Seq>,
     waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
     watchers: Arc<Watchers>,
-    listeners: Arc<Listeners<Hear>>,
+    listeners: Arc<Listeners<Callback>>,
 }
 
 /// A callback for a recorded event of a tool.
-pub(super) type Hear = Arc<dyn Fn(SessionId, &Fact) + Send + Sync>;
+pub(super) type Callback = Arc<dyn Fn(SessionId, &Fact) + Send + Sync>;
 
 impl Pipeline {
     /// Records a call and returns its next step.
@@ -176,22 +178,22 @@ impl Pipeline {
     }
 
     /// Records the cancellation of a call that its caller has dropped, unless the call has ended.
-    pub(super) fn take_back(&self, call: Seq) {
+    pub(super) fn cancel(&self, call: Seq) {
         let mut core = self.core();
         core.waiters.remove(&call);
         let open = core.session.as_ref().map(|it| it.calls.contains_key(&call));
         if open != Some(true) {
             return;
         }
-        let taken_back = OperatorCancelled {
+        let cancelled = OperatorCancelled {
             call,
             reason: None,
             by: Actor::embedder(""),
             response: None,
         };
         // If even this cannot be recorded, the session is broken and nothing more can be done.
-        if let Ok(from) = core.step(taken_back.into()) {
-            core.tell(call, from);
+        if let Ok(from) = core.step(cancelled.into()) {
+            core.notify_waiters(call, from);
         }
     }
 
@@ -201,14 +203,14 @@ impl Pipeline {
     }
 
     /// Returns the desk for the events and questions of a run, if there is a provider.
-    pub(crate) fn desk(
+    pub(crate) fn asker(
         &self,
         tools: &ToolDispatcher,
         name: &str,
         call: Seq,
-    ) -> Option<Arc<ProviderDesk>> {
+    ) -> Option<Arc<ProviderAsker>> {
         let provider = tools.confirmation_provider()?.clone();
-        Some(Arc::new(ProviderDesk {
+        Some(Arc::new(ProviderAsker {
             core: self.core.clone(),
             session: self.id,
             provider,
@@ -219,8 +221,8 @@ impl Pipeline {
     }
 
     /// Registers a callback for the events of this name.
-    pub(crate) fn on(&self, name: &'static str, hear: Hear) -> Subscription {
-        self.core().listeners.add(name, hear, Arc::default())
+    pub(crate) fn on(&self, name: &'static str, callback: Callback) -> Subscription {
+        self.core().listeners.add(name, callback, Arc::default())
     }
 
     /// Returns the id of the session.
@@ -309,7 +311,7 @@ impl Core {
     /// Records an observation that does not change the call's next step.
     pub(crate) fn note(&mut self, call: Seq, observation: Observation) -> Result<(), ToolError> {
         let from = self.step(observation)?;
-        self.tell(call, from);
+        self.notify_waiters(call, from);
         Ok(())
     }
 
@@ -322,7 +324,7 @@ impl Core {
         // The caller of this function runs the call, so no waiter of the call is left.
         self.waiters.remove(&call);
         let from = self.step(observation)?;
-        let own = self.tell(call, from);
+        let own = self.notify_waiters(call, from);
         if let Some(next) = own {
             return Ok(next);
         }
@@ -364,11 +366,11 @@ impl Core {
 
     /// Sends each waiting call its next step from the events at `from` and later. Returns the step
     /// of `own`.
-    fn tell(&mut self, own: Seq, from: usize) -> Option<Next> {
+    fn notify_waiters(&mut self, own: Seq, from: usize) -> Option<Next> {
         let seen = self.session.as_ref().map(|session| &session.state);
         let mut of_own = None;
         for fact in self.facts.get(from..).unwrap_or_default() {
-            let Some((call, next)) = means(fact, seen, &self.results) else {
+            let Some((call, next)) = next_step(fact, seen, &self.results) else {
                 continue;
             };
             if call == own {

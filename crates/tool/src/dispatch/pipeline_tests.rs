@@ -152,7 +152,7 @@ async fn caller_limit_is_recorded() {
     let limit = Duration::from_millis(1);
     let call = tools.call_function_with_timeout("hangs", json!({}), limit);
     assert_eq!(call.await, Err(ToolError::Timeout(limit)));
-    let told = tools
+    let response = tools
         .recorded()
         .into_iter()
         .find_map(|fact| match fact.event {
@@ -160,5 +160,5 @@ async fn caller_limit_is_recorded() {
             Event::Observed(_) | Event::Decided(_) => None,
         });
     let own = ToolError::Timeout(limit).to_string();
-    assert_eq!(told, Some(json!({"error": own, "kind": "timeout"})));
+    assert_eq!(response, Some(json!({"error": own, "kind": "timeout"})));
 }

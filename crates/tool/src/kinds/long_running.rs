@@ -134,8 +134,8 @@ pub(crate) const LONG_RUNNING_NOTE: &str = "NOTE: This is a long-running operati
 /// Returns a long-running tool's description without the note for the model.
 #[doc(hidden)]
 pub fn without_note(description: &str) -> &str {
-    let told = description.strip_suffix(LONG_RUNNING_NOTE);
-    told.map_or(description, |it| it.strip_suffix("\n\n").unwrap_or(it))
+    let stripped = description.strip_suffix(LONG_RUNNING_NOTE);
+    stripped.map_or(description, |it| it.strip_suffix("\n\n").unwrap_or(it))
 }
 
 #[cfg(test)]
@@ -221,10 +221,10 @@ mod tests {
         let tool = LongRunningFunctionTool::new(Arc::new(Contract));
         tools.register(tool).unwrap();
         let order = json!({"order": "1001"});
-        let told = tools
+        let result = tools
             .call_function("print_contract", order.clone())
             .await
             .unwrap();
-        assert_eq!(told, json!({"args": order, "copies": 2, "colour": true}));
+        assert_eq!(result, json!({"args": order, "copies": 2, "colour": true}));
     }
 }

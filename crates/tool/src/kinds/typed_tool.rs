@@ -244,7 +244,7 @@ fn read<A: DeserializeOwned>(schema: Option<&Value>, args: &Json) -> Result<A, M
 }
 
 fn invalid(misfit: &Misfit, secret: &[String]) -> ToolError {
-    ToolError::InvalidArgs(misfit.told(secret))
+    ToolError::InvalidArgs(misfit.message(secret))
 }
 
 #[cfg(test)]

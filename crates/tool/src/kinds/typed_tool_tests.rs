@@ -24,7 +24,7 @@ async fn with_text(tool: &TypedTool, text: &str) -> Result<Value, ToolError> {
 
 async fn refused(tool: &TypedTool, text: &str) -> String {
     match with_text(tool, text).await {
-        Err(ToolError::InvalidArgs(told)) => told,
+        Err(ToolError::InvalidArgs(message)) => message,
         other => format!("not refused: {other:?}"),
     }
 }
@@ -74,7 +74,7 @@ async fn arguments_that_fit_reach_the_closure_as_the_type() {
 #[tokio::test]
 async fn misfit_names_place_expected_and_found_value() {
     let tool = given::<Stay>();
-    for (args, told) in [
+    for (args, message) in [
         (r#"{"guests":{}}"#, "/city: expected a value, found nothing"),
         (
             r#"{"city":7,"guests":{}}"#,
@@ -121,7 +121,7 @@ async fn misfit_names_place_expected_and_found_value() {
             "/guests: expected an object, found an array",
         ),
     ] {
-        assert_eq!(refused(&tool, args).await, told, "{args}");
+        assert_eq!(refused(&tool, args).await, message, "{args}");
     }
 }
 
@@ -169,10 +169,13 @@ async fn inexact_number_is_invalid_at_its_place() {
     where
         N: DeserializeOwned + JsonSchema + fmt::Debug + Send + 'static,
     {
-        let told = format!(
+        let message = format!(
             "/n: expected a number of fewer digits, found {token}, of which some would be lost"
         );
-        assert_eq!(amount::<N>(token).await, Err(ToolError::InvalidArgs(told)));
+        assert_eq!(
+            amount::<N>(token).await,
+            Err(ToolError::InvalidArgs(message))
+        );
     }
     lost::<f64>("1180591620717411303424").await;
     lost::<f64>("9007199254740993").await;
@@ -181,15 +184,15 @@ async fn inexact_number_is_invalid_at_its_place() {
     lost::<Option<f64>>("9007199254740993").await;
     lost::<Value>("1180591620717411303424").await;
     lost::<Value>("0.12345678901234567891").await;
-    let told = "/n: expected u64, found number 18446744073709551616";
+    let message = "/n: expected u64, found number 18446744073709551616";
     assert_eq!(
         amount::<u64>("18446744073709551616").await,
-        Err(ToolError::InvalidArgs(told.into()))
+        Err(ToolError::InvalidArgs(message.into()))
     );
-    let told = "/n: expected u128, found number -1";
+    let message = "/n: expected u128, found number -1";
     assert_eq!(
         amount::<u128>("-1").await,
-        Err(ToolError::InvalidArgs(told.into()))
+        Err(ToolError::InvalidArgs(message.into()))
     );
 }
 
@@ -219,21 +222,21 @@ async fn buffered_float_loses_no_digits() {
     struct Drawing {
         shapes: Vec<Shape>,
     }
-    let told = |place: &str| {
+    let message = |place: &str| {
         format!(
             "{place}: expected a number of fewer digits, found 9007199254740993, of which some would be lost"
         )
     };
     assert_eq!(
         refused(&given::<Flat>(), r#"{"n":9007199254740993,"whole":1}"#).await,
-        told("/n")
+        message("/n")
     );
     let fits = with_text(&given::<Flat>(), r#"{"n":1,"whole":9007199254740993}"#).await;
     assert!(fits.is_ok(), "{fits:?}");
     let shapes = r#"{"shapes":[{"kind":"Grid","cells":[9007199254740993]},{"kind":"Circle","n":9007199254740993}]}"#;
     assert_eq!(
         refused(&given::<Drawing>(), shapes).await,
-        told("/shapes/1/n")
+        message("/shapes/1/n")
     );
 }
 

@@ -162,10 +162,10 @@ async fn reserved_send_of_a_spawned_task_is_awaited() {
     let tool = stream(move |_, sender| {
         let going = going.lock().unwrap().take().unwrap();
         async move {
-            let leave = sender.clone().reserve_owned().await.unwrap();
+            let permit = sender.clone().reserve_owned().await.unwrap();
             tokio::spawn(async move {
                 going.await.unwrap();
-                leave.send(json!("late"));
+                permit.send(json!("late"));
             });
             Ok(())
         }
@@ -276,14 +276,14 @@ async fn tool_receives_input_and_the_number_of_lost_events() {
         session.send(InputEvent::Text("hello".to_owned())).unwrap();
     }
     drop(session);
-    let heard = json!([
+    let expected = json!([
         "ActivityStart",
         "Lagged(1)",
         "Text(5 bytes)",
         "Text(5 bytes)"
     ]);
     let (yielded, outcome) = running.await;
-    assert_eq!(json!(yielded), heard);
+    assert_eq!(json!(yielded), expected);
     assert_eq!(outcome, ToolOutcome::Returned(Value::Null));
 }
 

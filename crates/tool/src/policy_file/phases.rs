@@ -49,7 +49,7 @@ impl Reader {
     }
 
     fn phase(&mut self, path: &[&str], entry: &Map<String, Value>) -> PhaseDeclaration {
-        self.strangers(
+        self.unknown_keys(
             path,
             entry,
             &["name", "instruction", "tools", "transitions"],
@@ -94,7 +94,7 @@ impl Reader {
             self.mistake(path, found::expected(expected, value));
             return None;
         };
-        self.strangers(path, entry, &["to", "when"]);
+        self.unknown_keys(path, entry, &["to", "when"]);
         let to = self.text(path, entry, "to");
         let when = match entry.get("when") {
             None => Err("expected a condition, found nothing".to_owned()),

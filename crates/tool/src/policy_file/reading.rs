@@ -114,7 +114,12 @@ impl Reader {
     }
 
     /// Reports unknown keys. The path ends with the key, so the text does not repeat it.
-    pub(super) fn strangers(&mut self, path: &[&str], entry: &Map<String, Value>, known: &[&str]) {
+    pub(super) fn unknown_keys(
+        &mut self,
+        path: &[&str],
+        entry: &Map<String, Value>,
+        known: &[&str],
+    ) {
         for key in entry.keys().filter(|key| !known.contains(&key.as_str())) {
             let said = unknown_key(key, known);
             let what = said.strip_prefix(&format!("{key}: ")).unwrap_or(&said);
@@ -133,7 +138,7 @@ impl Reader {
             "tools",
             "phases",
         ];
-        self.strangers(&[], file, &known);
+        self.unknown_keys(&[], file, &known);
         let mut changes = PolicyChanges {
             running_max: self.setting(file, "running_max", super::keys::COUNT, super::keys::count),
             calls_per_message_max: self.setting(
@@ -205,7 +210,7 @@ impl Reader {
             return Default::default();
         };
         let known: Vec<&str> = super::keys::names_of_keys().collect();
-        self.strangers(path, entry, &known);
+        self.unknown_keys(path, entry, &known);
         let (read, mistakes) = super::keys::read(entry);
         for (key, what) in mistakes {
             self.mistake(&[path, &[key]].concat(), what);

@@ -237,7 +237,7 @@ async fn end_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
             return Ok(kept);
         }
         kept.extend_from_slice(chunk.get(..count).unwrap_or_default());
-        kept.drain(..kept.len().saturating_sub(LAST_WORDS_BYTES_MAX));
+        kept.drain(..kept.len().saturating_sub(STDERR_BYTES_MAX));
     }
 }
 
@@ -286,7 +286,7 @@ fn result(out: &[u8]) -> Result<Json, ToolError> {
 /// Linux limits one environment variable, including its name, to 128 KiB.
 const CONFIRMATION_BYTES_MAX: usize = 120 << 10;
 const OUTPUT_BYTES_MAX: u64 = 8 << 20;
-const LAST_WORDS_BYTES_MAX: usize = 1024;
+const STDERR_BYTES_MAX: usize = 1024;
 const SHOWN_CHARS_MAX: usize = 200;
 
 #[cfg(all(test, unix))]

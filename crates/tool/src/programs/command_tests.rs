@@ -97,10 +97,10 @@ async fn program_receives_the_approval_payload() {
         ToolOutcome::Returned(json!({"confirmed": true}))
     );
     let long = yes.with_payload("x".repeat(200_000).into());
-    let told = given(long).await;
+    let result = given(long).await;
     assert!(
-        matches!(&told, ToolOutcome::Failed(ToolError::NotAvailable(text)) if text.contains("at most")),
-        "{told:?}"
+        matches!(&result, ToolOutcome::Failed(ToolError::NotAvailable(text)) if text.contains("at most")),
+        "{result:?}"
     );
     let unasked = outcome(r#"echo "${RECOUNT_CONFIRMATION-null}""#, json!({})).await;
     assert_eq!(unasked, ToolOutcome::Returned(Value::Null));

@@ -179,8 +179,11 @@ mod tests {
 
     #[test]
     fn arguments_are_no_clear_text() {
-        let told = of("curl", &["-H", "authorization: s3cret"]).to_string();
-        assert!(!told.contains("s3cret") && told.contains("curl"), "{told}");
+        let identity = of("curl", &["-H", "authorization: s3cret"]).to_string();
+        assert!(
+            !identity.contains("s3cret") && identity.contains("curl"),
+            "{identity}"
+        );
         assert!(of("sh", &["/nowhere/a.sh", "/"]).get("files").is_none());
     }
 }

@@ -74,14 +74,14 @@ impl ToolError {
     /// message. If this fails, the error has only the message.
     #[doc(hidden)]
     pub fn of_response(response: &Value) -> Self {
-        let told = response.get("output").unwrap_or(response);
-        let word = |key: &str| told.get(key).and_then(Value::as_str);
+        let body = response.get("output").unwrap_or(response);
+        let word = |key: &str| body.get(key).and_then(Value::as_str);
         let message = word("error").map_or_else(|| response.to_string(), str::to_owned);
         match word("kind") {
             Some("execution_failed") => Self::ExecutionFailed(message),
             Some("invalid_args") => {
-                let told = message.strip_prefix("invalid arguments: ");
-                Self::InvalidArgs(told.unwrap_or(&message).to_owned())
+                let detail = message.strip_prefix("invalid arguments: ");
+                Self::InvalidArgs(detail.unwrap_or(&message).to_owned())
             }
             Some("not_found") => match name_in(&message) {
                 Some(name) => Self::NotFound(name),
@@ -146,15 +146,15 @@ fn escaped(chars: &mut Chars<'_>) -> Option<char> {
 
 /// Returns the time limit in an error message of this crate or of the rules.
 fn limit_in(message: &str) -> Option<Duration> {
-    if let Some(told) = message.strip_prefix("the tool did not finish within ") {
-        let (ms, _) = told.split_once(" ms")?;
+    if let Some(rest) = message.strip_prefix("the tool did not finish within ") {
+        let (ms, _) = rest.split_once(" ms")?;
         return ms.parse().ok().map(Duration::from_millis);
     }
-    let told = message.strip_prefix("timed out after ")?;
+    let rest = message.strip_prefix("timed out after ")?;
     let units = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", SECOND)];
     let (number, unit) = units
         .iter()
-        .find_map(|(name, unit)| Some((told.strip_suffix(name)?, *unit)))?;
+        .find_map(|(name, unit)| Some((rest.strip_suffix(name)?, *unit)))?;
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
     let places = u32::try_from(part.len()).ok()?;
     let whole = whole.parse::<u128>().ok()?.checked_mul(unit)?;
@@ -175,53 +175,53 @@ mod tests {
 
     #[test]
     fn kind_and_message_of_each_error_reach_the_model() {
-        let told = |error: ToolError, kind: &str, message: &str| {
+        let check = |error: ToolError, kind: &str, message: &str| {
             assert_eq!(
                 error.to_response(),
                 json!({ "error": message, "kind": kind })
             );
         };
-        told(
+        check(
             ToolError::ExecutionFailed("kaput".into()),
             "execution_failed",
             "kaput",
         );
-        told(
+        check(
             ToolError::NotFound("nope".into()),
             "not_found",
             "no tool is named \"nope\"",
         );
-        told(
+        check(
             ToolError::InvalidArgs("no city".into()),
             "invalid_args",
             "invalid arguments: no city",
         );
-        told(
+        check(
             ToolError::Timeout(Duration::from_millis(1500)),
             "timeout",
             "timed out after 1.5s",
         );
-        told(
+        check(
             ToolError::Cancelled("not today".into()),
             "cancelled",
             "not today",
         );
-        told(
+        check(
             ToolError::NotAvailable("not in this phase".into()),
             "not_available",
             "not in this phase",
         );
-        told(
+        check(
             ToolError::LimitReached("3 a minute".into()),
             "limit_reached",
             "3 a minute",
         );
-        told(
+        check(
             ToolError::UnknownOutcome("cut off".into()),
             "unknown_outcome",
             "cut off",
         );
-        told(ToolError::Other("odd".into()), "other", "odd");
+        check(ToolError::Other("odd".into()), "other", "odd");
     }
 
     #[test]
@@ -236,15 +236,15 @@ mod tests {
             Duration::new(u64::MAX, 999_999_999),
         ];
         let names = ["nope", "", "a \"b\" \\c\n\t\r\0", "\u{7f}\u{202e}ü'"];
-        let told = || "the words".to_owned();
+        let text = || "the words".to_owned();
         let errors = [
-            ToolError::ExecutionFailed(told()),
-            ToolError::InvalidArgs(told()),
-            ToolError::Cancelled(told()),
-            ToolError::NotAvailable(told()),
-            ToolError::LimitReached(told()),
-            ToolError::UnknownOutcome(told()),
-            ToolError::Other(told()),
+            ToolError::ExecutionFailed(text()),
+            ToolError::InvalidArgs(text()),
+            ToolError::Cancelled(text()),
+            ToolError::NotAvailable(text()),
+            ToolError::LimitReached(text()),
+            ToolError::UnknownOutcome(text()),
+            ToolError::Other(text()),
         ]
         .into_iter()
         .chain(durations.map(ToolError::Timeout))
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn name_and_limit_are_parsed_from_rule_messages() {
-        let read = |kind, told: &str| ToolError::of_response(&error_response(kind, told));
+        let read = |kind, message: &str| ToolError::of_response(&error_response(kind, message));
         assert_eq!(
             read("not_found", "there is no tool named \"pay\""),
             ToolError::NotFound("pay".into())
@@ -270,7 +270,7 @@ mod tests {
             ),
             ToolError::Timeout(Duration::from_millis(250))
         );
-        for (kind, told) in [
+        for (kind, message) in [
             ("not_found", "the function call has no name"),
             ("not_found", "no tool is named \"\\u{110000}\""),
             ("not_found", "no tool is named \""),
@@ -282,7 +282,7 @@ mod tests {
             ("timeout", "timed out after 99999999999999999999999999999s"),
             ("refused", "because"),
         ] {
-            assert_eq!(read(kind, told), ToolError::Other(told.into()));
+            assert_eq!(read(kind, message), ToolError::Other(message.into()));
         }
     }
 }

@@ -124,9 +124,9 @@ mod tests {
 
     #[test]
     fn lost_events_are_counted_in_their_place() {
-        let (session, heard) = broadcast::channel(1024);
+        let (session, receiver) = broadcast::channel(1024);
         let (sender, mut tool) = channel();
-        let mut feeding = Box::pin(feed(heard, sender));
+        let mut feeding = Box::pin(feed(receiver, sender));
         for number in 0..300 {
             session.send(text(number)).unwrap();
         }
@@ -151,23 +151,23 @@ mod tests {
 
     #[test]
     fn count_precedes_the_events_after_a_gap() {
-        let (session, heard) = broadcast::channel(2);
+        let (session, receiver) = broadcast::channel(2);
         let (sender, tool) = channel();
         for number in 0..5 {
             session.send(text(number)).unwrap();
         }
         drop(session);
-        assert_eq!(feed(heard, sender).now_or_never(), Some(()));
+        assert_eq!(feed(receiver, sender).now_or_never(), Some(()));
         assert_eq!(all(tool), [InputEvent::Lagged(3), text(3), text(4)]);
     }
 
     #[test]
     fn feeding_ends_when_the_tool_stops_listening() {
-        let (session, heard) = broadcast::channel(2);
+        let (session, receiver) = broadcast::channel(2);
         let (sender, tool) = channel();
         drop(tool);
         session.send(text(0)).unwrap();
-        assert_eq!(feed(heard, sender).now_or_never(), Some(()));
+        assert_eq!(feed(receiver, sender).now_or_never(), Some(()));
     }
 
     #[test]

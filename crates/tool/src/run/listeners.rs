@@ -28,7 +28,7 @@ pub struct Emitted<E> {
 pub struct Subscription {
     alive: Arc<()>,
     /// Removes the callback from its list.
-    leave: Option<Box<dyn FnOnce() + Send + Sync>>,
+    unsubscribe: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
 impl Drop for Subscription {
@@ -36,8 +36,8 @@ impl Drop for Subscription {
         // Before the callback leaves the list, so that events which already wait for it are dropped
         // too.
         self.alive = Arc::default();
-        if let Some(leave) = self.leave.take() {
-            leave();
+        if let Some(unsubscribe) = self.unsubscribe.take() {
+            unsubscribe();
         }
     }
 }
@@ -67,20 +67,20 @@ impl<H> Default for Listeners<H> {
 impl<H: Clone + Send + 'static> Listeners<H> {
     /// Adds a callback until the returned subscription is dropped, and `alive` with it.
     #[doc(hidden)]
-    pub fn add(self: &Arc<Self>, name: &'static str, hears: H, alive: Arc<()>) -> Subscription {
+    pub fn add(self: &Arc<Self>, name: &'static str, callback: H, alive: Arc<()>) -> Subscription {
         let mut listeners = self.lock();
         let number = listeners.next;
         listeners.next += 1;
-        listeners.all.insert(number, (name, hears));
+        listeners.all.insert(number, (name, callback));
         let list = Arc::downgrade(self);
-        let leave = move || {
+        let unsubscribe = move || {
             // Removing drops a closure of the program, whose drop code must not run under the lock.
             let left = list.upgrade().and_then(|it| it.lock().all.remove(&number));
             drop(left);
         };
         Subscription {
             alive,
-            leave: Some(Box::new(leave)),
+            unsubscribe: Some(Box::new(unsubscribe)),
         }
     }
 
@@ -89,7 +89,7 @@ impl<H: Clone + Send + 'static> Listeners<H> {
     pub fn of(&self, name: &str) -> Vec<H> {
         let listeners = self.lock();
         let named = listeners.all.values().filter(|(it, _)| *it == name);
-        named.map(|(_, hears)| hears.clone()).collect()
+        named.map(|(_, callback)| callback.clone()).collect()
     }
 
     /// Returns all callbacks.
@@ -119,7 +119,7 @@ pub fn hear<E: ToolEvent, P: fmt::Display>(
     };
     let (name, seq, call) = (E::NAME, fact.seq, recorded.call);
     // The type's deserializer is code of the program, too, so it runs inside.
-    let heard = AssertUnwindSafe(|| match E::read(&fact.event) {
+    let outcome = AssertUnwindSafe(|| match E::read(&fact.event) {
         None => None,
         Some(Err(error)) => Some(format!("it is not of the form that is expected: {error}")),
         Some(Ok(event)) => {
@@ -129,11 +129,11 @@ pub fn hear<E: ToolEvent, P: fmt::Display>(
                 seq,
                 event,
             };
-            let heard = listener(&emitted);
-            heard.err().map(|problem| problem.to_string())
+            let outcome = listener(&emitted);
+            outcome.err().map(|problem| problem.to_string())
         }
     });
-    match catch_unwind(heard) {
+    match catch_unwind(outcome) {
         Ok(None) => {}
         Ok(Some(problem)) => {
             tracing::warn!(target: "recount::tool::listeners", %session, %seq, name, %problem, "a listener failed over an event");

@@ -142,12 +142,12 @@ mod tests {
                 watchers.notify(Seq(index as u64), before, after);
             }
         }
-        let mut heard = Vec::new();
+        let mut reported = Vec::new();
         while let Ok(change) = watch.changes.try_recv() {
-            heard.push((change.at.0, change.key.and_then(|(_, value)| value)));
+            reported.push((change.at.0, change.key.and_then(|(_, value)| value)));
         }
         let value = |n: i64| Some(Json::of(&n.into()));
-        assert_eq!(heard, [(0, value(1)), (2, value(3)), (3, None)]);
+        assert_eq!(reported, [(0, value(1)), (2, value(3)), (3, None)]);
     }
 
     #[tokio::test]

@@ -91,8 +91,8 @@ pub trait ToolEvents: Send + Sync {
 
     /// Ends the session once the run has returned; the first reason counts.
     fn end_session(&self, _reason: String) -> Result<(), ToolError> {
-        let told = "there is no session to end here: that takes an engine";
-        Err(ToolError::NotAvailable(told.to_owned()))
+        let reason = "there is no session to end here: that takes an engine";
+        Err(ToolError::NotAvailable(reason.to_owned()))
     }
 
     /// Returns the status of the conversation and its last turns.
@@ -219,8 +219,8 @@ impl Emitter {
         };
         let emitted = Observation::from(emitted);
         if let Some(rejection) = unfit(&emitted) {
-            let told = format!("event {name:?} cannot be on record: {rejection}");
-            return Err(ToolError::ExecutionFailed(told));
+            let reason = format!("event {name:?} cannot be on record: {rejection}");
+            return Err(ToolError::ExecutionFailed(reason));
         }
         let Observation::ToolEventEmitted(emitted) = emitted else {
             return Ok(());

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 /// The maximum number of visits for one value. A visit of a schema counts each listed member.
-const LOOKS_MAX: usize = 2_000_000;
+const VISITS_MAX: usize = 2_000_000;
 /// The maximum depth of nested schemas, with references followed, and of values: the checker
 /// recurses into both.
 const DEPTH_MAX: usize = 1_000;
@@ -21,7 +21,7 @@ const SCHEMAS_MAX: usize = 10_000;
 const PATTERNS_MAX: (usize, usize) = (200, 2_000);
 
 /// References whose target depends on the value.
-const MOVING: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
+const DYNAMIC: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
 /// Dialects in which `$id` is the address of a schema.
 const DIALECTS: [&str; 4] = [
     NEWEST,
@@ -76,7 +76,7 @@ impl Work {
 
     /// Rejects a value that needs too much work.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
-        let (mut looks, mut open) = (0, vec![(&self.schema, value, 0)]);
+        let (mut visits, mut open) = (0, vec![(&self.schema, value, 0)]);
         while let Some((schema, value, depth)) = open.pop() {
             if depth > DEPTH_MAX {
                 return Err(format!("its references go deeper than {DEPTH_MAX}"));
@@ -84,21 +84,21 @@ impl Work {
             let Value::Object(keywords) = schema else {
                 continue;
             };
-            looks += keywords.values().map(length).sum::<usize>();
+            visits += keywords.values().map(length).sum::<usize>();
             let to = keywords.get("$ref").and_then(Value::as_str);
             let to = to.and_then(|to| target(&self.schema, to));
             open.extend(to.map(|it| (it, value, depth + 1)));
             for (at, schema) in inside(keywords) {
                 for place in self.places(at, keywords, value) {
-                    looks += 1;
+                    visits += 1;
                     open.push((schema, place, depth + 1));
-                    if looks > LOOKS_MAX {
+                    if visits > VISITS_MAX {
                         break;
                     }
                 }
             }
-            if looks > LOOKS_MAX {
-                return Err(format!("it looks at more than {LOOKS_MAX} places"));
+            if visits > VISITS_MAX {
+                return Err(format!("it looks at more than {VISITS_MAX} places"));
             }
         }
         Ok(())
@@ -116,21 +116,21 @@ impl Work {
             (At::Property(name), Value::Object(fields)) => fields.get(name).into_iter().collect(),
             (At::Properties, Value::Object(fields)) => fields.values().collect(),
             (At::OtherProperties, Value::Object(fields)) => {
-                let told = keywords.get("properties").and_then(Value::as_object);
-                let is_told = |name: &String| told.is_some_and(|told| told.contains_key(name));
-                let others = fields.iter().filter(|(name, _)| !is_told(name));
+                let named = keywords.get("properties").and_then(Value::as_object);
+                let is_named = |name: &String| named.is_some_and(|named| named.contains_key(name));
+                let others = fields.iter().filter(|(name, _)| !is_named(name));
                 others.map(|(_, it)| it).collect()
             }
             (At::Item(at), Value::Array(items)) => items.get(at).into_iter().collect(),
             (At::Items, Value::Array(items)) => items.iter().collect(),
             (At::OtherItems, Value::Array(items)) => {
-                let told = if self.is_newest {
+                let named = if self.is_newest {
                     "prefixItems"
                 } else {
                     "items"
                 };
-                let told = keywords.get(told).and_then(Value::as_array);
-                items.iter().skip(told.map_or(0, Vec::len)).collect()
+                let named = keywords.get(named).and_then(Value::as_array);
+                items.iter().skip(named.map_or(0, Vec::len)).collect()
             }
             (
                 At::Property(_)
@@ -168,8 +168,8 @@ impl<'s> Survey<'s> {
             };
             let text = |keyword: &str| keywords.get(keyword).and_then(Value::as_str);
             survey.references.extend(text("$ref"));
-            if let Some(moving) = MOVING.into_iter().find(|it| text(it).is_some()) {
-                return Err(format!("expected references by `$ref`, found `{moving}`"));
+            if let Some(dynamic) = DYNAMIC.into_iter().find(|it| text(it).is_some()) {
+                return Err(format!("expected references by `$ref`, found `{dynamic}`"));
             }
             let named = keywords.get("patternProperties").and_then(Value::as_object);
             let named = named.into_iter().flat_map(Map::keys).map(String::as_str);
@@ -195,16 +195,16 @@ fn address(value: &Value) -> usize {
 
 /// Returns the dialect of the schema.
 fn dialect(schema: &Value) -> Result<&'static str, String> {
-    let Some(told) = schema.get("$schema").and_then(Value::as_str) else {
+    let Some(declared) = schema.get("$schema").and_then(Value::as_str) else {
         return Ok(NEWEST);
     };
-    let bare = told.strip_suffix('#').unwrap_or(told);
+    let bare = declared.strip_suffix('#').unwrap_or(declared);
     let bare = ["https://", "http://"]
         .into_iter()
         .find_map(|it| bare.strip_prefix(it));
     let known = DIALECTS.into_iter().find(|it| Some(*it) == bare);
     known.ok_or_else(|| {
-        format!("it refers to schemas, in a dialect of which that is not taken: {told:?}")
+        format!("it refers to schemas, in a dialect of which that is not taken: {declared:?}")
     })
 }
 
@@ -349,8 +349,8 @@ mod tests {
         let both = |to: String| json!({"allOf": [{"$ref": to}, {"$ref": to}]});
         assert!(Work::of(&doubled(8, both)).is_ok());
         // The error is independent of the value.
-        let told = Work::of(&doubled(40, both)).err().unwrap();
-        assert!(told.contains("more than 2000000 places"), "{told}");
+        let error = Work::of(&doubled(40, both)).err().unwrap();
+        assert!(error.contains("more than 2000000 places"), "{error}");
         let twice = |to: String| json!({"$ref": &to, "anyOf": [{"$ref": to}]});
         assert!(Work::of(&doubled(40, twice)).is_err());
         let below = |to: String| {
@@ -448,8 +448,8 @@ mod tests {
         let many = json!({"allOf": vec![json!({}); 10_001]});
         let patterns = json!({"allOf": vec![json!({"pattern": "a"}); 201]});
         let long = json!({"patternProperties": {"\\d".repeat(1_001): {}}});
-        let moving = json!({"properties": {"a": {"$dynamicRef": "#a"}}});
-        for schema in [many, patterns, long, moving] {
+        let dynamic = json!({"properties": {"a": {"$dynamicRef": "#a"}}});
+        for schema in [many, patterns, long, dynamic] {
             assert!(Work::of(&schema).is_err());
         }
     }
@@ -457,8 +457,8 @@ mod tests {
     #[test]
     fn too_deep_references_are_rejected() {
         let next = |to: String| json!({"$ref": to});
-        let told = Work::of(&doubled(2_000, next)).err().unwrap();
-        assert!(told.contains("deeper than 1000"), "{told}");
+        let error = Work::of(&doubled(2_000, next)).err().unwrap();
+        assert!(error.contains("deeper than 1000"), "{error}");
     }
 
     #[test]

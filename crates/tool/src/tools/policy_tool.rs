@@ -443,9 +443,10 @@ impl PolicyTool {
             }
             Body::InputStreaming(tool) => {
                 let (sender, yielded) = mpsc::channel(1);
-                let (input, heard) = input::channel();
+                let (input, receiver) = input::channel();
                 let feeding = input::feed(context.input(), input);
-                let running = async { tool.run_with_context(args, context, heard, sender).await };
+                let running =
+                    async { tool.run_with_context(args, context, receiver, sender).await };
                 Box::pin(yielding::run(running, yielded, feeding, on_yield))
             }
             Body::ServerSide { name, .. } => at_once(ToolOutcome::Failed(ToolError::NotAvailable(

@@ -85,10 +85,10 @@ async fn long_running_null_pauses_and_any_value_is_interim() {
             .await;
         assert_eq!(paused, ToolOutcome::Paused(Pending::new()));
         for value in [json!({}), json!(false), json!({"ticket": 7})] {
-            let told = wrap(returning(value.clone()))
+            let outcome = wrap(returning(value.clone()))
                 .run(json!({}), context(), nothing_yielded)
                 .await;
-            assert_eq!(told, ToolOutcome::Paused(Pending::with_interim(value)));
+            assert_eq!(outcome, ToolOutcome::Paused(Pending::with_interim(value)));
         }
     }
 }

@@ -331,9 +331,9 @@ fn rules() -> Vec<Rule> {
         Rule::new(
             "background_with",
             |tool| T::background_with(tool, FunctionResponseScheduling::Silent),
-            |it, told| {
+            |it, declared| {
                 it.background.map(|it| it.scheduling) == Some(FunctionResponseScheduling::Silent)
-                    && told.behavior == Some(Behavior::NonBlocking)
+                    && declared.behavior == Some(Behavior::NonBlocking)
             },
         )
         .reported_as("background"),
@@ -383,27 +383,27 @@ fn rules() -> Vec<Rule> {
         Rule::new(
             "secret",
             |tool| T::secret(tool, "/card"),
-            |_, told| told.secret == ["/card"],
+            |_, declared| declared.secret == ["/card"],
         ),
         Rule::new(
             "category",
             |tool| T::category(tool, "action"),
-            |_, told| told.category.as_deref() == Some("action"),
+            |_, declared| declared.category.as_deref() == Some("action"),
         ),
         Rule::new(
             "blocking",
             |tool| T::behavior(tool, Behavior::Blocking),
-            |_, told| told.behavior == Some(Behavior::Blocking),
+            |_, declared| declared.behavior == Some(Behavior::Blocking),
         )
         .reported_as("behavior"),
         Rule::new(
             "non_blocking",
             |tool| T::behavior(tool, Behavior::NonBlocking),
-            |_, told| told.behavior.is_some(),
+            |_, declared| declared.behavior.is_some(),
         )
         .reported_as("behavior"),
-        Rule::new("long_running", T::long_running, |_, told| {
-            told.kind == ToolKind::LongRunning
+        Rule::new("long_running", T::long_running, |_, declared| {
+            declared.kind == ToolKind::LongRunning
         }),
         Rule::new("beside_others", |tool| tool | Vec::new(), |_, _| true),
     ]
@@ -450,16 +450,16 @@ fn every_pair_of_forms_applies_or_is_rejected() {
             }
             assert_eq!(expected, BTreeSet::new(), "{path}");
             let both = dispatcher.get("pay").unwrap();
-            let (policy, told) = (both.policy(), both.declaration());
+            let (policy, declared) = (both.policy(), both.declaration());
             assert!(
-                (first.holds)(policy, &told) && (second.holds)(policy, &told),
+                (first.holds)(policy, &declared) && (second.holds)(policy, &declared),
                 "{path}: {both:?}"
             );
             assert!(policy.confirm || kind == ToolKind::ServerSide, "{path}");
             let turned = registered((first.put)((second.put)(tool.clone())));
             assert_eq!(
                 (turned.policy(), turned.declaration()),
-                (policy, told),
+                (policy, declared),
                 "{path}"
             );
             accepted += 1;
@@ -483,8 +483,8 @@ fn policies_skip_tools_that_came_with_an_agent() {
         "Ask the clerk?",
     ));
     let all = T::confirm(T::agent("boss", "Rules", boss), "Ask the boss?");
-    let told = all.tools().iter();
-    let told: Vec<_> = told
+    let declared = all.tools().iter();
+    let declared: Vec<_> = declared
         .map(|it| (it.name(), it.confirmation_message(), it.declaration().inner))
         .collect();
     let expected = [
@@ -492,5 +492,5 @@ fn policies_skip_tools_that_came_with_an_agent() {
         ("clerk", Some("Ask the clerk?"), true),
         ("pay", None, true),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(declared, expected);
 }

@@ -24,7 +24,7 @@ pub fn exact_value(json: &Json, secret: &[String]) -> Result<Value, String> {
     if numbers(json.as_str()).all(is_short) {
         return Ok(json.to_value());
     }
-    reader::read(json).map_err(|misfit: Misfit| misfit.told(secret))
+    reader::read(json).map_err(|misfit: Misfit| misfit.message(secret))
 }
 
 /// True if a number of the text would change in a parsed value.
@@ -170,7 +170,7 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
             let at = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit())?;
             let (_, found) = rest.split_at_checked(at)?;
             if let Some(inner) = found.strip_prefix('"') {
-                rest = behind_string(inner);
+                rest = after_string(inner);
                 continue;
             }
             let is_part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
@@ -183,7 +183,7 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the text after the closing quote of the string at its beginning.
-fn behind_string(inner: &str) -> &str {
+fn after_string(inner: &str) -> &str {
     let mut is_escaped = false;
     let closing = inner.find(|c: char| {
         let closes = c == '"' && !is_escaped;

@@ -29,7 +29,7 @@ enum Problem {
         known: &'static [&'static str],
     },
     /// A message of the type's own code.
-    Said(String),
+    Custom(String),
 }
 
 impl Misfit {
@@ -48,7 +48,7 @@ impl Misfit {
     }
 
     /// Returns the message for the model, without quoting arguments at the `secret` pointers.
-    pub(crate) fn told(&self, secret: &[String]) -> String {
+    pub(crate) fn message(&self, secret: &[String]) -> String {
         // A mistake in a buffered value is reported at the object around it. So the message of any
         // object that encloses a secret may quote it.
         let hidden = secret
@@ -72,7 +72,7 @@ impl Misfit {
                 &self.place,
                 format!("expected {expected}; what came is secret"),
             ),
-            Problem::Digits(_) | Problem::Said(_) if hidden => {
+            Problem::Digits(_) | Problem::Custom(_) if hidden => {
                 (&self.place, "does not fit; what came is secret".to_owned())
             }
             Problem::Other { expected, found } => {
@@ -84,7 +84,7 @@ impl Misfit {
                     "expected a number of fewer digits, found {token}, of which some would be lost"
                 ),
             ),
-            Problem::Said(text) => (&self.place, arguments::shortened(text, SAID_CHARS_MAX)),
+            Problem::Custom(text) => (&self.place, arguments::shortened(text, CUSTOM_CHARS_MAX)),
         };
         if place.is_empty() {
             wrong
@@ -104,7 +104,7 @@ impl Misfit {
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told(&[]))
+        f.write_str(&self.message(&[]))
     }
 }
 
@@ -112,7 +112,7 @@ impl std::error::Error for Misfit {}
 
 impl de::Error for Misfit {
     fn custom<T: fmt::Display>(said: T) -> Misfit {
-        Misfit::new(Problem::Said(said.to_string()))
+        Misfit::new(Problem::Custom(said.to_string()))
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Misfit {
@@ -188,4 +188,4 @@ const TOKEN_CHARS_MAX: usize = 60;
 /// The maximum length of a pointer in a message for a model.
 const PLACE_CHARS_MAX: usize = 200;
 /// The maximum length of a type's own message, which may quote the value.
-const SAID_CHARS_MAX: usize = 1_000;
+const CUSTOM_CHARS_MAX: usize = 1_000;

@@ -54,14 +54,14 @@ impl GeminiLlm {
         let model = model.strip_prefix("models/").unwrap_or(&model).to_owned();
         let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         if model.is_empty() || !model.chars().all(fits) {
-            let told =
+            let message =
                 format!("expected the name of a model such as gemini-2.5-flash, found {model:?}");
-            return Err(LlmError::Refused(told));
+            return Err(LlmError::Refused(message));
         }
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
             // The message must not quote the key.
-            let told = "expected an API key of visible ASCII characters, found something else";
-            return Err(LlmError::Refused(told.to_owned()));
+            let message = "expected an API key of visible ASCII characters, found something else";
+            return Err(LlmError::Refused(message.to_owned()));
         }
         let built = Client::builder()
             .tls_backend_preconfigured(tls()?)
@@ -119,19 +119,19 @@ impl GeminiLlm {
             return wire::reply(&text);
         }
         let words = wire::failure(&text).map_or_else(String::new, |it| format!(": {it}"));
-        let told = format!("the model {} answered {status}{words}", self.model);
+        let message = format!("the model {} answered {status}{words}", self.model);
         match may_pass(status) {
-            true => Err(LlmError::Unavailable(told)),
-            false => Err(LlmError::Refused(told)),
+            true => Err(LlmError::Unavailable(message)),
+            false => Err(LlmError::Refused(message)),
         }
     }
 
     /// Removes the key from an error text, in case the service repeats its input.
-    fn unsaid(&self, error: LlmError) -> LlmError {
-        let without = |told: String| told.replace(&self.key, "[hidden]");
+    fn without_key(&self, error: LlmError) -> LlmError {
+        let without = |message: String| message.replace(&self.key, "[hidden]");
         match error {
-            LlmError::Unavailable(told) => LlmError::Unavailable(without(told)),
-            LlmError::Refused(told) => LlmError::Refused(without(told)),
+            LlmError::Unavailable(message) => LlmError::Unavailable(without(message)),
+            LlmError::Refused(message) => LlmError::Refused(without(message)),
         }
     }
 }
@@ -145,7 +145,7 @@ impl BaseLlm for GeminiLlm {
     async fn generate(&self, request: LlmRequest) -> Result<LlmReply, LlmError> {
         let body = wire::request(&request, self.temperature);
         let asked = self.ask(body).await;
-        asked.map_err(|error| self.unsaid(error))
+        asked.map_err(|error| self.without_key(error))
     }
 }
 
@@ -169,8 +169,9 @@ async fn whole(mut response: Response) -> Result<String, LlmError> {
     let unreached = |error| LlmError::Unavailable(in_words(error));
     while let Some(chunk) = response.chunk().await.map_err(unreached)? {
         if body.len() + chunk.len() > REPLY_BYTES_MAX {
-            let told = format!("expected a reply of at most {REPLY_BYTES_MAX} bytes, found more");
-            return Err(LlmError::Refused(told));
+            let message =
+                format!("expected a reply of at most {REPLY_BYTES_MAX} bytes, found more");
+            return Err(LlmError::Refused(message));
         }
         body.extend_from_slice(&chunk);
     }
@@ -181,13 +182,13 @@ async fn whole(mut response: Response) -> Result<String, LlmError> {
 /// Formats a transport error without the address.
 fn in_words(error: reqwest::Error) -> String {
     let error = error.without_url();
-    let mut told = format!("the model cannot be reached: {error}");
+    let mut message = format!("the model cannot be reached: {error}");
     let mut cause = std::error::Error::source(&error);
     while let Some(why) = cause {
-        told.push_str(&format!(": {why}"));
+        message.push_str(&format!(": {why}"));
         cause = why.source();
     }
-    told
+    message
 }
 
 fn address(base: &str) -> Result<Url, LlmError> {
@@ -202,10 +203,10 @@ fn address(base: &str) -> Result<Url, LlmError> {
     match url {
         Ok(url) if fits(&url) => Ok(url),
         Ok(_) | Err(_) => {
-            let told = format!(
+            let message = format!(
                 "expected https:// and a host, or http:// and a loopback address, found {base:?}"
             );
-            Err(LlmError::Refused(told))
+            Err(LlmError::Refused(message))
         }
     }
 }

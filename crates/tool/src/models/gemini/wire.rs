@@ -145,7 +145,7 @@ struct Reply {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate {
-    content: Option<Said>,
+    content: Option<ReplyContent>,
     finish_reason: Option<String>,
 }
 
@@ -156,14 +156,14 @@ struct Feedback {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ReplyContent {
     #[serde(default)]
-    parts: Vec<SaidPart>,
+    parts: Vec<ReplyPart>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SaidPart {
+struct ReplyPart {
     text: Option<String>,
     #[serde(default)]
     thought: bool,
@@ -207,28 +207,28 @@ pub(super) fn reply(text: &str) -> Result<LlmReply, LlmError> {
     let parts = first.and_then(|it| it.content).map(|it| it.parts);
     let mut said = Vec::new();
     for part in parts.into_iter().flatten() {
-        said.extend(heard(part)?);
+        said.extend(read_part(part)?);
     }
     if said.is_empty() {
         let reason = reason
             .or(blocked)
             .unwrap_or_else(|| "no reason given".to_owned());
-        let told = Failure::Nothing(reason.clone()).to_string();
+        let message = Failure::Nothing(reason.clone()).to_string();
         // With these reasons a repeated request may succeed.
         let slip = matches!(
             reason.as_str(),
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL"
         );
         return Err(match slip {
-            true => LlmError::Unavailable(told),
-            false => LlmError::Refused(told),
+            true => LlmError::Unavailable(message),
+            false => LlmError::Refused(message),
         });
     }
     let usage = reply.usage_metadata;
     Ok(LlmReply { said, usage })
 }
 
-fn heard(part: SaidPart) -> Result<Option<LlmSaid>, LlmError> {
+fn read_part(part: ReplyPart) -> Result<Option<LlmSaid>, LlmError> {
     let signature = part.thought_signature;
     if let Some(call) = part.function_call {
         let args = match call.args {
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_reply_without_words_or_calls_says_why() {
-        for (text, told) in [
+        for (text, message) in [
             (
                 r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#,
                 LlmError::Refused("expected words or calls, found none: SAFETY".into()),
@@ -311,7 +311,7 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(reply(text), Err(told));
+            assert_eq!(reply(text), Err(message));
         }
         let body =
             r#"{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}"#;

@@ -95,8 +95,8 @@ pub(super) async fn answer_of(
         },
     };
     let Ok((confirmation, by)) = answer else {
-        let told = "the confirmation provider panicked, so nobody agreed to the call";
-        return Err(ToolError::Cancelled(told.to_owned()));
+        let reason = "the confirmation provider panicked, so nobody agreed to the call";
+        return Err(ToolError::Cancelled(reason.to_owned()));
     };
     let unfit = |unfit| {
         ToolError::Cancelled(format!(
@@ -117,7 +117,7 @@ pub(super) async fn answer_of(
 }
 
 /// Asks the provider for a running tool, and measures the time of waiting.
-pub(crate) struct ProviderDesk {
+pub(crate) struct ProviderAsker {
     pub(super) core: Arc<Mutex<Core>>,
     pub(crate) session: SessionId,
     pub(crate) provider: Arc<dyn ConfirmationProvider>,
@@ -133,7 +133,7 @@ pub(crate) struct Waited {
     before: Duration,
 }
 
-impl ProviderDesk {
+impl ProviderAsker {
     /// Runs a future with a time limit that excludes the time of waiting for answers.
     pub(crate) async fn within<F: Future>(&self, limit: Duration, running: F) -> Option<F::Output> {
         let begun = Instant::now();
@@ -202,7 +202,7 @@ impl ProviderDesk {
 }
 
 #[async_trait]
-impl ToolEvents for ProviderDesk {
+impl ToolEvents for ProviderAsker {
     fn take(&self, emitted: ToolEventEmitted) -> bool {
         self.core.take(emitted)
     }
@@ -210,10 +210,10 @@ impl ToolEvents for ProviderDesk {
     async fn ask(&self, asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
         let call = asked.call;
         if lock(&self.waited).since.is_some() {
-            let told = "the call waits for an answer already; ask again when that has come";
-            return Err(ToolError::NotAvailable(told.to_owned()));
+            let reason = "the call waits for an answer already; ask again when that has come";
+            return Err(ToolError::NotAvailable(reason.to_owned()));
         }
-        let _waits = WaitsNow::begin(&self.waited);
+        let _wait = WaitGuard::begin(&self.waited);
         let next = lock(&self.core).observe(call, asked.into())?;
         let Next::Ask {
             request,
@@ -237,16 +237,16 @@ impl ToolEvents for ProviderDesk {
 }
 
 /// A guard that measures one wait. It ends with the answer or when the waiting future is dropped.
-struct WaitsNow<'a>(&'a Mutex<Waited>);
+struct WaitGuard<'a>(&'a Mutex<Waited>);
 
-impl<'a> WaitsNow<'a> {
-    fn begin(waited: &'a Mutex<Waited>) -> WaitsNow<'a> {
+impl<'a> WaitGuard<'a> {
+    fn begin(waited: &'a Mutex<Waited>) -> WaitGuard<'a> {
         lock(waited).since = Some(Instant::now());
-        WaitsNow(waited)
+        WaitGuard(waited)
     }
 }
 
-impl Drop for WaitsNow<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         let mut waited = lock(self.0);
         if let Some(since) = waited.since.take() {
