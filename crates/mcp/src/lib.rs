@@ -70,13 +70,14 @@ pub trait McpTools {
     /// ```
     ///
     /// A tool with an invalid definition does not affect the others. Its schema is loosened where
-    /// that is safe, its name is made legal, or the tool is left out, and a logged warning names
-    /// the tool and the field. See [`McpServer::strict`].
+    /// that is safe, its name is made legal, or the tool is left out. A logged warning names the
+    /// tool and the field. See [`McpServer::strict`].
     ///
     /// # Errors
-    /// The server is unreachable or does not speak the protocol. Or none of its tools can be
-    /// offered, or one cannot and the server is [strict](McpServer::strict). Or a policy of the
-    /// server matches none of its tools.
+    /// * The server is unreachable or does not speak the protocol.
+    /// * None of its tools can be offered, or one cannot and the server is
+    ///   [strict](McpServer::strict).
+    /// * A policy of the server matches none of its tools.
     fn mcp(server: impl Into<McpServer>) -> impl Future<Output = Result<Toolset, McpError>> + Send;
 }
 

@@ -139,8 +139,9 @@ impl Definition {
     }
 }
 
-/// Returns the definition that an approval covers, without icons and `_meta`, in the library's own
-/// form if it can read it.
+/// Returns the definition that an approval covers, without icons and `_meta`.
+///
+/// It has the library's own form if the library can read it.
 fn whole(listed: &Value) -> Value {
     let read = serde_json::from_value::<Tool>(listed.clone()).ok();
     let mut whole = read.and_then(|it| serde_json::to_value(it).ok());

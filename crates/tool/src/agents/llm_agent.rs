@@ -90,7 +90,7 @@ impl LlmAgent {
         self
     }
 
-    /// Also writes the agent's answer to this key of the session's state.
+    /// Stores the agent's answer under this key of the session's state, too.
     #[must_use]
     pub fn output_key(mut self, key: impl Into<String>) -> LlmAgent {
         self.output_key = Some(key.into());

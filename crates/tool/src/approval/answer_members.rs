@@ -127,8 +127,9 @@ impl AnswerMembers {
         read.map_err(|_| malformed(&format!("{key:?} must be {expected}")))
     }
 
-    /// Reads a value for the tool together with its text, so the tool does not run with another
-    /// number than the approver wrote.
+    /// Reads a value for the tool together with its text.
+    ///
+    /// The text keeps every digit, so the tool does not run with another number than the approver's.
     fn value(&mut self, spellings: &[&str]) -> Result<Option<(Value, Json)>, UnfitAnswer> {
         let Some((key, json)) = self.take(spellings)? else {
             return Ok(None);

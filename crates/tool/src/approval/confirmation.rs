@@ -1,4 +1,4 @@
-//! In-process approval: a provider that answers confirmation requests.
+//! The provider that answers confirmation requests in the same process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -103,7 +103,7 @@ impl ToolDispatcher {
         self.pipeline.recorded()
     }
 
-    /// Not an `async fn`: that future would hold its parameters twice.
+    /// Runs a call. No `async fn`, whose future would hold the parameters twice.
     fn call<'a>(
         &'a self,
         name: &'a str,

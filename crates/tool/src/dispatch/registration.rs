@@ -43,8 +43,9 @@ pub(super) fn mistakes_of(tool: &PolicyTool) -> Vec<ToolMistake> {
     mistakes
 }
 
-/// Returns the forms that have no meaning for this kind of tool, or need or exclude another form,
-/// with the reason.
+/// Returns the forms without meaning for this tool, with the reason.
+///
+/// Such a form does not apply to the kind of tool, lacks a form that it needs, or contradicts one.
 fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
     let policy = &tool.policy;
     let mut found = Vec::new();

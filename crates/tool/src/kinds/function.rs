@@ -152,8 +152,7 @@ pub trait ToolFunction: Send + Sync + 'static {
         false
     }
 
-    /// Waits for the result of a paused call, for example of a job at another service whose number
-    /// is in the pause's state.
+    /// Waits for the result of a paused call, for example of a job at another service.
     ///
     /// An engine calls it once the pause is recorded, and again after a restart with the same
     /// `state`. Without a state of its own, `state` is the recorded interim response. The returned
@@ -197,9 +196,9 @@ pub trait ToolFunction: Send + Sync + 'static {
 
     /// Cancels the work of a call that the tool was following, if possible.
     ///
-    /// Called after a person cancelled the call, after the model cancelled it and its policy has
-    /// `withdraw_on_cancel` (otherwise the call continues), or after the session closed. The
-    /// `state` is the same as for [`follow`](Self::follow), whose future is dropped before. The
+    /// Called after a person cancelled the call, or after the session closed. Also called after the
+    /// model cancelled the call, if its policy has `withdraw_on_cancel`; otherwise the call
+    /// continues. The `state` is the same as for [`follow`](Self::follow), whose future is dropped before. The
     /// method is not called for calls that end while no engine follows them.
     async fn call_off(&self, _ticket: &Ticket, _state: Value) {}
 

@@ -48,7 +48,7 @@ enum Units {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "shown by Debug")]
 struct Stay {
-    /// Where to
+    /// The destination
     city: String,
     nights: Option<u8>,
     #[serde(default)]

@@ -10,7 +10,7 @@
 //! limit_per_session = 100
 //!
 //! [tools.refund]                     # for this one, over the defaults
-//! confirm = "Refund this order?"     # or true; false: nobody is asked
+//! confirm = "Refund this order?"     # or true; false: no approval
 //! confirm_when = { compares = ["args:cents", ">", 1000] }
 //! confirm_expires_after = "10m"
 //! timeout = "10s"
@@ -29,9 +29,11 @@
 //! ```
 //!
 //! Policies that the file does not name stay as they are. A value replaces the one in the code, and
-//! `false` removes it. `recount policy schema` prints the JSON Schema (`docs/policy.schema.json`),
-//! `recount policy check FILE` lists the mistakes of a file, and
-//! `recount replay PATH --policy FILE` shows what the file would have changed.
+//! `false` removes it.
+//!
+//! * `recount policy schema` prints the JSON Schema (`docs/policy.schema.json`).
+//! * `recount policy check FILE` lists the mistakes of a file.
+//! * `recount replay PATH --policy FILE` shows what the file would have changed.
 
 pub(crate) mod keys;
 mod mistake;

@@ -12,12 +12,12 @@
 //! long_running = false
 //! cached = "5m"                    # or true: as long as the session
 //! background = "INTERRUPT"         # or true: WHEN_IDLE; or "SILENT"
-//! retry = { attempts = 3, backoff = "200ms" }   # takes in_doubt = "retry"
+//! retry = { attempts = 3, backoff = "200ms" }   # needs in_doubt = "retry"
 //! limit_per_session = 10
 //! limit_per_minute = 2
-//! secret = ["/card/number"]        # sealed on record, open for the tool; takes --keys
+//! secret = ["/card/number"]        # sealed in the journal, clear for the tool; needs --keys
 //! env = ["BANK_TOKEN"]             # variables of recount's own environment for the program
-//! pin_program = false              # true: an update of the program has approved calls asked anew
+//! pin_program = false              # true: a program update voids earlier approvals
 //! unpinned = ["./orders.db"]       # words of `command` that name files whose content may change
 //! ```
 //!

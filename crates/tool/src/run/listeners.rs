@@ -67,11 +67,11 @@ impl<H> Default for Listeners<H> {
 impl<H: Clone + Send + 'static> Listeners<H> {
     /// Adds a callback until the returned subscription is dropped, and `alive` with it.
     #[doc(hidden)]
-    pub fn add(self: &Arc<Self>, name: &'static str, callback: H, alive: Arc<()>) -> Subscription {
+    pub fn add(self: &Arc<Self>, name: &'static str, hears: H, alive: Arc<()>) -> Subscription {
         let mut listeners = self.lock();
         let number = listeners.next;
         listeners.next += 1;
-        listeners.all.insert(number, (name, callback));
+        listeners.all.insert(number, (name, hears));
         let list = Arc::downgrade(self);
         let unsubscribe = move || {
             // Removing drops a closure of the program, whose drop code must not run under the lock.

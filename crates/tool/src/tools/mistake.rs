@@ -57,7 +57,7 @@ pub enum ToolMistake {
     Schema {
         /// The tool's name.
         tool: String,
-        /// What is wrong with the schema.
+        /// The mistake in the schema.
         reason: String,
     },
     /// The schema of an approval's payload is invalid.
@@ -65,7 +65,7 @@ pub enum ToolMistake {
     PayloadSchema {
         /// The tool's name.
         tool: String,
-        /// What is wrong with the schema.
+        /// The mistake in the schema.
         reason: String,
     },
     /// A policy or another form has a value that could never hold.

@@ -107,7 +107,7 @@ impl T {
     /// use serde_json::json;
     ///
     /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
-    /// // Whoever changes the amount asks for another's yes.
+    /// // A changed amount needs the approval of another person.
     /// let pay = T::confirm_edits(T::confirm(pay, "Pay?"), Edits::ApprovedAnew);
     /// # let _ = pay;
     /// ```

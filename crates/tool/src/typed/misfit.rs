@@ -21,7 +21,7 @@ enum Problem {
     Other { expected: String, found: String },
     /// The number has digits that the type does not hold.
     Digits(String),
-    /// This member is missing.
+    /// A member is missing.
     Missing(&'static str),
     /// A member is unknown; the known ones are listed.
     Unknown {
