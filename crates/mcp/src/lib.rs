@@ -52,7 +52,7 @@ pub trait McpTools {
     /// Returns the tools of an MCP server, given as a command line, a URL, or a [`McpServer`] with
     /// more settings.
     ///
-    /// It connects, lists the tools and checks them. The connection stays open while any of the
+    /// `mcp` connects, lists the tools and checks them. The connection stays open while any of the
     /// tools exists, or until an engine that has them shuts down. After a lost connection, the next
     /// call connects again. Tools that the server adds or changes later are available from the next
     /// `T::mcp` on; see the [crate].

@@ -1,6 +1,6 @@
 //! The transports to a server: a child process, and streamable HTTP.
 //!
-//! They know no tool, and keep results as they were written. Read `child` and `http`, then
+//! These modules know no tool, and keep results as they were written. Read `child` and `http`, then
 //! `http_client`, `http_marking` and `json_answers`.
 
 pub(super) mod child;

@@ -1,6 +1,7 @@
 //! Texts about a server without possible secrets: its label, its messages, causes of errors.
 //!
-//! They know no connection and no tool. Read `secrets`, then `label`, `shown` and `causes`.
+//! These modules know no connection and no tool. Read `secrets`, then `label`, `shown` and
+//! `causes`.
 
 pub(super) mod causes;
 pub(super) mod label;

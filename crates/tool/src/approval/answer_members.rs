@@ -129,7 +129,8 @@ impl AnswerMembers {
 
     /// Reads a value for the tool together with its text.
     ///
-    /// The text keeps every digit, so the tool does not run with another number than the approver's.
+    /// The text keeps every digit, so the tool does not run with another number than the
+    /// approver's.
     fn value(&mut self, spellings: &[&str]) -> Result<Option<(Value, Json)>, UnfitAnswer> {
         let Some((key, json)) = self.take(spellings)? else {
             return Ok(None);

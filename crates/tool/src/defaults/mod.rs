@@ -1,7 +1,7 @@
 //! Ready-made tools under their names in SAMMY Three's wire protocol, one a file, with the event
 //! that each emits.
 //!
-//! They use only the services that the embedding program registers. Read `of_t`.
+//! These tools use only the services that the embedding program registers. Read `of_t`.
 
 pub(super) mod end_session;
 pub(super) mod escalate;

@@ -1,7 +1,7 @@
 //! The dispatcher: registered tools, checked as a whole, and calls without a live session.
 //!
-//! It runs these calls in an in-memory session of its own, without connection or disk. Read
-//! `dispatcher`, `calling`, then `pipeline`.
+//! The dispatcher runs these calls in an in-memory session of its own, without connection or disk.
+//! Read `dispatcher`, `calling`, then `pipeline`.
 
 mod calling;
 pub(super) mod dispatcher;

@@ -198,8 +198,8 @@ pub trait ToolFunction: Send + Sync + 'static {
     ///
     /// Called after a person cancelled the call, or after the session closed. Also called after the
     /// model cancelled the call, if its policy has `withdraw_on_cancel`; otherwise the call
-    /// continues. The `state` is the same as for [`follow`](Self::follow), whose future is dropped before. The
-    /// method is not called for calls that end while no engine follows them.
+    /// continues. The `state` is the same as for [`follow`](Self::follow), whose future is dropped
+    /// before. The method is not called for calls that end while no engine follows them.
     async fn call_off(&self, _ticket: &Ticket, _state: Value) {}
 
     /// Releases resources outside this process, such as a connection or a child process.

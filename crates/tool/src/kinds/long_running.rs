@@ -129,6 +129,7 @@ impl ToolFunction for LongRunningFunctionTool {
     }
 }
 
+/// The note for the model in the description of a long-running tool.
 pub(crate) const LONG_RUNNING_NOTE: &str = "NOTE: This is a long-running operation. Do not call this tool again while an earlier call is still pending.";
 
 /// Returns a long-running tool's description without the note for the model.

@@ -224,8 +224,8 @@ impl ToolContext {
     /// ```
     ///
     /// # Errors
-    /// [`ToolError::NotAvailable`] if the call already waits for an answer, or if there is no one to
-    /// ask, as in a [dispatcher](crate::ToolDispatcher) without a provider.
+    /// [`ToolError::NotAvailable`] if the call already waits for an answer, or if there is no one
+    /// to ask, as in a [dispatcher](crate::ToolDispatcher) without a provider.
     /// [`ToolError::Cancelled`] if a dispatcher's provider gave no valid answer.
     pub async fn request_confirmation(
         &self,
