@@ -1,7 +1,7 @@
 //! Drafts of files: a draft gets the file's name only when it is complete.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,34 @@ const END: &str = ".recount.part";
 pub fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path.file_name().unwrap_or_default();
     remove_left(path, name);
-    let mut draft_name = name.to_owned();
-    draft_name.push(format!(".{}{END}", std::process::id()));
-    let draft = path.with_file_name(draft_name);
-    let file = File::create_new(&draft)?;
-    // On a file system without locks, drafts of killed processes remain.
-    let _ = file.try_lock();
-    Ok((file, draft))
+    let mut attempt = 0_u32;
+    loop {
+        let mut draft_name = name.to_owned();
+        let again = if attempt == 0 {
+            String::new()
+        } else {
+            attempt.to_string()
+        };
+        draft_name.push(format!(".{}{again}{END}", std::process::id()));
+        let draft = path.with_file_name(draft_name);
+        let file = File::create_new(&draft)?;
+        if holds(&file, &draft) {
+            return Ok((file, draft));
+        }
+        attempt += 1;
+    }
+}
+
+/// Locks a draft. Returns false if another process has removed or is removing it.
+///
+/// Before the lock is held, the other process may take the draft for one of a killed process.
+fn holds(file: &File, draft: &Path) -> bool {
+    match file.try_lock() {
+        Ok(()) => draft.exists(),
+        Err(TryLockError::WouldBlock) => false,
+        // On a file system without locks, drafts of killed processes remain.
+        Err(TryLockError::Error(_)) => true,
+    }
 }
 
 fn remove_left(path: &Path, name: &std::ffi::OsStr) {
@@ -76,5 +97,19 @@ mod tests {
         assert!(draft.exists() && !at("out.7.recount.part").exists());
         assert!(at("out.8.recount.part").exists() && at("out.9.recount.part").exists());
         assert!(kept.iter().all(|it| at(it).exists()));
+    }
+    #[test]
+    fn draft_taken_by_another_process_is_given_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.7.recount.part");
+        let draft = File::create_new(&path).unwrap();
+        let sweeper = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        sweeper.try_lock().unwrap();
+        assert!(!holds(&draft, &path));
+        fs::remove_file(&path).unwrap();
+        drop(sweeper);
+        assert!(!holds(&draft, &path));
+        let next = File::create_new(&path).unwrap();
+        assert!(holds(&next, &path));
     }
 }
