@@ -60,6 +60,8 @@ async fn wake(engine: &Weak<Inner>, session: SessionId) {
             engine.send(session, agent, Begin::Resume, Input::Session(reply));
         }
         // Whoever has its key finds out that it is overdue, and so does its agent when it comes.
-        Err(error) => tracing::debug!(%session, %error, "nobody here can serve what is due"),
+        Err(error) => {
+            tracing::debug!(%session, %error, "no agent here can serve the session that is due")
+        }
     }
 }
