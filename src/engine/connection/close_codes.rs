@@ -1,4 +1,4 @@
-//! What the end of a connection says about trying again.
+//! The close codes of a connection, and whether to retry after each.
 //!
 //! | code | on a connection that was set up | instead of `setupComplete` |
 //! |---|---|---|
@@ -8,28 +8,27 @@
 //! | 1011 to 1014 | a fault of the service: again | again; the second time without the handle |
 //! | others | again | again |
 //!
-//! A service that says nothing at all, or something else than `setupComplete`, is as good as
-//! faulty.
+//! A service that sends nothing, or something else than `setupComplete`, counts as faulty.
 
 use crate::live::ConnectError;
 
-/// What to do after a connection that was set up has ended.
+/// The action after the end of a connection that was set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum AfterLoss {
     /// Connect again.
     Again,
-    /// Connect again, unless the connection before ended like this, too.
+    /// Connect again, unless the connection before ended in the same way.
     OnceMore,
 }
 
-/// What a setup that was refused says.
+/// The kind of a refused setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Refusal {
-    /// It may pass.
+    /// Temporary.
     Passing,
-    /// The service is at fault, or it does not like the handle.
+    /// A fault of the service, or of the handle.
     Doubtful,
-    /// The same setup will be refused again.
+    /// Permanent: the same setup will be refused again.
     Lasting,
 }
 
@@ -51,8 +50,8 @@ pub(in crate::engine) fn refusal(error: &ConnectError) -> Refusal {
         ConnectError::SetupTimedOut { .. } | ConnectError::SetupUnexpected { .. } => {
             Refusal::Doubtful
         }
-        // A service that is busy, or has a fault, says so in these; with the others it means the
-        // credentials or the path.
+        // A busy or faulty service sends these statuses. Others mean wrong credentials or a wrong
+        // path.
         ConnectError::HandshakeRefused {
             status: 408 | 429 | 500..,
             ..
@@ -64,7 +63,7 @@ pub(in crate::engine) fn refusal(error: &ConnectError) -> Refusal {
     }
 }
 
-/// The close code of a refusal, and why, for the record.
+/// Returns the close code of a refusal and its reason, for the record.
 pub(in crate::engine) fn told(error: &ConnectError) -> (Option<u16>, String) {
     match error {
         ConnectError::SetupRefused { lost, .. } => (lost.code, lost.reason.clone()),
@@ -78,7 +77,7 @@ pub(in crate::engine) fn told(error: &ConnectError) -> (Option<u16>, String) {
     }
 }
 
-/// True if a code speaks of what we sent, or may not do.
+/// True if a code blames what we sent, or a missing permission.
 fn speaks_of_us(code: u16) -> bool {
     matches!(code, 1002 | 1003 | 1007..=1010)
 }

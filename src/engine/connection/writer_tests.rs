@@ -9,7 +9,7 @@ use crate::engine::connection::socket::Socket;
 use crate::engine::live_media::media::Media;
 use crate::live::{Connection, FrameReceiver};
 
-/// A peer that says what it is told to, and ends when nobody tells it any more.
+/// A peer that sends what the test gives it, and ends when the test drops its sender.
 struct Told(mpsc::UnboundedReceiver<String>);
 
 #[async_trait]
@@ -22,7 +22,7 @@ impl FrameReceiver for Told {
     }
 }
 
-/// A peer that takes a message when there is room, and may answer it.
+/// A peer that accepts a message when there is room, and may answer it.
 #[derive(Clone)]
 struct Takes {
     room: Arc<Semaphore>,
@@ -56,7 +56,7 @@ impl Takes {
     }
 }
 
-/// A connection to such a peer, and who tells it what to say.
+/// Connects to such a peer. Returns the sender of its messages, too.
 fn connect(
     sender: impl FrameSender + 'static,
 ) -> (
@@ -85,7 +85,7 @@ fn instruction(seq: u64) -> Option<Carried> {
     Some(Carried::Instruction(Seq(seq)))
 }
 
-/// What the session hears next, in a word.
+/// Returns the session's next event as text.
 async fn next(session: &mut mpsc::Receiver<Incoming>) -> String {
     match session.recv().await {
         Some(Incoming::Written {
@@ -121,7 +121,7 @@ async fn what_the_peer_does_not_take_at_once_the_task_writes_to_its_end() {
     }
     others_have_done_all_they_can().await;
     assert_eq!(takes.taken(), 0);
-    // Nobody sends any more, so only the task itself can be woken for it.
+    // No sender polls any more, so only the task itself can be woken for it.
     takes.room.add_permits(3);
     for seq in 1..=3 {
         assert_eq!(next(&mut session).await, format!("written {seq}"));
@@ -221,7 +221,7 @@ async fn whoever_hangs_up_has_all_written_that_was_sent() {
         if sent % 2 == 0 {
             yield_now().await;
         }
-        // A wake that is lost leaves this waiting.
+        // A lost wake-up would make this hang.
         socket.close().unwrap().await.unwrap();
         assert_eq!(takes.taken(), sent);
     }

@@ -1,4 +1,4 @@
-//! What waits for a person, in every session.
+//! The open confirmation requests of every session.
 
 use recount_journal::OpenItem;
 use tokio_util::task::AbortOnDropHandle;
@@ -7,16 +7,16 @@ use crate::engine::error::{Error, ended};
 use crate::engine::serving::engine::Engine;
 use crate::ledger::PendingConfirmation;
 
-/// How many requests one task reads: about a millisecond, behind which whatever else its thread has
-/// to do gets its turn.
+/// The maximum number of requests that one task reads. It takes about a millisecond, after which
+/// other tasks of the thread can run.
 const READ_BY_ONE: usize = 128;
 
 impl Engine {
-    /// Every confirmation request that waits for an answer, oldest session first. It costs what is
-    /// open, not what happened.
+    /// Returns every open confirmation request, oldest session first. The cost depends on the
+    /// number of open requests, not on the length of the journal.
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
         let ledger = &self.inner.ledger;
         let requests = ledger.open_requests().await?;

@@ -1,4 +1,4 @@
-//! What a new process begins with, and an agent that comes later.
+//! The start of a new process, and of an agent registered later.
 
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -15,21 +15,21 @@ use crate::ledger;
 use crate::session::{OpenKind, SessionId, Timestamp};
 
 impl Engine {
-    /// Begins a task for every session in which something is owed and whose agent is here.
+    /// Spawns a task for every session that owes effects and whose agent is registered.
     ///
-    /// A session of an agent that is not here is listed, can be answered, and never runs; one whose
-    /// key is not here is listed only. One that merely waits costs nothing, unless somebody here is
-    /// to be asked again.
+    /// A session without its agent is listed and can be answered, but never runs. A session without
+    /// its key is only listed. A session that only waits gets no task, unless a confirmation
+    /// provider of this process must be asked again.
     pub(in crate::engine) async fn perform_what_is_owed(&self) -> Result<(), Error> {
         *self.ringing() = Some(ringing::ring(&self.inner));
         self.begin_what_is_owed(|_| true).await
     }
 
-    /// The same for the sessions of one agent, which was not here before. What had come due
-    /// meanwhile comes due now.
+    /// Does the same for the sessions of one agent that was registered later. Deadlines that passed
+    /// meanwhile are handled now.
     pub(super) async fn perform_what_is_owed_by(&self, agent: &str) -> Result<(), Error> {
-        // What the desk is writing comes first; from here on it leaves the agent's sessions to
-        // their tasks.
+        // Appends of the desk in progress finish first. From then on the agent's tasks write to its
+        // sessions.
         drop(self.inner.desk_turns.lock().await);
         self.begin_what_is_owed(|name| name == agent).await
     }
@@ -41,7 +41,7 @@ impl Engine {
             meant.any(|it| it.provider.is_some())
         };
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
-        // A page at a time: of what merely waits nothing is kept.
+        // One page at a time: entries of sessions that only wait are not kept.
         let mut page = self.inner.ledger.open_items_behind(None).await?;
         while let Some(last) = page.last().cloned() {
             for item in page {

@@ -1,9 +1,9 @@
-//! A journal whose readings wait for room on the disk, and the wait itself.
+//! A journal whose reads wait for disk space, and the wait itself.
 //!
-//! A full disk refuses an append before anything of it is written, so `record/full_disk` makes the
-//! same append again until there is room. The connection stays meanwhile, and the model hears the
-//! outcome of its call then. Callers are refused at once, before their request becomes a part of
-//! the session.
+//! A full disk rejects an append before anything is written. So `record/full_disk` repeats the same
+//! append until there is room. Meanwhile the connection stays open, and the model gets the outcome
+//! of its call later. Callers are rejected at once, before their request becomes part of the
+//! session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use uuid::Uuid;
 
 use crate::ledger::Ledger;
 
-/// The pause before the first try to write again, which doubles from try to try.
+/// The pause before the first retry of a write. It doubles with each retry.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-/// The longest pause between two tries.
+/// The maximum pause between two retries.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// The wait for room on the disk, which an engine that shuts down ends for all its sessions.
+/// The wait for disk space. An engine that shuts down ends it for all its sessions.
 #[derive(Clone, Debug, Default)]
 pub(in crate::engine) struct RoomWait {
     ended: CancellationToken,
 }
 
 impl RoomWait {
-    /// Ends every wait: what has no room by now fails.
+    /// Ends every wait; an append without room then fails.
     pub(in crate::engine) fn end(&self) {
         self.ended.cancel();
     }
 
-    /// Pauses before another try. False once no wait goes on.
+    /// Pauses before another retry. False once the waits have ended.
     pub(in crate::engine) async fn pause(&self, pause: &mut Duration) -> bool {
         tokio::select! {
             biased;
@@ -47,7 +47,7 @@ impl RoomWait {
     }
 }
 
-/// The ledger of the sessions' tasks, whose readings wait for room where appends of before wait.
+/// Returns the ledger of the session tasks. Its reads wait for room when earlier appends do.
 pub(in crate::engine) fn ledger_of_tasks(ledger: &Ledger, room: &RoomWait) -> Ledger {
     let journal = PatientJournal {
         inner: ledger.journal().clone(),
@@ -56,10 +56,9 @@ pub(in crate::engine) fn ledger_of_tasks(ledger: &Ledger, room: &RoomWait) -> Le
     ledger.clone().over(Arc::new(journal))
 }
 
-/// A journal that is read again where the disk has no room.
+/// A journal that retries reads while the disk is full.
 ///
-/// A reading follows the buffered appends of before, so it is refused while those cannot be
-/// written.
+/// A read follows earlier buffered appends, so it is rejected while they cannot be written.
 struct PatientJournal {
     pub(in crate::engine) inner: Arc<dyn Journal>,
     pub(in crate::engine) room: RoomWait,
@@ -88,7 +87,7 @@ impl PatientJournal {
 
 impl Journal for PatientJournal {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, JournalError>> {
-        // What was refused is gone, so the session makes it again.
+        // A rejected append is dropped, so the session repeats it.
         self.inner.append(append)
     }
 
@@ -162,7 +161,7 @@ impl Journal for PatientJournal {
         session: Uuid,
         bytes: Vec<u8>,
     ) -> BoxFuture<'_, Result<(), JournalError>> {
-        // A cache that is not kept is no loss.
+        // The snapshot is a cache, so losing it is harmless.
         self.inner.keep_snapshot(session, bytes)
     }
 

@@ -1,4 +1,4 @@
-//! Opening and ending the session's connection. The session goes on while one is being opened.
+//! Opening and ending the session's connection. The session stays responsive while one is opened.
 
 use std::panic::AssertUnwindSafe;
 
@@ -17,8 +17,10 @@ use crate::live::{ConnectError, Connection, continuation, outgoing};
 use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
 
 impl SessionTask {
-    /// Somebody asks for a connection. One that is there or being opened already is theirs, unless
-    /// somebody else asked for it.
+    /// Handles a caller's request for a connection.
+    ///
+    /// A connection that is open or being opened is handed to the caller, unless another caller
+    /// asked for it.
     pub(in crate::engine) async fn connect(&mut self, reply: Reply<()>) -> Result<(), Error> {
         if self.connections.socket.is_some()
             && std::mem::take(&mut self.connections.reconnecting.is_nobodys)
@@ -41,7 +43,7 @@ impl SessionTask {
         }
     }
 
-    /// Begins to open a connection; what comes of it returns as `Input::Opened`.
+    /// Starts opening a connection. The result returns as `Input::Opened`.
     pub(super) async fn begin_to_connect(&mut self) -> Result<(), Error> {
         if self.connections.socket.is_some() || self.connections.opening.is_some() {
             return Err(Error::AlreadyConnected { session: self.id });
@@ -90,8 +92,7 @@ impl SessionTask {
         let limit = agent.setup_timeout;
         self.connections.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             farewell.await;
-            // A connector or a source of tokens that panics must not leave whoever asked without an
-            // answer.
+            // A connector or token source that panics must not leave the caller without an answer.
             let opening = async { socket::open(connector.as_ref(), message, limit).await };
             let opening = AssertUnwindSafe(opening).catch_unwind();
             let connection = opening.await.unwrap_or_else(|_| {
@@ -111,7 +112,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// The connection is there, or it could not be opened.
+    /// Handles the result of opening a connection.
     pub(in crate::engine) async fn opened(&mut self, opened: Opened) -> Result<(), Error> {
         let Opened {
             number,
@@ -119,7 +120,7 @@ impl SessionTask {
             connection,
             story,
         } = opened;
-        // It was given up while it was under way, and another one may be under way since.
+        // This attempt was given up, and another may be in flight.
         if number != self.connections.reconnecting.openings
             || self.connections.opening.take().is_none()
         {
@@ -137,19 +138,19 @@ impl SessionTask {
         }
     }
 
-    /// As [`begin_to_connect`](SessionTask::begin_to_connect), for nobody or for whoever has asked
-    /// already.
+    /// Opens a connection as [`begin_to_connect`](SessionTask::begin_to_connect) does, without a
+    /// new caller. A caller that already waits gets the error.
     pub(super) async fn connect_by_itself(&mut self) -> Result<(), Error> {
         match self.begin_to_connect().await {
             Ok(()) => Ok(()),
             Err(error @ Error::Ledger(_)) => Err(error),
-            // Somebody else was quicker, or the session has ended: there is nothing to come back
-            // to.
+            // A connection is already open, or the session has ended: there is nothing to
+            // reconnect.
             Err(error) => self.answer_asked(Err(error)),
         }
     }
 
-    /// Tells whoever asked for a connection what came of it.
+    /// Replies to the caller that asked for a connection, if there is one.
     fn answer_asked(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
         match self.connections.reconnecting.asked.take() {
             Some(asked) => self.hand_back(asked, outcome),
@@ -180,7 +181,7 @@ impl SessionTask {
         let socket = Socket::start(self.connections.sockets, epoch, connection, incoming, media)
             .recorded(self.recorder());
         if let Some(story) = story {
-            // What is still owed refers to it, so it comes first.
+            // Pending responses refer to the history, so the history is sent first.
             let told = HistorySent {
                 epoch,
                 after: story.after,
@@ -200,7 +201,8 @@ impl SessionTask {
         self.say_unsaid().await
     }
 
-    /// Ends the connection and what runs. What waits for a person or a response stays open.
+    /// Ends the connection and cancels running calls. Calls that wait for an approver or a response
+    /// stay open.
     pub(in crate::engine) async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
         self.connections.opening = None;
         self.stop_reconnecting();
@@ -216,13 +218,13 @@ impl SessionTask {
                 .into(),
             );
         }
-        // What is overdue goes first: a call that starts because of it has not begun, and stands in
-        // the detachment.
+        // Overdue deadlines are recorded first. A call that starts because of one has not begun, so
+        // the detachment lists it.
         let now = self.shared.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         let detachment = self.detachment(reason);
-        // What a connection that is to be left holds back must not start between its end and that
-        // of the runner.
+        // Calls held back during a planned switch must not start between the end of the connection
+        // and the detachment.
         let at = if self.stream.session.leaving.is_some() {
             0
         } else {

@@ -1,4 +1,4 @@
-//! The conversation so far, gathered from the record for a new connection.
+//! The conversation so far, read from the journal for a new connection.
 
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
@@ -8,7 +8,8 @@ use crate::live::continuation::{self, Role};
 use crate::session::{HistoryForm, Json, Route, Seq, response};
 
 impl SessionTask {
-    /// What a connection has to be told that resumes the conversation, or does not.
+    /// Returns the history that a new connection needs. `resumes` is true if it resumes by a
+    /// handle.
     pub(in crate::engine) async fn story(&self, resumes: bool) -> Result<Option<Story>, Error> {
         let covered = self.stream.session.resumption.as_ref().filter(|_| resumes);
         let after = covered.map_or(Seq(0), |it| it.covers);

@@ -1,6 +1,6 @@
-//! The session's connection: opened, listened to, lost, and opened again.
+//! The session's connection: opening, reading, loss and reconnect.
 //!
-//! Read `connecting`, then `reconnecting`; every other file is about messages of one kind.
+//! Read `connecting`, then `reconnecting`. Each other file handles messages of one kind.
 
 mod connecting;
 mod held_back;

@@ -1,12 +1,11 @@
-//! Words of the user: said at once, or as soon as the model takes them, in the order in which they
-//! were sent.
+//! The user's text: sent at once or once the model accepts it, in the order of sending.
 
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{Reply, Words};
 use crate::engine::task::session_task::SessionTask;
 
 impl SessionTask {
-    /// Says words, or keeps them until they can be said.
+    /// Sends text, or queues it until it can be sent.
     pub(in crate::engine) async fn words_came(
         &mut self,
         words: Words,
@@ -26,7 +25,7 @@ impl SessionTask {
         self.hand_back(reply, outcome)
     }
 
-    /// Says what the user said while it could not be said, each behind the live input before it.
+    /// Sends the queued text of the user, each item after the live input before it.
     pub(super) async fn say_unsaid(&mut self) -> Result<(), Error> {
         while let Some((text, place, reply)) = self.connections.reconnecting.unsaid.pop_front() {
             self.connections.media.wait_for_words(place);

@@ -1,4 +1,4 @@
-//! The way for the progress that a run reports.
+//! The progress reports of a run.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,12 +9,12 @@ use crate::engine::telling::outcomes::Telling;
 use crate::session::{Call, Phase};
 use crate::tool::State;
 
-/// The shortest time between two reports on record. A server may send any number, and each restarts
+/// The minimum time between two recorded reports. A server may send any number, and each restarts
 /// the time limit.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Stream {
-    /// The reports of a run that begins now; none where its policy does not want to know.
+    /// Returns the reporter of a run that starts now, if the tool's policy uses progress.
     pub(super) fn progress_of(
         &self,
         call: &Call,
@@ -30,7 +30,7 @@ impl Stream {
         Some(OfProgress {
             effect,
             is_for_model: !call.made_by_program && call.parent.is_none(),
-            // Of a short limit no report may be left out that would have kept the run alive.
+            // With a short limit, no report that keeps the run alive may be skipped.
             every: left.map_or(INTERVAL, |left| INTERVAL.min(left / 4)),
             telling: telling.clone(),
             state: state.clone(),

@@ -1,4 +1,4 @@
-//! The run of a tool, from its place among those that run to the report to its session.
+//! The run of a tool: waiting for a slot, running, and reporting to its session.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -28,10 +28,10 @@ use crate::tool::{
     ToolOutcome,
 };
 
-/// A tool, its arguments and its context, unless the call cannot run any more.
+/// A tool, its arguments and its context, or the error for a call that can no longer run.
 type Checked = Result<(Arc<PolicyTool>, Value, ToolContext), ToolError>;
 
-/// One run of a tool, before it has its place.
+/// One run of a tool, before it has a slot.
 struct Run {
     session: SessionId,
     own: Inbox,
@@ -41,12 +41,12 @@ struct Run {
     state: State,
     events: Arc<SessionOfRun>,
     checked: Checked,
-    /// The acknowledgement, where a hook sees it first.
+    /// The acknowledgement, if a hook sees it first.
     acknowledgement: Option<Json>,
-    /// The stretch of a text agent, and the state below its own.
+    /// The segment of a text agent, and the state below its own.
     stretch: Option<(Stretch, State)>,
     leave: Option<Given>,
-    /// The implementation that was approved.
+    /// The approved implementation.
     approved: Option<Value>,
     beginning: Beginning,
     place: Held,
@@ -62,7 +62,7 @@ impl SessionTask {
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         tracing::debug!(session = %self.id, call = seq.0, tool = %call.name, attempt, "tool starts");
         let (beginning, place) = (run.beginning.clone(), run.place.clone());
-        // In a box, or the runtime moves all of it from place to place, to the end.
+        // Boxed, so that the future is not moved.
         let run = Box::pin(run.go().instrument(span));
         InFlight::Run {
             task: tokio::spawn(run).abort_handle(),
@@ -102,13 +102,13 @@ impl SessionTask {
             .with_ticket(ticket)
             .with_emitter(Emitter::new(events.clone(), seq, attempt));
         let checked = self.checked(call, context);
-        // Once a call: the model knows already that it runs when it is run again.
+        // Once per call: on a retry the model already knows that it runs.
         let mut acknowledgement =
             (call.background.is_some() && !call.told_meanwhile).then(|| telling.acknowledgement());
         if !telling.is_changed()
             && let Some(response) = acknowledgement.take()
         {
-            // It is queued before the tool can end, so the model hears of it first.
+            // Queued before the tool can end, so the model gets it first.
             _ = on_record(&self.own, telling.yielded(response));
         }
         let stretch = of_agent
@@ -143,8 +143,8 @@ impl SessionTask {
         }
     }
 
-    /// The tool and its arguments. It may have been declared anew since the call was received, with
-    /// another schema.
+    /// Returns the tool and its checked arguments. The tool may have a new schema since the call
+    /// was received.
     fn checked(&self, call: &Call, context: ToolContext) -> Checked {
         let dispatcher = &self.agent.dispatcher;
         let args = self.stream.opened_arguments(call)?;
@@ -159,7 +159,7 @@ impl SessionTask {
 }
 
 impl Run {
-    /// Waits for a place, runs, and reports to the session.
+    /// Waits for a slot, runs, and reports to the session.
     async fn go(mut self) {
         if let Some(response) = self.acknowledgement.take() {
             let seen = self.state.over();
@@ -180,7 +180,7 @@ impl Run {
         }
     }
 
-    /// One stretch of a text agent's run, which ends the call or leads to calls of its own.
+    /// Runs one segment of a text agent, which ends the call or makes calls of its own.
     async fn go_on(self, stretch: Stretch, base: &State) {
         let state = self.state.above(base);
         let came = Box::pin(stretch.go(&state)).await;
@@ -221,7 +221,7 @@ impl Run {
     }
 }
 
-/// Runs a tool so that a panic which its own containment misses still ends the call.
+/// Runs a tool so that a panic outside its own containment still ends the call.
 async fn contained<F, Fut>(
     tool: Arc<PolicyTool>,
     args: Value,
@@ -232,7 +232,7 @@ where
     F: FnMut(Value) -> Fut + Send + 'static,
     Fut: Future<Output = Result<(), ToolError>> + Send,
 {
-    // What the run leaves is dropped inside of the block, too.
+    // What the run leaves behind is dropped inside the block, too.
     let run = async move { tool.run(args, context, on_yield).await };
     let ended = AssertUnwindSafe(run).catch_unwind().await;
     ended.unwrap_or_else(|_| {
