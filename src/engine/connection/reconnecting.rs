@@ -41,8 +41,9 @@ pub(in crate::engine) struct Reconnecting {
     pub(in crate::engine) openings: u64,
     /// The number of attempts since the last good connection.
     pub(in crate::engine) attempts: u32,
-    /// The number of connections opened to deliver an outcome, since the model last took part or a
-    /// caller last asked for one.
+    /// The number of connections opened to deliver an outcome.
+    ///
+    /// Reset when the model takes part or a caller asks for a connection.
     pub(in crate::engine) dialled: u32,
     /// True if the live connection was opened without a caller, and no caller has taken it since.
     pub(in crate::engine) is_nobodys: bool,

@@ -194,8 +194,8 @@ async fn serve(
             () = reading => {}
         }
     };
-    // What is ready is written first. `reported` relies on this order: the writer is polled before
-    // the reader.
+    // The writer is polled first, so ready messages are written first. `reported` relies on this
+    // order.
     let both = AssertUnwindSafe(join(writing.run(), reading)).catch_unwind();
     let has_panicked = both.await.is_err();
     // Later writes could no longer be reported, so none are made.

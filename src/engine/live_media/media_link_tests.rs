@@ -12,7 +12,7 @@ impl Default for Media {
     }
 }
 
-/// One that withholds input while the model waits for whatever function.
+/// A fast path that withholds input while the model waits for any function.
 fn withholding() -> Arc<Media> {
     Arc::new(Media::new(SystemClock::shared(), Some(Arc::from([]))))
 }
@@ -21,14 +21,14 @@ fn piece() -> Piece {
     Piece::Audio("audio/pcm".to_owned(), Arc::from([0_u8; 4]))
 }
 
-/// A connection that takes input at once.
+/// Opens a connection that accepts input at once.
 fn open(media: &Arc<Media>, epoch: Seq) -> Pieces {
     let pieces = media.open(epoch, 64);
     media.go_on();
     pieces
 }
 
-/// The messages that leave now.
+/// Returns the messages sent now.
 fn leave(pieces: &mut Pieces) -> Vec<String> {
     let mut left = Vec::new();
     while let Some(Some(passed)) = pieces.next().now_or_never() {
@@ -49,7 +49,7 @@ async fn input_that_waits_for_room_goes_to_the_next_connection_once() {
     let mut waits = Box::pin(media.send(piece()));
     assert!((&mut waits).now_or_never().is_none(), "the queue is full");
     let mut after = open(&media, Seq(9));
-    // What it had queued goes nowhere now, and makes room.
+    // Its queued pieces are dropped, which makes room.
     assert!(leave(&mut before).is_empty());
     assert!(waits.await);
     assert_eq!(media.rest(Seq(9)), None);
@@ -95,7 +95,7 @@ fn a_call_read_while_its_connection_ends_withholds_nothing() {
     let mut listener = media.listen();
     let _pieces = media.open(Seq(3), 64);
     media.shut(Seq(3));
-    // The reader has ended, and was in the middle of a message.
+    // The connection has ended while its reader was handling a message.
     let call = r#"{"toolCall":{"functionCalls":[{"id":"c","name":"pay"}]}}"#;
     media.handed_on(Seq(3), call);
     assert!(!media.is_withholding());

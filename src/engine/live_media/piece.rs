@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::live::wire::{Blob, ClientMessage, RawJson, RealtimeInput};
 use crate::tool::InputEvent;
 
-/// A piece of media, or a mark of where the user's activity begins and ends.
+/// A piece of media, or a mark for the start or end of the user's activity.
 pub(in crate::engine) enum Piece {
     Audio(String, Arc<[u8]>),
     Video(String, Arc<[u8]>),
@@ -13,8 +13,8 @@ pub(in crate::engine) enum Piece {
     ActivityEnd,
     /// The microphone is off.
     AudioStreamEnd,
-    /// None of the user's: live input is heard again, so that an end of the audio that waited is
-    /// told.
+    /// Not user input: a signal that live input resumes, so that a waiting end of the audio is
+    /// sent.
     HeardAgain,
 }
 
@@ -36,7 +36,7 @@ impl Piece {
         .encode()
     }
 
-    /// What a tool hears of it.
+    /// Returns the event for tools that listen.
     pub(super) fn as_input(&self) -> Option<InputEvent> {
         match self {
             Piece::Audio(mime_type, data) => Some(InputEvent::Audio {

@@ -184,7 +184,7 @@ impl Desk {
         let overdue = batch.record_overdue()?;
         let attempt = AttemptedAnswer::of(&batch.session, &command);
         match admit(&batch.session, command) {
-            // What the hook would remove must not be recorded through the desk.
+            // A desk cannot call the hook, so it must not record what the hook would remove.
             Ok(Observation::ResponseSupplied(_))
                 if batch.session.terms.policies.hooks.before_tool_response =>
             {

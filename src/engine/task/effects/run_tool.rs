@@ -232,7 +232,7 @@ where
     F: FnMut(Value) -> Fut + Send + 'static,
     Fut: Future<Output = Result<(), ToolError>> + Send,
 {
-    // What the run leaves behind is dropped inside the block, too.
+    // The leftovers of the run are dropped inside the block, too.
     let run = async move { tool.run(args, context, on_yield).await };
     let ended = AssertUnwindSafe(run).catch_unwind().await;
     ended.unwrap_or_else(|_| {
