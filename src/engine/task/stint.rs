@@ -1,10 +1,10 @@
-//! The yield of a session task after an append that blocked its thread.
+//! How long a session's task works before the others of its thread have their turn.
 //!
-//! tokio runs a task that was just woken at once on the thread that woke it, up to three in a row.
-//! It queues the next one and wakes another thread to look for it. A step of a session takes four
-//! such wakes (connection, session, tool, session). So every step would wake a thread that finds no
-//! work, which takes about 10 us on a virtual machine. A task that has used up its budget is queued
-//! instead, and no thread is woken for it.
+//! tokio runs a task that was just woken at once on the thread that woke it, up to three in a row;
+//! the next one it queues, and wakes another thread to look for it. A step of a session takes four
+//! such turns (connection, session, tool, session), so every step would wake a thread that finds
+//! nothing to do, which takes about 10 µs on a virtual machine. What a task woke last, whose share
+//! of its thread is used up, follows from the queue, and no thread is woken for it.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -14,17 +14,16 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::task::coop::{has_budget_remaining, poll_proceed};
 
-/// A flag that makes a session task yield after an append that blocked its thread.
+/// Whether a task has kept its thread waiting for the disk since it was last polled.
 #[derive(Clone, Debug, Default)]
 pub(in crate::engine) struct Stint {
     over: Arc<AtomicBool>,
 }
 
 impl Stint {
-    /// Polls a task's work. After a poll that blocked the thread, it uses up the task's budget, so
-    /// the task yields.
-    ///
-    /// The work is boxed, because a future reserves memory for each move of an owned value.
+    /// Does the work of a task, whose turn is over behind every poll that has kept the thread
+    /// waiting. It comes in a box, because a future keeps room for every place that an owned value
+    /// is moved to.
     pub(in crate::engine) async fn serve<T>(
         self,
         mut work: Pin<Box<impl Future<Output = T>>>,
@@ -39,8 +38,9 @@ impl Stint {
         .await
     }
 
-    /// Waits for a durable append. One that is ready at its first poll blocked the thread for its
-    /// sync. An append to a journal in memory looks the same, and yielding after it does no harm.
+    /// Waits for an append that is durable. One that is there when it is first asked for was
+    /// written and synced meanwhile, or went to a journal in memory, where it does no harm to be
+    /// followed from the queue.
     pub(in crate::engine) async fn durable<T>(&self, append: impl Future<Output = T>) -> T {
         let (mut append, mut asked) = (pin!(append), false);
         poll_fn(|context| {
@@ -55,10 +55,10 @@ impl Stint {
     }
 }
 
-/// Uses up the task's cooperative budget.
+/// Uses up what is left to this task of its thread.
 fn use_up() {
     let mut nobody = Context::from_waker(Waker::noop());
-    // A task without a budget always has some left.
+    // What runs without a budget has always some left.
     for _ in 0..=u8::MAX {
         if !has_budget_remaining() {
             return;
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Polls a task twice. Returns whether budget was left after each poll.
+    /// Polls a task twice, and says behind each time whether anything is left to it of its thread.
     async fn is_left_to<W: Future<Output = ()>>(work: impl FnOnce(Stint) -> W) -> [bool; 2] {
         let stint = Stint::default();
         let work = work(stint.clone());
@@ -88,7 +88,7 @@ mod tests {
         })));
         let mut is_left = [false; 2];
         for is_left in &mut is_left {
-            // Starts with a full budget.
+            // With all that a thread has for a task.
             yield_now().await;
             poll_fn(|context| {
                 assert!(has_budget_remaining());
