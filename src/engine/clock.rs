@@ -8,7 +8,7 @@ use recount_journal::BoxFuture;
 use crate::session::{SessionId, Timestamp};
 
 /// The maximum time between two readings of the system clock while waiting for a due time.
-const ASKED_AGAIN: Duration = Duration::from_secs(60);
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A source of time, timers, session ids and entropy.
 ///
@@ -56,7 +56,7 @@ impl Clock for SystemClock {
             // The wall clock may be set while this task sleeps, and it advances while the machine
             // is suspended. So it is read again at intervals.
             while let Ok(left @ 1..) = u64::try_from(due.0.saturating_sub(clock.now().0)) {
-                tokio::time::sleep(Duration::from_micros(left).min(ASKED_AGAIN)).await;
+                tokio::time::sleep(Duration::from_micros(left).min(CLOCK_CHECK_INTERVAL)).await;
             }
         })
     }

@@ -11,13 +11,13 @@ use crate::fixture::{Recorder, Step};
 use crate::session::{Json, SessionId};
 
 /// The recorder of one session's connection.
-pub(in crate::engine) struct OfSession {
+pub(in crate::engine) struct SessionRecorder {
     pub(in crate::engine) recorder: Arc<Recorder>,
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) clock: Arc<dyn Clock>,
 }
 
-impl OfSession {
+impl SessionRecorder {
     /// Records a sent frame.
     pub(in crate::engine) fn sent(&self, frame: &str) {
         let (session, now) = (self.session, self.clock.now());

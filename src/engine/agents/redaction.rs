@@ -8,10 +8,10 @@ use crate::tool::ToolError;
 
 /// The replacement of texts.
 #[derive(Clone)]
-pub(in crate::engine) struct Redactor(Words);
+pub(in crate::engine) struct Redactor(Replacement);
 
 #[derive(Clone)]
-enum Words {
+enum Replacement {
     By(Arc<Redact>),
     /// Drops every text and value.
     None,
@@ -29,7 +29,7 @@ impl Redactor {
     pub(in crate::engine) fn new(
         redact: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Redactor {
-        Redactor(Words::By(Arc::new(redact)))
+        Redactor(Replacement::By(Arc::new(redact)))
     }
 
     /// Redacts the texts of an observation and the values in its JSON.
@@ -40,7 +40,7 @@ impl Redactor {
         };
         let kind = observation.kind();
         tracing::error!(kind, %rejection, "the redactor made a record unfit for the journal");
-        Redactor(Words::None).replace_in(observation);
+        Redactor(Replacement::None).replace_in(observation);
         if let Observation::FunctionCallReceived(it) = observation
             && it.args.is_some()
         {
@@ -167,10 +167,10 @@ impl Redactor {
 
     pub(in crate::engine) fn json(&self, json: &mut Json) {
         let redacted = match &self.0 {
-            Words::By(_) => self.in_json(json.as_str()),
+            Replacement::By(_) => self.in_json(json.as_str()),
             // A missing value stays missing.
-            Words::None if json.as_str() == "null" => None,
-            Words::None => Some(String::new()),
+            Replacement::None if json.as_str() == "null" => None,
+            Replacement::None => Some(String::new()),
         };
         if let Some(redacted) = redacted {
             // Only whole tokens were replaced by tokens.
@@ -180,8 +180,8 @@ impl Redactor {
 
     pub(in crate::engine) fn of(&self, text: &str) -> Option<String> {
         let redact = match &self.0 {
-            Words::By(redact) => redact,
-            Words::None => return Some(String::new()),
+            Replacement::By(redact) => redact,
+            Replacement::None => return Some(String::new()),
         };
         catch_unwind(AssertUnwindSafe(|| redact(text))).unwrap_or_else(|_| {
             tracing::error!("the redactor panicked");

@@ -33,7 +33,7 @@ pub(in crate::engine) enum Refusal {
 }
 
 pub(in crate::engine) fn after_loss(code: Option<u16>) -> AfterLoss {
-    if code.is_some_and(speaks_of_us) {
+    if code.is_some_and(is_our_fault) {
         AfterLoss::OnceMore
     } else {
         AfterLoss::Again
@@ -43,7 +43,7 @@ pub(in crate::engine) fn after_loss(code: Option<u16>) -> AfterLoss {
 pub(in crate::engine) fn refusal(error: &ConnectError) -> Refusal {
     match error {
         ConnectError::SetupRefused { lost, .. } => match lost.code {
-            Some(code) if speaks_of_us(code) => Refusal::Lasting,
+            Some(code) if is_our_fault(code) => Refusal::Lasting,
             Some(1011..=1014) => Refusal::Doubtful,
             Some(_) | None => Refusal::Passing,
         },
@@ -64,7 +64,7 @@ pub(in crate::engine) fn refusal(error: &ConnectError) -> Refusal {
 }
 
 /// Returns the close code of a refusal and its reason, for the record.
-pub(in crate::engine) fn told(error: &ConnectError) -> (Option<u16>, String) {
+pub(in crate::engine) fn code_and_reason(error: &ConnectError) -> (Option<u16>, String) {
     match error {
         ConnectError::SetupRefused { lost, .. } => (lost.code, lost.reason.clone()),
         ConnectError::SetupTimedOut { .. }
@@ -78,7 +78,7 @@ pub(in crate::engine) fn told(error: &ConnectError) -> (Option<u16>, String) {
 }
 
 /// True if a code blames what we sent, or a missing permission.
-fn speaks_of_us(code: u16) -> bool {
+fn is_our_fault(code: u16) -> bool {
     matches!(code, 1002 | 1003 | 1007..=1010)
 }
 

@@ -26,7 +26,7 @@ const WORDS_INTERVAL: Duration = Duration::from_secs(1);
 const WORDS_BYTES_MAX: usize = 4 << 10;
 
 /// The number of messages of a series that are recorded one by one: more than a minute of speech.
-const ONE_BY_ONE_MAX: u32 = 256;
+const SINGLE_RECORDS_MAX: u32 = 256;
 
 /// The held-back messages.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl HeldBack {
             return false;
         };
         let mut bytes = self.bytes;
-        let one_by_one = self.row < ONE_BY_ONE_MAX;
+        let one_by_one = self.row < SINGLE_RECORDS_MAX;
         let takes = |it: &Observation| {
             repeats(it).is_some_and(|it| match it {
                 Repeats::Handle => {

@@ -12,7 +12,7 @@ use crate::session::{Observation, Seq};
 
 /// The maximum number of observations in one batch beyond the limit. A refused call takes three
 /// records of about 200 bytes each, so such a batch is about 75 kB.
-const REFUSED_AT_ONCE: usize = 128;
+const REFUSED_PER_BATCH: usize = 128;
 
 /// The observations of a message that wait for their batch.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Rest {
         if live != self.epoch {
             self.waiting.clear();
         }
-        let many = self.waiting.len().min(REFUSED_AT_ONCE);
+        let many = self.waiting.len().min(REFUSED_PER_BATCH);
         self.waiting.drain(..many).collect()
     }
 }

@@ -22,7 +22,7 @@ use crate::engine::live_media::input_lines::{Expected, Place};
 use crate::session::{ResumptionHandle, Timestamp};
 
 /// The maximum time for a socket to close, before it is dropped.
-const FAREWELL: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state for returning to a conversation after a loss.
 #[derive(Default)]
@@ -44,9 +44,9 @@ pub(in crate::engine) struct Reconnecting {
     /// The number of connections opened to deliver an outcome.
     ///
     /// Reset when the model takes part or a caller asks for a connection.
-    pub(in crate::engine) dialled: u32,
+    pub(in crate::engine) delivery_attempts: u32,
     /// True if the live connection was opened without a caller, and no caller has taken it since.
-    pub(in crate::engine) is_nobodys: bool,
+    pub(in crate::engine) is_unclaimed: bool,
     /// The number of consecutive connections that ended for something that we sent.
     pub(in crate::engine) at_fault: u32,
     /// The number of consecutive service failures on the handle.
@@ -58,11 +58,11 @@ pub(in crate::engine) struct Reconnecting {
     /// The timer for leaving the connection, if that is planned.
     pub(in crate::engine) leaving: Option<AbortOnDropHandle<()>>,
     /// The previous socket, while it closes.
-    pub(in crate::engine) farewell: Option<JoinHandle<()>>,
+    pub(in crate::engine) closing_socket: Option<JoinHandle<()>>,
     /// The caller that asked for the connection in flight. None if the engine reconnects by itself.
     pub(in crate::engine) asked: Option<Reply<()>>,
     /// The user's text that waits for a connection.
-    pub(in crate::engine) unsaid: VecDeque<(String, Place, Reply<()>)>,
+    pub(in crate::engine) queued_text: VecDeque<(String, Place, Reply<()>)>,
     /// Live input waits for the next connection while this is set.
     pub(in crate::engine) expected: Option<Expected>,
 }
@@ -87,7 +87,7 @@ impl Reconnecting {
     /// Resets all counts, because the model answered or a caller asked for a connection. A
     /// connection opened to deliver an outcome need not wait.
     pub(in crate::engine) fn is_wanted(&mut self) {
-        self.dialled = 0;
+        self.delivery_attempts = 0;
         self.is_good();
     }
 
@@ -102,19 +102,19 @@ impl Reconnecting {
         self.leaving = None;
         self.expected = None;
         self.is_good();
-        let unsaid = self.unsaid.drain(..).map(|(.., reply)| reply);
-        unsaid.chain(self.asked.take()).collect()
+        let queued_text = self.queued_text.drain(..).map(|(.., reply)| reply);
+        queued_text.chain(self.asked.take()).collect()
     }
 
     /// Returns a future that completes when the previous socket has closed.
-    pub(in crate::engine) fn farewell(&mut self) -> impl Future<Output = ()> + Send + use<> {
-        let farewell = self.farewell.take();
+    pub(in crate::engine) fn closing_socket(&mut self) -> impl Future<Output = ()> + Send + use<> {
+        let closing_socket = self.closing_socket.take();
         async move {
-            let Some(mut farewell) = farewell else {
+            let Some(mut closing_socket) = closing_socket else {
                 return;
             };
-            if timeout(FAREWELL, &mut farewell).await.is_err() {
-                farewell.abort();
+            if timeout(CLOSE_TIMEOUT, &mut closing_socket).await.is_err() {
+                closing_socket.abort();
             }
         }
     }

@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::incoming::Incoming;
 use super::writer::{Carried, Outgoing, Writer, Writing, writer};
-use crate::engine::agents::recorded::OfSession;
+use crate::engine::agents::recorded::SessionRecorder;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::live_media::media::Media;
 use crate::live::streamed::Streamed;
@@ -31,7 +31,7 @@ use crate::session::Seq;
 
 /// The time for which the peer is still read after a failed write. Its last messages and its close
 /// code may be in transit.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const READ_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// A connection whose setup is complete.
 pub(in crate::engine) struct Socket {
@@ -44,7 +44,7 @@ pub(in crate::engine) struct Socket {
     /// The task, taken by `close`.
     task: Option<JoinHandle<()>>,
     media: Arc<Media>,
-    recorder: Option<OfSession>,
+    recorder: Option<SessionRecorder>,
     /// The calls whose arguments are streaming. They end with the connection.
     pub(in crate::engine) streamed: Streamed,
 }
@@ -85,7 +85,7 @@ impl Socket {
     }
 
     /// Records sent messages in a fixture.
-    pub(in crate::engine) fn recorded(mut self, recorder: Option<OfSession>) -> Socket {
+    pub(in crate::engine) fn recorded(mut self, recorder: Option<SessionRecorder>) -> Socket {
         self.recorder = recorder;
         self
     }
@@ -240,12 +240,12 @@ async fn read(
 ) {
     let epoch = *epoch;
     let mut backlog = Backlog::default();
-    let mut heard_out = pin!(heard_out(failure));
+    let mut failure_after_last_reads = pin!(failure_after_last_reads(failure));
     let report = |carried| Incoming::Written { socket, carried };
     let lost = loop {
         tokio::select! {
             biased;
-            lost = &mut heard_out => break lost,
+            lost = &mut failure_after_last_reads => break lost,
             carried = reported(writing) => backlog.push(report(carried)),
             place = incoming.reserve(), if !backlog.waiting.is_empty() => {
                 let (Ok(place), Some(next)) = (place, backlog.pop()) else {
@@ -257,7 +257,7 @@ async fn read(
                 Ok(Ok(text)) => {
                     // First, so that earlier writes are reported before this message, and later
                     // ones after it.
-                    let is_under_way = writing.take_stock(|it| backlog.push(report(it)));
+                    let is_under_way = writing.take_reports(|it| backlog.push(report(it)));
                     if media.hear(epoch, &text) {
                         media.handed_on(epoch, &text);
                         if is_under_way {
@@ -301,12 +301,12 @@ fn reported(writing: &Writing) -> impl Future<Output = Carried> {
 }
 
 /// Returns the failure of the writer, once the peer had time for its last messages.
-async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost {
+async fn failure_after_last_reads(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost {
     let Ok(lost) = failure.await else {
         // The writer ended without a failure.
         return pending().await;
     };
-    sleep(LAST_WORDS).await;
+    sleep(READ_AFTER_FAILURE).await;
     lost
 }
 

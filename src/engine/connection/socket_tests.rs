@@ -128,7 +128,7 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
     let (heard, lost) = stage.heard().await;
     assert_eq!(heard, frames(3));
     assert_eq!(lost, Some(because(None, "broken pipe")));
-    assert_eq!(begun.elapsed().as_secs(), LAST_WORDS.as_secs());
+    assert_eq!(begun.elapsed().as_secs(), READ_AFTER_FAILURE.as_secs());
     let told = listener.try_recv();
     assert!(
         matches!(told, Ok(LiveEvent::Lost { code: None, .. })),

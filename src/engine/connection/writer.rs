@@ -30,7 +30,7 @@ use crate::session::{Route, Seq};
 const SEND_SECONDS: u64 = 30;
 
 /// The number of consecutive writes before the peer is read again.
-const WRITTEN_IN_A_ROW: usize = 16;
+const CONSECUTIVE_WRITES: usize = 16;
 
 /// A message on its way out.
 pub(in crate::engine) struct Outgoing {
@@ -166,7 +166,7 @@ impl Writing {
     ///
     /// It waits for a sender that is polling the writer, because the peer may already have that
     /// message.
-    pub(super) fn take_stock(&self, tell: impl FnMut(Carried)) -> bool {
+    pub(super) fn take_reports(&self, tell: impl FnMut(Carried)) -> bool {
         let _work = lock(&self.0.work);
         let mut outbox = lock(&self.0.outbox);
         outbox.reports.drain(..).for_each(tell);
@@ -248,7 +248,7 @@ async fn write(
             sent.unwrap_or_else(|_| Err(untaken()))?;
             outbox.reports.extend(carries);
         }
-        if in_a_row % WRITTEN_IN_A_ROW == 0 {
+        if in_a_row % CONSECUTIVE_WRITES == 0 {
             pause(&outbox).await;
         }
     }

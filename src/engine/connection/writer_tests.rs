@@ -75,7 +75,7 @@ fn connect(
     (socket, session, says)
 }
 
-async fn others_have_done_all_they_can() {
+async fn run_other_tasks() {
     for _ in 0..20 {
         yield_now().await;
     }
@@ -115,11 +115,11 @@ async fn a_message_has_left_when_it_is_sent_if_nothing_is_in_its_way() {
 async fn what_the_peer_does_not_take_at_once_the_task_writes_to_its_end() {
     let takes = Takes::with_room(0);
     let (socket, mut session, _says) = connect(takes.clone());
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     for seq in 1..=3 {
         socket.send("{}".to_owned(), instruction(seq));
     }
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     assert_eq!(takes.taken(), 0);
     // No sender polls any more, so only the task itself can be woken for it.
     takes.room.add_permits(3);
@@ -131,9 +131,9 @@ async fn what_the_peer_does_not_take_at_once_the_task_writes_to_its_end() {
 #[tokio::test]
 async fn reports_come_in_their_order_and_before_the_end() {
     let (socket, mut session, says) = connect(Takes::with_room(9));
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     says.send("before".to_owned()).unwrap();
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     socket.send("{}".to_owned(), instruction(1));
     socket.send("{}".to_owned(), instruction(2));
     says.send("behind".to_owned()).unwrap();
@@ -171,10 +171,10 @@ async fn however_the_threads_fall_out_each_answer_comes_behind_the_report() {
 async fn the_sender_goes_with_the_task_of_its_connection() {
     let takes = Takes::with_room(9);
     let (socket, _session, _says) = connect(takes.clone());
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     assert_eq!(Arc::strong_count(&takes.taken), 2);
     socket.abort();
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     assert_eq!(Arc::strong_count(&takes.taken), 1);
     socket.send("{}".to_owned(), None);
     assert_eq!(takes.taken(), 0);
@@ -197,12 +197,12 @@ async fn a_peer_is_listened_to_between_many_messages() {
 async fn a_peer_is_listened_to_between_many_messages_that_leave_at_once() {
     let takes = Takes::with_room(usize::MAX >> 4);
     let (socket, mut session, says) = connect(takes.clone());
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     says.send("heard".to_owned()).unwrap();
     for _ in 0..1_000 {
         socket.send("{}".to_owned(), None);
     }
-    assert_eq!(takes.taken(), WRITTEN_IN_A_ROW);
+    assert_eq!(takes.taken(), CONSECUTIVE_WRITES);
     assert_eq!(next(&mut session).await, "heard");
     while takes.taken() < 1_000 {
         yield_now().await;

@@ -6,8 +6,8 @@
 pub(super) mod agent_secrets;
 pub(super) mod beginning;
 pub(super) mod given;
-pub(super) mod of_progress;
 pub(super) mod performer;
+pub(super) mod progress_reporter;
 pub(super) mod run_of_agent;
 pub(super) mod session_of_run;
 pub(super) mod slots;

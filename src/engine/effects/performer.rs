@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::beginning::Beginning;
-use super::slots::Held;
+use super::slots::RunSlot;
 use crate::session::{Deadline, Effect, Seq, Start, Timestamp};
 
 /// The effects in flight.
@@ -43,7 +43,7 @@ pub(in crate::engine) enum InFlight {
         task: AbortHandle,
         cancelled: CancellationToken,
         beginning: Beginning,
-        place: Held,
+        slot: RunSlot,
     },
 }
 
@@ -178,12 +178,12 @@ impl InFlight {
             InFlight::Run {
                 task,
                 cancelled,
-                place,
+                slot,
                 ..
             } => {
                 cancelled.cancel();
                 task.abort();
-                place.let_go();
+                slot.release();
             }
         }
     }

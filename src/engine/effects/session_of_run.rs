@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::of_progress::OfProgress;
+use super::progress_reporter::ProgressReporter;
 use crate::engine::clock::Clock;
 use crate::engine::inputs::inbox::{Inbox, Input};
-use crate::engine::telling::story;
+use crate::engine::telling::history;
 use crate::ledger::Ledger;
 use crate::session::{Timestamp, ToolAsked, ToolEventEmitted};
 use crate::tool::{LookBack, ToolConfirmation, ToolError, ToolEvents};
@@ -24,7 +24,7 @@ pub(in crate::engine) struct SessionOfRun {
     /// The reason to end the session once the run has returned.
     pub(in crate::engine) ends_session: OnceLock<String>,
     /// The reporter of the run's progress, if its policy uses it.
-    pub(in crate::engine) progress: Option<OfProgress>,
+    pub(in crate::engine) progress: Option<ProgressReporter>,
 }
 
 #[async_trait]
@@ -54,7 +54,7 @@ impl ToolEvents for SessionOfRun {
         let (reply, session) = oneshot::channel();
         let _ = self.inbox.send(Input::Session(reply));
         let session = session.await.map_err(|_| stopped())?;
-        let said = story::last_said(&self.ledger, &session, turns).await;
+        let said = history::last_said(&self.ledger, &session, turns).await;
         Ok(LookBack {
             turns: said.map_err(|error| ToolError::Other(error.to_string()))?,
             ..LookBack::of(&session)

@@ -29,34 +29,34 @@ pub(in crate::engine) struct Slot(Option<Arc<Mutex<Queue>>>);
 ///
 /// A tool that blocks its thread continues after its abort, and must not keep the slot.
 #[derive(Clone, Default)]
-pub(in crate::engine) struct Held(Arc<Mutex<Hold>>);
+pub(in crate::engine) struct RunSlot(Arc<Mutex<Hold>>);
 
 #[derive(Default)]
 enum Hold {
     #[default]
     Waiting,
     Holds {
-        _place: Slot,
+        _slot: Slot,
     },
-    LetGo,
+    Released,
 }
 
-impl Held {
+impl RunSlot {
     /// Stores the slot, or frees it if the run has already been released.
-    pub(in crate::engine) fn hold(&self, place: Slot) {
+    pub(in crate::engine) fn hold(&self, slot: Slot) {
         let mut hold = self.lock();
         match *hold {
-            Hold::Waiting | Hold::Holds { .. } => *hold = Hold::Holds { _place: place },
-            Hold::LetGo => {
+            Hold::Waiting | Hold::Holds { .. } => *hold = Hold::Holds { _slot: slot },
+            Hold::Released => {
                 drop(hold);
-                drop(place);
+                drop(slot);
             }
         }
     }
 
     /// Frees the slot for the next waiter.
-    pub(in crate::engine) fn let_go(&self) {
-        let held = std::mem::replace(&mut *self.lock(), Hold::LetGo);
+    pub(in crate::engine) fn release(&self) {
+        let held = std::mem::replace(&mut *self.lock(), Hold::Released);
         // Outside the lock: the next holder may free it at once.
         drop(held);
     }
@@ -103,9 +103,9 @@ impl Slots {
                 open.free -= 1;
                 return Slot(Some(self.0.clone()));
             }
-            let (place, given) = oneshot::channel();
+            let (slot, given) = oneshot::channel();
             let waiting = open.waiting.entry(session).or_default();
-            waiting.push_back(place);
+            waiting.push_back(slot);
             if waiting.len() == 1 {
                 open.turns.push_back(session);
             }

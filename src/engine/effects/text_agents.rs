@@ -20,7 +20,7 @@ use crate::tool::{
 };
 
 /// One segment of an agent's run.
-pub(in crate::engine) struct Stretch {
+pub(in crate::engine) struct AgentSegment {
     pub(in crate::engine) tool: Arc<TextAgentTool>,
     pub(in crate::engine) on_record: OnRecord,
     pub(in crate::engine) call: Seq,
@@ -29,15 +29,15 @@ pub(in crate::engine) struct Stretch {
 }
 
 /// The end of a segment that ends the call.
-pub(in crate::engine) struct Came {
+pub(in crate::engine) struct SegmentEnd {
     /// The last reply, which led to the end.
     pub(in crate::engine) replied: Option<LlmReplied>,
     pub(in crate::engine) outcome: ToolOutcome,
 }
 
-impl Stretch {
+impl AgentSegment {
     /// Continues a run up to a reply with calls, which returns None here, or to its end.
-    pub(in crate::engine) async fn go(self, state: &State) -> Option<Came> {
+    pub(in crate::engine) async fn go(self, state: &State) -> Option<SegmentEnd> {
         let mut turns = self.on_record.turns.clone();
         let (mut replied, mut asked) = (None, self.on_record.asked.clone());
         loop {
@@ -45,11 +45,11 @@ impl Stretch {
                 AgentStep::Ask(ask) => ask,
                 AgentStep::Finish(text) => {
                     let outcome = ToolOutcome::Returned(text.into());
-                    return Some(Came { replied, outcome });
+                    return Some(SegmentEnd { replied, outcome });
                 }
                 AgentStep::Fail(why) => {
                     let outcome = ToolOutcome::Failed(ToolError::ExecutionFailed(why));
-                    return Some(Came { replied, outcome });
+                    return Some(SegmentEnd { replied, outcome });
                 }
             };
             let turn = u32::try_from(turns.len() + 1).unwrap_or(u32::MAX);
@@ -147,8 +147,8 @@ impl Stretch {
     }
 }
 
-fn failed(error: ToolError) -> Came {
-    Came {
+fn failed(error: ToolError) -> SegmentEnd {
+    SegmentEnd {
         replied: None,
         outcome: ToolOutcome::Failed(error),
     }

@@ -298,12 +298,12 @@ impl EngineBuilder {
             engine.shutdown(Duration::ZERO).await?;
             return Err(Error::Configuration { mistakes });
         }
-        engine.perform_what_is_owed().await?;
+        engine.start_owed_effects().await?;
         for name in &names {
             engine.follow_paused(name);
         }
         if let Some(directory) = control {
-            engine.hear_operators(&directory);
+            engine.start_control(&directory);
         }
         Ok(engine)
     }

@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
-use crate::engine::inputs::inbox::{Input, Words};
+use crate::engine::inputs::inbox::{Input, UserText};
 use crate::engine::inputs::registry::TaskRef;
 use crate::engine::live_media::piece::Piece;
 use crate::engine::notify::callbacks::Callbacks;
@@ -82,7 +82,7 @@ impl LiveHandle {
 
     /// Runs callbacks for the conversation, until this handle and its clones are dropped.
     pub fn attend(&mut self, callbacks: Callbacks) {
-        if callbacks.hear_anything() {
+        if callbacks.has_any() {
             let hearing = callbacks.hear(self.listen(), self.task.clone());
             let hearing = AbortOnDropHandle::new(tokio::spawn(hearing));
             self.hearing.push(Arc::new(hearing));
@@ -198,11 +198,11 @@ impl LiveHandle {
     /// # Errors
     /// [`Error::NotConnected`]. If the journal cannot be written, nothing is sent.
     pub async fn send_text(&self, text: impl Into<String>) -> Result<(), Error> {
-        let words = Words {
+        let user_text = UserText {
             text: text.into(),
-            place: Some(self.task.media.place_of_words()),
+            place: Some(self.task.media.place_of_text()),
         };
-        self.ask(|reply| Input::SendText(words, reply)).await
+        self.ask(|reply| Input::SendText(user_text, reply)).await
     }
 
     /// Subscribes to the recorded facts of this session from now on, until the session is closed or

@@ -460,7 +460,7 @@ impl LiveBuilder {
     }
 
     /// Returns the settings that an existing engine would ignore.
-    fn said_in_vain(&self) -> Vec<String> {
+    fn ignored_settings(&self) -> Vec<String> {
         let given = [
             (self.journal.is_some(), ".journal(…)"),
             (self.keys.is_some(), ".keys(…)"),
@@ -474,7 +474,7 @@ impl LiveBuilder {
     }
 
     async fn connect_shared(mut self, connector: Arc<dyn Connector>) -> Result<LiveHandle, Error> {
-        let in_vain = self.said_in_vain();
+        let in_vain = self.ignored_settings();
         if !in_vain.is_empty() {
             self.agent = self.agent.connect_to_shared(connector);
             return Err(self.mistaken(in_vain).await);

@@ -25,7 +25,7 @@ const PAGE: usize = 256;
 
 impl Engine {
     /// Starts the control server in `directory`. An engine that cannot start it serves without.
-    pub(super) fn hear_operators(&self, directory: &Path) {
+    pub(super) fn start_control(&self, directory: &Path) {
         match Server::start(directory, handler(&self.inner)) {
             Ok(server) => *self.control() = Some(server),
             Err(error) => {
@@ -36,7 +36,7 @@ impl Engine {
     }
 
     /// Stops the control server after its current requests.
-    pub(super) async fn dismiss_operators(&self) {
+    pub(super) async fn stop_control(&self) {
         let server = self.control().take();
         if let Some(server) = server {
             server.end().await;
@@ -48,7 +48,7 @@ impl Engine {
         control.unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn obey(self, request: Request, items: &Items) -> Result<Reply, Failed> {
+    async fn handle_request(self, request: Request, items: &Items) -> Result<Reply, Failed> {
         match request {
             Request::Pending {} => {
                 for it in self.pending().await? {
@@ -170,7 +170,7 @@ fn handler(engine: &Arc<Inner>) -> Handler {
             let Some(engine) = engine else {
                 return Reply::Error(problem(&Error::ShutDown));
             };
-            match engine.obey(request, &items).await {
+            match engine.handle_request(request, &items).await {
                 Ok(reply) => reply,
                 Err(Failed::Engine(error)) => Reply::Error(problem(&error)),
                 Err(Failed::Message(problem)) => Reply::Error(problem),

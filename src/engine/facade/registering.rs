@@ -25,7 +25,7 @@ impl Engine {
         let name = name.into();
         self.add(name.clone(), agent)?;
         self.follow_paused(&name);
-        self.inner.alarm.look_after(name);
+        self.inner.alarm.add_agent(name);
         Ok(())
     }
 }

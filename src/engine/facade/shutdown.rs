@@ -13,7 +13,7 @@ use crate::tool::PolicyTool;
 
 /// The minimum time for the callbacks in a shutdown without grace. Fast callbacks then still handle
 /// every event.
-const LAST_NEWS: Duration = Duration::from_secs(1);
+const CALLBACKS_TIME_MIN: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Ends every task gracefully and closes the journal, so that the next process can open it.
@@ -49,16 +49,16 @@ impl Engine {
     /// If the journal cannot be written.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
         // An operator's answer from now on could spawn a task that would not be ended.
-        self.dismiss_operators().await;
+        self.stop_control().await;
         // Before any session drains: a freed slot must not go to a session that has not been told
         // yet.
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
         // No session is woken while the tasks end. One that is being woken now is in the registry.
-        let ringing = self.ringing().take();
-        if let Some(ringing) = ringing {
-            ringing.abort();
-            let _ = ringing.await;
+        let alarm_task = self.alarm_task().take();
+        if let Some(alarm_task) = alarm_task {
+            alarm_task.abort();
+            let _ = alarm_task.await;
         }
         let mut ending = Vec::new();
         for task in self.inner.registry.all() {
@@ -81,7 +81,7 @@ impl Engine {
                 ended.await;
             }
         }
-        let at_least = self.inner.clock.now().after(LAST_NEWS);
+        let at_least = self.inner.clock.now().after(CALLBACKS_TIME_MIN);
         let heard = async {
             // A desk turn in progress publishes what it appends, and is the last to do so.
             let turn = self.inner.desk_turns.lock().await;
@@ -96,7 +96,7 @@ impl Engine {
                 None
             }
         };
-        self.follow_no_more();
+        self.stop_following();
         self.shut_down_tools().await;
         Ok(self.inner.ledger.journal().close().await?)
     }

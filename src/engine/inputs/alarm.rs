@@ -15,7 +15,7 @@ pub(in crate::engine) struct Alarm {
     due: Mutex<BTreeSet<(Timestamp, SessionId)>>,
     /// The agents registered while the engine was open, whose sessions' owed effects are not
     /// started yet.
-    newcomers: Mutex<Vec<String>>,
+    new_agents: Mutex<Vec<String>>,
     pub(in crate::engine) changed: Notify,
 }
 
@@ -27,8 +27,8 @@ impl Alarm {
     }
 
     /// Starts the owed effects in the sessions of a newly registered agent.
-    pub(in crate::engine) fn look_after(&self, agent: String) {
-        self.newcomers().push(agent);
+    pub(in crate::engine) fn add_agent(&self, agent: String) {
+        self.new_agents().push(agent);
         self.changed.notify_one();
     }
 
@@ -42,8 +42,8 @@ impl Alarm {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(in crate::engine) fn newcomers(&self) -> MutexGuard<'_, Vec<String>> {
-        let newcomers = self.newcomers.lock();
-        newcomers.unwrap_or_else(PoisonError::into_inner)
+    pub(in crate::engine) fn new_agents(&self) -> MutexGuard<'_, Vec<String>> {
+        let new_agents = self.new_agents.lock();
+        new_agents.unwrap_or_else(PoisonError::into_inner)
     }
 }

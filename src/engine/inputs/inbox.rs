@@ -6,8 +6,8 @@ use super::asking::ToTool;
 use super::callers::Answer;
 use crate::engine::error::Error;
 use crate::engine::live_media::input_lines::Place;
+use crate::engine::telling::history::History;
 use crate::engine::telling::outcomes::Ended;
-use crate::engine::telling::story::Story;
 use crate::live::{ConnectError, Connection};
 use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, Json, LlmAsked, LlmReplied, RequestId, Seq,
@@ -55,7 +55,7 @@ pub(in crate::engine) enum Input {
     /// The connection was silent for the agent's idle time.
     SilenceDue { number: u64 },
     /// Open a connection to deliver an outcome that was decided without one.
-    ConnectToTell,
+    ConnectToDeliver,
     /// The wait before the next connection attempt is over.
     ReconnectDue { attempt: u32 },
     /// Held-back messages are due to be recorded.
@@ -63,7 +63,7 @@ pub(in crate::engine) enum Input {
     /// The time to leave a connection has come.
     SwitchDue { epoch: Seq },
     /// Send text to the model.
-    SendText(Words, Reply<()>),
+    SendText(UserText, Reply<()>),
     /// Answer a confirmation request.
     Answer {
         request: RequestId,
@@ -128,13 +128,13 @@ pub(in crate::engine) enum Input {
         confirmation: ToolConfirmation,
     },
     /// Close the session at a tool's request.
-    CloseAsAsked,
+    CloseIfRequested,
     /// A deadline of the session has come.
-    TimeCame,
+    DeadlineReached,
 }
 
 /// Text of the user for the model.
-pub(in crate::engine) struct Words {
+pub(in crate::engine) struct UserText {
     pub(in crate::engine) text: String,
     /// The live input before the text. If None, all input until the session handles it.
     pub(in crate::engine) place: Option<Place>,
@@ -146,7 +146,7 @@ pub(in crate::engine) struct Opened {
     pub(in crate::engine) number: u64,
     pub(in crate::engine) connected: Connected,
     pub(in crate::engine) connection: Result<Connection, ConnectError>,
-    pub(in crate::engine) story: Option<Story>,
+    pub(in crate::engine) history: Option<History>,
 }
 
 /// The records of a run that go with its next request or its end.

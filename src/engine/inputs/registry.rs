@@ -66,9 +66,9 @@ impl Registry {
     }
 
     /// Returns the place of text that a client of this session sends now.
-    pub(in crate::engine) fn place_of_words(&self, id: SessionId) -> Option<Place> {
+    pub(in crate::engine) fn place_of_text(&self, id: SessionId) -> Option<Place> {
         let media = self.lock().get(&id).map(|it| it.media.clone());
-        media.map(|it| it.place_of_words())
+        media.map(|it| it.place_of_text())
     }
 
     /// Removes the session's task.

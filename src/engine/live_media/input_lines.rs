@@ -136,7 +136,7 @@ impl InputLines {
 
     /// Returns the place of a text sent now. If the text waits for the next connection, later input
     /// waits, too.
-    pub(in crate::engine) fn place_of_words(&self) -> Place {
+    pub(in crate::engine) fn place_of_text(&self) -> Place {
         let mut lines = self.lock();
         if lines.leaves {
             lines.prepare();

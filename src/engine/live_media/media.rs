@@ -22,7 +22,7 @@ use crate::session::{MediaCount, MediaCounted, Observation, Seq, Timestamp};
 use crate::tool::InputEvent;
 
 /// The number of events that a listener may lag behind: a few seconds of audio in pieces of 20 ms.
-const LISTENING: usize = 256;
+const LISTENER_LAG_MAX: usize = 256;
 
 /// The number of live inputs that a tool may lag behind. Beyond it, the oldest are lost and the
 /// tool is told.
@@ -105,7 +105,7 @@ impl Media {
     pub(in crate::engine) fn listen(&self) -> broadcast::Receiver<LiveEvent> {
         let listeners = self
             .listeners
-            .get_or_init(|| broadcast::channel(LISTENING).0);
+            .get_or_init(|| broadcast::channel(LISTENER_LAG_MAX).0);
         listeners.subscribe()
     }
 
@@ -122,7 +122,7 @@ impl Media {
     }
 
     /// Starts a connection, and returns the queue for its writer. The queue releases nothing before
-    /// the first [`go_on`](Media::go_on).
+    /// the first [`release`](Media::release).
     pub(in crate::engine) fn open(self: &Arc<Media>, epoch: Seq, depth_max: usize) -> Pieces {
         *self.lock() = Some(Link {
             epoch,
@@ -164,17 +164,17 @@ impl Media {
     }
 
     /// Returns the place of a text sent now, after the input sent before it.
-    pub(in crate::engine) fn place_of_words(&self) -> Place {
-        self.lines.place_of_words()
+    pub(in crate::engine) fn place_of_text(&self) -> Place {
+        self.lines.place_of_text()
     }
 
     /// Holds the input sent after a text until the text is sent.
-    pub(in crate::engine) fn wait_for_words(&self, place: Place) {
+    pub(in crate::engine) fn hold_for_text(&self, place: Place) {
         self.lines.hold(place);
     }
 
     /// Releases all input.
-    pub(in crate::engine) fn go_on(&self) {
+    pub(in crate::engine) fn release(&self) {
         self.lines.release();
     }
 
@@ -224,7 +224,7 @@ impl Media {
             Piece::ActivityStart | Piece::ActivityEnd => {
                 link.turn_open |= passage != Passage::Withheld;
             }
-            Piece::AudioStreamEnd | Piece::HeardAgain => {}
+            Piece::AudioStreamEnd | Piece::InputResumes => {}
         }
         link.turn_open |= passage == Passage::AfterStart;
         passage
@@ -278,7 +278,7 @@ impl Media {
                 self.tell(|| LiveEvent::InputResumed);
                 if link.stands && link.withholding.has_end_waiting() {
                     // If the queue is full, its first piece causes the end to be sent.
-                    self.lines.try_send(Piece::HeardAgain);
+                    self.lines.try_send(Piece::InputResumes);
                 }
             }
             (true, true) | (false, false) => {}

@@ -24,7 +24,7 @@ fn piece() -> Piece {
 /// Opens a connection that accepts input at once.
 fn open(media: &Arc<Media>, epoch: Seq) -> Pieces {
     let pieces = media.open(epoch, 64);
-    media.go_on();
+    media.release();
     pieces
 }
 

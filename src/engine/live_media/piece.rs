@@ -15,7 +15,7 @@ pub(in crate::engine) enum Piece {
     AudioStreamEnd,
     /// Not user input: a signal that live input resumes, so that a waiting end of the audio is
     /// sent.
-    HeardAgain,
+    InputResumes,
 }
 
 impl Piece {
@@ -27,7 +27,7 @@ impl Piece {
             Piece::Video(mime_type, data) => input.video = Some(Blob::of(mime_type, data)),
             Piece::ActivityStart => input.activity_start = empty(),
             Piece::ActivityEnd => input.activity_end = empty(),
-            Piece::AudioStreamEnd | Piece::HeardAgain => input.audio_stream_end = Some(true),
+            Piece::AudioStreamEnd | Piece::InputResumes => input.audio_stream_end = Some(true),
         }
         ClientMessage {
             realtime_input: Some(input),
@@ -49,7 +49,7 @@ impl Piece {
             }),
             Piece::ActivityStart => Some(InputEvent::ActivityStart),
             Piece::ActivityEnd => Some(InputEvent::ActivityEnd),
-            Piece::AudioStreamEnd | Piece::HeardAgain => None,
+            Piece::AudioStreamEnd | Piece::InputResumes => None,
         }
     }
 }

@@ -93,7 +93,7 @@ impl Withholding {
         let on = self.is_on();
         if !on && std::mem::take(&mut self.end_waits) {
             return match piece {
-                Piece::AudioStreamEnd | Piece::HeardAgain => Passage::Goes,
+                Piece::AudioStreamEnd | Piece::InputResumes => Passage::Goes,
                 Piece::Audio(..) | Piece::Video(..) | Piece::ActivityStart | Piece::ActivityEnd => {
                     Passage::AfterEnd
                 }
@@ -135,7 +135,7 @@ impl Withholding {
                 self.streams = false;
                 Passage::Goes
             }
-            Piece::HeardAgain => Passage::Withheld,
+            Piece::InputResumes => Passage::Withheld,
         }
     }
 }
@@ -192,7 +192,7 @@ mod tests {
             2 => Piece::ActivityStart,
             3 => Piece::ActivityEnd,
             4 => Piece::AudioStreamEnd,
-            _ => Piece::HeardAgain,
+            _ => Piece::InputResumes,
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
                 }
                 Passage::Goes => {}
             }
-            let ends = matches!(piece, Piece::AudioStreamEnd | Piece::HeardAgain);
+            let ends = matches!(piece, Piece::AudioStreamEnd | Piece::InputResumes);
             assert!(
                 ends || withheld || !self.is_over,
                 "something went before the end of the audio"
@@ -237,7 +237,7 @@ mod tests {
                     assert!(self.hears_activity || !withheld, "an end without a start");
                     self.hears_activity = false;
                 }
-                Piece::AudioStreamEnd | Piece::HeardAgain => {
+                Piece::AudioStreamEnd | Piece::InputResumes => {
                     assert!(!withheld, "an end went to a model that waits");
                     let called_for = self.is_over || matches!(piece, Piece::AudioStreamEnd);
                     assert!(called_for, "an end of what goes on");
@@ -250,13 +250,13 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_goes_while_a_call_waits_and_everything_once_none_does(
-            story in prop::collection::vec(happens(), 0..60)
+            steps in prop::collection::vec(happens(), 0..60)
         ) {
             let (mut withholding, mut model) = (Withholding::default(), Model::default());
             // The messages that the session has not handled, and whether a handled call waits.
             let (mut queue, mut waits) = (std::collections::VecDeque::new(), false);
             let finale = [Happens::Settled, Happens::Says(5), Happens::Says(0)];
-            for step in story.into_iter().chain(finale) {
+            for step in steps.into_iter().chain(finale) {
                 match step {
                     Happens::CallHanded | Happens::OtherHanded => {
                         let brings_call = matches!(step, Happens::CallHanded);
@@ -309,13 +309,13 @@ mod tests {
             assert_eq!(withholding.pass(&withheld), Passage::Withheld);
         }
         assert!(withholding.has_end_waiting());
-        assert_eq!(withholding.pass(&Piece::HeardAgain), Passage::Withheld);
+        assert_eq!(withholding.pass(&Piece::InputResumes), Passage::Withheld);
         withholding.note(false);
         let mut promptly = Withholding { ..withholding };
         assert_eq!(withholding.pass(&piece(0)), Passage::AfterEnd);
         assert_eq!(withholding.pass(&piece(0)), Passage::Goes);
-        assert_eq!(withholding.pass(&Piece::HeardAgain), Passage::Withheld);
-        assert_eq!(promptly.pass(&Piece::HeardAgain), Passage::Goes);
+        assert_eq!(withholding.pass(&Piece::InputResumes), Passage::Withheld);
+        assert_eq!(promptly.pass(&Piece::InputResumes), Passage::Goes);
         assert_eq!(promptly.pass(&piece(0)), Passage::Goes);
     }
 

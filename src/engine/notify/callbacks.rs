@@ -8,10 +8,10 @@ use crate::engine::inputs::registry::TaskRef;
 use crate::engine::live_media::live_event::LiveEvent;
 use crate::session::Speaker;
 
-type Hears = dyn Fn() + Send + Sync;
-type HearsText = dyn Fn(&str) + Send + Sync;
-type HearsBytes = dyn Fn(&[u8]) + Send + Sync;
-type HearsSpeaker = dyn Fn(Speaker, &str) + Send + Sync;
+type EventCallback = dyn Fn() + Send + Sync;
+type TextCallback = dyn Fn(&str) + Send + Sync;
+type BytesCallback = dyn Fn(&[u8]) + Send + Sync;
+type TranscriptCallback = dyn Fn(Speaker, &str) + Send + Sync;
 
 /// Closures for the events of a live conversation.
 ///
@@ -29,12 +29,12 @@ type HearsSpeaker = dyn Fn(Speaker, &str) + Send + Sync;
 /// ```
 #[derive(Clone, Default)]
 pub struct Callbacks {
-    text: Option<Arc<HearsText>>,
-    audio: Option<Arc<HearsBytes>>,
-    transcript: Option<Arc<HearsSpeaker>>,
-    turn_complete: Option<Arc<Hears>>,
-    interrupted: Option<Arc<Hears>>,
-    error: Option<Arc<HearsText>>,
+    text: Option<Arc<TextCallback>>,
+    audio: Option<Arc<BytesCallback>>,
+    transcript: Option<Arc<TranscriptCallback>>,
+    turn_complete: Option<Arc<EventCallback>>,
+    interrupted: Option<Arc<EventCallback>>,
+    error: Option<Arc<TextCallback>>,
 }
 
 impl Callbacks {
@@ -92,7 +92,7 @@ impl Callbacks {
         self
     }
 
-    pub(in crate::engine) fn hear_anything(&self) -> bool {
+    pub(in crate::engine) fn has_any(&self) -> bool {
         self.text.is_some()
             || self.audio.is_some()
             || self.transcript.is_some()

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::mpsc;
 
-use super::publisher::ToHear;
+use super::publisher::QueueItem;
 use crate::engine::error::Error;
 use crate::ledger::{Ledger, PendingConfirmation};
 use crate::session::{
@@ -60,20 +60,20 @@ pub struct SettledApart {
     pub route: Route,
 }
 
-pub(in crate::engine) type Hears<T> = Option<Box<dyn Fn(&T) + Send + Sync>>;
+pub(in crate::engine) type Callback<T> = Option<Box<dyn Fn(&T) + Send + Sync>>;
 
 /// The closures for these notices.
 #[derive(Default)]
 pub(in crate::engine) struct Notices {
-    pub(in crate::engine) requested: Hears<PendingConfirmation>,
-    pub(in crate::engine) decided: Hears<ConfirmationDecided>,
-    pub(in crate::engine) paused: Hears<Ticket>,
-    pub(in crate::engine) resumed: Hears<Ticket>,
-    pub(in crate::engine) settled: Hears<SettledApart>,
+    pub(in crate::engine) requested: Callback<PendingConfirmation>,
+    pub(in crate::engine) decided: Callback<ConfirmationDecided>,
+    pub(in crate::engine) paused: Callback<Ticket>,
+    pub(in crate::engine) resumed: Callback<Ticket>,
+    pub(in crate::engine) settled: Callback<SettledApart>,
 }
 
 impl Notices {
-    pub(super) fn are_heard(&self) -> bool {
+    pub(super) fn has_any(&self) -> bool {
         self.requested.is_some()
             || self.decided.is_some()
             || self.paused.is_some()
@@ -85,12 +85,12 @@ impl Notices {
     pub(in crate::engine) async fn hear(
         self,
         ledger: Ledger,
-        mut news: mpsc::UnboundedReceiver<ToHear>,
+        mut news: mpsc::UnboundedReceiver<QueueItem>,
     ) {
         while let Some(next) = news.recv().await {
             let recorded = match next {
-                ToHear::Recorded(recorded) => recorded,
-                ToHear::Everything(heard) => {
+                QueueItem::Recorded(recorded) => recorded,
+                QueueItem::Everything(heard) => {
                     // The waiter may have given up.
                     let _ = heard.send(());
                     continue;
@@ -187,7 +187,7 @@ impl Notices {
     }
 }
 
-fn contained<T>(hears: &Hears<T>, news: &T) {
+fn contained<T>(hears: &Callback<T>, news: &T) {
     let call = || hears.iter().for_each(|hear| hear(news));
     if catch_unwind(AssertUnwindSafe(call)).is_err() {
         tracing::error!("a callback panicked");

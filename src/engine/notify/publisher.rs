@@ -13,7 +13,7 @@ use crate::session::{Event, Observation, SessionId};
 use crate::tool::{Emitted, Listeners, Subscription, ToolEvent, hear};
 
 /// An item in the queue of a closure's task.
-pub(in crate::engine) enum ToHear {
+pub(in crate::engine) enum QueueItem {
     Recorded(Arc<Recorded>),
     /// A caller waits until everything before this is handled.
     Everything(oneshot::Sender<()>),
@@ -23,7 +23,7 @@ pub(in crate::engine) enum ToHear {
 #[derive(Clone)]
 pub(in crate::engine) struct Publisher {
     updates: broadcast::Sender<Arc<Recorded>>,
-    news: Option<mpsc::UnboundedSender<ToHear>>,
+    news: Option<mpsc::UnboundedSender<QueueItem>>,
     listeners: Arc<Listeners<Listening>>,
     /// The runtime of the closures' tasks. None if the engine was opened outside a runtime.
     runtime: Option<Handle>,
@@ -34,7 +34,7 @@ pub(in crate::engine) struct Publisher {
 struct Listening {
     /// The only session whose events it gets, if set.
     only: Option<SessionId>,
-    told: mpsc::UnboundedSender<ToHear>,
+    told: mpsc::UnboundedSender<QueueItem>,
 }
 
 impl Publisher {
@@ -44,7 +44,7 @@ impl Publisher {
     /// Starts publishing. The closures read details from `ledger`.
     pub(in crate::engine) fn start(notices: Notices, ledger: &Ledger) -> Publisher {
         let (updates, _) = broadcast::channel(Publisher::UPDATES);
-        let news = notices.are_heard().then(|| {
+        let news = notices.has_any().then(|| {
             let (news, heard) = mpsc::unbounded_channel();
             tokio::spawn(notices.hear(ledger.clone(), heard));
             news
@@ -73,9 +73,9 @@ impl Publisher {
         let hearing = async move {
             while let Some(next) = to_hear.recv().await {
                 match next {
-                    ToHear::Recorded(_) if subscribed.strong_count() == 0 => break,
-                    ToHear::Recorded(it) => hear(it.session, &it.fact, &listener),
-                    ToHear::Everything(heard) => _ = heard.send(()),
+                    QueueItem::Recorded(_) if subscribed.strong_count() == 0 => break,
+                    QueueItem::Recorded(it) => hear(it.session, &it.fact, &listener),
+                    QueueItem::Everything(heard) => _ = heard.send(()),
                 }
             }
         };
@@ -106,14 +106,14 @@ impl Publisher {
         let news = news.filter(|_| is_news(&recorded.fact));
         // Sending fails only if there is no receiver.
         if let Some(news) = news {
-            let _ = news.send(ToHear::Recorded(recorded.clone()));
+            let _ = news.send(QueueItem::Recorded(recorded.clone()));
         }
         if let Event::Observed(Observation::ToolEventEmitted(it)) = &recorded.fact.event {
             let listening = self.listeners.of(&it.name).into_iter();
             for Listening { told, .. } in
                 listening.filter(|it| it.only.is_none_or(|it| it == session))
             {
-                let _ = told.send(ToHear::Recorded(recorded.clone()));
+                let _ = told.send(QueueItem::Recorded(recorded.clone()));
             }
         }
         let _ = self.updates.send(recorded.clone());
@@ -124,7 +124,7 @@ impl Publisher {
         let listening = self.listeners.all().into_iter().map(|it| it.told);
         for told in self.news.iter().cloned().chain(listening) {
             let (heard, everything) = oneshot::channel();
-            if told.send(ToHear::Everything(heard)).is_ok() {
+            if told.send(QueueItem::Everything(heard)).is_ok() {
                 let _ = everything.await;
             }
         }

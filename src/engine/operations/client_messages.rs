@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::client_responses::{Meant, Refused};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
 use crate::engine::error::Error;
-use crate::engine::inputs::inbox::{Input, Words};
+use crate::engine::inputs::inbox::{Input, UserText};
 use crate::engine::received::Received;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
@@ -88,9 +88,9 @@ impl Engine {
         };
         match read {
             ClientMessage::Text(text) => {
-                let place = self.inner.registry.place_of_words(session);
-                let words = Words { text, place };
-                self.ask_task(session, |reply| Input::SendText(words, reply))
+                let place = self.inner.registry.place_of_text(session);
+                let user_text = UserText { text, place };
+                self.ask_task(session, |reply| Input::SendText(user_text, reply))
                     .await?;
                 Ok(vec![Received::Said])
             }

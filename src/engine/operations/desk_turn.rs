@@ -31,19 +31,19 @@ pub(super) struct DeskTurn {
 impl Engine {
     /// Waits for a turn at the desk. None if a task serves the session.
     pub(super) async fn turn_at_desk(&self, session: SessionId) -> Option<DeskTurn> {
-        let nobody = async || {
+        let has_no_agent = async || {
             matches!(
                 self.agent_of(session).await,
                 Err(Error::UnknownAgent { .. })
             )
         };
-        if !nobody().await {
+        if !has_no_agent().await {
             return None;
         }
         let inner = &self.inner;
         let turn = inner.desk_turns.clone().lock_owned().await;
         // The agent may have been registered meanwhile.
-        nobody().await.then(|| DeskTurn {
+        has_no_agent().await.then(|| DeskTurn {
             desk: Desk::new(inner.ledger.clone(), inner.clock.clone()),
             publisher: inner.publisher.clone(),
             session,

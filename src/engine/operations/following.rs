@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// Stops following calls; the next process continues.
-    pub(in crate::engine) fn follow_no_more(&self) {
+    pub(in crate::engine) fn stop_following(&self) {
         self.followers().clear();
     }
 

@@ -106,7 +106,7 @@ impl Engine {
     /// [`Error::UnknownRequest`], [`Error::HookMissing`] and [`Error::UnknownAgent`], which record
     /// nothing. After any other error, such as [`Error::Stopped`], the operation may be recorded.
     pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        Door::Engine(self).operate(operation, by).await
+        Executor::Engine(self).operate(operation, by).await
     }
 }
 
@@ -116,17 +116,17 @@ impl Desk {
     /// # Errors
     /// Those of [`Engine::operate`].
     pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        Door::Desk(self).operate(operation, by).await
+        Executor::Desk(self).operate(operation, by).await
     }
 }
 
 /// The executor of an operation: an engine or a desk.
-enum Door<'a> {
+enum Executor<'a> {
     Engine(&'a Engine),
     Desk(&'a Desk),
 }
 
-impl Door<'_> {
+impl Executor<'_> {
     async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
         let (session, call) = self.about(&operation).await?;
         let tool = match call {
@@ -181,8 +181,8 @@ impl Door<'_> {
     async fn put(&self, operation: Operation, tool: String, by: Actor) -> Result<Seq, Error> {
         match operation {
             Operation::Answer { request, given } => match self {
-                Door::Engine(engine) => engine.answer_as(request, given, by).await,
-                Door::Desk(desk) => desk.answer_as(request, given, by).await,
+                Executor::Engine(engine) => engine.answer_as(request, given, by).await,
+                Executor::Desk(desk) => desk.answer_as(request, given, by).await,
             },
             Operation::Respond {
                 ticket,
@@ -215,23 +215,23 @@ impl Door<'_> {
                 self.take(session, command).await
             }
             Operation::Close { session, reason } => match self {
-                Door::Engine(engine) => engine.close_session(session, &reason, by).await,
-                Door::Desk(desk) => desk.close_session(session, &reason, by).await,
+                Executor::Engine(engine) => engine.close_session(session, &reason, by).await,
+                Executor::Desk(desk) => desk.close_session(session, &reason, by).await,
             },
         }
     }
 
     async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         match self {
-            Door::Engine(engine) => engine.command(session, command).await,
-            Door::Desk(desk) => desk.take(session, command).await,
+            Executor::Engine(engine) => engine.command(session, command).await,
+            Executor::Desk(desk) => desk.take(session, command).await,
         }
     }
 
     fn ledger(&self) -> &Ledger {
         match self {
-            Door::Engine(engine) => engine.ledger(),
-            Door::Desk(desk) => &desk.ledger,
+            Executor::Engine(engine) => engine.ledger(),
+            Executor::Desk(desk) => &desk.ledger,
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::engine::notify::notices::Notices;
 use crate::engine::notify::publisher::Publisher;
 use crate::engine::notify::updates::Updates;
 use crate::engine::task::parts::{Connections, Running, Shared, Stream};
-use crate::engine::task::patient_journal::{self, RoomWait};
+use crate::engine::task::retrying_journal::{self, SpaceWait};
 use crate::engine::task::session_task::{Begin, SessionTask};
 use crate::engine::task::stint::Stint;
 use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
@@ -62,8 +62,8 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) control: Mutex<Option<crate::control::Server>>,
     pub(in crate::engine) ledger: Ledger,
     /// The same journal for the sessions' tasks, which wait when the disk is full.
-    pub(super) patient_ledger: Ledger,
-    pub(in crate::engine) room: RoomWait,
+    pub(super) retrying_ledger: Ledger,
+    pub(in crate::engine) room: SpaceWait,
     pub(in crate::engine) clock: Arc<dyn Clock>,
     pub(in crate::engine) agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
     pub(in crate::engine) registry: Arc<Registry>,
@@ -74,7 +74,7 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) desk_turns: Arc<tokio::sync::Mutex<()>>,
     /// The due times of sessions without a task.
     pub(in crate::engine) alarm: Arc<Alarm>,
-    pub(in crate::engine) ringing: Mutex<Option<AbortOnDropHandle<()>>>,
+    pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The tasks that ask tools for the results of paused calls.
     pub(in crate::engine) followers: Mutex<Vec<AbortOnDropHandle<()>>>,
 }
@@ -87,10 +87,10 @@ impl Engine {
         notices: Notices,
     ) -> Engine {
         let publisher = Publisher::start(notices, &ledger);
-        let room = RoomWait::default();
+        let room = SpaceWait::default();
         let inner = Inner {
             control: Mutex::default(),
-            patient_ledger: patient_journal::ledger_of_tasks(&ledger, &room),
+            retrying_ledger: retrying_journal::ledger_of_tasks(&ledger, &room),
             ledger,
             room,
             clock,
@@ -100,7 +100,7 @@ impl Engine {
             slots,
             desk_turns: Arc::default(),
             alarm: Arc::default(),
-            ringing: Mutex::default(),
+            alarm_task: Mutex::default(),
             followers: Mutex::default(),
         };
         Engine {
@@ -222,7 +222,7 @@ impl Engine {
             id,
             agent,
             stream: Stream {
-                ledger: self.inner.patient_ledger.clone(),
+                ledger: self.inner.retrying_ledger.clone(),
                 room: self.inner.room.clone(),
                 session: Session::new(id),
                 tail: Tail::EMPTY,

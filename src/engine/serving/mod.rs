@@ -2,6 +2,6 @@
 //!
 //! Read `engine`, then `restart` for the start of a new process.
 
+mod alarm_task;
 pub(super) mod engine;
 mod restart;
-mod ringing;

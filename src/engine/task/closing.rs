@@ -9,7 +9,7 @@ impl SessionTask {
     ///
     /// A task that resumes the session calls it too, because the process that should have closed it
     /// is gone.
-    pub(super) async fn close_as_asked(&mut self) -> Result<(), Error> {
+    pub(super) async fn close_if_requested(&mut self) -> Result<(), Error> {
         if self.stream.session.closed {
             self.over.cancel();
             return Ok(());
@@ -27,7 +27,7 @@ impl SessionTask {
 
     /// Disconnects a closed session and ends its subscriptions. A model that keeps talking would
     /// make calls that get no response.
-    pub(super) async fn end_what_is_closed(&mut self) -> Result<(), Error> {
+    pub(super) async fn disconnect_if_closed(&mut self) -> Result<(), Error> {
         if self.stream.session.closed {
             self.disconnect("the session was closed").await?;
             self.discard_handle().await;

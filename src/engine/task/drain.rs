@@ -27,7 +27,7 @@ impl SessionTask {
         let (reached, own) = (self.shared.clock.reached(until), self.own.clone());
         let alarm = AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
-            let _ = own.send(Input::TimeCame);
+            let _ = own.send(Input::DeadlineReached);
         }));
         self.draining = Some(Draining {
             until,
@@ -115,7 +115,7 @@ impl SessionTask {
     /// Ends the task's work: cancels what still runs, and waits for the socket to close.
     pub(in crate::engine) async fn shut_down(&mut self) {
         let outcome = self.disconnect(SHUT_DOWN).await;
-        self.connections.reconnecting.farewell().await;
+        self.connections.reconnecting.closing_socket().await;
         self.shared.registry.remove(self.id);
         if let Some(draining) = self.draining.take() {
             // A failed journal reports its error when it is closed.

@@ -41,11 +41,11 @@ impl SessionTask {
         if !may_fold {
             self.connections.silence = None;
         } else if self.connections.silence.is_none() {
-            self.wait_in_silence(self.shared.clock.now());
+            self.start_silence_timer(self.shared.clock.now());
         }
     }
 
-    fn wait_in_silence(&mut self, since: Timestamp) {
+    fn start_silence_timer(&mut self, since: Timestamp) {
         let due = since.after(self.agent.idle_fold_after);
         let (reached, own) = (self.shared.clock.reached(due), self.own.clone());
         self.connections.silences += 1;
@@ -58,7 +58,7 @@ impl SessionTask {
 
     /// Disconnects if the connection was silent for long enough. An input or a handle that came
     /// first wins.
-    pub(super) async fn let_go_if_silent(&mut self, number: u64) -> Result<(), Error> {
+    pub(super) async fn disconnect_if_silent(&mut self, number: u64) -> Result<(), Error> {
         if self.connections.silence.is_none()
             || self.connections.silences != number
             || self.handles > 0
@@ -70,7 +70,7 @@ impl SessionTask {
         let due = |passed: &Timestamp| passed.after(self.agent.idle_fold_after);
         let passed = self.connections.media.passed_at();
         if let Some(passed) = passed.filter(|it| due(it) > self.shared.clock.now()) {
-            self.wait_in_silence(passed);
+            self.start_silence_timer(passed);
             return Ok(());
         }
         self.note_silence();
@@ -81,7 +81,7 @@ impl SessionTask {
 
 impl Stream {
     /// Snapshots the session if it has many new records, so that the next opening is fast.
-    pub(super) async fn fold_ahead(&mut self) {
+    pub(super) async fn snapshot_ahead(&mut self) {
         if self.tail.seq.0 - self.folded.0 < PAYS_FROM {
             return;
         }

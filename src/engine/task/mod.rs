@@ -3,7 +3,7 @@
 //! It does not know the engine that spawned it. Read `parts` and `session_task`, then the folders:
 //! `record` appends batches, `connection` opens and loses connections, `effects` starts owed
 //! effects. `time` sets the `timer`. `stint` makes the task yield to other sessions on its thread.
-//! `patient_journal` waits for disk space. `idle`, `retiring`, `closing` and `drain` handle four
+//! `retrying_journal` waits for disk space. `idle`, `retiring`, `closing` and `drain` handle four
 //! ends: of a silent connection, of an idle task, of the session, of the engine. A file named like
 //! a file of a lower module has the session task's steps for that type.
 
@@ -14,9 +14,9 @@ mod draining;
 mod effects;
 pub(super) mod idle;
 pub(super) mod parts;
-pub(super) mod patient_journal;
 mod record;
 mod retiring;
+pub(super) mod retrying_journal;
 pub(super) mod session_task;
 pub(super) mod stint;
 mod time;

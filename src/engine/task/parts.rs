@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::patient_journal::RoomWait;
+use super::retrying_journal::SpaceWait;
 use super::timer::Timer;
 use crate::engine::agents::extractors::Turn;
 use crate::engine::clock::Clock;
@@ -33,7 +33,7 @@ use crate::tool::{Temporary, Watchers};
 /// The session's stream in the journal: its tail and its folded state.
 pub(in crate::engine) struct Stream {
     pub(in crate::engine) ledger: Ledger,
-    pub(in crate::engine) room: RoomWait,
+    pub(in crate::engine) room: SpaceWait,
     pub(in crate::engine) session: Session,
     pub(in crate::engine) tail: Tail,
     /// The watermark of the last snapshot, when this task or the next one loads the session.

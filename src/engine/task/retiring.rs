@@ -27,8 +27,8 @@ impl SessionTask {
     /// Ends the task, unless an input arrives at the same moment.
     pub(super) async fn retire(&mut self) -> Result<bool, Error> {
         self.disconnect(reasons::IDLE).await?;
-        self.connections.reconnecting.farewell().await;
-        self.stream.fold_ahead().await;
+        self.connections.reconnecting.closing_socket().await;
+        self.stream.snapshot_ahead().await;
         for due in owed(&self.stream.session).iter().filter_map(due_of) {
             self.shared.alarm.set(due, self.id);
         }

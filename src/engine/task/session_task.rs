@@ -79,7 +79,7 @@ impl SessionTask {
             let outcome = tokio::select! {
                 biased;
                 Some(input) = self.inbox.recv() => Box::pin(self.handle(input)).await,
-                () = yield_now(), if !self.connections.rest.is_empty() => Box::pin(self.hear_rest()).await,
+                () = yield_now(), if !self.connections.rest.is_empty() => Box::pin(self.record_rest()).await,
                 Some(incoming) = self.connections.incoming.recv(), if self.connections.rest.is_empty() => {
                     Box::pin(self.receive(incoming)).await
                 }
@@ -88,7 +88,7 @@ impl SessionTask {
                 return Box::pin(self.shut_down()).await;
             }
             let outcome = match outcome {
-                Ok(()) => self.look_after_connection().await,
+                Ok(()) => self.maintain_connection().await,
                 Err(error) => Err(error),
             };
             if let Err(error) = outcome {
@@ -98,10 +98,10 @@ impl SessionTask {
     }
 
     /// Handles what is due on the connection after each input.
-    async fn look_after_connection(&mut self) -> Result<(), Error> {
+    async fn maintain_connection(&mut self) -> Result<(), Error> {
         self.watch_silence();
         self.connections.note_awaited();
-        self.say_what_waited().await?;
+        self.send_waiting_text().await?;
         self.switch_if_idle().await
     }
 
@@ -119,7 +119,7 @@ impl SessionTask {
                 self.stream.folded = loaded.tail.seq;
                 (self.stream.session, self.stream.tail, self.stream.seal) =
                     (loaded.session, loaded.tail, loaded.seal);
-                self.close_as_asked().await?;
+                self.close_if_requested().await?;
                 // A tool that waited for an answer in a dead process must not be asked about again.
                 // Attaching withdraws its request.
                 let waited = |it: &Call| it.in_place().is_some();
@@ -140,12 +140,12 @@ impl SessionTask {
                 self.hand_back(reply, outcome)
             }
             Input::Drain { until, reply } => Box::pin(self.drain(until, reply)).await,
-            Input::SilenceDue { number } => Box::pin(self.let_go_if_silent(number)).await,
-            Input::ConnectToTell => Box::pin(self.connect_to_tell()).await,
+            Input::SilenceDue { number } => Box::pin(self.disconnect_if_silent(number)).await,
+            Input::ConnectToDeliver => Box::pin(self.connect_to_deliver()).await,
             Input::ReconnectDue { attempt } => Box::pin(self.reconnect_due(attempt)).await,
             Input::HeldDue => Box::pin(self.held_due()).await,
             Input::SwitchDue { epoch } => Box::pin(self.switch(epoch)).await,
-            Input::SendText(words, reply) => Box::pin(self.words_came(words, reply)).await,
+            Input::SendText(words, reply) => Box::pin(self.send_or_queue_text(words, reply)).await,
             Input::Answer {
                 request,
                 confirmation,
@@ -225,8 +225,8 @@ impl SessionTask {
                 confirmation,
                 by,
             } => Box::pin(self.provider_answered(request, confirmation, by)).await,
-            Input::CloseAsAsked => Box::pin(self.close_as_asked()).await,
-            Input::TimeCame => self.time_came().await,
+            Input::CloseIfRequested => Box::pin(self.close_if_requested()).await,
+            Input::DeadlineReached => self.deadline_reached().await,
         }
     }
 
@@ -338,7 +338,7 @@ impl SessionTask {
                     .await?;
                 self.perform().await?;
                 self.attach_if_needed().await?;
-                self.end_what_is_closed().await?;
+                self.disconnect_if_closed().await?;
                 Ok(seq)
             }
             Err(rejection) => {
@@ -417,7 +417,7 @@ impl Stream {
     fn written(&self, epoch: Seq, carried: Carried) -> Option<Observation> {
         match carried {
             // It was taken back while in flight. Its content takes another route, which settles it.
-            Carried::Response(response, by) if self.goes_otherwise(response, by) => None,
+            Carried::Response(response, by) if self.is_rerouted(response, by) => None,
             Carried::Response(response, _) => {
                 let responses = vec![response];
                 Some(ResponsesSent { epoch, responses }.into())

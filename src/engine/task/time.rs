@@ -22,7 +22,7 @@ impl SessionTask {
         let (reached, own) = (self.shared.clock.reached(due), self.own.clone());
         let sleeps = tokio::spawn(async move {
             reached.await;
-            let _ = own.send(Input::TimeCame);
+            let _ = own.send(Input::DeadlineReached);
         });
         self.running.timer = Some(Timer {
             due,
@@ -31,7 +31,7 @@ impl SessionTask {
     }
 
     /// Records what is due now, and sets the timer for the next deadline.
-    pub(super) async fn time_came(&mut self) -> Result<(), Error> {
+    pub(super) async fn deadline_reached(&mut self) -> Result<(), Error> {
         self.running.timer = None;
         self.record(Vec::new()).await
     }

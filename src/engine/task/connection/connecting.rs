@@ -10,7 +10,7 @@ use crate::engine::connection::socket::{self, Socket};
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{Input, Opened, Reply};
 use crate::engine::task::session_task::SessionTask;
-use crate::engine::telling::story::Story;
+use crate::engine::telling::history::History;
 use crate::fixture::Step;
 use crate::ledger::Objects;
 use crate::live::{ConnectError, Connection, continuation, outgoing};
@@ -23,7 +23,7 @@ impl SessionTask {
     /// asked for it.
     pub(in crate::engine) async fn connect(&mut self, reply: Reply<()>) -> Result<(), Error> {
         if self.connections.socket.is_some()
-            && std::mem::take(&mut self.connections.reconnecting.is_nobodys)
+            && std::mem::take(&mut self.connections.reconnecting.is_unclaimed)
         {
             return self.hand_back(reply, Ok(()));
         }
@@ -64,7 +64,7 @@ impl SessionTask {
         }
         self.recall_handle().await;
         let handle = self.handle_at(self.shared.clock.now()).cloned();
-        let story = self.story(handle.is_some()).await?;
+        let history = self.history_for(handle.is_some()).await?;
         let model = connector.model_name(&agent.model);
         let message = outgoing::message(
             &model,
@@ -74,7 +74,7 @@ impl SessionTask {
             &agent.manner,
         );
         let capabilities = Some(agent.capabilities);
-        let announced = story.as_ref().is_some_and(Story::is_announced);
+        let announced = history.as_ref().is_some_and(History::is_announced);
         let message = continuation::setup(message, handle.as_ref(), announced);
         let connected = Connected {
             model,
@@ -88,10 +88,13 @@ impl SessionTask {
         self.connections.await_connection();
         self.connections.reconnecting.openings += 1;
         let number = self.connections.reconnecting.openings;
-        let (own, farewell) = (self.own.clone(), self.connections.reconnecting.farewell());
+        let (own, closing_socket) = (
+            self.own.clone(),
+            self.connections.reconnecting.closing_socket(),
+        );
         let limit = agent.setup_timeout;
         self.connections.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-            farewell.await;
+            closing_socket.await;
             // A connector or token source that panics must not leave the caller without an answer.
             let opening = async { socket::open(connector.as_ref(), message, limit).await };
             let opening = AssertUnwindSafe(opening).catch_unwind();
@@ -105,7 +108,7 @@ impl SessionTask {
                 number,
                 connected,
                 connection,
-                story,
+                history,
             };
             let _ = own.send(Input::Opened(opened));
         })));
@@ -118,7 +121,7 @@ impl SessionTask {
             number,
             connected,
             connection,
-            story,
+            history,
         } = opened;
         // This attempt was given up, and another may be in flight.
         if number != self.connections.reconnecting.openings
@@ -131,7 +134,7 @@ impl SessionTask {
                 self.answer_asked(Err(Error::Refused(Rejection::SessionClosed)))
             }
             Ok(connection) => {
-                self.connected(connected, connection, story).await?;
+                self.connected(connected, connection, history).await?;
                 self.answer_asked(Ok(()))
             }
             Err(error) => self.not_opened(error, connected.resumed).await,
@@ -162,7 +165,7 @@ impl SessionTask {
         &mut self,
         connected: Connected,
         connection: Connection,
-        story: Option<Story>,
+        history: Option<History>,
     ) -> Result<(), Error> {
         self.record_step(|| Step::ConnectionOpened);
         self.put(vec![connected.into()], Objects::default()).await?;
@@ -174,31 +177,31 @@ impl SessionTask {
         self.connections
             .reconnecting
             .connected(self.shared.clock.now());
-        self.connections.reconnecting.is_nobodys = self.handles == 0;
+        self.connections.reconnecting.is_unclaimed = self.handles == 0;
         self.connections.sockets += 1;
         let incoming = self.connections.incoming_sender.clone();
         let media = (self.connections.media.clone(), self.json_depth_max());
         let socket = Socket::start(self.connections.sockets, epoch, connection, incoming, media)
             .recorded(self.recorder());
-        if let Some(story) = story {
+        if let Some(history) = history {
             // Pending responses refer to the history, so the history is sent first.
             let told = HistorySent {
                 epoch,
-                after: story.after,
-                through: story.through,
-                turns: story.turns,
-                left_out: story.left_out,
-                answer_wanted: story.answer_wanted,
-                form: story.form,
+                after: history.after,
+                through: history.through,
+                turns: history.turns,
+                left_out: history.left_out,
+                answer_wanted: history.answer_wanted,
+                form: history.form,
             };
             self.put(vec![told.into()], Objects::default()).await?;
-            for frame in story.frames {
+            for frame in history.frames {
                 socket.send(frame, None);
             }
         }
         self.connections.socket = Some(socket);
         self.perform().await?;
-        self.say_unsaid().await
+        self.send_queued_text().await
     }
 
     /// Ends the connection and cancels running calls. Calls that wait for an approver or a response
@@ -231,7 +234,7 @@ impl SessionTask {
             observations.len()
         };
         observations.splice(at..at, detachment);
-        self.connections.hang_up();
+        self.connections.close_socket();
         if !observations.is_empty() {
             self.put_at(now, observations, Objects::default()).await?;
             self.running.attached = None;

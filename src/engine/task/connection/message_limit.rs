@@ -23,7 +23,7 @@ impl SessionTask {
     }
 
     /// Records the next batch of observations beyond the limit.
-    pub(in crate::engine) async fn hear_rest(&mut self) -> Result<(), Error> {
+    pub(in crate::engine) async fn record_rest(&mut self) -> Result<(), Error> {
         let mut next = self.connections.rest.next(self.stream.session.connection);
         if next.is_empty() {
             return Ok(());

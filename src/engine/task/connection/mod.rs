@@ -8,5 +8,5 @@ mod history;
 pub(super) mod message_limit;
 mod noise;
 pub(super) mod reconnecting;
+mod user_text;
 mod withholding;
-mod words;

@@ -30,7 +30,7 @@ impl SessionTask {
     ) -> Result<(), Error> {
         self.record_held().await?;
         self.connections.await_connection();
-        self.connections.hang_up();
+        self.connections.close_socket();
         let again = self.again_after(&lost);
         let (code, reason) = (lost.code, lost.reason);
         let disconnected = Disconnected {
@@ -72,14 +72,14 @@ impl SessionTask {
     ///
     /// The first attempt starts at once. Later attempts wait if earlier connections were lost
     /// before the model took part.
-    pub(in crate::engine) async fn connect_to_tell(&mut self) -> Result<(), Error> {
+    pub(in crate::engine) async fn connect_to_deliver(&mut self) -> Result<(), Error> {
         let comes =
             self.connections.opening.is_some() || self.connections.reconnecting.wait.is_some();
         if self.connections.socket.is_some() || comes {
             return Ok(());
         }
-        let before = self.connections.reconnecting.dialled;
-        self.connections.reconnecting.dialled = before.saturating_add(1);
+        let before = self.connections.reconnecting.delivery_attempts;
+        self.connections.reconnecting.delivery_attempts = before.saturating_add(1);
         // The last connection may have reset `attempts` when it ended, although it delivered
         // nothing.
         self.connections.reconnecting.attempts = self.connections.reconnecting.attempts.max(before);
@@ -99,7 +99,8 @@ impl SessionTask {
     pub(in crate::engine) fn note_silence(&mut self) {
         let mut untold = self.stream.session.deliveries.values();
         if untold.any(|it| it.connects.is_some()) {
-            self.connections.reconnecting.dialled = self.agent.reconnects.made(u32::MAX).max(1);
+            self.connections.reconnecting.delivery_attempts =
+                self.agent.reconnects.made(u32::MAX).max(1);
         }
     }
 
@@ -169,7 +170,7 @@ impl SessionTask {
     ) -> Result<(), Error> {
         let refusal = close_codes::refusal(&error);
         let rejected = offered.filter(|_| self.connections.gives_up_handle(refusal));
-        let (code, reason) = close_codes::told(&error);
+        let (code, reason) = close_codes::code_and_reason(&error);
         self.record_step(|| Step::ConnectionRefused(self.refused(code, &reason)));
         let failed = Observation::from(ConnectFailed {
             attempt: self.connections.reconnecting.attempts.max(1),
@@ -239,7 +240,7 @@ impl SessionTask {
         for reply in self.connections.reconnecting.stop() {
             let _ = reply.send(Err(Error::NotConnected { session: self.id }));
         }
-        self.connections.media.go_on();
+        self.connections.media.release();
     }
 
     /// Plans to leave a connection that the service will end: as soon as it is idle, or shortly
@@ -318,7 +319,7 @@ impl SessionTask {
         }
         self.record_held().await?;
         self.connections.await_connection();
-        self.connections.hang_up();
+        self.connections.close_socket();
         let (now, reconnects) = (self.shared.clock.now(), self.agent.reconnects);
         self.connections
             .reconnecting
@@ -351,7 +352,7 @@ impl SessionTask {
         // Queued text waits neither for a tool, whose outcome goes out as conversation, nor for a
         // handle, which comes at the end of a turn.
         let runs = calls.any(|call| call.epoch == epoch && call.phase.is_running());
-        let may_wait = self.connections.reconnecting.unsaid.is_empty();
+        let may_wait = self.connections.reconnecting.queued_text.is_empty();
         let waits = may_wait && (runs || !session.resumes_whole());
         let goes = session.deliveries.values().any(|it| match it.route {
             Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
@@ -380,10 +381,10 @@ impl Connections {
     }
 
     /// Closes the socket. Its task sends the close frame by itself.
-    pub(in crate::engine) fn hang_up(&mut self) {
+    pub(in crate::engine) fn close_socket(&mut self) {
         self.reconnecting.leaving = None;
         if let Some(socket) = self.socket.take() {
-            self.reconnecting.farewell = socket.close();
+            self.reconnecting.closing_socket = socket.close();
         }
     }
 

@@ -18,12 +18,17 @@ impl SessionTask {
     }
 
     /// True if the user's text has to wait.
-    pub(super) fn has_words_wait(&self) -> bool {
+    pub(super) fn must_text_wait(&self) -> bool {
         !self.agent.capabilities.client_content && self.connections.media.is_withholding()
     }
 
     /// Sends text of the engine as conversation, as soon as the model waits for no response.
-    pub(in crate::engine) fn put_in(&mut self, epoch: Seq, text: String, carries: Option<Carried>) {
+    pub(in crate::engine) fn send_as_conversation(
+        &mut self,
+        epoch: Seq,
+        text: String,
+        carries: Option<Carried>,
+    ) {
         let after = None;
         self.connections.kept.push((
             epoch,
@@ -33,10 +38,10 @@ impl SessionTask {
                 after,
             },
         ));
-        self.say_kept();
+        self.send_kept_text();
     }
 
-    fn say_kept(&mut self) {
+    fn send_kept_text(&mut self) {
         if self.connections.media.is_withholding() {
             return;
         }
@@ -56,15 +61,15 @@ impl SessionTask {
     }
 
     /// Sends the queued text that no longer has to wait.
-    pub(in crate::engine) async fn say_what_waited(&mut self) -> Result<(), Error> {
+    pub(in crate::engine) async fn send_waiting_text(&mut self) -> Result<(), Error> {
         if !self.agent.withholds_input || self.connections.socket.is_none() {
             return Ok(());
         }
-        self.say_kept();
-        if self.is_between_connections() || self.has_words_wait() {
+        self.send_kept_text();
+        if self.is_between_connections() || self.must_text_wait() {
             return Ok(());
         }
-        self.say_unsaid().await
+        self.send_queued_text().await
     }
 }
 

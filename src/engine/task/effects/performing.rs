@@ -71,11 +71,11 @@ impl SessionTask {
             Effect::Connect => {
                 // It is not tracked here: the next process, or the next connection, owes another
                 // attempt.
-                let _ = self.own.send(Input::ConnectToTell);
+                let _ = self.own.send(Input::ConnectToDeliver);
                 InFlight::Left
             }
             Effect::CloseSession { .. } => {
-                let _ = self.own.send(Input::CloseAsAsked);
+                let _ = self.own.send(Input::CloseIfRequested);
                 InFlight::Left
             }
             Effect::ArmTimer { .. } => InFlight::Timed,
@@ -138,7 +138,7 @@ impl SessionTask {
         let carried = Carried::Response(seq, delivery.route);
         if as_conversation {
             let words = Box::pin(self.told_as_conversation(delivery, &body)).await?;
-            self.put_in(epoch, words, Some(carried));
+            self.send_as_conversation(epoch, words, Some(carried));
             return Ok(());
         }
         let frame = outgoing::tool_response(delivery, &body, self.agent.capabilities);
@@ -157,7 +157,7 @@ impl SessionTask {
     fn send_instruction(&mut self, phase: Seq, epoch: Seq) {
         if let Some(instruction) = self.instruction() {
             let words = outgoing::instruction(&instruction, self.agent.capabilities);
-            self.put_in(epoch, words, Some(Carried::Instruction(phase)));
+            self.send_as_conversation(epoch, words, Some(Carried::Instruction(phase)));
         }
     }
 
@@ -194,7 +194,7 @@ impl SessionTask {
 
 impl Stream {
     /// True if a response that is still to be delivered now has another route.
-    pub(in crate::engine) fn goes_otherwise(&self, response: Seq, by: Route) -> bool {
+    pub(in crate::engine) fn is_rerouted(&self, response: Seq, by: Route) -> bool {
         let delivery = self.session.deliveries.get(&response);
         delivery.is_some_and(|it| it.route != by)
     }

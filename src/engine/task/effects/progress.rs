@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::engine::effects::of_progress::OfProgress;
+use crate::engine::effects::progress_reporter::ProgressReporter;
 use crate::engine::task::parts::Stream;
 use crate::engine::telling::outcomes::Telling;
 use crate::session::{Call, Phase};
@@ -20,14 +20,14 @@ impl Stream {
         call: &Call,
         telling: &Arc<Telling>,
         state: &State,
-    ) -> Option<OfProgress> {
+    ) -> Option<ProgressReporter> {
         let effect = self.session.terms.policies.of(&call.name).progress?;
         let Phase::Running { deadline, .. } = call.phase else {
             return None;
         };
         let left = deadline.map(|due| due.0.saturating_sub(self.session.at.0));
         let left = left.map(|us| Duration::from_micros(u64::try_from(us).unwrap_or_default()));
-        Some(OfProgress {
+        Some(ProgressReporter {
             effect,
             is_for_model: !call.made_by_program && call.parent.is_none(),
             // With a short limit, no report that keeps the run alive may be skipped.

@@ -110,7 +110,7 @@ impl SessionTask {
             return Ok(Json::of(&shape.error("cancelled", it.reason.in_words())));
         }
         if let Some(Event::Decided(Decision::ResponseIssued(it))) = event
-            && went_well(it.outcome)
+            && is_success(it.outcome)
             && self.is_stream(tool)
             && !made.gave.is_empty()
         {
@@ -161,7 +161,7 @@ impl Stream {
 }
 
 /// True if a streaming tool yielded all its results.
-fn went_well(outcome: Outcome) -> bool {
+fn is_success(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Returned | Outcome::Supplied => true,
         Outcome::Interim

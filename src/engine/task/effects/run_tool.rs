@@ -14,8 +14,8 @@ use crate::engine::effects::given::{Given, with_given};
 use crate::engine::effects::performer::InFlight;
 use crate::engine::effects::run_of_agent::OnRecord;
 use crate::engine::effects::session_of_run::SessionOfRun;
-use crate::engine::effects::slots::{Held, Slots};
-use crate::engine::effects::text_agents::{Came, Stretch};
+use crate::engine::effects::slots::{RunSlot, Slots};
+use crate::engine::effects::text_agents::{AgentSegment, SegmentEnd};
 use crate::engine::effects::yields::{on_record, recorded};
 use crate::engine::inputs::inbox::{Inbox, Input};
 use crate::engine::task::record::implementations::as_approved;
@@ -44,12 +44,12 @@ struct Run {
     /// The acknowledgement, if a hook sees it first.
     acknowledgement: Option<Json>,
     /// The segment of a text agent, and the state below its own.
-    stretch: Option<(Stretch, State)>,
+    segment: Option<(AgentSegment, State)>,
     leave: Option<Given>,
     /// The approved implementation.
     approved: Option<Value>,
     beginning: Beginning,
-    place: Held,
+    slot: RunSlot,
 }
 
 impl SessionTask {
@@ -61,14 +61,14 @@ impl SessionTask {
         let run = self.run_of(seq, attempt, call, of_agent, cancelled.clone());
         let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
         tracing::debug!(session = %self.id, call = seq.0, tool = %call.name, attempt, "tool starts");
-        let (beginning, place) = (run.beginning.clone(), run.place.clone());
+        let (beginning, slot) = (run.beginning.clone(), run.slot.clone());
         // Boxed, so that the future is not moved.
         let run = Box::pin(run.go().instrument(span));
         InFlight::Run {
             task: tokio::spawn(run).abort_handle(),
             cancelled,
             beginning,
-            place,
+            slot,
         }
     }
 
@@ -111,19 +111,19 @@ impl SessionTask {
             // Queued before the tool can end, so the model gets it first.
             _ = on_record(&self.own, telling.yielded(response));
         }
-        let stretch = of_agent
+        let segment = of_agent
             .zip(checked.as_ref().ok())
             .and_then(|(on_record, (tool, ..))| {
                 let tool = tool.text_agent()?.clone();
                 let base = tool.state().clone();
-                let stretch = Stretch {
+                let segment = AgentSegment {
                     tool,
                     on_record,
                     call: seq,
                     attempt,
                     own: self.own.clone(),
                 };
-                Some((stretch, base))
+                Some((segment, base))
             });
         Run {
             session: self.id,
@@ -135,11 +135,11 @@ impl SessionTask {
             events,
             checked,
             acknowledgement,
-            stretch,
+            segment,
             leave: self.stream.leave_given(call),
             approved: self.stream.approved_implementation(call),
             beginning: Beginning::default(),
-            place: Held::default(),
+            slot: RunSlot::default(),
         }
     }
 
@@ -169,23 +169,23 @@ impl Run {
                 .own
                 .send(Input::HookWrote(Hook::BeforeToolResponse, seen));
         }
-        self.place.hold(self.slots.take(self.session).await);
+        self.slot.hold(self.slots.take(self.session).await);
         if !self.beginning.begin() {
-            self.place.let_go();
+            self.slot.release();
             return;
         }
-        match self.stretch.take() {
-            Some((stretch, base)) => Box::pin(self.go_on(stretch, &base)).await,
+        match self.segment.take() {
+            Some((segment, base)) => Box::pin(self.run_segment(segment, &base)).await,
             None => self.run().await,
         }
     }
 
     /// Runs one segment of a text agent, which ends the call or makes calls of its own.
-    async fn go_on(self, stretch: Stretch, base: &State) {
+    async fn run_segment(self, segment: AgentSegment, base: &State) {
         let state = self.state.above(base);
-        let came = Box::pin(stretch.go(&state)).await;
-        self.place.let_go();
-        if let Some(Came { replied, outcome }) = came {
+        let end = Box::pin(segment.go(&state)).await;
+        self.slot.release();
+        if let Some(SegmentEnd { replied, outcome }) = end {
             let ended = Box::pin(self.telling.ended(outcome, state)).await;
             let _ = self.own.send(Input::AgentEnded(replied, ended));
         }
@@ -214,7 +214,7 @@ impl Run {
             }
             Err(error) => ToolOutcome::Failed(error),
         };
-        self.place.let_go();
+        self.slot.release();
         let ended = self.telling.ended(outcome, self.state).await;
         let ended = ended.ending_session(self.events.ends_session.get());
         let _ = self.own.send(Input::ToolEnded(ended));

@@ -1,14 +1,14 @@
 //! The session's part in recording a fixture.
 
-use crate::engine::agents::recorded::{OfSession, received};
+use crate::engine::agents::recorded::{SessionRecorder, received};
 use crate::engine::task::session_task::SessionTask;
 use crate::fixture::{Refused, Step};
 use crate::session::Fact;
 
 impl SessionTask {
-    pub(in crate::engine) fn recorder(&self) -> Option<OfSession> {
+    pub(in crate::engine) fn recorder(&self) -> Option<SessionRecorder> {
         let recorder = self.agent.recorder.clone()?;
-        Some(OfSession {
+        Some(SessionRecorder {
             recorder,
             session: self.id,
             clock: self.shared.clock.clone(),

@@ -4,7 +4,7 @@ use recount_journal::{Durability, Error as JournalError, seal};
 
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
-use crate::engine::task::patient_journal::PAUSE;
+use crate::engine::task::retrying_journal::PAUSE;
 use crate::ledger::{self, Objects, Tail};
 use crate::session::{Fact, OpenWork, Seq};
 

@@ -24,11 +24,11 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The wait for disk space. An engine that shuts down ends it for all its sessions.
 #[derive(Clone, Debug, Default)]
-pub(in crate::engine) struct RoomWait {
+pub(in crate::engine) struct SpaceWait {
     ended: CancellationToken,
 }
 
-impl RoomWait {
+impl SpaceWait {
     /// Ends every wait; an append without room then fails.
     pub(in crate::engine) fn end(&self) {
         self.ended.cancel();
@@ -48,8 +48,8 @@ impl RoomWait {
 }
 
 /// Returns the ledger of the session tasks. Its reads wait for room when earlier appends do.
-pub(in crate::engine) fn ledger_of_tasks(ledger: &Ledger, room: &RoomWait) -> Ledger {
-    let journal = PatientJournal {
+pub(in crate::engine) fn ledger_of_tasks(ledger: &Ledger, room: &SpaceWait) -> Ledger {
+    let journal = RetryingJournal {
         inner: ledger.journal().clone(),
         room: room.clone(),
     };
@@ -59,13 +59,13 @@ pub(in crate::engine) fn ledger_of_tasks(ledger: &Ledger, room: &RoomWait) -> Le
 /// A journal that retries reads while the disk is full.
 ///
 /// A read follows earlier buffered appends, so it is rejected while they cannot be written.
-struct PatientJournal {
+struct RetryingJournal {
     pub(in crate::engine) inner: Arc<dyn Journal>,
-    pub(in crate::engine) room: RoomWait,
+    pub(in crate::engine) room: SpaceWait,
 }
 
-impl PatientJournal {
-    fn patiently<'j, T: Send>(
+impl RetryingJournal {
+    fn retrying<'j, T: Send>(
         &'j self,
         read: impl Fn() -> BoxFuture<'j, Result<T, JournalError>> + Send + 'j,
     ) -> BoxFuture<'j, Result<T, JournalError>> {
@@ -85,7 +85,7 @@ impl PatientJournal {
     }
 }
 
-impl Journal for PatientJournal {
+impl Journal for RetryingJournal {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, JournalError>> {
         // A rejected append is dropped, so the session repeats it.
         self.inner.append(append)
@@ -97,15 +97,15 @@ impl Journal for PatientJournal {
         from: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Line>, JournalError>> {
-        self.patiently(move || self.inner.read(session, from, limit))
+        self.retrying(move || self.inner.read(session, from, limit))
     }
 
     fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, JournalError>> {
-        self.patiently(move || self.inner.read_each(spans.clone()))
+        self.retrying(move || self.inner.read_each(spans.clone()))
     }
 
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, JournalError>> {
-        self.patiently(move || self.inner.head(session))
+        self.retrying(move || self.inner.head(session))
     }
 
     fn sessions(
@@ -113,7 +113,7 @@ impl Journal for PatientJournal {
         after: Option<Uuid>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, JournalError>> {
-        self.patiently(move || self.inner.sessions(after, limit))
+        self.retrying(move || self.inner.sessions(after, limit))
     }
 
     fn open_work(
@@ -121,11 +121,11 @@ impl Journal for PatientJournal {
         after: Option<(Uuid, u64)>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, JournalError>> {
-        self.patiently(move || self.inner.open_work(after, limit))
+        self.retrying(move || self.inner.open_work(after, limit))
     }
 
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, JournalError>> {
-        self.patiently(move || self.inner.open_work_of(session))
+        self.retrying(move || self.inner.open_work_of(session))
     }
 
     fn deadlines(
@@ -133,15 +133,15 @@ impl Journal for PatientJournal {
         until_us: i64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, JournalError>> {
-        self.patiently(move || self.inner.deadlines(until_us, limit))
+        self.retrying(move || self.inner.deadlines(until_us, limit))
     }
 
     fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, JournalError>> {
-        self.patiently(move || self.inner.request(request))
+        self.retrying(move || self.inner.request(request))
     }
 
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, JournalError>> {
-        self.patiently(move || self.inner.object(hash))
+        self.retrying(move || self.inner.object(hash))
     }
 
     fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, JournalError>> {
@@ -149,7 +149,7 @@ impl Journal for PatientJournal {
     }
 
     fn position(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
-        self.patiently(move || self.inner.position())
+        self.retrying(move || self.inner.position())
     }
 
     fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, JournalError>> {

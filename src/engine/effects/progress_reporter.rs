@@ -13,7 +13,7 @@ use crate::session::{Json, PROGRESS_EVENT, Progress, Timestamp, ToolEventEmitted
 use crate::tool::{State, ToolEvents};
 
 /// The reports of one run.
-pub(in crate::engine) struct OfProgress {
+pub(in crate::engine) struct ProgressReporter {
     pub(in crate::engine) effect: Progress,
     /// False for a call that no model made.
     pub(in crate::engine) is_for_model: bool,
@@ -23,7 +23,7 @@ pub(in crate::engine) struct OfProgress {
     pub(in crate::engine) last: Mutex<Option<Timestamp>>,
 }
 
-impl OfProgress {
+impl ProgressReporter {
     /// True if enough time has passed since the last report on record.
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,13 +11,13 @@ use crate::engine::task::session_task::Begin;
 use crate::session::SessionId;
 
 /// Wakes sessions at their due times and when their agent is registered, while the engine exists.
-pub(in crate::engine) fn ring(engine: &Arc<Inner>) -> AbortOnDropHandle<()> {
+pub(in crate::engine) fn run(engine: &Arc<Inner>) -> AbortOnDropHandle<()> {
     let (alarm, clock) = (engine.alarm.clone(), engine.clock.clone());
     let engine = Arc::downgrade(engine);
     AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
-            let newcomers = std::mem::take(&mut *alarm.newcomers());
-            for agent in newcomers {
+            let new_agents = std::mem::take(&mut *alarm.new_agents());
+            for agent in new_agents {
                 catch_up(&engine, &agent).await;
             }
             let Some((due, session)) = alarm.first() else {
@@ -42,7 +42,7 @@ async fn catch_up(engine: &Weak<Inner>, agent: &str) {
         return;
     };
     let engine = Engine { inner };
-    if let Err(error) = engine.perform_what_is_owed_by(agent).await {
+    if let Err(error) = engine.start_owed_effects_of(agent).await {
         // The effects stay owed, and the next process starts them.
         tracing::error!(agent, %error, "what is owed in the sessions of a new agent was not begun");
     }

@@ -33,7 +33,7 @@ const TURN_BYTES_MAX: usize = 16 << 10;
 const BYTES_MAX: usize = 64 << 10;
 
 /// A history, ready to be sent.
-pub(in crate::engine) struct Story {
+pub(in crate::engine) struct History {
     pub(in crate::engine) after: Seq,
     pub(in crate::engine) through: Seq,
     pub(in crate::engine) turns: u32,
@@ -43,7 +43,7 @@ pub(in crate::engine) struct Story {
     pub(in crate::engine) frames: Vec<String>,
 }
 
-impl Story {
+impl History {
     /// True if the setup announces the history.
     pub(in crate::engine) fn is_announced(&self) -> bool {
         self.form == HistoryForm::Announced
