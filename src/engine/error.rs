@@ -50,7 +50,12 @@ pub enum Error {
     #[error(transparent)]
     Message(#[from] RefusedMessage),
     /// Some parts of a client's message were accepted and others refused.
-    #[error("{} part(s) of the message were taken, {} were not: {}", taken.len(), refused.len(), listed(refused))]
+    #[error(
+        "{} part(s) of the message were taken, {} were not: {}",
+        taken.len(),
+        refused.len(),
+        listed(refused)
+    )]
     PartlyTaken {
         /// The accepted parts.
         taken: Vec<Received>,
@@ -79,7 +84,8 @@ pub enum Error {
     /// The agent has a hook that must see outside responses first, and the agent is not registered
     /// here.
     #[error(
-        "the agent of session {session} has a hook {}, which must see the response first: give it to a process that serves the agent",
+        "the agent of session {session} has a hook {}, which must see the response first: \
+         give it to a process that serves the agent",
         hook.as_str()
     )]
     HookMissing {

@@ -30,7 +30,7 @@ mod tests {
     use crate::testing::{history, toolbox};
 
     #[test]
-    fn what_a_connection_to_be_left_held_back_does_not_start_by_the_death_of_its_process() {
+    fn held_back_call_does_not_start_when_process_dies() {
         let tools = toolbox().plain("pay");
         let support = history().opened("support").attached(&tools).connected();
         let held_back = support.switch_planned().call("c1", "pay", json!({}));

@@ -67,7 +67,7 @@ mod tests {
     use crate::testing::toolbox;
 
     #[test]
-    fn each_circle_of_agents_is_named_once_and_a_tool_of_two_is_none() {
+    fn each_cycle_of_agents_is_reported_once() {
         let tools = toolbox()
             .plain("look")
             .agent("a", ["b", "look"])

@@ -140,11 +140,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_says_replaces_what_the_code_says_and_the_later_file_counts() {
+    fn policy_file_overrides_code_and_later_file_wins() {
         let files = [
-            file(
-                json!({"defaults": {"timeout": "5s", "confirm": true}, "tools": {"look": {"confirm": false}}}),
-            ),
+            file(json!({
+                "defaults": {"timeout": "5s", "confirm": true},
+                "tools": {"look": {"confirm": false}}
+            })),
             file(json!({"tools": {"pay": {"in_doubt": "retry", "timeout": "9s"}}})),
         ];
         let mut dispatcher = ToolDispatcher::new();
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_says_beside_the_tools_is_the_agents() {
+    fn policy_file_sets_agent_policies() {
         let files = [file(
             json!({"running_max": 2, "timeout": false, "phases": [{"name": "a"}]}),
         )];
@@ -181,14 +182,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_speaks_of_a_tool_that_is_not_there_is_refused() {
+    fn policy_file_for_unknown_tool_is_refused() {
         let files = [file(json!({"tools": {"pai": {}, "nothing_like_it": {}}}))];
         let error = of_tools(tools(), &files).unwrap_err();
         let lines: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
         assert_eq!(
             lines,
             [
-                "the policies speak of the tool \"nothing_like_it\", which is not there; there are google_search, look, pay",
+                "the policies speak of the tool \"nothing_like_it\", which is not there; \
+                 there are google_search, look, pay",
                 "the policies speak of the tool \"pai\", which is not there; did you mean \"pay\"?",
             ]
         );

@@ -104,7 +104,8 @@ impl Agent {
         }
         if self.connector.is_none() && self.on_settled == OnSettled::Connect {
             mistakes.push(format!(
-                "agent {name:?} wants a connection for what ends while there is none, and has nowhere to connect to: call .connect_to(…)"
+                "agent {name:?} wants a connection for what ends while there is none, \
+                 and has nowhere to connect to: call .connect_to(…)"
             ));
         }
         if let Some(mistake) = self.manner.mistake() {
@@ -164,7 +165,8 @@ impl Agent {
                 if !capabilities.takes(wire) {
                     let (tool, model) = (&tool.name, &self.model);
                     mistakes.push(format!(
-                        "agent {name:?}: the model {model:?} has no {tool:?}; if it has by now, say so with .capabilities(…)"
+                        "agent {name:?}: the model {model:?} has no {tool:?}; \
+                         if it has by now, say so with .capabilities(…)"
                     ));
                 }
             }

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn never_allows_no_try() {
+    fn never_allows_no_attempt() {
         assert!(!Reconnects::never().allows(1));
         let twice = Reconnects::default().attempts_max(2);
         assert!(twice.allows(2) && !twice.allows(3));

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_replaced_and_names_and_everything_else_stay() {
+    fn values_are_redacted_but_not_names() {
         let redactor = digits();
         let text = r#"{"12345678":"a\"b","card":"4111-1111","n":[1.50,12345678,"\\"],"t":true}"#;
         let redacted = redactor.in_json(text).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_stays_so_that_it_opens() {
+    fn sealed_values_are_not_redacted() {
         let args = r#"{"card":{"$sealed":"v1.1234567890"},"iban":"1234567890"}"#;
         let mut call = Observation::from(FunctionCallReceived {
             epoch: Seq(1),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reasons_of_services_and_people_are_texts_too() {
+    fn reasons_are_redacted() {
         let reason = "card 4111 1111".to_owned();
         let by = crate::session::Actor::embedder("desk");
         let epoch = Seq(3);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redactor_that_makes_a_record_too_large_leaves_nothing_of_it_and_a_call_so_is_refused() {
+    fn oversized_redaction_drops_texts_and_refuses_call() {
         let verbose = Redactor::new(|text| Some(text.repeat(1 << 20)));
         let mut call = Observation::from(FunctionCallReceived {
             epoch: Seq(1),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redactor_that_panics_lets_nothing_through() {
+    fn panicking_redactor_drops_text() {
         #[expect(clippy::panic, reason = "the panic is what is tested")]
         let redactor = Redactor::new(|_| panic!("kaput"));
         let mut json = Json::parse(r#"{"a":"secret"}"#).unwrap();

@@ -13,8 +13,8 @@ pub(super) fn unanswerable(agent: &str, policies: &PolicySet) -> Gates {
         tracing::warn!(
             agent,
             tools,
-            "gated tools run WITHOUT being approved: no durable journal and no confirmation provider; \
-             give one of them, or say .strict()"
+            "gated tools run WITHOUT being approved: no durable journal and no \
+             confirmation provider; give one of them, or say .strict()"
         );
     }
     Gates::waived("no durable journal and no confirmation provider")

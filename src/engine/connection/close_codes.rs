@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_that_is_refused_is_tried_again_only_where_the_service_is_busy_or_at_fault() {
+    fn refused_handshake_is_retried_only_if_service_is_at_fault() {
         for (status, refusal_of) in [
             (401, Refusal::Lasting),
             (404, Refusal::Lasting),

@@ -253,7 +253,9 @@ async fn read(
                 };
                 place.send(next);
             }
-            received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(), if backlog.bytes < BACKLOG_BYTES => match received {
+            received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(),
+                if backlog.bytes < BACKLOG_BYTES =>
+            match received {
                 Ok(Ok(text)) => {
                     // First, so that earlier writes are reported before this message, and later
                     // ones after it.

@@ -94,7 +94,7 @@ fn frames(count: usize) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_write_overtakes_neither_what_was_received_nor_the_close_code() {
+async fn failed_write_keeps_received_messages_and_close_code() {
     let said = frames(20).into_iter().map(Ok);
     let closed = because(Some(1011), "internal error");
     let stage = stage(said.chain([Err(closed.clone())]).collect());
@@ -120,7 +120,7 @@ async fn a_failed_write_overtakes_neither_what_was_received_nor_the_close_code()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
+async fn silent_peer_with_failing_writes_is_lost_in_bounded_time() {
     let stage = stage(frames(3).into_iter().map(Ok).collect());
     let mut listener = stage.media.listen();
     stage.socket.send("a response".to_owned(), None);
@@ -138,7 +138,7 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same() {
+async fn talking_peer_with_failing_writes_is_lost_too() {
     struct Endless(tokio::time::Interval);
     #[async_trait]
     impl FrameReceiver for Endless {
@@ -196,7 +196,7 @@ impl FrameReceiver for Answers {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_written_is_reported_before_the_answer_to_it() {
+async fn write_is_reported_before_its_answer() {
     let (incoming, mut session) = mpsc::channel(1);
     let (answer, answers) = mpsc::unbounded_channel();
     let connection = Connection {
@@ -229,7 +229,7 @@ impl FrameSender for Late {
 }
 
 #[tokio::test]
-async fn what_is_written_is_reported_first_though_the_writer_learns_of_it_late() {
+async fn write_is_reported_before_answer_even_if_writer_is_late() {
     let (incoming, mut session) = mpsc::channel(1);
     let (answer, answers) = mpsc::unbounded_channel();
     let connection = Connection {
@@ -259,7 +259,7 @@ impl FrameSender for Takes {
 }
 
 #[tokio::test]
-async fn what_was_received_before_a_message_was_written_comes_before_the_report_of_it() {
+async fn messages_received_before_write_precede_its_report() {
     let (incoming, mut session) = mpsc::channel(1);
     let connection = Connection {
         sender: Box::new(Takes::default()),
@@ -296,7 +296,7 @@ impl FrameReceiver for SaysNothing {
 }
 
 #[tokio::test]
-async fn messages_that_say_nothing_do_not_pile_up_without_end() {
+async fn empty_messages_do_not_fill_memory() {
     let (incoming, _busy) = mpsc::channel(1);
     let received: Arc<std::sync::atomic::AtomicUsize> = Arc::default();
     let connection = Connection {
@@ -314,7 +314,7 @@ async fn messages_that_say_nothing_do_not_pile_up_without_end() {
 }
 
 #[test]
-fn what_waits_counts_until_the_session_takes_it() {
+fn backlog_counts_bytes_until_taken() {
     let mut backlog = Backlog::default();
     let text = "12345".to_owned();
     backlog.push(Incoming::Frame { socket: 1, text });
@@ -338,7 +338,7 @@ impl FrameSender for Panics {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_panics_takes_nothing_along_that_waits_for_the_session() {
+async fn panicking_writer_loses_no_queued_message() {
     let stage = stage_with(Panics, frames(20).into_iter().map(Ok).collect());
     let mut listener = stage.media.listen();
     for _ in 0..100 {
@@ -380,7 +380,7 @@ impl Drop for FailsBehind {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_panics_takes_nothing_along_that_waits_for_the_session() {
+async fn panicking_reader_loses_no_queued_message() {
     for as_it_goes in [false, true] {
         let said = Says(frames(20).into_iter().map(Ok).collect());
         let mut stage = stage_of(Takes::default(), FailsBehind { said, as_it_goes });
@@ -403,7 +403,7 @@ async fn a_reader_that_panics_takes_nothing_along_that_waits_for_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loss_that_was_told_is_not_told_again_where_the_writer_panics_after_it() {
+async fn loss_is_reported_once_if_writer_panics_after_it() {
     let closed = because(Some(1011), "internal error");
     let stage = stage_with(Panics, vec![Err(closed.clone())]);
     let mut listener = stage.media.listen();
@@ -465,7 +465,7 @@ impl FrameReceiver for EndsWithIt {
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_hears_of_no_loss() {
+async fn closing_socket_reports_no_loss() {
     let (incoming, mut session) = mpsc::channel(1);
     let media: Arc<Media> = Arc::default();
     let mut listener = media.listen();

@@ -100,11 +100,11 @@ async fn next(session: &mut mpsc::Receiver<Incoming>) -> String {
 }
 
 #[tokio::test]
-async fn a_message_has_left_when_it_is_sent_if_nothing_is_in_its_way() {
+async fn message_is_written_at_once_if_queue_is_empty() {
     let takes = Takes::with_room(9);
     let (socket, mut session, _says) = connect(takes.clone());
     socket.send("early".to_owned(), instruction(1));
-    assert_eq!(takes.taken(), 0, "nobody is there yet whom it would wake");
+    assert_eq!(takes.taken(), 0, "the task does not exist yet");
     assert_eq!(next(&mut session).await, "written 1");
     socket.send("at once".to_owned(), instruction(2));
     assert_eq!(takes.taken(), 2);
@@ -112,7 +112,7 @@ async fn a_message_has_left_when_it_is_sent_if_nothing_is_in_its_way() {
 }
 
 #[tokio::test]
-async fn what_the_peer_does_not_take_at_once_the_task_writes_to_its_end() {
+async fn task_finishes_writes_that_peer_delays() {
     let takes = Takes::with_room(0);
     let (socket, mut session, _says) = connect(takes.clone());
     run_other_tasks().await;
@@ -129,7 +129,7 @@ async fn what_the_peer_does_not_take_at_once_the_task_writes_to_its_end() {
 }
 
 #[tokio::test]
-async fn reports_come_in_their_order_and_before_the_end() {
+async fn reports_come_in_order_and_before_end() {
     let (socket, mut session, says) = connect(Takes::with_room(9));
     run_other_tasks().await;
     says.send("before".to_owned()).unwrap();
@@ -147,7 +147,7 @@ async fn reports_come_in_their_order_and_before_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn however_the_threads_fall_out_each_answer_comes_behind_the_report() {
+async fn answer_follows_report_on_any_thread_schedule() {
     let (answers, told) = mpsc::unbounded_channel();
     let (incoming, mut session) = mpsc::channel(1);
     let takes = Takes {
@@ -168,7 +168,7 @@ async fn however_the_threads_fall_out_each_answer_comes_behind_the_report() {
 }
 
 #[tokio::test]
-async fn the_sender_goes_with_the_task_of_its_connection() {
+async fn sender_is_dropped_with_connection_task() {
     let takes = Takes::with_room(9);
     let (socket, _session, _says) = connect(takes.clone());
     run_other_tasks().await;
@@ -181,7 +181,7 @@ async fn the_sender_goes_with_the_task_of_its_connection() {
 }
 
 #[tokio::test]
-async fn a_peer_is_listened_to_between_many_messages() {
+async fn peer_is_read_between_many_writes() {
     let takes = Takes::with_room(usize::MAX >> 4);
     let (socket, mut session, says) = connect(takes.clone());
     for _ in 0..1_000 {
@@ -194,7 +194,7 @@ async fn a_peer_is_listened_to_between_many_messages() {
 }
 
 #[tokio::test]
-async fn a_peer_is_listened_to_between_many_messages_that_leave_at_once() {
+async fn peer_is_read_between_many_immediate_writes() {
     let takes = Takes::with_room(usize::MAX >> 4);
     let (socket, mut session, says) = connect(takes.clone());
     run_other_tasks().await;
@@ -210,7 +210,7 @@ async fn a_peer_is_listened_to_between_many_messages_that_leave_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_hangs_up_has_all_written_that_was_sent() {
+async fn closing_socket_writes_all_sent_messages() {
     for sent in 0..2_000 {
         let sent = sent % 40;
         let takes = Takes::with_room(usize::MAX >> 4);

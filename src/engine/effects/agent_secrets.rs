@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_model_that_wrote_a_secret_reads_it_and_no_error_repeats_it() {
+    fn only_writing_model_reads_secret_and_errors_hide_it() {
         let sealed = Json::of(&json!({"card": {"sealed": "x"}, "to": "Ada"}));
         let clear = Json::of(&json!({"card": ["4111 1111", "4111", "a\"b"], "to": "Ada"}));
         let mut secrets = Secrets::default();

@@ -31,7 +31,7 @@ mod tests {
     use super::Beginning;
 
     #[test]
-    fn whoever_is_first_decides() {
+    fn first_decision_wins() {
         let run = Beginning::default();
         assert!(!run.has_begun());
         assert!(run.begin() && run.has_begun());

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn once_shut_no_place_is_given_to_whoever_comes_or_waits() {
+    fn shut_slots_are_not_granted() {
         let slots = Slots::limited(1);
         let running = slots.take(session(1)).now_or_never().unwrap();
         let mut waits = Box::pin(slots.take(session(2)));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_queue_costs_nobody_a_place() {
+    fn dropped_waiter_does_not_lose_slot() {
         let slots = Slots::limited(1);
         let running = slots.take(session(1)).now_or_never().unwrap();
         let mut left = Box::pin(slots.take(session(2)));

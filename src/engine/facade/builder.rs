@@ -276,7 +276,10 @@ impl EngineBuilder {
         for directory in beside.iter().chain(&control) {
             if let Err(error) = crate::control::withdraw(directory) {
                 let directory = directory.display();
-                tracing::warn!(%error, %directory, "the address of an earlier service could not be removed");
+                tracing::warn!(
+                    %error, %directory,
+                    "the address of an earlier service could not be removed"
+                );
             }
         }
         let ledger = Ledger::new(journal).unknown_kinds(self.unknown);

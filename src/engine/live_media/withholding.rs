@@ -249,7 +249,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_goes_while_a_call_waits_and_everything_once_none_does(
+        fn input_is_sent_only_while_no_call_waits(
             steps in prop::collection::vec(happens(), 0..60)
         ) {
             let (mut withholding, mut model) = (Withholding::default(), Model::default());
@@ -289,7 +289,8 @@ mod tests {
                             passage = withholding.pass(&piece);
                         }
                         prop_assert_ne!(passage, Passage::AfterEnd);
-                        prop_assert!(!ends_told || passage == Passage::Goes, "the end was withheld");
+                        let is_end_sent = !ends_told || passage == Passage::Goes;
+                        prop_assert!(is_end_sent, "the end was withheld");
                         let media = matches!(piece, Piece::Audio(..) | Piece::Video(..));
                         prop_assert!(!media || withheld == (passage == Passage::Withheld));
                         model.takes(&piece, passage, withheld);
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn audio_that_ended_meanwhile_ends_once_before_whatever_comes_next() {
+    fn withheld_audio_end_is_sent_once_and_first() {
         let mut withholding = Withholding::default();
         assert_eq!(withholding.pass(&piece(0)), Passage::Goes);
         withholding.note(true);
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn an_activity_that_began_meanwhile_begins_with_the_first_piece_that_goes() {
+    fn withheld_activity_starts_with_first_sent_piece() {
         let mut withholding = Withholding::default();
         withholding.note(true);
         assert_eq!(withholding.pass(&Piece::ActivityStart), Passage::Withheld);
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_call_for_which_the_model_waits_counts() {
+    fn only_blocking_call_withholds_input() {
         let non_blocking = ["search".to_owned()];
         let call = |name: &str| {
             format!(r#"{{"toolCall":{{"functionCalls":[{{"id":"c","name":"{name}"}}]}}}}"#)

@@ -248,7 +248,10 @@ impl Followed {
             // Another response came first, or the call was cancelled.
             Ok(_) | Err(Error::Refused(_)) => {}
             Err(error) => {
-                tracing::warn!(session = %ticket.session, %error, "the result of a paused call did not go on record");
+                tracing::warn!(
+                    session = %ticket.session, %error,
+                    "the result of a paused call did not go on record"
+                );
             }
         }
     }

@@ -67,7 +67,10 @@ impl Engine {
             && let Err(error) = self.record_wrong_id(ticket, found, &by).await
         {
             // The result is refused even if recording that fails.
-            tracing::warn!(session = %ticket.session, %error, "a result by the id of another call is not on record");
+            tracing::warn!(
+                session = %ticket.session, %error,
+                "a result by the id of another call is not on record"
+            );
         }
         supply
     }

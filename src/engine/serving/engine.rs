@@ -302,6 +302,7 @@ impl Engine {
 
 fn registered_twice(name: &str) -> String {
     format!(
-        "the agent {name:?} is registered twice; further sessions of it begin with engine.session({name:?})"
+        "the agent {name:?} is registered twice; \
+         further sessions of it begin with engine.session({name:?})"
     )
 }

@@ -79,8 +79,12 @@ impl SessionTask {
             let outcome = tokio::select! {
                 biased;
                 Some(input) = self.inbox.recv() => Box::pin(self.handle(input)).await,
-                () = yield_now(), if !self.connections.rest.is_empty() => Box::pin(self.record_rest()).await,
-                Some(incoming) = self.connections.incoming.recv(), if self.connections.rest.is_empty() => {
+                () = yield_now(), if !self.connections.rest.is_empty() => {
+                    Box::pin(self.record_rest()).await
+                }
+                Some(incoming) = self.connections.incoming.recv(),
+                    if self.connections.rest.is_empty() =>
+                {
                     Box::pin(self.receive(incoming)).await
                 }
             };

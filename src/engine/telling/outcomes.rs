@@ -247,7 +247,8 @@ impl Telling {
         };
         let said = catch_unwind(AssertUnwindSafe(|| say(&**chosen)));
         said.unwrap_or_else(|_| {
-            tracing::error!(session = %self.session, tool = %self.name, "the result formatter panicked");
+            let (session, tool) = (self.session, &self.name);
+            tracing::error!(%session, %tool, "the result formatter panicked");
             say(&DefaultResultFormatter)
         })
     }

@@ -76,7 +76,8 @@ impl Stream {
                 Part::Called { call } => {
                     let (name, args) = self.asked_for(*call).await?;
                     let text = format!(
-                        "[tool call] Your call {name}({args}) is under way; its outcome will follow."
+                        "[tool call] Your call {name}({args}) is under way; \
+                         its outcome will follow."
                     );
                     (Role::Engine, text)
                 }

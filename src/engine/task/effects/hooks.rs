@@ -23,9 +23,10 @@ impl SessionTask {
             return;
         };
         // Effects of another runner belong to another process.
-        let (ours, others): (Vec<Effect>, Vec<Effect>) = effects.into_iter().partition(|effect| {
-            matches!(effect, Effect::AskHook { runner, .. } if self.running.attached == Some(*runner))
-        });
+        let attached = self.running.attached;
+        let (ours, others): (Vec<Effect>, Vec<Effect>) = effects.into_iter().partition(
+            |effect| matches!(effect, Effect::AskHook { runner, .. } if attached == Some(*runner)),
+        );
         for effect in others {
             self.running.performer.begun(effect, InFlight::Left);
         }
@@ -238,7 +239,8 @@ impl Stream {
             Ok((!nothing).then_some(changed))
         });
         written.unwrap_or_else(|problem| {
-            tracing::error!(session = %self.session.id, hook, problem, "what a hook wrote was dropped");
+            let session = self.session.id;
+            tracing::error!(%session, hook, problem, "what a hook wrote was dropped");
             None
         })
     }

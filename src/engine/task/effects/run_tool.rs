@@ -59,8 +59,9 @@ impl SessionTask {
         };
         let cancelled = CancellationToken::new();
         let run = self.run_of(seq, attempt, call, of_agent, cancelled.clone());
-        let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
-        tracing::debug!(session = %self.id, call = seq.0, tool = %call.name, attempt, "tool starts");
+        let (session, tool) = (self.id, &call.name);
+        let span = tracing::info_span!("call", %session, call = seq.0, %tool, attempt);
+        tracing::debug!(%session, call = seq.0, %tool, attempt, "tool starts");
         let (beginning, slot) = (run.beginning.clone(), run.slot.clone());
         // Boxed, so that the future is not moved.
         let run = Box::pin(run.go().instrument(span));

@@ -64,7 +64,11 @@ impl Stream {
         for (seq, call) in &self.session.calls {
             if matches!(call.phase, Phase::Ready { .. }) && !tools.contains_key(&call.name) {
                 let (session, call, tool) = (self.session.id, seq.0, &call.name);
-                tracing::warn!(%session, call, tool, "a call may run, and the agent has no tool of that name any more: it waits until one has, or the call is cancelled");
+                tracing::warn!(
+                    %session, call, tool,
+                    "a call may run, and the agent has no tool of that name any more: \
+                     it waits until one has, or the call is cancelled"
+                );
             }
         }
     }
