@@ -18,7 +18,7 @@ impl Agent {
     ///
     /// If the closure panics, that piece is dropped. If its result makes the record too large, all
     /// texts that the closure saw are dropped. A call without its arguments is then refused as
-    /// invalid, a result becomes a failure, and input of a person or the program is refused as too
+    /// invalid, and a result becomes a failure. Input of a person or the program is refused as too
     /// large.
     ///
     /// ```

@@ -24,7 +24,7 @@ pub(in crate::engine) struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// True if enough time has passed since the last report on record.
+    /// True if enough time has passed since the last recorded report.
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = last.is_none_or(|last| now >= last.after(self.every));

@@ -26,7 +26,7 @@ const PAGE: usize = 256;
 /// | `confirmation_answered` | its FunctionResponse, by `user` |
 /// | `response_issued` | the FunctionResponse; a call may have several, and the last one counts |
 /// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked again | a FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and `status` and `reason` say why the card ends |
-/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model is told nothing |
+/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model gets nothing |
 /// | `response_supplied` | the FunctionResponse, by `user` |
 /// | `state_changed` | `stateDelta` |
 ///

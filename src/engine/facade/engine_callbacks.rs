@@ -61,8 +61,8 @@ impl EngineBuilder {
 
     /// Sets the closure for each call that ended while its session had no connection.
     ///
-    /// The agent [chooses](crate::engine::Agent::on_settled) what its model is told. The closure
-    /// also runs for each call of a program that no longer waits for it.
+    /// The agent [chooses](crate::engine::Agent::on_settled) how the outcome is delivered to its
+    /// model. The closure also runs for each call of a program that no longer waits for it.
     pub fn on_settled(
         mut self,
         hear: impl Fn(&SettledApart) + Send + Sync + 'static,

@@ -292,7 +292,7 @@ impl LiveHandle {
             .await
     }
 
-    /// Cancels a call; the model is told so.
+    /// Cancels a call; the cancellation is delivered to the model.
     ///
     /// # Errors
     /// [`Error::Refused`] if the call ended before.
@@ -301,7 +301,7 @@ impl LiveHandle {
             .await
     }
 
-    /// Calls a function as a model would, and waits for its outcome. No model is told.
+    /// Calls a function as a model would, and waits for its outcome. No model gets it.
     ///
     /// A text pipeline can thus use the same tools, policies and journal. The result is the
     /// response as recorded: a result that is no object is under `output`. The result of a

@@ -304,7 +304,7 @@ fn problem(error: &Error) -> Problem {
     Problem::new(code, causes(error))
 }
 
-/// Returns the error of an operation that is recorded nevertheless, and says so.
+/// Returns the error of an operation that is recorded nevertheless. Its text adds the record.
 fn behind_record(seq: Seq, error: &Error) -> Problem {
     let Problem { code, text } = problem(error);
     Problem::new(&code, format!("it is on record at seq {seq}, but {text}"))

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! current ── the connection ends ──▶ closed: its queue is drained, or dropped with the loss
-//! next ───── the connection is there ──▶ current
+//! next ───── the connection is open ──▶ current
 //! ```
 //!
 //! A line is the input queue of one connection. While the next connection is awaited, its line

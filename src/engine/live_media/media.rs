@@ -25,7 +25,7 @@ use crate::tool::InputEvent;
 const LISTENER_LAG_MAX: usize = 256;
 
 /// The number of live inputs that a tool may lag behind. Beyond it, the oldest are lost and the
-/// tool is told.
+/// tool gets a notice.
 const INPUT: usize = 256;
 
 /// The names, in both spellings, that mark a message which the fast path must parse.

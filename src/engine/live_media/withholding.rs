@@ -1,8 +1,8 @@
 //! Withholding of live input while the model waits for the response to a call.
 //!
 //! Some models close the connection or stop answering if they get input while they wait. So an
-//! agent may withhold it from the moment a call is read off the socket until its response is
-//! written, or none is needed any more.
+//! agent may withhold it. That begins when a call is read off the socket. It ends when the response
+//! is written or no longer needed.
 //!
 //! Audio and pictures of that time are dropped and counted, because late media is noise. Text is
 //! queued and sent afterwards. What the model has begun to receive may end: the end of an activity
@@ -10,7 +10,7 @@
 //! input resumes, before anything else.
 //!
 //! ```text
-//! heard ── a call is read ──▶ withheld ── response written, taken back, connection gone ──▶ heard
+//! sent ── a call is read ──▶ withheld ── response written, call cancelled, connection ended ──▶ sent
 //! ```
 
 use super::piece::Piece;

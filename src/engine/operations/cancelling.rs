@@ -15,8 +15,8 @@ impl Engine {
     /// `cancelled` as its outcome. If the outcome of a call in doubt is known,
     /// [answer](Engine::answer) its request instead.
     ///
-    /// The model is told that the call was cancelled, now or as the agent's
-    /// [`on_settled`](crate::engine::Agent::on_settled) says.
+    /// The cancellation is delivered to the model, now or as the agent's
+    /// [`on_settled`](crate::engine::Agent::on_settled) sets.
     ///
     /// ```
     /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
@@ -41,8 +41,8 @@ impl Engine {
 }
 
 impl Desk {
-    /// Cancels an open call as [`Engine::cancel`] does. The model is told when the session is next
-    /// served.
+    /// Cancels an open call as [`Engine::cancel`] does. The cancellation is delivered when the
+    /// session is next served.
     ///
     /// A desk does not have the code of an agent's redactor or a tool's formatter. The reason is
     /// recorded as given, and the model gets the engine's text.

@@ -102,8 +102,8 @@ impl Desk {
 
     /// Supplies the result of a paused call, and returns the record of the response.
     ///
-    /// The model is told when the session is next served. A desk does not have an agent's redactor.
-    /// The result is recorded as given, and compared as given with a recorded result.
+    /// The response is delivered when the session is next served. A desk does not have an agent's
+    /// redactor. The result is recorded as given, and compared as given with a recorded result.
     ///
     /// ```
     /// # async fn example(ledger: recount::ledger::Ledger) -> Result<(), recount::engine::Error> {

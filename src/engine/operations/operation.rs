@@ -73,7 +73,7 @@ pub enum Operation {
         session: SessionId,
         /// The record of the call.
         call: Seq,
-        /// The reason; the model is told.
+        /// The reason, which is delivered to the model.
         reason: Option<String>,
     },
     /// Closes a session, which cancels its open calls. An engine without the session's agent closes
@@ -111,7 +111,7 @@ impl Engine {
 }
 
 impl Desk {
-    /// Carries out an operation on record, and starts nothing.
+    /// Records an operation, and starts nothing.
     ///
     /// # Errors
     /// Those of [`Engine::operate`].

@@ -11,8 +11,8 @@ impl Engine {
     /// Records the outcome found for a call that ended as `unknown` or `timed_out`. Returns the
     /// record.
     ///
-    /// The call has ended and keeps its outcome. The model is told the finding as conversation, now
-    /// or on the next connection. The first finding counts.
+    /// The call has ended and keeps its outcome. The finding is delivered as conversation, now or
+    /// on the next connection. The first finding counts.
     ///
     /// ```
     /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
@@ -38,8 +38,8 @@ impl Engine {
 }
 
 impl Desk {
-    /// Records the outcome found for a call, as [`Engine::reconcile`] does. The model is told when
-    /// the session is next served.
+    /// Records the outcome found for a call, as [`Engine::reconcile`] does. The finding is
+    /// delivered when the session is next served.
     ///
     /// # Errors
     /// Those of [`Engine::reconcile`].

@@ -9,8 +9,8 @@ use crate::tool::{FunctionResponse, Ticket};
 impl Engine {
     /// Supplies the result of a paused call, and returns the record of the response.
     ///
-    /// If the session's agent is not registered here, the response is still recorded. The model is
-    /// told once the agent is registered, here or in the next process.
+    /// If the session's agent is not registered here, the response is still recorded. It is
+    /// delivered once the agent is registered, here or in the next process.
     ///
     /// # Errors
     /// [`Error::Refused`] if the call does not wait for a response, or is another tool's. Also if
