@@ -19,9 +19,10 @@ impl Agent {
     /// input resumes. Text waits, too: [`send_text`] returns once it is sent, if the model takes
     /// text as live input. Outcomes and instructions follow the response.
     ///
-    /// [`media_counted`]: crate::session::MediaCounted [`LiveEvent::InputWithheld`]:
-    /// crate::engine::LiveEvent::InputWithheld [`LiveEvent::InputResumed`]:
-    /// crate::engine::LiveEvent::InputResumed [`send_text`]: crate::engine::LiveHandle::send_text
+    /// [`media_counted`]: crate::session::MediaCounted
+    /// [`LiveEvent::InputWithheld`]: crate::engine::LiveEvent::InputWithheld
+    /// [`LiveEvent::InputResumed`]: crate::engine::LiveEvent::InputResumed
+    /// [`send_text`]: crate::engine::LiveHandle::send_text
     /// [`audio_stream_end`]: crate::engine::LiveHandle::audio_stream_end
     ///
     /// ```

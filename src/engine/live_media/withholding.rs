@@ -10,7 +10,7 @@
 //! input resumes, before anything else.
 //!
 //! ```text
-//! sent ── a call is read ──▶ withheld ── response written, call cancelled, connection ended ──▶ sent
+//! sent ── a call is read ──▶ withheld ── response written, call cancelled, link ended ──▶ sent
 //! ```
 
 use super::piece::Piece;
