@@ -1,11 +1,11 @@
-//! Settings of a conversation in one expression that its agent keeps: text agents, the recording.
+//! Settings of `LiveBuilder` that its agent keeps: text agents and the recording.
 
 use super::live::LiveBuilder;
 use crate::fixture::Recording;
 use crate::tool::TextAgent;
 
 impl LiveBuilder {
-    /// Records the session as a fixture in this directory, which holds none yet; see
+    /// Records the session as a fixture in this directory, which must not contain one yet; see
     /// [`Agent::record_to`](crate::engine::Agent::record_to).
     ///
     /// ```
