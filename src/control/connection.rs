@@ -209,7 +209,8 @@ async fn answer(
             next = socket.next() => match next {
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 // The protocol allows no message before the answer is complete.
-                Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Close(_)) | Err(_)) | None => {
+                Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Close(_)) | Err(_))
+                | None => {
                     return Err(ConnectionEnded);
                 }
             }

@@ -211,7 +211,11 @@ impl Agent {
     ///     for call in calls.iter().filter(|call| call.name == "verify_identity") {
     ///         state.set("identity_verified", true);
     ///         let response = json!({"verified": true});
-    ///         responses.push(FunctionResponse { name: call.name.clone(), response, id: call.id.clone() });
+    ///         responses.push(FunctionResponse {
+    ///             name: call.name.clone(),
+    ///             response,
+    ///             id: call.id.clone(),
+    ///         });
     ///     }
     ///     Some(responses)
     /// });

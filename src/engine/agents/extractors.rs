@@ -16,7 +16,12 @@ use crate::tool::State;
 /// use recount::engine::Turn;
 /// use recount::session::Speaker;
 ///
-/// let turn = Turn { said: vec![(Speaker::User, "My name is ".into()), (Speaker::User, "Ada.".into())] };
+/// let turn = Turn {
+///     said: vec![
+///         (Speaker::User, "My name is ".into()),
+///         (Speaker::User, "Ada.".into()),
+///     ],
+/// };
 /// assert_eq!(turn.by(Speaker::User), "My name is Ada.");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

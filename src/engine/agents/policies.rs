@@ -59,7 +59,10 @@ impl Agent {
     /// ```
     /// use recount::prelude::*;
     ///
-    /// let agent = Agent::new().model("gemini-3.8-live").calls_per_message_max(16).open_calls_max(200);
+    /// let agent = Agent::new()
+    ///     .model("gemini-3.8-live")
+    ///     .calls_per_message_max(16)
+    ///     .open_calls_max(200);
     /// # let _ = agent;
     /// ```
     pub fn calls_per_message_max(mut self, calls: u32) -> Agent {
@@ -87,7 +90,8 @@ impl Agent {
     /// use recount::tool::policy_file;
     ///
     /// // As a rule `std::fs::read_to_string("policies.toml")?`.
-    /// let text = r#"{"tools": {"refund": {"confirm": "Refund this order?", "limit_per_session": 3}}}"#;
+    /// let text =
+    ///     r#"{"tools": {"refund": {"confirm": "Refund this order?", "limit_per_session": 3}}}"#;
     /// let agent = Agent::new()
     ///     .model("gemini-3.8-live")
     ///     .tools(T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }))

@@ -12,7 +12,9 @@ use std::time::Duration;
 /// use recount::engine::Reconnects;
 /// use recount::prelude::*;
 ///
-/// let patient = Reconnects::default().attempts_max(20).waits(Duration::from_secs(1), Duration::from_secs(60));
+/// let patient = Reconnects::default()
+///     .attempts_max(20)
+///     .waits(Duration::from_secs(1), Duration::from_secs(60));
 /// let agent = Agent::new().model("gemini-live-2.5-flash").reconnects(patient);
 /// # let _ = agent;
 /// ```

@@ -28,7 +28,9 @@ impl Agent {
     /// ```
     /// use recount::prelude::*;
     ///
-    /// let agent = Agent::new().model("gemini-2.5-flash-native-audio").withhold_input_during_calls();
+    /// let agent = Agent::new()
+    ///     .model("gemini-2.5-flash-native-audio")
+    ///     .withhold_input_during_calls();
     /// # let _ = agent;
     /// ```
     pub fn withhold_input_during_calls(mut self) -> Agent {

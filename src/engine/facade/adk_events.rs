@@ -69,7 +69,10 @@ impl LiveHandle {
     /// It ends when the session's task ends.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, mut send: impl AsyncFnMut(String)) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     mut send: impl AsyncFnMut(String),
+    /// # ) -> Result<(), recount::engine::Error> {
     /// let mut events = live.adk_events();
     /// while let Some(event) = events.next().await? {
     ///     send(event.to_json()).await;
@@ -112,7 +115,10 @@ impl Engine {
     /// is reloaded.
     ///
     /// ```no_run
-    /// # async fn example(engine: recount::Engine, session: recount::session::SessionId) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     engine: recount::Engine,
+    /// #     session: recount::session::SessionId,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// for event in engine.adk_events(session).await? {
     ///     println!("{}", event.to_json());
     /// }
@@ -132,7 +138,8 @@ impl Engine {
     /// The records before the position are read, too, because later events depend on them.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::engine::AdkPosition;
     /// use recount::prelude::*;
     /// let hello = T::simple("hello", "Greets", |_| async { Ok(json!({"said": "hello"})) });

@@ -109,7 +109,11 @@ impl EngineBuilder {
     /// let master = MasterKey::from_file(Path::new("/run/secrets/recount-master-key"))?;
     /// let keys = FileKeyStore::create("./recount-keys", master)?;
     /// let support = Agent::new().model("gemini-3.8-live").sealed();
-    /// let engine = Engine::builder("./journal").keys(Arc::new(keys)).agent("support", support).open().await?;
+    /// let engine = Engine::builder("./journal")
+    ///     .keys(Arc::new(keys))
+    ///     .agent("support", support)
+    ///     .open()
+    ///     .await?;
     /// # engine.shutdown(std::time::Duration::ZERO).await?;
     /// # Ok(()) }
     /// ```
@@ -141,7 +145,11 @@ impl EngineBuilder {
     /// use recount::prelude::*;
     /// // The old process got its signal to end: `engine.shutdown(Duration::from_secs(20))`.
     /// let support = Agent::new().model("gemini-3.8-live");
-    /// let engine = Engine::builder("./journal").wait(Duration::from_secs(30)).agent("support", support).open().await?;
+    /// let engine = Engine::builder("./journal")
+    ///     .wait(Duration::from_secs(30))
+    ///     .agent("support", support)
+    ///     .open()
+    ///     .await?;
     /// # Ok(()) }
     /// ```
     pub fn wait(mut self, wait: Duration) -> EngineBuilder {
@@ -158,11 +166,13 @@ impl EngineBuilder {
     /// directory.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path();
     /// # #[cfg(unix)]
-    /// # std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+    /// # std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o1777))
+    /// #     .unwrap();
     /// # #[cfg(unix)]
     /// assert!(recount::Engine::builder(path).open().await.is_err());
     /// let engine = recount::Engine::builder(path).insecure_directory().open().await?;
@@ -200,7 +210,8 @@ impl EngineBuilder {
     /// needs I/O for it (`enable_all`).
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path();
     /// let engine = recount::Engine::builder(path).open().await?;
@@ -222,7 +233,8 @@ impl EngineBuilder {
     /// [`journal`](EngineBuilder::journal).
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path();
     /// use std::sync::Arc;

@@ -9,7 +9,10 @@ impl LiveHandle {
     /// Handles a client's message as [`crate::engine::Engine::receive_client_message`] does.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, frame: String) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     frame: String,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// // Who it is, the service knows from the login; never from the message.
     /// live.receive_client_message(Actor::embedder("ada"), &frame).await?;

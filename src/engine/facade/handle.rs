@@ -108,7 +108,10 @@ impl LiveHandle {
     /// and then this method waits. Input and [text](LiveHandle::send_text) are sent in order.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, microphone: Vec<u8>) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     microphone: Vec<u8>,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// live.send_audio(microphone).await
     /// # }
     /// ```
@@ -166,7 +169,10 @@ impl LiveHandle {
     /// input. Listeners get an event for the start and the end.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, piece: Vec<u8>) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     piece: Vec<u8>,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// if live.withholds_input() {
     ///     println!("One moment please.");
     /// }
@@ -313,7 +319,8 @@ impl LiveHandle {
     /// gone.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// let add = T::simple("add", "Adds", |args| async move {
     ///     Ok(json!(args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)))
@@ -321,7 +328,9 @@ impl LiveHandle {
     /// let agent = Agent::new().model("none").tools(add);
     /// let engine = Engine::in_memory().agent("sums", agent).open().await?;
     /// let session = engine.session("sums").open().await?;
-    /// let sum = session.call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline")).await;
+    /// let sum = session
+    ///     .call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline"))
+    ///     .await;
     /// assert_eq!(sum, Ok(json!({"output": 5})));
     /// # Ok::<(), recount::engine::Error>(())
     /// # }).unwrap();

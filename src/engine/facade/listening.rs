@@ -16,7 +16,8 @@ impl Engine {
     /// other end of the process, unhandled events are only in the journal.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// use recount::tool::ToolEvent;
     /// use serde::{Deserialize, Serialize};
@@ -34,7 +35,10 @@ impl Engine {
     ///     context.emit(&Shipped { by: "train".into() })
     /// }
     ///
-    /// let engine = Engine::in_memory().agent("shop", Agent::new().model("none").tools(ship())).open().await?;
+    /// let engine = Engine::in_memory()
+    ///     .agent("shop", Agent::new().model("none").tools(ship()))
+    ///     .open()
+    ///     .await?;
     /// let (heard, mut ways) = tokio::sync::mpsc::unbounded_channel();
     /// let listening = engine.on::<Shipped>(move |emitted| {
     ///     let _ = heard.send(emitted.event.by.clone());
@@ -68,7 +72,8 @@ impl LiveHandle {
     /// [`Engine::on`].
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// use recount::tool::EndSession;
     ///
@@ -76,7 +81,8 @@ impl LiveHandle {
     /// let engine = Engine::in_memory().agent("a", agent).open().await?;
     /// let session = engine.session("a").open().await?;
     /// let (heard, mut reasons) = tokio::sync::mpsc::unbounded_channel();
-    /// let _listening = session.try_on::<EndSession, _>(move |emitted| heard.send(emitted.event.reason.clone()));
+    /// let _listening = session
+    ///     .try_on::<EndSession, _>(move |emitted| heard.send(emitted.event.reason.clone()));
     /// let goodbye = json!({"reason": "goodbye", "confirmed": true});
     /// session.call_function("endSession", goodbye, Actor::embedder("test")).await.unwrap();
     /// assert_eq!(reasons.recv().await.as_deref(), Some("goodbye"));

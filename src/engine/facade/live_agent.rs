@@ -9,10 +9,16 @@ impl LiveBuilder {
     /// [`Agent::record_to`](crate::engine::Agent::record_to).
     ///
     /// ```
-    /// # async fn example(model: recount::testing::ScriptedModel) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(
+    /// #     model: recount::testing::ScriptedModel,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
     /// use recount::prelude::*;
     ///
-    /// let live = Live::builder().model("gemini-live-2.5-flash").record_to("fixtures/refund").connect_with(model).await?;
+    /// let live = Live::builder()
+    ///     .model("gemini-live-2.5-flash")
+    ///     .record_to("fixtures/refund")
+    ///     .connect_with(model)
+    ///     .await?;
     /// live.send_text("Please refund order 17.").await?;
     /// # Ok(()) }
     /// ```

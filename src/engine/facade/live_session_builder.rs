@@ -57,7 +57,9 @@ impl SessionConfig {
 /// configuration and its dispatcher.
 ///
 /// ```no_run
-/// # async fn example(config: recount::engine::SessionConfig) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn example(
+/// #     config: recount::engine::SessionConfig,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// use recount::engine::LiveSessionBuilder;
 /// use recount::prelude::*;
 ///

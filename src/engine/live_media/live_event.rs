@@ -10,7 +10,10 @@ use crate::session::{CallId, Speaker};
 /// ```
 /// use recount::engine::LiveEvent;
 ///
-/// let audio = LiveEvent::Audio { mime_type: "audio/pcm;rate=24000".into(), data: vec![0; 960].into() };
+/// let audio = LiveEvent::Audio {
+///     mime_type: "audio/pcm;rate=24000".into(),
+///     data: vec![0; 960].into(),
+/// };
 /// assert_eq!(format!("{audio:?}"), "Audio(audio/pcm;rate=24000, 960 bytes)");
 /// ```
 #[derive(Clone, PartialEq, Eq)]

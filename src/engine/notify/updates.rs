@@ -79,7 +79,8 @@ impl Updates {
     /// [`ToolEvent::read`].
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// use recount::tool::ToolEvent;
     /// use serde::{Deserialize, Serialize};

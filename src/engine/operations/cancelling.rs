@@ -19,7 +19,10 @@ impl Engine {
     /// [`on_settled`](crate::engine::Agent::on_settled) sets.
     ///
     /// ```
-    /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     engine: recount::engine::Engine,
+    /// #     ticket: recount::prelude::Ticket,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// let reason = Some("ordered twice".to_owned());
     /// engine.cancel(ticket.session, ticket.call, reason, Actor::embedder("ada")).await?;

@@ -35,17 +35,24 @@ impl Engine {
     /// refused with every open request.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::engine::{Error, Received};
     /// use recount::prelude::*;
     ///
-    /// let transfer = T::simple("transfer", "Sends money", |_| async { Ok(json!({"status": "ok"})) });
+    /// let transfer = T::simple("transfer", "Sends money", |_| async {
+    ///     Ok(json!({"status": "ok"}))
+    /// });
     /// let agent = Agent::new().model("none").strict().tools(T::confirm(transfer, "Send it?"));
     /// let engine = Engine::in_memory().agent("bank", agent).open().await?;
     /// let session = engine.session("bank").open().await?;
     /// let mut events = session.adk_events();
     ///
-    /// let sent = session.call_function("transfer", json!({"amount": 50}), Actor::embedder("pipeline"));
+    /// let sent = session.call_function(
+    ///     "transfer",
+    ///     json!({"amount": 50}),
+    ///     Actor::embedder("pipeline"),
+    /// );
     /// let approved = async {
     ///     events.next().await?;
     ///     let asked = events.next().await?.expect("a person is asked");
@@ -53,7 +60,9 @@ impl Engine {
     ///     let answer = |confirmed: &str| format!(
     ///         r#"{{"functionResponse":{{"id":"{id}","name":"adk_request_confirmation","response":{{"confirmed":{confirmed}}}}}}}"#
     ///     );
-    ///     let maybe = session.receive_client_message(Actor::embedder("ada"), &answer("\"maybe\"")).await;
+    ///     let maybe = session
+    ///         .receive_client_message(Actor::embedder("ada"), &answer("\"maybe\""))
+    ///         .await;
     ///     assert!(matches!(maybe, Err(Error::Refused(_))));
     ///     session.receive_client_message(Actor::embedder("ada"), &answer("true")).await
     /// };

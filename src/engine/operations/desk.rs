@@ -27,7 +27,10 @@ use crate::tool::{FunctionResponse, Ticket, ToolConfirmation};
 /// answers for the sessions it serves.
 ///
 /// ```
-/// # async fn example(ledger: recount::ledger::Ledger, request: recount::session::RequestId) -> Result<(), recount::engine::Error> {
+/// # async fn example(
+/// #     ledger: recount::ledger::Ledger,
+/// #     request: recount::session::RequestId,
+/// # ) -> Result<(), recount::engine::Error> {
 /// use recount::engine::{Desk, SystemClock};
 /// use recount::prelude::*;
 /// let desk = Desk::new(ledger, SystemClock::shared());

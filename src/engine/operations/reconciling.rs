@@ -15,7 +15,10 @@ impl Engine {
     /// on the next connection. The first finding counts.
     ///
     /// ```
-    /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     engine: recount::engine::Engine,
+    /// #     ticket: recount::prelude::Ticket,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// use recount::session::Finding;
     /// let found = Finding::done(&json!({"receipt": 17}));

@@ -35,7 +35,10 @@ impl Engine {
     /// [`respond`](Engine::respond) supplies the final one.
     ///
     /// ```
-    /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     engine: recount::engine::Engine,
+    /// #     ticket: recount::prelude::Ticket,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// let packed = FunctionResponse::new(&ticket.tool, json!({"packed": 3, "of": 4}));
     /// engine.update(&ticket, packed, Actor::embedder("warehouse")).await?;
