@@ -1,4 +1,4 @@
-//! The names that an embedding program needs.
+//! The names that an embedding program usually needs.
 
 pub use recount_macros::tool;
 pub use serde_json::{Value, json};
