@@ -2,9 +2,9 @@
 //! of the program starts with other tools.
 //!
 //! A request under a contract that still holds is approved and runs once, in the body of the new
-//! version, even if the description was reworded. If the contract has changed, the approver learns
-//! so and is asked again. If the tool is gone, the approver learns so, and the request waits for a
-//! version with the tool. A file outside of the processes counts the runs.
+//! version. A reworded description does not matter. If the contract has changed, the approver
+//! learns so and is asked again. If the tool is gone, the approver learns so, and the request waits
+//! for a version with the tool. A file outside of the processes counts the runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ const SESSIONS: usize = 1_000;
 /// The number of sessions that act at the same time.
 const AT_ONCE: usize = 50;
 
-/// The tools. In the second version the body, the description or the contract of one differs, and
-/// `ship` is gone.
+/// The tools. In the second version, in this order: another body, another description, another
+/// contract, missing.
 const TOOLS: [&str; 4] = ["refund", "notify", "pay", "ship"];
 
 const MODEL: &str = r#"

@@ -1,9 +1,9 @@
 //! A session survives every fault of the service. Every script of `fixtures/scripts/faults` is
 //! played over real sockets, against an engine with a journal on disk.
 //!
-//! For each script the laws hold on the journal, the events and the received messages match the
-//! snapshot, and no task and no socket is left. No clock runs by itself: only the steps below
-//! advance the time of the engine, the sockets and the script.
+//! For each script the laws hold on the journal, and the events and the received messages match the
+//! snapshot. No task and no socket is left. No clock runs by itself: only the steps below advance
+//! the time of the engine, the sockets and the script.
 
 mod ending;
 mod scene;

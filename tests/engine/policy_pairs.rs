@@ -2,9 +2,9 @@
 //! the pair.
 //!
 //! One table lists each policy with the kinds of tool that it cannot apply to, the actions that try
-//! it, and the checks of its promise. Each pair is tried in one conversation. Its evidence is
-//! checked for both promises: the counted runs, the records, and the messages to the model. A
-//! policy is also paired with itself.
+//! it, and its checks. Each pair is tried in one conversation. Its evidence is checked for both
+//! promises: the counted runs, the records, and the messages to the model. A policy is also paired
+//! with itself.
 
 mod tools;
 mod world;

@@ -1,4 +1,4 @@
-//! Connections end, sessions do not: whatever becomes of a connection, nothing runs twice and every
+//! Connections end, sessions do not: after any end of a connection, nothing runs twice and every
 //! outcome is delivered.
 //!
 //! The tests read what the scripted model received. Every journal written here satisfies the laws

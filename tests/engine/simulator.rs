@@ -203,7 +203,7 @@ fn only_a_final_answer_settles_a_call() {
 fn the_answer_to_a_cancelled_call_is_noted_and_ignored() {
     let mut player = Player::new(script(
         r#"{"on":{"text":"go"},"send":[{"call":[{"id":"c1","name":"a"}]}]}
-           {"on":{"text":"stop"},"send":[{"serverContent":{"interrupted":true}},{"cancel":["c1","nobody"]}]}
+           {"on":{"text":"stop"},"send":[{"serverContent":{"interrupted":true}},{"cancel":["c1","unknown"]}]}
            {"on":{"responses_to":["c1"]},"send":[{"say":"Too late."}]}"#,
     ));
     let connection = connected(&mut player);
@@ -213,7 +213,7 @@ fn the_answer_to_a_cancelled_call_is_noted_and_ignored() {
         cut,
         [
             json!({"serverContent": {"interrupted": true}}),
-            json!({"toolCallCancellation": {"ids": ["c1", "nobody"]}})
+            json!({"toolCallCancellation": {"ids": ["c1", "unknown"]}})
         ]
     );
     assert!(says(&mut player, connection, &answer("c1")).is_empty());
@@ -475,7 +475,7 @@ async fn a_conversation_with_tool_calls_goes_over_a_socket() {
         r#"{"n":9007199254740993}"#
     );
     send(&mut socket, &answer("c2")).await;
-    send(&mut socket, &answer("nobody")).await;
+    send(&mut socket, &answer("unknown")).await;
     send(&mut socket, &answer("c1")).await;
     let turn = receive(&mut socket).await.server_content.unwrap();
     assert_eq!(turn.model_turn.unwrap().spoken(), "Both.");

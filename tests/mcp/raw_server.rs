@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 /// reports progress of it with the given arguments, and a call of `finish` answers it.
 ///
 /// A tool or a method under `frames` is answered with that text. In it `$ID` is the id of the
-/// request, `$BAD` an invalid UTF-8 byte, `$LONG` a text of 6 MB and `$QUOTES` 10 MB in quotes. The
-/// structured content of the last call is the client's last answer.
+/// request and `$BAD` an invalid UTF-8 byte. `$LONG` is a text of 6 MB, and `$QUOTES` one of 10 MB
+/// in quotes. The structured content of the last call is the client's last answer.
 pub(crate) fn serve(told: &Value) -> ! {
     let mut out = std::fs::OpenOptions::new()
         .write(true)
