@@ -74,7 +74,7 @@ impl Long {
         }
         observe(session, called(calls, "pay").into());
         let library = begun.session().library().clone();
-        // The session id 7 stands for that of the journal.
+        // Not the nil id of `history`, which is the stream of the journal itself.
         let start = Session::with_library(SessionId(Uuid::from_u128(7)), library);
         Long {
             tools,
