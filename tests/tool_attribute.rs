@@ -35,7 +35,7 @@ mod shop {
     pub(crate) async fn deliver(
         mut order: u128,
         context: recount::ToolContext,
-        /// How it travels
+        /// The way it travels
         #[serde(default, rename = "type")]
         r#type: Vec<String>,
     ) -> String {
@@ -96,7 +96,7 @@ async fn words_come_from_the_docs_and_the_context_from_the_runtime() {
             "order": {"type": "integer", "format": "uint128", "minimum": 0,
                 "description": "The number of the order"},
             "type": {"type": "array", "items": {"type": "string"}, "default": [],
-                "description": "How it travels"},
+                "description": "The way it travels"},
         })
     );
     assert_eq!(schema["required"], json!(["order"]));

@@ -26,7 +26,7 @@ pub fn recorded(fixture: &Fixture) -> Option<Story> {
     story(fixture, &[])
 }
 
-/// As [`recorded`], also without the fields that the other fixture has redacted.
+/// Like [`recorded`], and without the fields that the other fixture has redacted.
 ///
 /// ```
 /// use recount::compare::{recorded, recorded_beside};

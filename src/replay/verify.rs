@@ -37,7 +37,7 @@ pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error
     verify_by(ledger, session, decide, |_| ()).await
 }
 
-/// As [`verify`], with other rules than `decide`. Calls `told` after each page with the number of
+/// Like [`verify`], with other rules than `decide`. Calls `told` after each page with the number of
 /// records so far.
 pub async fn verify_by(
     ledger: &Ledger,

@@ -11,6 +11,7 @@
 )]
 
 mod rooms;
+mod wording;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -116,7 +117,7 @@ const JOURNAL_ROOMS: &[&str] = &[
     "testing",
 ];
 
-/// What stands against the rules today. An entry that is cured must go, so that it cannot come
+/// The violations that are accepted today. A mended one must leave the list, so that it cannot come
 /// back.
 const OWED: &[&str] = &[];
 
@@ -326,7 +327,7 @@ fn exports(library: &str) -> Vec<(String, Vec<String>)> {
     exported.filter(|(item, _)| !item.is_empty()).collect()
 }
 
-/// What speaks against `layer` naming `import`.
+/// The objection to an import of `import` by `layer`.
 fn forbidden(layer: &str, import: &str) -> Option<String> {
     // The crate's front door and the program's entry only name the parts.
     if layer == "lib" || layer == "main" || layer == import {
@@ -522,7 +523,7 @@ fn patterns_beside(code: &str, at: usize) -> Vec<String> {
 
 /// A source text, cut into the code of the product and nothing else.
 struct Source {
-    /// What stands before the first `#[cfg(test)]`, comments and strings blanked.
+    /// The text before the first `#[cfg(test)]`, with comments and strings blanked.
     product: String,
 }
 
@@ -571,7 +572,7 @@ fn blanked(text: &str) -> String {
     out
 }
 
-/// How many `#` a raw string that begins here has.
+/// The number of `#` of a raw string that begins here.
 fn raw_string(text: &str) -> Option<usize> {
     let rest = text.strip_prefix('r')?;
     let hashes = rest.len() - rest.trim_start_matches('#').len();

@@ -226,7 +226,7 @@ async function resumption(ai) {
   assert.equal((await conversation.turn()).text, 'Welcome back.');
   assert.equal((await conversation.turn('Hello.')).text, 'I beg your pardon?');
   conversation.close();
-  const unknown = {...CONFIG, sessionResumption: {handle: 'nobody-issued-this'}};
+  const unknown = {...CONFIG, sessionResumption: {handle: 'never-issued'}};
   await refused(ai, unknown, 1007, 'invalid argument');
 }
 

@@ -12,6 +12,7 @@ pub(super) mod handle;
 mod listening;
 pub(super) mod live;
 mod live_agent;
+mod live_connecting;
 pub(super) mod live_session_builder;
 mod operator;
 mod registering;

@@ -59,7 +59,7 @@ fn argument(schema: Value) -> Value {
         .unwrap_or_default()
 }
 
-/// How a parcel travels.
+/// The way a parcel travels.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is looked at")]
@@ -91,9 +91,9 @@ enum Payment {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is looked at")]
 struct Parcel {
-    /// Where to
+    /// The destination
     to: Address,
-    /// Where it comes back to
+    /// The return address
     back: Option<Address>,
     way: Way,
     #[serde(default)]

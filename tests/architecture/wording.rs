@@ -1,0 +1,292 @@
+//! The rules of wording that a program can check: first sentences, pronouns, columns, test names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The words that no doc comment opens with: a reader learns nothing from them about the item.
+const OPENERS: [&str; 10] = [
+    "What",
+    "How",
+    "Whether",
+    "Where",
+    "Who",
+    "Whose",
+    "Which",
+    "Of",
+    "Behind",
+    "As far as",
+];
+
+/// Further words that open no first sentence about a public item: neither a noun phrase nor a verb
+/// in the third person begins with them.
+const NO_SUBJECT: [&str; 39] = [
+    "About",
+    "After",
+    "Also",
+    "And",
+    "Are",
+    "As",
+    "At",
+    "Because",
+    "Before",
+    "But",
+    "By",
+    "Can",
+    "Everybody",
+    "Everything",
+    "For",
+    "From",
+    "He",
+    "If",
+    "In",
+    "Into",
+    "Is",
+    "It",
+    "On",
+    "Only",
+    "She",
+    "Since",
+    "Something",
+    "That",
+    "There",
+    "They",
+    "This",
+    "To",
+    "Told",
+    "Until",
+    "We",
+    "When",
+    "While",
+    "Why",
+    "With",
+];
+
+/// Verbs as a command; a doc comment has them in the third person ("Returns …").
+const COMMANDS: [&str; 24] = [
+    "Add", "Append", "Ask", "Build", "Call", "Check", "Close", "Create", "Decide", "Fold", "Get",
+    "Give", "Make", "Open", "Parse", "Read", "Record", "Remove", "Return", "Run", "Send", "Start",
+    "Stop", "Write",
+];
+
+/// Pronouns that hide who acts; the subject is a noun of the code or of the field.
+const PRONOUNS: [&str; 3] = ["whoever", "nobody", "somebody"];
+
+/// The maximum length of a line, in characters.
+const COLUMNS_MAX: usize = 100;
+
+/// The maximum length of the name of a test, in characters.
+const TEST_NAME_MAX: usize = 60;
+
+/// Folders that hold recorded or generated text, or none of ours.
+const SKIPPED_FOLDERS: [&str; 6] = [
+    ".git",
+    "target",
+    "fixtures",
+    "snapshots",
+    "frozen",
+    "node_modules",
+];
+
+/// Generated pages: their generators stand under the same rules.
+const GENERATED: [&str; 2] = ["docs/phases-of-a-call.md", "docs/public-items.txt"];
+
+#[test]
+fn wording_follows_the_rules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    collect(root, &mut files);
+    assert!(files.len() > 500, "only {} files were found", files.len());
+    let mut broken = Vec::new();
+    for file in files {
+        let inside = file.strip_prefix(root).expect("it was found there");
+        let name = inside.to_string_lossy().replace('\\', "/");
+        if GENERATED.contains(&name.as_str()) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a file of ours is text");
+        broken.extend(objections(&name, &text));
+    }
+    let count = broken.len();
+    assert!(broken.is_empty(), "{}\n{count} lines", broken.join("\n"));
+}
+
+/// Collects the files whose words are ours.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder can be read") {
+        let path = entry.expect("an entry can be read").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            if !SKIPPED_FOLDERS.contains(&name.as_ref()) && !name.starts_with("target") {
+                collect(&path, files);
+            }
+        } else if matches!(
+            path.extension().and_then(|it| it.to_str()),
+            Some("rs" | "md" | "py" | "sh" | "toml" | "mjs")
+        ) {
+            files.push(path);
+        }
+    }
+}
+
+/// The rules that a file breaks, each with its line.
+fn objections(name: &str, text: &str) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut object = |line: usize, what: String| broken.push(format!("{name}:{line}: {what}"));
+    let is_rust = name.ends_with(".rs");
+    let mut fenced = false;
+    let lines: Vec<&str> = text.lines().collect();
+    let code = if is_rust {
+        super::blanked(text)
+    } else {
+        String::new()
+    };
+    let mut code = code.lines();
+    for (index, line) in lines.iter().enumerate() {
+        let (at, trimmed) = (index + 1, line.trim());
+        if trimmed
+            .trim_start_matches(['/', '!', ' '])
+            .starts_with("```")
+        {
+            fenced = !fenced;
+        }
+        let length = line.chars().count();
+        let has_text = code.next().is_some_and(|it| it != *line);
+        if length > COLUMNS_MAX && !may_be_long(name, trimmed, fenced, has_text) {
+            object(at, format!("{length} columns"));
+        }
+        let words = if is_rust {
+            comment_of(trimmed)
+        } else {
+            Some(trimmed)
+        };
+        if let Some(pronoun) = words.filter(|_| !fenced).and_then(pronoun_in) {
+            object(at, format!("{pronoun:?} hides who acts"));
+        }
+        if !is_rust {
+            continue;
+        }
+        if let Some(first) = first_of_doc(&lines, index) {
+            if let Some(opener) = OPENERS.iter().find(|it| begins_with(first, it)) {
+                object(at, format!("a doc comment opens with {opener:?}"));
+            } else if is_of_public_item(&lines, index) {
+                let mut banned = NO_SUBJECT.iter().chain(&COMMANDS);
+                if let Some(word) = banned.find(|it| begins_with(first, it)) {
+                    object(at, format!("the doc of a public item opens with {word:?}"));
+                }
+            }
+        }
+        if let Some(test) = test_name(&lines, index).filter(|it| it.len() > TEST_NAME_MAX) {
+            object(at, format!("a test name of {} characters", test.len()));
+        }
+    }
+    broken
+}
+
+/// True for what no line break can shorten: tables, links, and text between quotes.
+fn may_be_long(name: &str, trimmed: &str, fenced: bool, has_text: bool) -> bool {
+    let is_page = name.ends_with(".md");
+    if fenced && (is_page || trimmed.contains('"')) {
+        return true;
+    }
+    let is_comment = comment_of(trimmed).is_some();
+    trimmed
+        .trim_start_matches(['/', '!', ' ', '#'])
+        .starts_with('|')
+        || trimmed.contains("://")
+        || trimmed.contains("](")
+        || (!is_page && !is_comment && (has_text || trimmed.contains('"')))
+}
+
+/// The text of a line that is a comment.
+fn comment_of(trimmed: &str) -> Option<&str> {
+    let text = trimmed.strip_prefix("//")?;
+    Some(text.trim_start_matches(['/', '!']).trim())
+}
+
+/// A banned pronoun outside backticks and quotes.
+fn pronoun_in(text: &str) -> Option<&'static str> {
+    let mut plain = String::new();
+    let mut quote = None;
+    for character in text.chars() {
+        match quote {
+            Some(open) if character == open => quote = None,
+            Some(_) => {}
+            None if character == '`' || character == '"' => quote = Some(character),
+            None => plain.push(character.to_ascii_lowercase()),
+        }
+    }
+    let mut words = plain.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    words.find_map(|word| PRONOUNS.into_iter().find(|it| *it == word))
+}
+
+/// The first line of a doc comment that begins at this line.
+fn first_of_doc<'a>(lines: &[&'a str], index: usize) -> Option<&'a str> {
+    let line = lines[index].trim();
+    let mark = ["///", "//!"].into_iter().find(|it| line.starts_with(it))?;
+    let begins = index == 0 || !lines[index - 1].trim().starts_with(mark);
+    let text = line[mark.len()..].trim();
+    (begins && !text.is_empty()).then_some(text)
+}
+
+/// True if the doc comment at this line documents an item with the word `pub`.
+fn is_of_public_item(lines: &[&str], index: usize) -> bool {
+    let mut rest = lines[index..].iter().map(|it| it.trim());
+    let item = rest.find(|it| !it.starts_with("///") && !it.starts_with("#["));
+    item.is_some_and(|it| it.starts_with("pub "))
+}
+
+/// The name of a test function on this line.
+fn test_name<'a>(lines: &[&'a str], index: usize) -> Option<&'a str> {
+    let line = lines[index].trim();
+    let rest = line
+        .strip_prefix("async ")
+        .unwrap_or(line)
+        .strip_prefix("fn ")?;
+    let mut before = lines[..index].iter().rev().map(|it| it.trim());
+    let attributes = before
+        .by_ref()
+        .take_while(|it| it.starts_with("#[") || it.ends_with(")]"));
+    let mut attributes = attributes.filter(|it| it.contains("test]") || it.contains("test("));
+    attributes.next()?;
+    rest.split('(').next()
+}
+
+/// True if the text begins with these words.
+fn begins_with(text: &str, words: &str) -> bool {
+    let rest = text.strip_prefix(words);
+    rest.is_some_and(|it| !it.starts_with(|next: char| next.is_alphanumeric() || next == '-'))
+}
+
+#[test]
+fn each_rule_of_wording_finds_what_breaks_it() {
+    let against = |text: &str| objections("src/a.rs", text).join("\n");
+    assert!(against("/// Whether it runs.\nfn a() {}").contains("\"Whether\""));
+    assert!(against("//! What a call is.").contains("\"What\""));
+    assert!(against("/// It only says so.\npub fn a() {}").contains("\"It\""));
+    assert!(against("/// Return the call.\npub fn a() {}").contains("\"Return\""));
+    assert_eq!(against("/// It only says so.\nfn a() {}"), "");
+    assert_eq!(against("/// Returns the call.\npub fn a() {}"), "");
+    assert_eq!(
+        against("/// The call.\n/// What follows is no opening.\npub fn a() {}"),
+        ""
+    );
+    assert!(against("// For whoever asks.").contains("\"whoever\""));
+    assert_eq!(
+        against("// The reason \"nobody waits\" is recorded text."),
+        ""
+    );
+    assert_eq!(against("let nobody = 1;"), "");
+    assert!(
+        objections("a.md", "Somebody asks.")
+            .join("")
+            .contains("\"somebody\"")
+    );
+    let long = "a".repeat(COLUMNS_MAX + 1);
+    assert!(against(&format!("// {long}")).contains("columns"));
+    assert!(objections("a.md", &long).join("").contains("columns"));
+    assert!(objections("a.md", &format!("| {long} |")).is_empty());
+    assert!(objections("a.md", &format!("[a](b) {long}")).is_empty());
+    let name = "a".repeat(TEST_NAME_MAX + 1);
+    assert!(against(&format!("#[test]\nfn {name}() {{}}")).contains("a test name"));
+    assert_eq!(against(&format!("fn {name}() {{}}")), "");
+}
