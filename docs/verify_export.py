@@ -95,10 +95,8 @@ class Export:
             self.at(session, max(last, 1), "altered, or the next is")
         time = value["at"]
         self.times = [min(self.times[:1] + [time]), max(self.times[-1:] + [time])]
-        named = []
-        if value["kind"] == "runner_attached":
-            body = value["body"]
-            named = [body[name] for name in ("catalog", "policies") if name in body]
+        body = value["body"] if value["kind"] == "runner_attached" else {}
+        named = [body[name] for name in ("catalog", "policies") if name in body]
         self.heads[session] = (seq, leaf.hex())
         if any(name not in self.objects for name in named):
             self.at(session, seq, "an object it names does not stand before it")
