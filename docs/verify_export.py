@@ -1,33 +1,149 @@
-"""Verifies an exported journal: verify_export.py FILE [ROOT]. Exit 0 when consistent, 4 when not or when ROOT, kept elsewhere, is another."""
-import base64, hashlib, json, sys
-sha, anchor, (*lines, rest) = lambda data: hashlib.sha256(data).digest(), (sys.argv[2:] or [None])[0], open(sys.argv[1], "rb").read().split(b"\n")
-problems, heads, tree, records, objects, session, trailer, known, times = ["the last line is cut off"] if rest else [], {}, [], 0, [], "", None, {}, []
-for number, line in enumerate(lines, 1):
-    if trailer: problems.append(f"line {number} stands behind the trailer")
-    try:
-        value = json.loads(line)
-        if "object" in value:
-            objects.append(sha(value["text"].encode() if "text" in value else base64.b64decode(value["base64"])).hex())
-            if objects[-1] != value["object"]: problems.append(f"line {number}: object {value['object']} is altered")
-        elif "trailer" in value:
-            known, trailer = {s: (head["seq"], head["hash"]) for s, head in value["trailer"]["heads"].items()}, tuple(value["trailer"][name] for name in ("records", "objects", "root"))
-        else:
-            before, session, seq, records, node, size = session, value["session"], value["seq"] + 0, records + 1, sha(b"\0" + line), 1
-            if session < before: problems.append(f"session {session} seq {seq}: stands behind session {before}")
-            last, prev = heads.get(session, (0, "0" * 64))
-            if seq != last + 1: problems.append(f"session {session} seq {last + 1}: missing, seq {seq} stands there")
-            elif value["prev"] != prev: problems.append(f"session {session} seq {max(last, 1)}: altered, or the next is")
-            times = [min(times[:1] + [value["at"]]), max(times[-1:] + [value["at"]])]
-            heads[session], named = (seq, node.hex()), [value["body"][name] for name in ("catalog", "policies") if value["kind"] == "runner_attached" and name in value["body"]]
-            if any(name not in objects for name in named): problems.append(f"session {session} seq {seq}: an object it names does not stand before it")
-            while tree and tree[-1][0] == size: node, size = sha(b"\1" + tree.pop()[1] + node), size * 2
-            tree.append((size, node))
-    except Exception as error: problems.append(f"session {session} seq {heads.get(str(session), (0,))[0] + 1}: line {number} is no line of an export: {error!r}")
-root = tree.pop()[1] if tree else sha(b"")
-while tree: root = sha(b"\1" + tree.pop()[1] + root)
-problems += [f"session {s} seq {heads.get(s, (0,))[0] or 1}: ends here, the trailer knows {known.get(s)}" for s in sorted({*heads, *known} if trailer else []) if heads.get(s) != known.get(s)]
-if not trailer: problems.append(f"session {session} seq {heads.get(str(session), (0,))[0] + 1}: cut off here, there is no trailer")
-elif trailer != (records, len(objects), root.hex()): problems.append("counts or root differ from the trailer")
-if anchor is not None and anchor != root.hex(): problems.append(f"expected the root {anchor}, which was kept elsewhere, found {root.hex()}")
-verdict = "sound, anchored to the root that was given" if anchor is not None else "consistent, not anchored"
-print("\n".join(problems[:10]) or f"{verdict}: {len(heads.keys() - {'00000000-0000-0000-0000-000000000000'})} sessions, {records} records, {len(objects)} objects, {' to '.join(times) or 'no time'}, root {root.hex()}"); sys.exit(4 if problems else 0)
+"""Verifies an exported journal: verify_export.py FILE [ROOT]
+
+FILE is what `recount export` wrote: objects, records and one trailer, each one line of JSON.
+ROOT is the root hash of an earlier verification that was kept elsewhere.
+Exit code 0: the export is consistent, and has the given ROOT. Exit code 4: it is not; the first
+ten problems are printed. It needs Python 3 only. `journal/README.md` describes the format.
+"""
+
+import base64
+import hashlib
+import json
+import sys
+
+SYSTEM_STREAM = "00000000-0000-0000-0000-000000000000"  # the journal's own; it is no session
+NO_HASH = "0" * 64  # the `prev` of the first record of a session
+
+
+def sha256(data):
+    return hashlib.sha256(data).digest()
+
+
+class MerkleTree:
+    """The hash over all records in their order, as in RFC 6962.
+
+    A leaf is the hash of a zero byte and the line. A node is the hash of a byte 1 and its two
+    children. `roots` holds complete subtrees as (number of leaves, hash), the largest first."""
+
+    def __init__(self):
+        self.roots = []
+
+    def add(self, leaf):
+        size, node = 1, leaf
+        while self.roots and self.roots[-1][0] == size:
+            _, left = self.roots.pop()
+            size, node = size * 2, sha256(b"\1" + left + node)
+        self.roots.append((size, node))
+
+    def root(self):
+        if not self.roots:
+            return sha256(b"")
+        *larger, (_, node) = self.roots
+        for _, left in reversed(larger):
+            node = sha256(b"\1" + left + node)
+        return node
+
+
+class Export:
+    def __init__(self):
+        self.problems = []
+        self.tree = MerkleTree()
+        self.records = 0
+        self.objects = []  # the hash of each object so far
+        self.heads = {}  # the last record of each session so far: (seq, hash)
+        self.session = ""  # the session of the last record; sessions are in ascending order
+        self.times = []  # the first and the last time of all records
+        self.known_heads = {}  # `heads` as the trailer has them
+        self.trailer = None  # (records, objects, root)
+
+    def read_line(self, number, line):
+        if self.trailer:
+            self.problems.append(f"line {number} stands behind the trailer")
+        try:
+            value = json.loads(line)
+            if "object" in value:
+                self.read_object(number, value)
+            elif "trailer" in value:
+                self.read_trailer(value["trailer"])
+            else:
+                self.read_record(line, value)
+        except Exception as error:
+            self.at_next(f"line {number} is no line of an export: {error!r}")
+
+    def read_object(self, number, value):
+        data = value["text"].encode() if "text" in value else base64.b64decode(value["base64"])
+        self.objects.append(sha256(data).hex())  # an object has the address of its bytes
+        if self.objects[-1] != value["object"]:
+            self.problems.append(f"line {number}: object {value['object']} is altered")
+
+    def read_trailer(self, trailer):
+        heads = {name: (head["seq"], head["hash"]) for name, head in trailer["heads"].items()}
+        self.trailer = (trailer["records"], trailer["objects"], trailer["root"])
+        self.known_heads = heads
+
+    def read_record(self, line, value):
+        """A record follows the one before it in its session: by number, and by hash."""
+        before, session, seq = self.session, value["session"], value["seq"] + 0
+        leaf = sha256(b"\0" + line)
+        self.session, self.records = session, self.records + 1
+        if session < before:
+            self.at(session, seq, f"stands behind session {before}")
+        last, last_hash = self.heads.get(session, (0, NO_HASH))
+        if seq != last + 1:
+            self.at(session, last + 1, f"missing, seq {seq} stands there")
+        elif value["prev"] != last_hash:
+            self.at(session, max(last, 1), "altered, or the next is")
+        time = value["at"]
+        self.times = [min(self.times[:1] + [time]), max(self.times[-1:] + [time])]
+        body = value["body"] if value["kind"] == "runner_attached" else {}
+        named = [body[name] for name in ("catalog", "policies") if name in body]
+        self.heads[session] = (seq, leaf.hex())
+        if any(name not in self.objects for name in named):
+            self.at(session, seq, "an object it names does not stand before it")
+        self.tree.add(leaf)
+
+    def at_next(self, problem):
+        last = self.heads.get(str(self.session), (0,))[0]
+        self.at(self.session, last + 1, problem)
+
+    def at(self, session, seq, problem):
+        self.problems.append(f"session {session} seq {seq}: {problem}")
+
+    def compare_with_trailer(self, root):
+        if not self.trailer:
+            self.at_next("cut off here, there is no trailer")
+            return
+        for session in sorted({*self.heads, *self.known_heads}):
+            head, known = self.heads.get(session), self.known_heads.get(session)
+            if head != known:
+                last = head[0] if head else 0
+                self.at(session, last or 1, f"ends here, the trailer knows {known}")
+        if self.trailer != (self.records, len(self.objects), root):
+            self.problems.append("counts or root differ from the trailer")
+
+
+def main(path, expected_root):
+    export = Export()
+    with open(path, "rb") as file:
+        *lines, rest = file.read().split(b"\n")
+    if rest:
+        export.problems.append("the last line is cut off")
+    for number, line in enumerate(lines, 1):
+        export.read_line(number, line)
+    root = export.tree.root().hex()
+    export.compare_with_trailer(root)
+    if expected_root is not None and expected_root != root:
+        expected = f"expected the root {expected_root}, which was kept elsewhere"
+        export.problems.append(f"{expected}, found {root}")
+    if export.problems:
+        print("\n".join(export.problems[:10]))
+        return 4
+    anchored = "sound, anchored to the root that was given"
+    verdict = "consistent, not anchored" if expected_root is None else anchored
+    sessions = len(export.heads.keys() - {SYSTEM_STREAM})
+    counts = f"{sessions} sessions, {export.records} records, {len(export.objects)} objects"
+    print(f"{verdict}: {counts}, {' to '.join(export.times) or 'no time'}, root {root}")
+    return 0
+
+
+sys.exit(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))

@@ -1,4 +1,4 @@
-//! The program of the README: a gated tool call, approved by the program itself.
+//! The program of the README: a call that waits for approval while its process is killed.
 //!
 //! Run `recount simulate --script fixtures/scripts/refund.jsonl` beside it.
 #![expect(
@@ -7,37 +7,40 @@
 )]
 
 use recount::prelude::*;
+use recount::session::OnSettled;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let url = std::env::args()
-        .nth(1)
-        .unwrap_or("ws://127.0.0.1:8787".into());
+    let url = std::env::args().nth(1);
     let refund = T::simple("refund", "Refunds an order", |args| async move {
+        println!("refunded order {}", args["order_id"]);
         Ok(json!({ "refunded": args["order_id"] }))
     });
-    let live = Live::builder()
+    let support = Agent::new()
         .model("gemini-3.8-live")
-        .instruction("You are the support desk of a shop.")
         .tools(T::confirm(refund, "Refund this order?"))
-        .journal("./journal")
-        .connect_to(url)
-        .await?;
-    let mut updates = live.subscribe();
-    live.send_text("Please refund order 1001.").await?;
-    updates
-        .wait_for(|event| event.kind() == "confirmation_requested")
-        .await;
-    // The process may die here: the request waits in the journal, for weeks if it must.
-    for request in live.pending().await? {
-        println!("{} {}: approved", request.tool, request.args);
-        live.answer(
-            request.id,
-            ToolConfirmation::confirmed(),
-            Actor::embedder("ada"),
-        )
-        .await?;
+        .connect_to(Endpoint::url(url.unwrap_or("ws://127.0.0.1:8787".into())))
+        .on_settled(OnSettled::Connect); // The outcome of a call opens a connection.
+    let engine = Engine::builder("./journal").agent("support", support);
+    let engine = engine.open().await?;
+    let mut updates = engine.subscribe();
+
+    // The first start begins a conversation. Every later one finds it in the journal.
+    let live;
+    if engine.sessions().await?.is_empty() {
+        live = engine.session("support").connect().await?;
+        live.send_text("Please refund order 1001.").await?;
+        updates
+            .wait_for(|event| event.kind() == "confirmation_requested")
+            .await;
     }
-    println!("{}", updates.turn().await.unwrap_or_default());
+    for waiting in engine.pending().await? {
+        println!("waiting for approval: {} {}", waiting.tool, waiting.args);
+        println!("  recount approve journal {}", waiting.id);
+    }
+    // The process may die here. The request stays in the journal, for weeks if it must.
+    while let Some(said) = updates.turn().await {
+        println!("model: {said}");
+    }
     Ok(())
 }
