@@ -113,7 +113,7 @@ impl DiskJournal {
             options.settings.others,
         )?;
         let recovered = recovery::recover(&directory, &options)?;
-        if options.vouches {
+        if options.notes_close {
             // It may have been made only now, and a repair that was cut short may have put a new
             // one there.
             directory.lock.hold_log(&directory.path)?;
@@ -161,7 +161,7 @@ impl DiskJournal {
             index,
             directory: directory.path,
             journal: directory.journal,
-            vouches: options.vouches,
+            notes_close: options.notes_close,
             clock: options.settings.clock,
         };
         let indexer = spawned("journal indexer", move || indexer.run())?;
@@ -175,8 +175,8 @@ impl DiskJournal {
     pub(super) fn begin_close(&self) -> Option<Ending> {
         if self.read_only {
             let mut state = self.shared.state();
-            let was_open = state.let_index_go();
-            if was_open && !self.opened.read_whole && !state.doubted {
+            let was_open = state.drop_index();
+            if was_open && !self.opened.read_whole && !state.needs_full_check {
                 // sled touches its files even when they are only read. Without the note the next
                 // opening reads the whole log.
                 let _unnoted = closed::write(&self.path);

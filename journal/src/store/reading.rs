@@ -78,7 +78,7 @@ impl Shared {
         frame: FramePlace,
         place: Place,
     ) -> Result<Vec<u8>, String> {
-        self.state().doubted = true;
+        self.state().needs_full_check = true;
         index.bytes(frame.number, place)
     }
 

@@ -97,7 +97,7 @@ impl Journal for DiskJournal {
 
     fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>> {
         Box::pin(async move {
-            let index = self.shared.committed_behind(after).await?;
+            let index = self.shared.committed_after(after).await?;
             self.doubting(self.shared.read_commit(&index, after))
         })
     }
@@ -158,7 +158,7 @@ impl DiskJournal {
     /// it.
     fn doubting<T>(&self, found: Result<T, Error>) -> Result<T, Error> {
         if matches!(found, Err(Error::Index { .. })) {
-            self.shared.state().doubted = true;
+            self.shared.state().needs_full_check = true;
         }
         found
     }

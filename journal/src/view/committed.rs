@@ -188,7 +188,7 @@ impl View {
 
     /// How many streams were added to since the last flush began, or before it, as long as it is
     /// under way.
-    pub(crate) fn streams_at_work(&self) -> usize {
+    pub(crate) fn active_streams(&self) -> usize {
         self.changed_streams.len().max(self.flushing_streams.len())
     }
 

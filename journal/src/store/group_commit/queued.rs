@@ -1,11 +1,11 @@
-//! An append in the queue, and the word for the caller that waits for it.
+//! An append in the queue, and the channel of its acknowledgement.
 
 use futures_channel::oneshot;
 
 use crate::view::Added;
 use crate::{Error, Head};
 
-/// One append on its way.
+/// An append in the queue.
 pub(crate) struct Queued {
     pub(crate) entry: Vec<u8>,
     pub(crate) added: Added,
@@ -13,7 +13,7 @@ pub(crate) struct Queued {
 }
 
 impl Queued {
-    /// An append of the journal's own, which nobody waits for.
+    /// An append of the journal itself, without a waiting caller.
     pub(crate) fn own(entry: Vec<u8>, added: Added) -> Self {
         Self {
             entry,
@@ -24,7 +24,7 @@ impl Queued {
 
     pub(crate) fn acknowledge(self) {
         if let Some(ack) = self.ack {
-            // A caller who no longer waits has lost nothing.
+            // A caller that no longer waits has lost nothing.
             let _gone = ack.send(Ok(self.added.head));
         }
     }

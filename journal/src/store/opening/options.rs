@@ -30,7 +30,7 @@ pub struct Options {
     pub(super) segment_bytes: u64,
     pub(in crate::store) floor_bytes: Option<u64>,
     /// True if the log is in the directory, so that a clean close can vouch for it.
-    pub(in crate::store) vouches: bool,
+    pub(in crate::store) notes_close: bool,
 }
 
 /// The most that stays free where nothing is set, in bytes.
@@ -54,7 +54,7 @@ impl Options {
             )),
             segment_bytes: 64 << 20,
             floor_bytes: None,
-            vouches: true,
+            notes_close: true,
         }
     }
 
@@ -148,7 +148,7 @@ impl Options {
     pub fn disk(self, disk: Arc<dyn Disk>) -> Self {
         Self {
             disk,
-            vouches: false,
+            notes_close: false,
             ..self
         }
     }

@@ -51,12 +51,12 @@ pub(in crate::store) fn recover(
         snapshots::remove_drafts(&directory.path);
     }
     let place = index_place(&directory.path);
-    let noted = if options.vouches {
+    let noted = if options.notes_close {
         NotedEnd::of(&directory.path)?
     } else {
         NotedEnd::default()
     };
-    let clean = options.vouches && closed::holds(&directory.path);
+    let clean = options.notes_close && closed::holds(&directory.path);
     let (was_there, mut is_aside) = (is_there(&place), false);
     let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
     let (index, mark) = match open_index(&place, options, directory.journal) {
@@ -241,7 +241,7 @@ fn lost(
         return Ok(Some(what));
     }
     let shortened = options
-        .vouches
+        .notes_close
         .then(|| closed::shortened(&directory.path))
         .flatten();
     if let Some(what) = shortened.or_else(|| noted.lost(log.last)) {
