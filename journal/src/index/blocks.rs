@@ -1,7 +1,7 @@
 //! The frames of the log in the index, compressed and in pieces.
 //!
-//! They stand in the order of the log, which is what sled likes best; where a stream's appends are
-//! is told by other rows.
+//! They have sequential keys, which are cheapest for sled. Other rows have the positions of a
+//! stream's appends.
 
 use std::sync::atomic::Ordering;
 
@@ -10,22 +10,22 @@ use super::stored::{Room, is_all, restored};
 use super::tree::{Index, contained};
 use crate::log::{Block, Place};
 
-/// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052
-/// bytes would go to a file that is never synced; moreover sled notices only after thousands of
-/// accesses that its cache is full, so large pages cost memory.
+/// The maximum size of one value, in bytes. A leaf of sled holds up to 17 values, and a page over
+/// 131,052 bytes would go to a file that is never synced. sled also checks its cache only after
+/// thousands of accesses, so large pages cost memory.
 const PIECE: usize = 7_000;
 
-/// How often a walk looks at each value. sled takes note of accesses 64 at a time, and of each of
-/// its 256 shards by itself; a leaf has from 8 to 17 values. Looked at once, a walk over 100 MiB
-/// would have all of it in memory.
+/// The number of accesses to each value during a walk. sled counts accesses in steps of 64 and for
+/// each of its 256 shards; a leaf has 8 to 17 values. With one access each, a walk over 100 MiB
+/// would keep all of it in memory.
 const TOUCHES: usize = 16;
 
-/// For how many frames keys are made ahead.
+/// The number of frames whose keys are created ahead.
 const AHEAD: u64 = 64;
 
 impl Index {
-    /// Puts frames in, which are compressed in `room`. `give_way` is called after every frame that
-    /// is compressed and every value that is put in.
+    /// Writes frames, compressed in `room`. `give_way` is called after every compressed frame and
+    /// every written value.
     pub(crate) fn put_blocks<'b>(
         &self,
         blocks: impl Iterator<Item = (u64, &'b Block)>,
@@ -55,9 +55,9 @@ impl Index {
         })
     }
 
-    /// Makes the keys of a frame's pieces, without their values. sled writes a leaf anew, with all
-    /// that is in it, when it splits and after ten changes; so the keys come first, and leaves
-    /// split while there is nothing in them. It halves what is written, and more.
+    /// Creates the keys of a frame's pieces, without their values. sled rewrites a leaf with its
+    /// values when it splits, and after ten changes. With the keys first, leaves split while they
+    /// are empty, which more than halves the written bytes.
     fn make_keys(&self, frame: u64, parts: usize) -> Result<(), String> {
         if frame >= self.keys_end.load(Ordering::Relaxed) {
             for frame in frame..frame + AHEAD {
@@ -76,7 +76,7 @@ impl Index {
         inserted.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Goes through all frames in order, to compare them with those of the log.
+    /// Walks through all frames in order, to compare them with those of the log.
     pub(crate) fn walk(&self) -> Walk {
         Walk {
             store: self.store.clone(),
@@ -85,7 +85,7 @@ impl Index {
         }
     }
 
-    /// Some bytes of a frame.
+    /// Reads some bytes of a frame.
     pub(crate) fn bytes(&self, frame: u64, place: Place) -> Result<Vec<u8>, String> {
         let block = self.block(frame)?;
         let block = block.ok_or_else(|| format!("frame {frame} is missing"))?;
@@ -101,7 +101,7 @@ impl Index {
         Ok(bytes.to_vec())
     }
 
-    /// The numbers of the frames that begin here, as far as they can be read.
+    /// The numbers of the frames in the index, as far as they can be read.
     pub(crate) fn frames(&self) -> Vec<u64> {
         let mut frames = Vec::new();
         let rows = contained(|| {
@@ -115,13 +115,13 @@ impl Index {
             }
             Ok(())
         });
-        // What comes behind the failure cannot be had, whatever it is.
+        // The rows after a failure cannot be read, whatever the failure is.
         let _as_far_as = rows;
         frames
     }
 
-    /// The last frame of which anything is here, 0 for none. Only what is synced in the log comes
-    /// here, so the log has it, or had it.
+    /// The last frame of which the index has any part, 0 for none. The index gets only synced
+    /// frames, so the log has it or had it.
     pub(crate) fn last_frame(&self) -> Result<u64, String> {
         let mut behind = sled::IVec::from(&[rows::BLOCKS + 1]);
         contained(|| {
@@ -142,7 +142,7 @@ impl Index {
         })
     }
 
-    /// The whole frame with a number, if any of it is here.
+    /// The whole frame with a number, if the index has any part of it.
     pub(crate) fn block(&self, frame: u64) -> Result<Option<Block>, String> {
         let all = rows::block_key(frame, 0)..=rows::block_key(frame, u32::MAX);
         let mut stored = Vec::new();
@@ -166,7 +166,7 @@ impl Index {
         if stored.is_empty() {
             return Ok(None);
         }
-        // Where parts at the end are missing, each of the others holds its checksum.
+        // Each remaining part holds its checksum even if parts at the end are missing.
         let is_it = |block: &Block| {
             let header = block.header();
             header.is_some_and(|(header, _)| header.number == frame)
@@ -178,7 +178,7 @@ impl Index {
     }
 }
 
-/// The first frame whose key no leaf has.
+/// The first frame whose key does not exist.
 pub(super) fn keys_end(store: &sled::Db) -> Result<u64, String> {
     let last = store.get_lt([rows::BLOCKS + 1]);
     let last = last.map_err(|error| error.to_string())?;
@@ -194,8 +194,8 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// True if a frame comes next, exactly as it is in the log. Frames must be asked for in order;
-    /// what is passed over makes it a no.
+    /// True if the next frame is exactly this one of the log. Frames must be passed in order; a
+    /// skipped frame makes the result false.
     pub(crate) fn holds(&mut self, frame: u64, block: &Block) -> bool {
         let first = rows::block_key(frame, 0);
         let compared = contained(|| {
@@ -204,18 +204,18 @@ impl Walk {
                 self.next = None;
                 same = false;
             }
-            // Which bytes say a frame is for the compression to choose, another time and in another
-            // version: what they say counts.
+            // Another version may compress a frame into other bytes, so only the restored frames
+            // are compared.
             let stored = self.stored(frame, block.0.len())?;
             Ok(same && stored.and_then(restored).is_some_and(|it| it.0 == block.0))
         });
         compared.unwrap_or(false)
     }
 
-    /// What is stored of a frame that is so long, if its parts follow each other and each holds its
-    /// checksum. All its parts are passed.
+    /// Reads the stored bytes of a frame, if its parts are consecutive and their checksums hold. It
+    /// consumes all parts of the frame.
     fn stored(&mut self, frame: u64, length: usize) -> Result<Option<Vec<u8>>, String> {
-        // No version stored more, so an index cannot choose how much memory this takes.
+        // No version stored more than `length`, so a damaged index cannot make this allocate more.
         let most = u32::try_from(length.div_ceil(PIECE)).unwrap_or(u32::MAX);
         let last = rows::block_key(frame, u32::MAX);
         let mut stored = Some(Vec::new());
@@ -239,7 +239,7 @@ impl Walk {
         Ok(stored)
     }
 
-    /// True if nothing more stands up to a frame.
+    /// True if the index has no more rows up to a frame.
     pub(crate) fn is_behind(&mut self, frame: u64) -> bool {
         let last = rows::block_key(frame, u32::MAX);
         contained(|| Ok(self.peek()?.is_none_or(|next| *next > last[..]))).unwrap_or(false)
@@ -247,8 +247,8 @@ impl Walk {
 
     fn peek(&mut self) -> Result<Option<&[u8]>, String> {
         while self.next.is_none() {
-            // Iterating would reach a page once, and sled forgets pages only by accesses: looking
-            // up each value keeps its cache small.
+            // An iterator would access a page once, and sled evicts pages only after accesses.
+            // Looking up each value keeps its cache small.
             let next = match &self.last {
                 Some(last) => self.store.get_gt(last),
                 None => self.store.get_gt([rows::BLOCKS]),
@@ -258,15 +258,15 @@ impl Walk {
             else {
                 break;
             };
-            // One that is passed over is not wanted again, and goes from the cache as soon as sled
-            // takes note of enough accesses.
+            // A skipped value is not needed again. sled evicts it as soon as it has counted enough
+            // accesses.
             for _ in 0..TOUCHES {
                 self.store
                     .contains_key(&key)
                     .map_err(|error| error.to_string())?;
             }
             self.last = Some(key.clone());
-            // One without a value was made ahead.
+            // A key without a value was created ahead.
             self.next = (!value.is_empty()).then_some((key, value));
         }
         Ok(self.next.as_ref().map(|(key, _)| &**key))
@@ -280,7 +280,7 @@ mod tests {
     use crate::log::Header;
 
     #[test]
-    fn a_frame_of_which_the_end_is_missing_is_none() {
+    fn frame_without_its_end_is_rejected() {
         let payload: Vec<u8> = (0..20_000_u32).flat_map(u32::to_be_bytes).collect();
         let header = Header {
             length: u32::try_from(payload.len()).unwrap(),
@@ -292,7 +292,8 @@ mod tests {
         let frame = [header.encode().0, payload].concat();
         let directory = tempfile::tempdir().unwrap();
         let index = Index::open(directory.path(), 1 << 20).unwrap();
-        // As they were put in before they were compressed, and one of them under another number.
+        // Uncompressed pieces, as earlier versions stored them, also under the number of another
+        // frame.
         for number in [5, 6] {
             for (part, piece) in (0..).zip(frame.chunks(PIECE)) {
                 let key = rows::block_key(number, part);

@@ -1,28 +1,29 @@
-//! What a frame of the log is in the index: compressed where that makes it shorter, as it is where
-//! not.
+//! The stored form of a frame in the index: compressed if that is shorter, otherwise unchanged.
 
 use std::ops::Range;
 
 use crate::log::cursor::Cursor;
 use crate::log::{Block, FRAME_HEADER, Header};
 
-/// In front of a compressed frame; one that is stored as it is begins with the first byte of every
+/// The first byte of a compressed frame. An uncompressed one begins with the first byte of every
 /// frame, which is 0.
 const COMPRESSED: u8 = 1;
 
-/// [`COMPRESSED`], the length of the frame and the length of what follows, in four bytes each.
+/// The length of the prefix: [`COMPRESSED`], the length of the frame, the length of the rest, four
+/// bytes each.
 const PREFIX: usize = 9;
 
-/// No sequence of LZ4 says more bytes than this with one of its own.
+/// The maximum expansion of LZ4, in bytes for one input byte.
 const MOST_OF_A_BYTE: usize = 255;
 
-/// A longer frame is stored as it is: compressing takes as much memory again.
+/// The maximum size of a compressed frame, in bytes. A longer frame is stored unchanged, because
+/// compressing it would take as much memory again.
 const LONGEST: usize = 8 << 20;
 
-/// The largest room that is kept for the next frames, in bytes.
+/// The maximum buffer that is kept for the next frames, in bytes.
 const KEPT: usize = 4 << 20;
 
-/// Where frames are compressed, one behind the other. It is used again and again: fresh memory
+/// A buffer in which frames are compressed, one after the other. It is reused, because fresh memory
 /// costs as much as compressing.
 #[derive(Default)]
 pub(crate) struct Room {
@@ -30,21 +31,21 @@ pub(crate) struct Room {
     taken: usize,
 }
 
-/// What is stored of a frame.
+/// The stored form of a frame.
 pub(super) enum Stored {
     AsItIs,
-    /// It is shorter, and stands here in the room.
+    /// It is shorter, and is in this range of the buffer.
     Compressed(Range<usize>),
 }
 
 impl Room {
-    /// Takes a frame in, if it is shorter when it is compressed.
+    /// Compresses a frame into the buffer, if that makes it shorter.
     pub(super) fn take(&mut self, block: &Block) -> Stored {
         self.compress(&block.0)
             .map_or(Stored::AsItIs, Stored::Compressed)
     }
 
-    /// What is stored of the frame that was taken in so.
+    /// The stored bytes of a frame that was compressed by [`Room::take`].
     pub(super) fn bytes<'s>(&'s self, block: &'s Block, stored: &Stored) -> &'s [u8] {
         match stored {
             Stored::AsItIs => &block.0,
@@ -52,7 +53,7 @@ impl Room {
         }
     }
 
-    /// Makes room for the next frames.
+    /// Clears the buffer for the next frames.
     pub(super) fn clear(&mut self) {
         self.taken = 0;
         if self.bytes.capacity() > KEPT {
@@ -82,14 +83,13 @@ impl Room {
     }
 }
 
-/// True if no more is stored of a frame than these bytes. What stands behind is not looked at: a
-/// frame that was put in before a crash may have taken more parts in another version. Of what is no
-/// frame, nothing more is wanted.
+/// True if these bytes are all that is stored of a frame. Later parts are ignored: another version
+/// may have stored more parts before a crash. Bytes that are not a frame count as complete.
 pub(super) fn is_all(stored: &[u8]) -> bool {
     !stored.is_empty() && length(stored).is_none_or(|length| length <= stored.len())
 }
 
-/// How many bytes are stored of a frame of which the first of them are these.
+/// The number of stored bytes of a frame, given its first bytes.
 fn length(first: &[u8]) -> Option<usize> {
     let mut cursor = Cursor(first);
     if cursor.u8()? == COMPRESSED {
@@ -100,7 +100,8 @@ fn length(first: &[u8]) -> Option<usize> {
     FRAME_HEADER.checked_add(header.length as usize)
 }
 
-/// The frame of which this is stored, if it is any; one that was stored as it is may be none.
+/// Restores the frame from its stored bytes. Bytes that were stored uncompressed may not be a
+/// frame.
 pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
     let mut cursor = Cursor(&stored);
     if cursor.u8()? != COMPRESSED {
@@ -108,7 +109,8 @@ pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
     }
     let length = cursor.u32()? as usize;
     let compressed = cursor.sized()?;
-    // What says more than it can hold, or than was ever compressed, must not be given the room.
+    // A claimed length that LZ4 cannot reach, or that was never compressed, must not cause an
+    // allocation.
     let most = compressed.len().saturating_mul(MOST_OF_A_BYTE);
     (length <= most.min(LONGEST)).then_some(())?;
     let frame = lz4_flex::block::decompress(compressed, length).ok()?;
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
     use crate::log::cursor::put_sized;
 
-    /// What is stored of a frame, and whether it is another one than the frame.
+    /// Returns the stored bytes of a frame, and true if they are compressed.
     fn stored(block: &Block, room: &mut Room) -> (Vec<u8>, bool) {
         let stored = room.take(block);
         let is_compressed = matches!(stored, Stored::Compressed(_));
@@ -137,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_comes_out_as_it_went_in_and_shorter_where_it_repeats_itself() {
+    fn frame_is_restored_and_repetition_is_compressed() {
         let mut room = Room::default();
-        // In what is left of those before.
+        // Reuses the buffer of the previous round.
         for times in [100, 10] {
             let of = |kind: &str| block(kind.repeat(times).into_bytes());
-            // Behind each other, with one between that stays as it is; the last makes the room
-            // grow.
+            // Consecutive frames with an uncompressed one between them; the last one makes the
+            // buffer grow.
             let frames = [
                 of("{call_received}"),
                 block(0..=255),
@@ -162,7 +164,7 @@ mod tests {
         room.take(&block(std::iter::repeat_n(7, KEPT)));
         room.clear();
         assert!(room.bytes.capacity() <= KEPT);
-        // Nothing repeats itself in two of these, and the third is too long.
+        // Two frames without repetition, and one that is too long.
         let too_long = block(std::iter::repeat_n(7, LONGEST));
         for frame in [block([]), block((0..=255).rev()), too_long] {
             let (as_it_is, is_compressed) = stored(&frame, &mut room);
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_compressed_frame_is_passed_over_and_what_is_altered_in_it_is_no_frame()
+    fn compressed_frame_ignores_trailing_and_rejects_altered_bytes()
     {
         let lines = block([7; 1_000]);
         let (sound, _) = stored(&lines, &mut Room::default());
@@ -181,11 +183,11 @@ mod tests {
         for cut in 0..sound.len() {
             assert!(restored(sound[..cut].to_vec()).is_none(), "{cut}");
         }
-        // A frame of nearly four gibibytes in a few bytes.
+        // A frame of nearly 4 GiB in a few bytes.
         let mut claiming = sound.clone();
         claiming[1] = 0xff;
         assert!(restored(claiming).is_none());
-        // One that is as long as it says, and longer than any that was ever compressed.
+        // A frame that has its claimed length, but is longer than any compressed frame.
         let bomb = vec![7; LONGEST + 1];
         let compressed = lz4_flex::block::compress(&bomb);
         let mut bomb = vec![COMPRESSED];

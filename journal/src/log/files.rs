@@ -1,4 +1,4 @@
-//! Reads appends and objects of the log, from where the index says that they stand.
+//! A reader of single appends and objects in the log, at places that the index knows.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,25 +6,25 @@ use super::entry::{ENTRY_HEADER, split};
 use super::frame::{FramePlace, Place, segment_name};
 use crate::files::disk::{Disk, DiskFile};
 
-/// How many files are kept open.
+/// The maximum number of open files.
 const OPEN: usize = 32;
 
-/// How many bytes between two appends are rather read than passed over: about what another call of
-/// the system costs.
+/// The largest gap, in bytes, that is read along between two appends. It costs about as much as
+/// another system call.
 const NEAR: u64 = 4 << 10;
 
-/// How much is read at once, unless one append is longer.
+/// The maximum bytes of one read, unless one append is longer.
 const TOGETHER: u64 = 256 << 10;
 
-/// How many readers find room that another has used.
+/// The maximum number of buffers that are kept for the next readers.
 const ROOMS: usize = 4;
 
-/// The segments of a log, opened for reading as they are needed.
+/// The segments of a log, opened for reading on demand.
 pub(crate) struct LogFiles {
     disk: Arc<dyn Disk>,
-    /// Files that nobody reads at the moment; the one that was read last stands last.
+    /// The files that are not being read now, in the order of their last use.
     open: Mutex<Vec<(u32, Box<dyn DiskFile>)>>,
-    /// What appends are read into, to be used again.
+    /// Buffers for reads, to be used again.
     rooms: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -37,8 +37,8 @@ impl LogFiles {
         }
     }
 
-    /// Gives the bodies of appends as they stand in the log, each with which of the places it is,
-    /// if it can be read and holds its checksum. Neighbours are read together.
+    /// Reads the bodies of appends. `give` gets each with the index of its place, if it can be read
+    /// and its checksum holds. Neighbouring appends are read together.
     pub(crate) fn appends(
         &self,
         places: impl Iterator<Item = (usize, FramePlace, Place)>,
@@ -57,7 +57,7 @@ impl LogFiles {
             let (together, others) = rest.split_at_checked(count).unwrap_or((rest, &[]));
             let read = self.read_together(together, end, &mut room, &mut give);
             if !read && together.len() > 1 {
-                // Whatever cannot be read must not take its neighbours with it.
+                // If one append cannot be read, its neighbours are read one by one.
                 for it in together {
                     self.read_together(std::slice::from_ref(it), it.end, &mut room, &mut give);
                 }
@@ -70,8 +70,8 @@ impl LogFiles {
         }
     }
 
-    /// Reads appends, of which the last one ends so, with all that is between them; whether that
-    /// could be read.
+    /// Reads neighbouring appends up to `end`, with the gaps between them. Returns false if the
+    /// read failed.
     fn read_together(
         &self,
         wanted: &[Wanted],
@@ -83,10 +83,10 @@ impl LogFiles {
             return true;
         };
         let length = (end - start) as usize;
-        // Of an append that is too long for it the room comes from the system, cleared.
+        // An append that is too long for the buffer gets its own zeroed memory.
         let mut own = vec![0; if length as u64 > TOGETHER { length } else { 0 }];
         let bytes = if own.is_empty() {
-            // It only grows, so that nothing is cleared that is then read over.
+            // The buffer only grows, so that no bytes are zeroed and then overwritten.
             room.resize(room.len().max(length), 0);
             room.get_mut(..length).unwrap_or_default()
         } else {
@@ -103,7 +103,7 @@ impl LogFiles {
         true
     }
 
-    /// Whatever stands at a place.
+    /// Reads the bytes at a place.
     pub(crate) fn bytes(&self, frame: FramePlace, place: Place) -> Option<Vec<u8>> {
         let at = u64::from(frame.at) + u64::from(place.offset);
         let mut bytes = vec![0; place.length as usize];
@@ -119,7 +119,7 @@ impl LogFiles {
         read.is_ok()
     }
 
-    /// A segment that nobody reads at the moment, so that nobody waits for another's reading.
+    /// Takes a segment that is not being read, so that no reader waits for another.
     fn take(&self, segment: u32) -> Option<Box<dyn DiskFile>> {
         let mut open = self.open();
         if let Some(at) = open.iter().rposition(|(it, _)| *it == segment) {
@@ -148,9 +148,9 @@ impl LogFiles {
     }
 }
 
-/// An append that is wanted, with its header.
+/// An append to read, with its header.
 struct Wanted {
-    /// Where it stands among all that are.
+    /// The index of the append in the request.
     which: usize,
     segment: u32,
     start: u64,
@@ -168,14 +168,14 @@ impl Wanted {
         })
     }
 
-    /// True if it is read with what begins with `first` and ends so far.
+    /// True if it is read together with the appends from `first` to `end`.
     fn goes_with(&self, first: &Wanted, end: u64) -> bool {
         self.segment == first.segment
             && self.start <= end + NEAR
             && (self.end <= end || self.end - first.start <= TOGETHER)
     }
 
-    /// Its body in bytes that begin at a place of its segment.
+    /// The body, in bytes that begin at `start` of its segment.
     fn body<'b>(&self, bytes: &'b [u8], start: u64) -> Option<&'b [u8]> {
         let from = usize::try_from(self.start - start).ok()?;
         let to = usize::try_from(self.end - start).ok()?;
@@ -197,8 +197,8 @@ mod tests {
     use crate::files::disk::RealDisk;
     use crate::log::encode_entry;
 
-    /// A log of two segments in which three appends stand behind each other; gives the places of
-    /// all six.
+    /// Writes a log of two segments with three consecutive appends each. Returns the places of all
+    /// six.
     fn log(at: &std::path::Path) -> (LogFiles, Vec<(FramePlace, Place)>) {
         let mut places = Vec::new();
         for segment in 1..=2_u32 {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn appends_are_given_whatever_their_order_and_segment() {
+    fn appends_are_read_in_any_order_and_segment() {
         let directory = tempfile::tempdir().unwrap();
         let (log, mut places) = log(directory.path());
         places.reverse();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_or_is_damaged_does_not_take_its_neighbours_with_it() {
+    fn damaged_append_does_not_hide_its_neighbours() {
         let directory = tempfile::tempdir().unwrap();
         let (log, places) = log(directory.path());
         let file = directory.path().join(segment_name(1));

@@ -1,7 +1,7 @@
-//! The log: what is acknowledged is in it, and everything else can be made again from it.
+//! The log: the source of truth, from which everything else can be rebuilt.
 //!
-//! A segment begins with its header; then frame follows frame, each one commit; then zeros,
-//! preallocated. The log knows nothing of the index, and of records only that they are lines.
+//! A segment starts with its header. Frames follow, each of them one commit, then preallocated
+//! zeros. The log does not use the index, and knows records only as lines.
 //!
 //! Read `frame` and `entry` first (the bytes), then `writer`, `reader` (one segment), `segments`
 //! (all of them), `files` (single appends and objects). Beside them: `cursor` and `in_place`.
