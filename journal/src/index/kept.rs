@@ -1,7 +1,8 @@
 //! Heads in a file beside the index. Reading the file is much faster than one lookup per head.
 //!
-//! Format: `crc(4)` of all that follows, then pairs of `length(4) key length(4) value`: first the
-//! mark of the index that has these heads, then each head, as in the [rows](super::rows).
+//! Format: `crc(4)` of the rest, then pairs of `length(4) key length(4) value`. The first pair is
+//! the mark of the index that has these heads. Each other pair is a head, as in the
+//! [rows](super::rows).
 
 use uuid::Uuid;
 

@@ -83,7 +83,7 @@ impl Room {
     }
 }
 
-/// True if these bytes are all that is stored of a frame. Later parts are ignored: another version
+/// True if these bytes are the whole stored form of a frame. Later parts are ignored: another version
 /// may have stored more parts before a crash. Bytes that are not a frame count as complete.
 pub(super) fn is_all(stored: &[u8]) -> bool {
     !stored.is_empty() && length(stored).is_none_or(|length| length <= stored.len())
