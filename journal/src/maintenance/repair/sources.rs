@@ -1,4 +1,4 @@
-//! Where each frame can still be had: whole from the log or from the index, or in pieces.
+//! The sources of each frame: complete from the log or from the index, or in pieces.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,10 +10,10 @@ use crate::files::disk::Disk;
 use crate::index::Index;
 use crate::log::{Block, Header, LogReader, SegmentHeader, Step, segment_name};
 
-/// Where the bytes of a frame are.
+/// The source of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// In a file of the log, by its place in [`Sources::files`].
+    /// A file of the log, by its index in [`Sources::files`], and the offset in it.
     Log {
         file: usize,
         at: u64,
@@ -21,22 +21,22 @@ pub(super) enum Place {
     Index,
 }
 
-/// A whole frame that holds its checksums.
+/// A complete frame with valid checksums.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     pub(super) checksum: u32,
     pub(super) chain: u32,
     pub(super) place: Place,
-    /// How many frames fit behind it, one to the next, itself included.
+    /// The number of consecutive frames that fit after it, itself included.
     depth: u64,
 }
 
-/// Bytes that are no sound frame but may hold sound appends.
+/// Bytes that are not a sound frame but may contain sound appends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) file: usize,
     pub(super) at: u64,
-    /// Nothing stands behind it in the last segment, so it may be a write that was never finished.
+    /// True if nothing follows it in the last segment, so that it may be an unfinished write.
     pub(super) is_tail: bool,
 }
 
@@ -46,18 +46,18 @@ pub(super) struct LogFile {
     pub(super) segment: u64,
 }
 
-/// Everything that can be had.
+/// All sources.
 #[derive(Default)]
 pub(super) struct Sources {
     pub(super) files: Vec<LogFile>,
-    /// By the number of the frame, those of the log first.
+    /// The complete frames by number, those of the log first.
     pub(super) whole: BTreeMap<u64, Vec<Whole>>,
     pub(super) pieces: BTreeMap<u64, Vec<Piece>>,
     pub(super) damages: Vec<Damage>,
 }
 
 impl Sources {
-    /// Reads all files of the log that are not of another journal.
+    /// Reads all files of the log that do not belong to another journal.
     pub(super) fn of_log(disk: &dyn Disk, journal: Uuid) -> io::Result<Self> {
         let mut sources = Self::default();
         let mut expected = 1;
@@ -146,7 +146,7 @@ impl Sources {
         }
     }
 
-    /// Reads the header of a segment and reports what is wrong with it; says if frames may follow.
+    /// Reads the header of a segment and reports its faults. Returns true if frames may follow.
     fn header(
         &mut self,
         reader: &mut LogReader,
@@ -192,8 +192,8 @@ impl Sources {
         }
     }
 
-    /// Adds the whole frames of an index. One that does not know whose it is must have a frame in
-    /// common with the log.
+    /// Adds the complete frames of an index. An index without a mark must have a frame in common
+    /// with the log.
     pub(super) fn add_index(&mut self, index: &Index, is_ours: bool) -> Result<bool, String> {
         let mut theirs = Vec::new();
         let mut in_common = is_ours;
@@ -214,7 +214,7 @@ impl Sources {
         Ok(in_common)
     }
 
-    /// The history that goes on longest, frame by frame, and the frames of others.
+    /// Returns the history with the most consecutive frames, and the frames of other histories.
     pub(super) fn history(&mut self) -> (BTreeMap<u64, Whole>, Vec<(u64, Whole)>) {
         let mut next: Vec<Whole> = Vec::new();
         let mut next_number = 0;
@@ -234,7 +234,7 @@ impl Sources {
             let chain = before
                 .filter(|(last, _)| last + 1 == *number)
                 .map(|(_, checksum)| checksum);
-            // The first of equals is that of the log, hence the reversal.
+            // The reversal makes the first of equal frames win, which is the one of the log.
             let best = wholes
                 .iter()
                 .rev()
@@ -249,7 +249,7 @@ impl Sources {
     }
 }
 
-/// Reads blocks once more.
+/// A reader that reads frames a second time.
 pub(super) struct Blocks<'s> {
     disk: &'s dyn Disk,
     files: &'s [LogFile],
@@ -267,7 +267,7 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// The segment that a place of the log is in.
+    /// The segment of a place in the log.
     pub(super) fn segment(&self, place: Place) -> Option<u64> {
         match place {
             Place::Log { file, .. } => self.files.get(file).map(|file| file.segment),
@@ -275,7 +275,7 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// What stands at a place, sound or not.
+    /// Reads the bytes at a place, sound or not.
     pub(super) fn read(&mut self, number: u64, place: Place) -> io::Result<Block> {
         let gone = || io::Error::other(format!("frame {number} was there a moment ago"));
         match place {

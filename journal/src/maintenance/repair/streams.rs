@@ -1,5 +1,5 @@
-//! Decides of every append whether it lives on: a stream goes on as long as it has no gap and its
-//! chain of hashes holds.
+//! The decision for every append whether it survives: a stream survives up to its first gap or
+//! break in its chain of hashes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,47 +11,47 @@ use crate::log::Entry;
 use crate::store::system;
 use crate::{Hash, Head, Line, Object, Record};
 
-/// The streams as far as they live on, and what is known of the rest.
+/// The surviving streams, and what is known of the rest.
 #[derive(Default)]
 pub(super) struct Streams {
     streams: BTreeMap<Uuid, Stream>,
     pub(super) records: u64,
-    /// True if the last append taken is the record of a close.
+    /// True if the last accepted append is the record of a close.
     pub(super) closed: bool,
     objects: HashSet<Hash>,
-    /// Of appends that do not live on; others may name them, too.
+    /// The objects of appends that do not survive. Other appends may name them, too.
     orphans: HashMap<Hash, Arc<[u8]>>,
     named: BTreeSet<Hash>,
-    /// Records of appends that do not hold their checksum, by seq.
+    /// The records of appends with invalid checksums, by seq.
     doubtful: Vec<(u64, Uuid, Line)>,
-    /// The leaves that whole records that do not live, and the index, vouch for.
+    /// The leaf hashes that complete lost records or the index name.
     vouched: HashSet<Hash>,
 }
 
 #[derive(Default)]
 struct Stream {
-    /// The leaf of every record that lives on.
+    /// The leaf hash of every surviving record.
     leaves: Vec<Hash>,
     at_us: i64,
     salvaged: BTreeMap<u64, BTreeSet<Hash>>,
-    /// The last record that anything knows of.
+    /// The last record that is known from any source.
     known: u64,
 }
 
-/// What becomes of an append.
+/// The decision for an append.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     Lives,
-    /// All of it lives already.
+    /// All of its records survive already.
     Twice,
-    /// These lines are whole and were not known, but do not follow.
+    /// These lines are complete and new, but do not follow the surviving records.
     Salvaged(Vec<Line>),
 }
 
 impl Streams {
-    /// Takes an append that holds its checksum. One of another history never lives on, whatever it
-    /// follows.
-    pub(super) fn offer(&mut self, entry: &Entry<'_>, is_history: bool) -> Verdict {
+    /// Takes an append with a valid checksum. An append of another history never survives, even if
+    /// it would follow.
+    pub(super) fn accept(&mut self, entry: &Entry<'_>, is_history: bool) -> Verdict {
         let lines: Vec<Line> = entry.lines.iter().map(|line| Line::new(*line)).collect();
         let stream = self.streams.entry(entry.session).or_default();
         let living = stream.leaves.len() as u64;
@@ -96,8 +96,8 @@ impl Streams {
         }
     }
 
-    /// Learns from an append that does not hold its checksum what was there. Says whether anything
-    /// could be learnt.
+    /// Learns from an append with an invalid checksum which records existed. Returns true if it
+    /// could.
     pub(super) fn broken(&mut self, entry: &Entry<'_>) -> bool {
         let says_so = |(line, seq): &(&&[u8], u64)| {
             Record::parse(line)
@@ -107,7 +107,8 @@ impl Streams {
         let doubtful = readable.map(|(line, seq)| (seq, entry.session, Line::new(*line)));
         let before = self.doubtful.len();
         self.doubtful.extend(doubtful);
-        // The name may be what was hit; any of its records vouches for it.
+        // The session id may be the damaged part. Any record that names the same session confirms
+        // it.
         let named = self.doubtful.len() > before;
         if named {
             self.known(entry.session, entry.last());
@@ -116,8 +117,7 @@ impl Streams {
         named
     }
 
-    /// Records of appends that do not hold their checksum, but that the record behind each vouches
-    /// for.
+    /// Returns the records of appends with invalid checksums whose successor names their hash.
     pub(super) fn proven(&mut self) -> Vec<Line> {
         let mut proven = Vec::new();
         self.doubtful
@@ -145,19 +145,19 @@ impl Streams {
         }
     }
 
-    /// The index knows that a stream ended like this.
+    /// Notes the head of a stream according to the index.
     pub(super) fn known_head(&mut self, session: Uuid, head: &Head) {
         self.known(session, head.seq);
         self.vouched.insert(head.hash);
     }
 
-    /// Something knows that a stream had this record.
+    /// Notes that a stream once had a record.
     fn known(&mut self, session: Uuid, seq: u64) {
         let stream = self.streams.entry(session).or_default();
         stream.known = stream.known.max(seq);
     }
 
-    /// Something knows that there was this object.
+    /// Notes that an object once existed.
     pub(super) fn known_object(&mut self, hash: Hash) {
         self.named.insert(hash);
     }
@@ -177,7 +177,7 @@ impl Streams {
         self.streams.iter().filter(lives).count() as u64
     }
 
-    /// The objects of appends that do not live on and that no other append has.
+    /// Returns the objects of lost appends that no other append has.
     pub(super) fn orphans(&self) -> Vec<Object> {
         let mut orphans: Vec<Object> = self
             .orphans
@@ -192,7 +192,7 @@ impl Streams {
         orphans
     }
 
-    /// The objects that something knows of and nothing has.
+    /// Returns the objects that are known and lost.
     pub(super) fn objects_lost(&self) -> Vec<Hash> {
         let lost = |hash: &&Hash| !self.objects.contains(hash) && !self.orphans.contains_key(hash);
         self.named.iter().filter(lost).copied().collect()
@@ -203,7 +203,7 @@ impl Streams {
             let recovered = stream.leaves.len() as u64;
             let mut lost = Vec::new();
             let mut next = recovered + 1;
-            // What is known may be far behind what is there, so it is not counted through.
+            // A known seq may be far beyond the existing ones, so it is not reached by counting.
             for seq in stream.salvaged.keys().filter(|seq| **seq > recovered) {
                 lost.extend((*seq > next).then(|| (next, seq - 1)));
                 next = seq.saturating_add(1);
@@ -228,8 +228,8 @@ impl Stream {
     }
 }
 
-/// Whether the lines of an append are what they say and follow a record, each the one before; gives
-/// the time of the last.
+/// Returns the time of the last line, if each line is the record that it should be and follows the
+/// previous one.
 fn follows(entry: &Entry<'_>, lines: &[Line], last: Option<&Hash>) -> Option<i64> {
     let mut prev = last.copied().unwrap_or(Hash::ZERO);
     let mut at_us = None;
