@@ -1,7 +1,7 @@
-//! Reads ends of streams, objects and commits; records are read by the [`pages`](super::pages).
-//! Where something stands is told by the view and the index. The bytes come from memory while the
-//! index is behind, then from the log, and from the index where the log does not have them as they
-//! were.
+//! The reading of stream heads, objects and commits. [`pages`](super::pages) reads records.
+//!
+//! The view and the index know the places. The bytes come from memory while the index lags, then
+//! from the log. If the log does not have the right bytes any more, they come from the index.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,20 +17,20 @@ use crate::log::{Block, Entry, FramePlace, Place};
 use crate::{Commit, Error, Hash, Head, Line};
 
 impl Shared {
-    /// The end of a stream.
+    /// Returns the head of a stream.
     pub(super) fn head(&self, index: &Index, session: Uuid) -> Result<Option<Head>, Error> {
         let mut state = self.state();
         let stream = state.view.stream(session, Some(index))?;
         Ok(stream.map(|stream| stream.head))
     }
 
-    /// The end of the journal's own stream.
+    /// Returns the head of the system stream.
     pub(super) fn system_head(&self) -> Result<Option<Head>, Error> {
         let index = self.state().usable()?;
         self.head(&index, Uuid::nil())
     }
 
-    /// The content of an object.
+    /// Returns the content of an object.
     pub(super) fn read_object(
         &self,
         index: &Index,
@@ -70,8 +70,7 @@ impl Shared {
         }
     }
 
-    /// What the index has where the log does not have it as it was; then the next opening must look
-    /// at all of both.
+    /// Reads bytes from the index that the log lacks. The next opening must check all of both.
     pub(super) fn of_index(
         &self,
         index: &Index,
@@ -82,7 +81,7 @@ impl Shared {
         index.bytes(frame.number, place)
     }
 
-    /// The first frame behind one, which must be committed.
+    /// Returns the first commit after a position, which must exist.
     pub(super) fn read_commit(&self, index: &Index, after: u64) -> Result<Commit, Error> {
         let position = after + 1;
         let waiting = self.state().unindexed(position);
@@ -103,14 +102,15 @@ impl Shared {
         Ok(Commit { position, appends })
     }
 
-    /// The ends of the streams behind a session, at most so many.
+    /// Returns the heads of the streams after a session, at most `limit`.
     pub(super) fn heads(
         &self,
         index: &Index,
         after: Uuid,
         limit: usize,
     ) -> Result<Vec<(Uuid, Head)>, Error> {
-        // What is at hand is looked at first: whatever leaves it meanwhile is in the index by then.
+        // The cache is read before the index: a stream that leaves the cache in between is in the
+        // index by then.
         let at_hand: Vec<(Uuid, Head)> = self.state().view.heads_after(after).take(limit).collect();
         let mut heads: BTreeMap<Uuid, Head> = index.heads(Bound::Excluded(after), limit)?;
         heads.extend(at_hand);
@@ -118,7 +118,7 @@ impl Shared {
     }
 }
 
-/// What stands at a place of a frame that is at hand.
+/// Returns the bytes at a place of a frame in memory.
 pub(super) fn of_block(frame: FramePlace, place: Place, block: &Block) -> Result<&[u8], String> {
     let (start, length) = (place.offset as usize, place.length as usize);
     let bytes = block.0.get(start..).and_then(|rest| rest.get(..length));

@@ -1,10 +1,9 @@
-//! One reading of the whole log against an index: frames up to its mark are compared, later ones
-//! are put in.
+//! A pass over the whole log with an index: frames up to its mark are compared, later frames are
+//! written to it.
 //!
-//! What the log says is gathered by the thread that reads it; the index is compared and filled by
-//! another, which is quicker, and keeps what sled allocates for its cache apart from what stays:
-//! both would else lie in turns in the same pages of the heap, and nothing of those could be given
-//! back.
+//! One thread reads the log and builds the view. Another one compares and fills the index. That is
+//! faster. It also separates sled's cache allocations from the long-lived ones of the view. Mixed
+//! in the same heap pages, neither could be returned to the system.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -21,28 +20,27 @@ use crate::store::system;
 use crate::view::{Added, View};
 use crate::{Head, Record};
 
-/// How many bytes of frames go into the index before what they come down to follows. While rows go
-/// in together, sled keeps a page for every one of them, as it was before; few at a time cost no
-/// more time.
+/// The bytes of frames that are written to the index before their rows follow. While rows are
+/// written in one batch, sled keeps a copy of each of their pages. Small batches cost no more time.
 const FLUSH_BYTES: usize = 32 << 10;
-/// How many bytes of frames are handed over at a time, at least, where they are only compared.
+/// The minimum bytes of frames that are sent at a time, if they are only compared.
 const HANDED_BYTES: usize = 64 << 10;
-/// How many rows are handed over at a time.
+/// The number of rows that are sent at a time.
 const HANDED_ROWS: usize = 512;
-/// How often something is handed over before the reading waits.
+/// The capacity of the channel to the index thread.
 const AHEAD: usize = 2;
 
-/// What came of a reading.
+/// The result of a pass.
 pub(super) struct Passed {
     pub(in crate::store) log: LogEnd,
     pub(in crate::store) seen: Seen,
-    /// How many frames were put in.
+    /// The number of frames that were written to the index.
     pub(in crate::store) filled: u64,
-    /// Why the index cannot be used.
+    /// The reason why the index cannot be used.
     pub(in crate::store) wrong: Option<String>,
 }
 
-/// What the log says.
+/// The content of the log.
 pub(in crate::store) struct Seen {
     pub(in crate::store) view: View,
     /// True if the last record is that of a close.
@@ -52,7 +50,7 @@ pub(in crate::store) struct Seen {
     pub(super) last_block: Option<Arc<Block>>,
 }
 
-/// Reads the log against the index, and tells the end of every frame.
+/// Reads the log and levels the index with it. Calls `each` with the end of every frame.
 pub(in crate::store) fn pass(
     index: &Index,
     journal: Uuid,
@@ -89,15 +87,15 @@ pub(in crate::store) fn pass(
         };
         let log = reading.run(journal, options, each);
         let Reading { mut seen, work, .. } = reading;
-        // The leveler ends when nobody can hand it anything any more. sled's panics it turns into
-        // words itself.
+        // Dropping the sender ends the index thread. That thread turns sled's panics into errors
+        // itself.
         drop(work);
         let (filled, wrong) = leveler.join().unwrap_or_else(|_| {
             let what = "the thread that compared it panicked";
             (0, Some(what.to_owned()))
         });
-        // Not before: records of a stream must follow those before them, and the index may not have
-        // these yet.
+        // Not earlier: records of a stream must follow their predecessors, which the index may not
+        // have had.
         seen.view.let_go();
         Ok(Passed {
             log: log?,
@@ -108,25 +106,25 @@ pub(in crate::store) fn pass(
     })
 }
 
-/// What the reading thread hands over, in the order of the log.
+/// The work that the reading thread sends, in the order of the log.
 enum Work {
-    /// Frames behind those before.
+    /// The next frames.
     Frames(Vec<(Written, Arc<Block>)>),
-    /// All that the log says up to the mark of the index.
+    /// All rows of the log up to the mark of the index.
     Check(Receiver<Vec<Row>>),
-    /// What changed up to a frame, and how many records that makes.
+    /// The rows that changed up to a frame, and the number of records up to it.
     Rows(Vec<Row>, Written, u64),
 }
 
-/// The side of the log.
+/// The side that reads the log.
 struct Reading {
     mark: Option<Written>,
     seen: Seen,
     work: SyncSender<Work>,
-    /// Frames that were not handed over yet, and their bytes.
+    /// The frames that were not sent yet, and their bytes.
     frames: Vec<(Written, Arc<Block>)>,
     bytes: usize,
-    /// Bytes of frames that were put in without what they come down to.
+    /// The bytes of frames that were sent without their rows.
     unflushed: usize,
 }
 
@@ -139,9 +137,9 @@ impl Reading {
     ) -> Result<LogEnd, Stopped> {
         let numbers = segments::numbers(&*options.disk)?;
         let total = segments::total(&*options.disk, &numbers)?;
-        // A killed process may have left a frame that only the cache of the system has. It must not
-        // be in the index and then, after a power loss, not in the log. The last segment may be one
-        // that was prepared, hence two.
+        // A killed process may have left a frame that only the system's cache has. After a power
+        // loss the index could then have it and the log not. The last segment may be a prepared
+        // one, so the last two are synced.
         for number in numbers.iter().rev().take(2) {
             options.disk.open(&segment_name(*number), false)?.sync()?;
         }
@@ -182,8 +180,7 @@ impl Reading {
         }
         if let Some(mark) = self.mark.filter(|mark| mark.number == last.number) {
             if mark != last {
-                // The index is filled from synced frames only, so one of the two is not what it
-                // was.
+                // The index gets only synced frames, so either the log or the index was altered.
                 return Err(Stopped::Damaged(format!(
                     "frame {} of the log is not the one the index was filled from",
                     last.number
@@ -204,7 +201,7 @@ impl Reading {
         }
     }
 
-    /// The rows that changed since the last time.
+    /// Sends the rows that changed since the last time.
     fn hand_over_rows(&mut self) {
         self.unflushed = 0;
         let view = &mut self.seen.view;
@@ -214,14 +211,14 @@ impl Reading {
         self.send(Work::Rows(rows, last, records));
     }
 
-    /// All rows there are, a few at a time.
+    /// Sends all rows, a few at a time.
     fn hand_over_all(&mut self) {
         let (rows, taken) = sync_channel(1);
         self.send(Work::Check(taken));
         let mut all = self.seen.view.changed_rows();
         loop {
             let some: Vec<Row> = all.by_ref().take(HANDED_ROWS).collect();
-            // Whoever found something wrong takes no more.
+            // The receiver stops after the first fault.
             if some.is_empty() || rows.send(some).is_err() {
                 break;
             }
@@ -231,13 +228,13 @@ impl Reading {
     }
 
     fn send(&self, work: Work) {
-        // A leveler that is gone has panicked, which is told when it is joined; the log is read to
-        // its end all the same.
+        // The index thread panicked, which is reported when it is joined. The log is read to its
+        // end anyway.
         let _gone = self.work.send(work);
     }
 }
 
-/// The side of the index.
+/// The side that compares and fills the index.
 struct Leveling<'i> {
     index: &'i Index,
     journal: Uuid,
@@ -249,8 +246,8 @@ struct Leveling<'i> {
 }
 
 impl Leveling<'_> {
-    /// Works until nothing more comes; tells how many frames were put in, and what is wrong with
-    /// the index.
+    /// Works until the channel closes. Returns the number of written frames, and the fault of the
+    /// index.
     fn work(mut self, works: Receiver<Work>) -> (u64, Option<String>) {
         for work in works {
             if self.wrong.is_none() {
@@ -336,7 +333,7 @@ impl Seen {
         };
         self.closed = session.is_nil() && record.kind == system::CLOSED;
         let added = Added::of(entry, head);
-        // Nothing is fetched from the index here, so nothing can fail.
+        // Nothing is fetched from an index here, so this cannot fail.
         self.view
             .add(frame, place, &added, None)
             .map_err(|error| Stopped::Damaged(error.to_string()))

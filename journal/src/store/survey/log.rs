@@ -1,5 +1,4 @@
-//! Reads a log that may be damaged: takes everything that can be read and notes everything that is
-//! wrong.
+//! The reading of a log that may be damaged: it takes everything readable, and notes every fault.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -21,31 +20,31 @@ use crate::store::system;
 use crate::view::{Added, View};
 use crate::{Hash, Head, Record};
 
-/// What reading gave.
+/// The result of a survey.
 pub(crate) struct Survey<'i> {
     pub(crate) streams: Streams,
     pub(crate) objects: HashSet<Hash>,
     pub(crate) notes: Vec<String>,
     pub(crate) clean: bool,
     pub(crate) last: Written,
-    /// The end that the last close noted.
+    /// The noted end of the last close.
     pub(crate) noted: NotedEnd,
     view: View,
     index: Option<Witness<'i>>,
-    /// True if the checksum of the frame before is known.
+    /// True if the checksum of the previous frame is known.
     chained: bool,
 }
 
-/// The index, and how far it has been followed.
+/// The index, and the progress of its comparison.
 struct Witness<'i> {
     index: &'i Index,
     mark: Written,
-    /// The last frame that it has or speaks of.
+    /// The last frame that it contains or covers.
     known: u64,
     walk: Walk,
 }
 
-/// Reads all segments from front to back; with an index, compares with it up to its mark.
+/// Reads all segments in order, and compares them with an index up to its mark.
 pub(crate) fn of_log<'i>(
     disk: &dyn Disk,
     journal: Uuid,
@@ -83,17 +82,17 @@ pub(crate) fn of_log<'i>(
     Ok(survey)
 }
 
-/// The finding of an index that lacks frames of a log that was closed.
+/// The finding of an index that lacks frames of a closed log.
 pub(crate) const BEHIND: &str = "the index is behind the log although the journal was closed";
 
 impl Survey<'_> {
-    /// True if the log ends with the record of a close and an index with this mark does not reach
-    /// so far.
+    /// True if the log ends with the record of a close, and an index with this mark does not reach
+    /// it.
     pub(crate) fn is_behind(&self, mark: Option<Written>) -> bool {
         self.clean && mark.is_some_and(|mark| mark.number < self.last.number)
     }
 
-    /// The error of the disk that kept the index from being read, if one did.
+    /// The error of the disk that prevented reading the index, if there was one.
     pub(crate) fn refused_by_disk(&self) -> Option<io::Error> {
         let findings = self.streams.findings.iter();
         findings
@@ -101,12 +100,12 @@ impl Survey<'_> {
             .find_map(|it| refused_by_disk(it))
     }
 
-    /// Everything that is wrong.
+    /// Returns all faults.
     pub(crate) fn findings(self) -> Vec<Finding> {
         self.streams.findings
     }
 
-    /// The segments in order; what does not belong among them is noted.
+    /// Returns the segments in order, and notes the files that do not belong to them.
     fn names(&mut self, disk: &dyn Disk) -> io::Result<Vec<(u64, String)>> {
         let mut names: Vec<(u64, String)> = Vec::new();
         for name in disk.list()? {
@@ -140,8 +139,8 @@ impl Survey<'_> {
         let found = reader.header()?;
         let has_frames = reader.has_frames()?;
         if found.is_none() && !has_frames && is_last {
-            // Prepared and never used, or the only one and emptied, which shows when the index is
-            // compared.
+            // A prepared segment that was never used. Or the only segment was emptied, which the
+            // comparison with the index shows.
             if number == 1 {
                 self.streams
                     .find(None, None, misplaced(number, None, &expected));
@@ -193,7 +192,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Checks a frame's number and chain against the frame before.
+    /// Checks a frame's number and chain against the previous frame.
     fn place(&mut self, header: &Header, block: &Block) {
         let expected = self.last.number + 1;
         let chained = !self.chained || header.chain == self.last.checksum;
@@ -234,8 +233,8 @@ impl Survey<'_> {
             return;
         }
         if !witness.walk.holds(last.number, block) {
-            // A whole frame of the index that differs speaks for itself; else the index is what is
-            // wrong.
+            // A complete frame of the index that differs proves a fault of the log. Otherwise the
+            // index is at fault.
             let kept = witness.index.block(last.number).ok().flatten();
             let (block, what) = match kept.as_ref().filter(|kept| kept.0 != block.0) {
                 Some(kept) => (kept, "the log does not hold this as the index does"),
@@ -315,12 +314,12 @@ impl Survey<'_> {
             self.streams.find(Some(session), Some(first), what);
         }
         if let Some(head) = head {
-            // Nothing is fetched from the index here, so nothing can fail.
+            // Nothing is fetched from an index here, so this cannot fail.
             let _infallible = self.view.add(frame, place, &Added::of(entry, head), None);
         }
     }
 
-    /// Takes what can be taken of a frame that is not sound.
+    /// Takes the readable parts of a frame that is not sound.
     fn bad(&mut self, bad: &Bad) {
         let segment = self.last.segment;
         if let Some((header, checksum)) = bad.header {
@@ -347,7 +346,7 @@ impl Survey<'_> {
             self.chained = true;
             return;
         }
-        // Only the header may be bad; then the appends behind it hold their own checksums.
+        // If only the header is bad, the appends after it have valid checksums.
         let number = self.last.number + 1;
         let whole: Vec<(Place, Entry<'_>)> = bad
             .block
@@ -378,8 +377,8 @@ impl Survey<'_> {
         self.chained = false;
     }
 
-    /// What stands at the end is damage if the index knows of it, else a write that was never
-    /// acknowledged.
+    /// Judges the bytes at the end. They are damage if the index knows their frame; otherwise they
+    /// are a write that was never acknowledged.
     fn tail(&mut self, bad: &Bad, length: u64) {
         let known = self.index.as_ref().map(|witness| witness.known);
         if known.is_some_and(|known| known > self.last.number) {
@@ -422,7 +421,7 @@ impl Survey<'_> {
     }
 }
 
-/// The records of an append in words.
+/// Names the records of an append in a text.
 fn records(first: u64, last: u64) -> String {
     if first == last {
         format!("record {first}")
