@@ -1,5 +1,5 @@
-//! The store in memory and the store on disk answer alike, and so does the disk after opening
-//! again.
+//! The journals in memory and on disk return the same answers, and so does a reopened journal on
+//! disk.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use crate::stream::Stream;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Appends so many records, objects of this size, open work on this item.
+    /// Appends records, objects of this size, and open work on this item.
     Append {
         stream: usize,
         records: usize,
@@ -23,9 +23,9 @@ enum Step {
     },
     /// Settles an item.
     Settle { stream: usize, item: u64 },
-    /// Appends what somebody else would have to append first.
+    /// Makes an append that does not follow the stream.
     Stale { stream: usize },
-    /// Closes the disk and opens it again, its index gone or not.
+    /// Closes the disk journal and opens it again, with or without its index.
     Reopen { index_gone: bool },
 }
 
