@@ -56,7 +56,7 @@ pub enum Error {
         /// The maximum depth.
         limit: usize,
     },
-    /// Not every reader could read the record back with the same result; nothing was written.
+    /// Readers could read the record back with different results; nothing was written.
     #[error("record {seq} of session {session} cannot be read back: {what} at byte {at}")]
     Unreadable {
         /// The stream.
@@ -118,14 +118,17 @@ pub enum Error {
     },
     /// The superuser tried to write to the journal of another user, who could not read the new
     /// files.
-    #[error("the journal at {} is of the user {owner}, not to be written by another", path.display())]
+    #[error(
+        "the journal at {} is of the user {owner}, not to be written by another",
+        path.display()
+    )]
     NotYours {
         /// The directory.
         path: PathBuf,
         /// The user id of the owner.
         owner: u32,
     },
-    /// There is no journal.
+    /// No journal exists.
     #[error("there is no journal at {}", path.display())]
     Missing {
         /// The directory.
@@ -152,7 +155,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// A later version of this program wrote the journal.
-    #[error("the journal at {} has format {found}, this program reads up to {known}", path.display())]
+    #[error(
+        "the journal at {} has format {found}, this program reads up to {known}",
+        path.display()
+    )]
     NewerFormat {
         /// The directory.
         path: PathBuf,
@@ -183,7 +189,10 @@ pub enum Error {
     },
     /// A value of the index is missing or fails its checksum. The log still has it, and opening
     /// again rebuilds the index.
-    #[error("the index is damaged{}: {what}; opening the journal again rebuilds it from the log", place(*session, *seq))]
+    #[error(
+        "the index is damaged{}: {what}; opening the journal again rebuilds it from the log",
+        place(*session, *seq)
+    )]
     Index {
         /// The stream, if known.
         session: Option<Uuid>,

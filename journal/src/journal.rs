@@ -50,8 +50,8 @@ impl Span {
 ///
 /// ```
 /// use recount_journal::{
-///     Actor, Append, DiskJournal, Draft, Durability, Error, Hash, Journal, Line, OpenItem, WorkChange,
-///     block_on, export, verify,
+///     Actor, Append, DiskJournal, Draft, Durability, Error, Hash, Journal, Line, OpenItem,
+///     WorkChange, block_on, export, verify,
 /// };
 /// use uuid::Uuid;
 ///
@@ -142,7 +142,9 @@ pub trait Journal: Send + Sync + 'static {
     /// let journal = MemoryJournal::new();
     /// for session in [1, 2].map(Uuid::from_u128) {
     ///     let (actor, prev) = (Actor::new("engine"), Hash::ZERO);
-    ///     let draft = Draft { session, seq: 1, at_us: 0, kind: "greeted", cause: None, actor, body: "{}", prev };
+    ///     let draft = Draft {
+    ///         session, seq: 1, at_us: 0, kind: "greeted", cause: None, actor, body: "{}", prev,
+    ///     };
     ///     block_on(journal.append(Append::new(session, 0, vec![draft.line()])))?;
     /// }
     /// let spans = [1, 2, 3].map(|it| Span { session: Uuid::from_u128(it), from: 1, limit: 10 });
@@ -245,7 +247,9 @@ pub trait Journal: Send + Sync + 'static {
     /// let journal = DiskJournal::open(&path)?;
     /// match journal.room() {
     ///     Ok(()) => {}
-    ///     Err(Error::NoSpace { free, floor }) => println!("{free} bytes are free, {floor} stay free"),
+    ///     Err(Error::NoSpace { free, floor }) => {
+    ///         println!("{free} bytes are free, {floor} stay free");
+    ///     }
     ///     Err(error) => return Err(error),
     /// }
     /// # Ok::<(), Error>(())

@@ -158,8 +158,8 @@ impl Names {
         Ok(aside)
     }
 
-    /// Replaces the old index with the new one. It removes the old one, and the indexes that were set aside
-    /// before.
+    /// Replaces the old index with the new one. It removes the old one and the indexes that were
+    /// set aside before.
     pub(crate) fn swap_index(&self) -> io::Result<()> {
         if self.has(SLED) {
             self.rename(SLED, SLED_OLD)?;

@@ -34,7 +34,7 @@ pub(crate) struct Room {
 /// The stored form of a frame.
 pub(super) enum Stored {
     AsItIs,
-    /// It is shorter, and is in this range of the buffer.
+    /// The compressed frame, in this range of the buffer.
     Compressed(Range<usize>),
 }
 
@@ -83,8 +83,8 @@ impl Room {
     }
 }
 
-/// True if these bytes are the whole stored form of a frame. Later parts are ignored: another version
-/// may have stored more parts before a crash. Bytes that are not a frame count as complete.
+/// True if these bytes are the whole stored form of a frame. Later parts are ignored: another
+/// version may have stored more parts before a crash. Bytes that are not a frame count as complete.
 pub(super) fn is_all(stored: &[u8]) -> bool {
     !stored.is_empty() && length(stored).is_none_or(|length| length <= stored.len())
 }
@@ -174,8 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_frame_ignores_trailing_and_rejects_altered_bytes()
-    {
+    fn compressed_frame_ignores_trailing_and_rejects_altered_bytes() {
         let lines = block([7; 1_000]);
         let (sound, _) = stored(&lines, &mut Room::default());
         let longer = [&sound[..], b"behind"].concat();

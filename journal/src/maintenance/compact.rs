@@ -54,8 +54,8 @@ impl CompactOptions {
         self
     }
 
-    /// Sets a callback for every change of the directory, called before it, so that a test can end
-    /// the process there.
+    /// Sets a callback for every change of the directory, called before it. A test can end the
+    /// process there.
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn steps(mut self, steps: impl Fn(&str) + Send + Sync + 'static) -> Self {

@@ -58,7 +58,10 @@ pub struct Imported {
 /// Its objects are those before its first record.
 ///
 /// ```
-/// use recount_journal::{Actor, Append, DiskJournal, Draft, Error, Hash, Journal, MemoryJournal, block_on, export, import};
+/// use recount_journal::{
+///     Actor, Append, DiskJournal, Draft, Error, Hash, Journal, MemoryJournal, block_on, export,
+///     import,
+/// };
 /// # use uuid::Uuid;
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("journal");

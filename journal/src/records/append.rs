@@ -40,10 +40,10 @@ impl Append {
 /// The point at which an append is acknowledged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Durability {
-    /// When it is on disk.
+    /// Acknowledged once it is on disk.
     Durable,
-    /// When it is checked and queued. It is written with the next commit, after five milliseconds
-    /// at most. A crash may lose it, together with all later appends.
+    /// Acknowledged once it is checked and queued. It is written with the next commit, after five
+    /// milliseconds at most. A crash may lose it, together with all later appends.
     Buffered,
 }
 

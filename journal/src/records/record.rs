@@ -194,9 +194,13 @@ mod tests {
         let session = "01934c1f-0000-7000-8000-000000000001";
         assert_eq!(
             String::from_utf8_lossy(draft().line().bytes()),
-            format!(
-                r#"{{"v":1,"session":"{session}","seq":42,"at":"2026-11-20T14:03:07.112345Z","kind":"confirmation_requested","cause":41,"actor":{{"kind":"engine"}},"body":{{"x": 1.0}},"prev":"{zeros}"}}"#
-            )
+            [
+                format!(r#"{{"v":1,"session":"{session}","seq":42,"#).as_str(),
+                r#""at":"2026-11-20T14:03:07.112345Z","kind":"confirmation_requested","#,
+                r#""cause":41,"actor":{"kind":"engine"},"body":{"x": 1.0},"#,
+                format!(r#""prev":"{zeros}"}}"#).as_str(),
+            ]
+            .concat()
         );
         let person = Draft {
             cause: None,
@@ -307,7 +311,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 4_000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn both_ways_of_reading_agree(
@@ -331,9 +339,10 @@ mod tests {
                 prop_assert_eq!(format!("{quick:?}"), format!("{slow:?}"));
                 if let Ok(record) = slow {
                     let outline = Outline::of(&line).unwrap();
-                    let told = (outline.seq, outline.at_us, outline.kind, outline.cause, outline.body);
+                    let Outline { seq, at_us, kind, cause, body } = outline;
+                    let found = (seq, at_us, kind, cause, body);
                     let Record { seq, at_us, kind, cause, body, .. } = record;
-                    prop_assert_eq!(told, (seq, at_us, kind, cause, body.get()));
+                    prop_assert_eq!(found, (seq, at_us, kind, cause, body.get()));
                 }
             }
         }

@@ -3,7 +3,8 @@
 //! ```text
 //! cipher key = HMAC-SHA256(secret, "recount seal v1 cipher")
 //! nonce key  = HMAC-SHA256(secret, "recount seal v1 nonce")
-//! nonce      = first 24 bytes of HMAC-SHA256(nonce key, length of place(8, big-endian) ‖ place ‖ content)
+//! nonce      = first 24 bytes of
+//!              HMAC-SHA256(nonce key, length of place(8, big-endian) ‖ place ‖ content)
 //! sealed     = nonce(24) ‖ ciphertext ‖ tag(16), the place being the associated data
 //! ```
 //!
@@ -113,14 +114,16 @@ mod tests {
     /// The test vector of draft-irtf-cfrg-xchacha-03, appendix A.3.1.
     #[test]
     fn cipher_matches_draft_test_vector() {
-        let content = b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.";
+        let content = b"Ladies and Gentlemen of the class of '99: If I could offer you \
+            only one tip for the future, sunscreen would be it.";
         let place = bytes("50515253c0c1c2c3c4c5c6c7");
         let key: [u8; 32] = (0x80..=0x9f).collect::<Vec<u8>>().try_into().unwrap();
         let nonce: [u8; 24] = (0x40..=0x57).collect::<Vec<u8>>().try_into().unwrap();
         let sealed = bytes(
-            "bd6d179d3e83d43b9576579493c0e939572a1700252bfaccbed2902c21396cbb731c7f1b0b4aa6440bf3a82f4eda7e39\
-             ae64c6708c54c216cb96b72e1213b4522f8c9ba40db5d945b11b69b982c1bb9e3f3fac2bc369488f76b2383565d3fff9\
-             21f9664c97637da9768812f615c68b13b52ec0875924c1c7987947deafd8780acf49",
+            "bd6d179d3e83d43b9576579493c0e939572a1700252bfaccbed2902c21396cbb731c7f1b0b4aa644\
+             0bf3a82f4eda7e39ae64c6708c54c216cb96b72e1213b4522f8c9ba40db5d945b11b69b982c1bb9e\
+             3f3fac2bc369488f76b2383565d3fff921f9664c97637da9768812f615c68b13b52ec0875924c1c7\
+             987947deafd8780acf49",
         );
         let cipher = Cipher {
             aead: XChaCha20Poly1305::new(&key.into()),
@@ -146,5 +149,6 @@ mod tests {
         assert_eq!(sealed.len(), NONCE_BYTES + 7 + 16);
     }
 
-    const PINNED: &str = "dbca6cd91dfa3ec749d114ce958b642e68c64c6c940583b16131157b1f341a3f557b89a032a98061fd3ed91b6b4f1a";
+    const PINNED: &str = "dbca6cd91dfa3ec749d114ce958b642e68c64c6c940583b16131157b1f341a3f\
+                          557b89a032a98061fd3ed91b6b4f1a";
 }

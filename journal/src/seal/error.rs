@@ -10,7 +10,10 @@ use uuid::Uuid;
 #[non_exhaustive]
 pub enum Error {
     /// The key store was created with another master key.
-    #[error("the master key is not the one with which the key store at {} was made", path.display())]
+    #[error(
+        "the master key is not the one with which the key store at {} was made",
+        path.display()
+    )]
     WrongMasterKey {
         /// The directory.
         path: PathBuf,
@@ -22,7 +25,11 @@ pub enum Error {
         bytes: usize,
     },
     /// The key store would be inside a journal, so a copy of the journal would contain the keys.
-    #[error("the key store {} stands inside the journal {}; keys belong outside", path.display(), journal.display())]
+    #[error(
+        "the key store {} stands inside the journal {}; keys belong outside",
+        path.display(),
+        journal.display()
+    )]
     InsideJournal {
         /// The directory of the key store.
         path: PathBuf,
@@ -54,7 +61,8 @@ pub enum Error {
     /// The key does not open the bytes at this place: they were altered, moved, or sealed with
     /// another key.
     #[error(
-        "{what} of session {session} does not open with the session's key: it was altered, moved from another place, or sealed with another key"
+        "{what} of session {session} does not open with the session's key: it was altered, \
+         moved from another place, or sealed with another key"
     )]
     DoesNotOpen {
         /// The session.

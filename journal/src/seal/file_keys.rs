@@ -160,7 +160,7 @@ impl FileKeyStore {
     }
 
     /// Returns the file of a text. It rejects the name of the key's file, which would replace the
-    /// key and lose all that it seals.
+    /// key and lose everything that it seals.
     fn text_file(&self, session: Uuid, name: &str) -> Result<PathBuf, Error> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if name == KEY || name.is_empty() || !name.bytes().all(fits) {

@@ -26,7 +26,10 @@ fn stale_writer_gets_conflict_and_writes_nothing() {
         let late = second.next(&[r#"{"by":"second"}"#]);
         let told = block_on(journal.append(late)).unwrap_err();
         assert!(
-            matches!(told, Error::Conflict { expected: 1, actual: 2, session } if session == first.session),
+            matches!(
+                told,
+                Error::Conflict { expected: 1, actual: 2, session } if session == first.session
+            ),
             "{told}"
         );
         first.assert_in(journal);

@@ -1,4 +1,4 @@
-//! A power loss after each operation of a script, torn in four ways, and each kind of fault at each
+//! A power loss after each operation of a script, torn in four ways. Each kind of fault at each
 //! operation. The journal stops with one clear error, acknowledges nothing more, and recovers when
 //! it is opened again.
 
@@ -107,8 +107,9 @@ fn every_operation_can_be_the_last() {
     }
     assert!(torn > 100, "only {torn} left a torn write");
     println!(
-        "crash points: {points} (each of {operations} operations of 200 appends, torn in four ways; {different} of them \
-         different), {torn} with a torn write to cut off, lost: 0"
+        "crash points: {points} (each of {operations} operations of 200 appends, \
+         torn in four ways; {different} of them different), \
+         {torn} with a torn write to cut off, lost: 0"
     );
 }
 

@@ -288,8 +288,10 @@ fn unacceptable_records_are_not_imported() {
     import(file.as_bytes(), &to, nothing_open).unwrap();
     let error = import(file.as_bytes(), &to, nothing_open).unwrap_err();
     assert!(matches!(error, Error::Occupied { .. }), "{error}");
-    let empty = r#"{"trailer":{"records":0,"objects":0,"heads":{},"root":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}"#;
-    refused(&directory.path().join("import"), &[empty.to_owned()], None);
+    let root = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let empty =
+        format!(r#"{{"trailer":{{"records":0,"objects":0,"heads":{{}},"root":"{root}"}}}}"#);
+    refused(&directory.path().join("import"), &[empty], None);
 }
 
 /// Writes an export of one stream of two records that no journal would write.
@@ -307,7 +309,8 @@ fn by_hand(stream: &Stream) -> String {
     );
     let root = recount_journal::Hash::of_object(&node);
     format!(
-        "{lines}{{\"trailer\":{{\"records\":2,\"objects\":0,\"heads\":{heads},\"root\":\"{root}\"}}}}\n"
+        "{lines}{{\"trailer\":{{\"records\":2,\"objects\":0,\"heads\":{heads},\
+         \"root\":\"{root}\"}}}}\n"
     )
 }
 

@@ -107,13 +107,14 @@ fn no_injury_is_silent() {
     }
     assert!(whole > 0 && named > 0);
     println!(
-        "injuries: {injuries} (seed {SEED:#x}): {whole} opened with everything in it, {named} were named, {unacknowledged} \
-         hit the end of a log that nobody had closed and was told to be such, lost silently: 0"
+        "injuries: {injuries} (seed {SEED:#x}): {whole} opened with everything in it, \
+         {named} were named, {unacknowledged} hit the end of a log that was not closed, \
+         as was reported, lost silently: 0"
     );
 }
 
 enum Outcome {
-    /// Everything is there.
+    /// The journal has everything.
     Whole,
     /// Opening and verification reject the journal.
     Named,

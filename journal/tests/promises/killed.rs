@@ -29,7 +29,7 @@ pub(crate) fn at_step() -> impl Fn(&str) + Send + Sync + 'static {
     }
 }
 
-/// Runs an operation in the parent for each step, on a copy of a journal until that step, and shows
+/// Runs a child for each step of an operation, on a copy of a journal until that step. It shows
 /// the result. Returns the steps.
 pub(crate) fn at_every_step(
     child: &str,

@@ -63,7 +63,9 @@ fn next_append(journal: &dyn Journal, session: Uuid, head: Option<Head>) -> Appe
     let mut lines = Vec::new();
     for n in 0..of {
         let body = json!({
-            "append": expected + 1, "of": of, "object": object.as_ref().map(|object| object.hash.to_string()),
+            "append": expected + 1,
+            "of": of,
+            "object": object.as_ref().map(|object| object.hash.to_string()),
             "text": "k".repeat(random.index(300)),
         });
         let draft = Draft {
@@ -156,7 +158,8 @@ fn nothing_acknowledged_is_lost() {
         done = kills.min(done + KILLS_OF_ONE);
     }
     println!(
-        "kills: {kills} (seed {SEED:#x}), acknowledged appends: {acknowledged}, records kept: {records}, lost: 0"
+        "kills: {kills} (seed {SEED:#x}), acknowledged appends: {acknowledged}, \
+         records kept: {records}, lost: 0"
     );
 }
 

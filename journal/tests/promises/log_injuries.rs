@@ -226,9 +226,10 @@ fn session_removed_from_consistent_log_is_found_by_index() {
             .any(|finding| (finding.session, finding.seq) == place),
         "{report:?}"
     );
-    assert!(
-        matches!(DiskJournal::open(directory.path()), Err(Error::Damaged { session: Some(at), .. }) if at == streams[1].session)
-    );
+    assert!(matches!(
+        DiskJournal::open(directory.path()),
+        Err(Error::Damaged { session: Some(at), .. }) if at == streams[1].session
+    ));
 }
 
 #[test]

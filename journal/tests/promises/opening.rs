@@ -197,11 +197,7 @@ fn child_holds_journal() {
 fn opening_waits_for_other_process() {
     let directory = tempfile::tempdir().unwrap();
     let mut other = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "opening::child_holds_journal",
-            "--nocapture",
-        ])
+        .args(["--exact", "opening::child_holds_journal", "--nocapture"])
         .env(HELD, directory.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

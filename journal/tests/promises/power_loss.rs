@@ -82,8 +82,8 @@ fn acknowledged_appends_survive_power_loss_at_any_time() {
     });
     let acknowledged: u64 = histories.iter().map(History::acknowledged).sum();
     println!(
-        "power loss: {cuts} cuts (seed {SEED:#x}) in a trace of {changes} operations with {acknowledged} acknowledged \
-         appends, {} with a torn write to cut off, lost: 0",
+        "power loss: {cuts} cuts (seed {SEED:#x}) in a trace of {changes} operations \
+         with {acknowledged} acknowledged appends, {} with a torn write to cut off, lost: 0",
         torn.into_inner()
     );
 }

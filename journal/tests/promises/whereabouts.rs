@@ -1,4 +1,4 @@
-//! Only one process has a journal, whatever happens to its names. A second one is rejected, and a
+//! A single process has a journal, whatever happens to its names. A second one is rejected, and a
 //! journal that is moved, replaced or removed accepts no append any more.
 
 use std::fs;

@@ -152,7 +152,10 @@ fn index_without_mark_is_not_removed() {
         fs::write(log_file(path), log).unwrap();
         let refused = compact(path, CompactOptions::default()).unwrap_err();
         assert!(
-            matches!(&refused, Error::Damaged { what, .. } if what.contains("the index has frames up to")),
+            matches!(
+                &refused,
+                Error::Damaged { what, .. } if what.contains("the index has frames up to")
+            ),
             "{refused}"
         );
         assert!(path.join("sled").exists() && !path.join("sled.new").exists());

@@ -68,7 +68,8 @@ pub fn directory(
         if let Some((name, bytes)) = closed.filter(|it| closed::log_end(path).as_ref() == Some(it))
         {
             let what = format!(
-                "its log is whole up to frame {}, which ends at byte {} of {}; it was closed at byte {bytes} of {name}",
+                "its log is whole up to frame {}, which ends at byte {} of {}; \
+                 it was closed at byte {bytes} of {name}",
                 copied.last.number, end.1, end.0
             );
             return Err(damaged(&disk, journal, what));

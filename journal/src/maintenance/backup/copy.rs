@@ -58,7 +58,9 @@ pub(crate) fn copy(
         };
         match found {
             Rest::Complete => break,
-            Rest::Doubtful(what) if last_fault == Some(copy.at) => return Err(Stopped::Damaged(what)),
+            Rest::Doubtful(what) if last_fault == Some(copy.at) => {
+                return Err(Stopped::Damaged(what));
+            }
             Rest::Doubtful(_) => last_fault = Some(copy.at),
         }
     }

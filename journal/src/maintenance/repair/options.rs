@@ -15,7 +15,7 @@ pub struct RepairOptions {
 }
 
 impl RepairOptions {
-    /// Only reports the repair, and changes nothing.
+    /// Reports the repair without changing anything.
     #[must_use]
     pub fn dry_run(self) -> Self {
         Self {

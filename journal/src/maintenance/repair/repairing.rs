@@ -80,7 +80,8 @@ fn finish_decided(
     mut report: Repaired,
 ) -> Result<Repaired, Error> {
     if options.dry_run {
-        let note = "a repair was cut short when it was already decided; repairing or opening the journal finishes it";
+        let note = "a repair was cut short when it was already decided; \
+                    repairing or opening the journal finishes it";
         report.notes.push(note.to_owned());
         report.unfinished = true;
         return Ok(report);
@@ -141,7 +142,10 @@ impl Repair {
             .map_err(repairing(&self.directory))?;
         let fault = fault.filter(|_| !is_short);
         if let Some(what) = index.trouble.as_ref().filter(|_| fault.is_none()) {
-            report.notes.push(format!("the log is sound; {what}; that needs no repair, since the next opening makes the index again from the log"));
+            report.notes.push(format!(
+                "the log is sound; {what}; that needs no repair, \
+                 since the next opening makes the index again from the log"
+            ));
         }
         let is_faulty = fault.is_some();
         let fault = fault.map(|what| beside(what, Remedy::Rewritten));

@@ -98,7 +98,7 @@ pub struct Damage {
 pub enum Remedy {
     /// The complete frames were taken from the index.
     Index,
-    /// This many appends of the frames with valid checksums were taken.
+    /// The given number of appends of the frames, which have valid checksums, were taken.
     Appends(u64),
     /// A part that follows from the rest was written again.
     Rewritten,
@@ -106,7 +106,7 @@ pub enum Remedy {
     SetAside,
     /// The part was removed: it cannot be read, and nothing else contains its information.
     Removed,
-    /// Nothing of the frames is left.
+    /// The frames are lost completely.
     Lost,
 }
 

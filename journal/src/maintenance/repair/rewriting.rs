@@ -252,7 +252,8 @@ impl<'r> Rewriting<'r> {
         }
         let segment = segment.unwrap_or_default();
         let what = format!(
-            "frame {number} of the log, at byte {} of segment {segment}, does not hold its checksum",
+            "frame {number} of the log, at byte {} of segment {segment}, \
+             does not hold its checksum",
             piece.at
         );
         let remedy = match (taken, is_restored) {

@@ -116,7 +116,8 @@ impl Sources {
                 } => {
                     if header.number <= *last {
                         let what = format!(
-                            "frame {} of the log, at byte {at} of segment {segment}, stands behind frame {last}",
+                            "frame {} of the log, at byte {at} of segment {segment}, \
+                             stands behind frame {last}",
                             header.number
                         );
                         let frames = Some((header.number, header.number));

@@ -228,8 +228,8 @@ impl Stream {
     }
 }
 
-/// Returns the time of the last line, if each line is the record that it should be and follows the
-/// previous one.
+/// Returns the time of the last line. `None` unless each line is the expected record and follows
+/// the previous one.
 fn follows(entry: &Entry<'_>, lines: &[Line], last: Option<&Hash>) -> Option<i64> {
     let mut prev = last.copied().unwrap_or(Hash::ZERO);
     let mut at_us = None;

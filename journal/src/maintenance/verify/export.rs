@@ -40,7 +40,9 @@ pub fn export(reader: impl BufRead) -> Result<Report, Error> {
 /// record that names it. `names` returns the objects of a record.
 ///
 /// ```
-/// use recount_journal::{Actor, Append, Draft, Hash, Journal, MemoryJournal, Object, block_on, export, verify};
+/// use recount_journal::{
+///     Actor, Append, Draft, Hash, Journal, MemoryJournal, Object, block_on, export, verify,
+/// };
 /// # use uuid::Uuid;
 /// let journal = MemoryJournal::new();
 /// let catalog = Object::new(*b"{}");
@@ -48,7 +50,8 @@ pub fn export(reader: impl BufRead) -> Result<Report, Error> {
 ///     session: Uuid::from_u128(1), seq: 1, at_us: 0, kind: "catalog", cause: None,
 ///     actor: Actor::new("engine"), body: &format!("\"{}\"", catalog.hash), prev: Hash::ZERO,
 /// }.line();
-/// block_on(journal.append(Append { objects: vec![catalog], ..Append::new(Uuid::from_u128(1), 0, vec![line]) }))?;
+/// let append = Append::new(Uuid::from_u128(1), 0, vec![line]);
+/// block_on(journal.append(Append { objects: vec![catalog], ..append }))?;
 /// let mut file = Vec::new();
 /// block_on(export(&journal, None, &mut file))?;
 /// let without: String = str::from_utf8(&file).unwrap().lines()

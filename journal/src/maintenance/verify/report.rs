@@ -11,7 +11,7 @@ use crate::{Hash, Head};
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrity {
-    /// There is a fault, or the root differs from the one that was kept elsewhere.
+    /// A fault was found, or the root differs from the one that was kept elsewhere.
     Damaged,
     /// All hashes, chains and witnesses agree. Nothing from outside confirms them. A consistent
     /// rewrite passes, for example an export without one session and with a new trailer.

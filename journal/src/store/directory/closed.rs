@@ -86,8 +86,8 @@ impl NotedEnd {
         self.noted.is_none_or(|noted| noted.ends_with(last))
     }
 
-    /// Returns a description if the log, which was read up to `last`, is shorter than at the close,
-    /// or another one.
+    /// Returns a description if a log that ends at `last` is shorter than at the close, or another
+    /// one.
     pub(crate) fn lost(&self, last: Written) -> Option<String> {
         let noted = self.noted.filter(|_| !self.met)?.frame;
         Some(if last.number < noted {

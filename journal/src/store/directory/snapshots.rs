@@ -1,8 +1,8 @@
-//! The snapshots of streams that readers keep, one file each, and the journal's own file with the
-//! rows of waiting streams. They are in a directory beside the log and the index.
+//! The directory `snapshots/` beside the log and the index.
 //!
-//! They are a cache. Nothing is synced, so a crash may leave a torn file, which its reader must
-//! detect.
+//! It has the snapshots of streams that readers keep, one file each, and the journal's own file
+//! with the rows of waiting streams. They are a cache. Nothing is synced, so a crash may leave a
+//! torn file, which its reader must detect.
 
 use std::fs;
 use std::io::{self, Write};

@@ -137,10 +137,7 @@ fn rest_of_queue_is_left_to_committer() {
     let directory = tempfile::tempdir().unwrap();
     let shared = without_threads(directory.path(), &MemoryDisk::new());
     queue(&shared, STREAM, START, 1_030);
-    assert!(
-        !commit_in_place(&shared),
-        "six are left, and nobody is told"
-    );
+    assert!(!commit_in_place(&shared), "six appends are left");
     assert_eq!(committed(&shared), 1_024);
     assert!(commit_in_place(&shared));
     assert_eq!(committed(&shared), 1_030);

@@ -94,9 +94,9 @@ impl Options {
         }
     }
 
-    /// Allows a directory that other users than its owner can write to, or that belongs to another
-    /// user than the superuser. Without it, such a directory is rejected, because other users may
-    /// have written to it; see [`guard`](crate::guard()).
+    /// Allows a directory that other users than its owner can write to. The superuser may also open
+    /// the directory of another user. Without it, such a directory is rejected, because other users
+    /// may have written to it; see [`guard`](crate::guard()).
     ///
     /// ```
     /// use recount_journal::DiskJournal;

@@ -12,8 +12,8 @@ use crate::store::directory::claim::Directory;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::survey;
 
-/// Rejects a damaged or missing log before an index is set aside, because a repair may find lost
-/// frames in that index.
+/// Rejects a damaged or missing log before an index is set aside. A repair may find lost frames in
+/// that index.
 pub(super) fn require_log(directory: &Directory, options: &Options) -> Result<(), Error> {
     let what = match read_log(&*options.disk, directory.journal, |_, _, _| Ok(())) {
         Ok(log) if log.file.is_none() && !options.create => "the log is gone".to_owned(),

@@ -47,7 +47,8 @@ impl Witness {
             }
             Err(_) if last_frame == 0 => Ok(None),
             Err(what) => Err(damaged(format!(
-                "the index has frames up to {last_frame}, but {what}; an opening makes a new one and keeps this"
+                "the index has frames up to {last_frame}, but {what}; \
+                 an opening makes a new one and keeps this"
             ))),
         }
     }

@@ -86,8 +86,7 @@ pub(crate) fn of_log<'i>(
 pub(crate) const BEHIND: &str = "the index is behind the log although the journal was closed";
 
 impl Survey<'_> {
-    /// True if the log ends with the record of a close, and an index with this mark does not reach
-    /// it.
+    /// True if the log ends with the record of a close, and the mark of the index is before it.
     pub(crate) fn is_behind(&self, mark: Option<Written>) -> bool {
         self.clean && mark.is_some_and(|mark| mark.number < self.last.number)
     }
@@ -385,7 +384,10 @@ impl Survey<'_> {
             self.bad(bad);
         } else {
             let bytes = length - bad.at;
-            self.notes.push(format!("the log ends with {bytes} bytes of a write that was not finished; the next opening cuts them off"));
+            self.notes.push(format!(
+                "the log ends with {bytes} bytes of a write that was not finished; \
+                 the next opening cuts them off"
+            ));
         }
     }
 

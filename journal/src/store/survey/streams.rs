@@ -117,7 +117,8 @@ impl Streams {
                 (
                     found + 1,
                     format!(
-                        "the session ends at record {found}, {witness} knows its records up to {seq}"
+                        "the session ends at record {found}, \
+                         {witness} knows its records up to {seq}"
                     ),
                 )
             } else if found == *seq && found_hash.is_some_and(|found| found != *hash) {

@@ -32,11 +32,11 @@ pub enum After {
 /// The state of the index at an opening.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum IndexState {
-    /// It had everything.
+    /// The index had everything.
     Kept,
-    /// It lacked this many commits, which were added.
+    /// The index lacked this many commits, which were added.
     CaughtUp(u64),
-    /// It was rebuilt from the log, for this reason.
+    /// The index was rebuilt from the log, for this reason.
     Rebuilt(String),
 }
 

@@ -15,7 +15,11 @@ pub(crate) fn opened(head: Option<&Head>, now_us: i64, program: &str, opened: &O
         After::Clean => "clean",
         After::Crash => "crash",
     };
-    let recovered = json!({"records": opened.records, "cut_bytes": opened.cut_bytes, "index": opened.index.to_string()});
+    let recovered = json!({
+        "records": opened.records,
+        "cut_bytes": opened.cut_bytes,
+        "index": opened.index.to_string(),
+    });
     let body = json!({"program": program, "after": after, "recovered": recovered});
     append(head, now_us, "journal_opened", &body.to_string())
 }
