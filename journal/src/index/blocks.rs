@@ -285,7 +285,7 @@ mod tests {
         let header = Header {
             length: u32::try_from(payload.len()).unwrap(),
             number: 5,
-            entries: 1,
+            appends: 1,
             chain: 0,
             payload: crc32fast::hash(&payload),
         };

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::entry::{ENTRY_HEADER, split};
 use super::frame::{FramePlace, Place, segment_name};
+use super::logged_append::{APPEND_HEADER, split};
 use crate::files::disk::{Disk, DiskFile};
 
 /// The maximum number of open files.
@@ -163,7 +163,7 @@ impl Wanted {
         Some(Wanted {
             which,
             segment: frame.segment,
-            start: body.checked_sub(ENTRY_HEADER as u64)?,
+            start: body.checked_sub(APPEND_HEADER as u64)?,
             end: body + u64::from(place.length),
         })
     }
@@ -179,9 +179,9 @@ impl Wanted {
     fn body<'b>(&self, bytes: &'b [u8], start: u64) -> Option<&'b [u8]> {
         let from = usize::try_from(self.start - start).ok()?;
         let to = usize::try_from(self.end - start).ok()?;
-        let entry = bytes.get(from..to)?;
-        let (body, intact) = split(entry).next()?;
-        (intact && body.len() + ENTRY_HEADER == entry.len()).then_some(body)
+        let append = bytes.get(from..to)?;
+        let (body, intact) = split(append).next()?;
+        (intact && body.len() + APPEND_HEADER == append.len()).then_some(body)
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::Append;
     use crate::files::disk::RealDisk;
-    use crate::log::encode_entry;
+    use crate::log::encode_append;
 
     /// Writes a log of two segments with three consecutive appends each. Returns the places of all
     /// six.
@@ -205,15 +205,15 @@ mod tests {
             let mut bytes = Vec::new();
             for session in 1..=3_u128 {
                 let session = Uuid::from_u128(session + u128::from(segment) * 10);
-                let entry = encode_entry(&Append::new(session, 0, Vec::new()), |_| false).bytes;
+                let append = encode_append(&Append::new(session, 0, Vec::new()), |_| false).bytes;
                 let frame = FramePlace {
                     number: 1,
                     segment,
                     at: 0,
                 };
-                let body = bytes.len() + ENTRY_HEADER;
-                places.push((frame, Place::of(body, entry.len() - ENTRY_HEADER)));
-                bytes.extend(entry);
+                let body = bytes.len() + APPEND_HEADER;
+                places.push((frame, Place::of(body, append.len() - APPEND_HEADER)));
+                bytes.extend(append);
             }
             fs::write(at.join(segment_name(u64::from(segment))), bytes).unwrap();
         }

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::cursor::Cursor;
-use super::entry::{ENTRY_HEADER, split};
+use super::logged_append::{APPEND_HEADER, split};
 
 /// The length of a segment header.
 pub(crate) const SEGMENT_HEADER: u64 = 64;
@@ -140,11 +140,11 @@ impl Block {
 
     /// Iterates over the bodies of the appends, each with its place in the frame, and true if its
     /// checksum holds. The iterator ends early if the lengths are wrong.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (Place, &[u8], bool)> {
+    pub(crate) fn appends(&self) -> impl Iterator<Item = (Place, &[u8], bool)> {
         let mut offset = FRAME_HEADER;
         split(self.payload()).map(move |(body, intact)| {
-            let place = Place::of(offset + ENTRY_HEADER, body.len());
-            offset += ENTRY_HEADER + body.len();
+            let place = Place::of(offset + APPEND_HEADER, body.len());
+            offset += APPEND_HEADER + body.len();
             (place, body, intact)
         })
     }
@@ -176,7 +176,7 @@ pub(crate) struct Header {
     /// The number of the frame over all segments, from 1.
     pub(crate) number: u64,
     /// The number of appends in the commit.
-    pub(crate) entries: u32,
+    pub(crate) appends: u32,
     /// The checksum of the previous frame, so that a frame from elsewhere does not fit.
     pub(crate) chain: u32,
     /// The checksum of the payload.
@@ -191,7 +191,7 @@ impl Header {
         out.extend_from_slice(&FRAME_MAGIC);
         out.extend_from_slice(&self.length.to_be_bytes());
         out.extend_from_slice(&self.number.to_be_bytes());
-        out.extend_from_slice(&self.entries.to_be_bytes());
+        out.extend_from_slice(&self.appends.to_be_bytes());
         out.extend_from_slice(&self.chain.to_be_bytes());
         out.extend_from_slice(&self.payload.to_be_bytes());
         let checksum = crc32fast::hash(&out);
@@ -206,12 +206,12 @@ impl Header {
         (cursor.array()? == FRAME_MAGIC).then_some(())?;
         let checksum = Cursor(checksum).u32()?;
         (checksum == crc32fast::hash(covered)).then_some(())?;
-        let (length, number, entries) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
+        let (length, number, appends) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
         Some((
             Self {
                 length,
                 number,
-                entries,
+                appends,
                 chain: cursor.u32()?,
                 payload: cursor.u32()?,
             },

@@ -225,7 +225,7 @@ mod tests {
         let header = Header {
             length: 8,
             number: 1,
-            entries: 1,
+            appends: 1,
             chain: 0,
             payload: 0,
         };

@@ -136,16 +136,16 @@ impl LogWriter {
     /// Writes and syncs one commit. After [`Unwritten::Failed`] the writer must not be used again.
     pub(crate) fn commit<'e>(
         &mut self,
-        entries: impl Iterator<Item = &'e [u8]> + Clone,
+        appends: impl Iterator<Item = &'e [u8]> + Clone,
     ) -> Result<(Written, Block), Unwritten> {
         // The frame stays in memory until the index has it, so it reserves exactly the capacity
         // that it needs.
-        let entries_bytes: usize = entries.clone().map(<[u8]>::len).sum();
-        let mut block = Vec::with_capacity(FRAME_HEADER + entries_bytes);
+        let appends_bytes: usize = appends.clone().map(<[u8]>::len).sum();
+        let mut block = Vec::with_capacity(FRAME_HEADER + appends_bytes);
         block.resize(FRAME_HEADER, 0);
         let mut count = 0;
-        for entry in entries {
-            block.extend_from_slice(entry);
+        for append in appends {
+            block.extend_from_slice(append);
             count += 1;
         }
         let mut block = Block(block);
@@ -155,7 +155,7 @@ impl LogWriter {
         let header = Header {
             length,
             number: self.last.number + 1,
-            entries: count,
+            appends: count,
             chain: self.last.checksum,
             payload: crc32fast::hash(block.payload()),
         };

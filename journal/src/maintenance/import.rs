@@ -14,7 +14,7 @@ use super::verify::Finding;
 use super::verify::export::{Check, Seen, next_line};
 use crate::files::disk::RealDisk;
 use crate::files::unfinished::Unfinished;
-use crate::log::{LogWriter, encode_entry};
+use crate::log::{LogWriter, encode_append};
 use crate::records::admission::{Admission, read_back};
 use crate::store::directory::claim::write_marker;
 use crate::{Append, Error, Hash, Line, Object, WorkChange};
@@ -155,11 +155,11 @@ fn frame<E: From<Error>>(
 fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()> {
     let whole = frames.iter().filter(|appends| !appends.is_empty());
     let written = whole.into_iter().try_for_each(|appends| {
-        let entries = appends
+        let encoded = appends
             .iter()
-            .map(|append| encode_entry(append, |_| false).bytes);
-        let entries: Vec<Vec<u8>> = entries.collect();
-        writer.commit(entries.iter().map(Vec::as_slice)).map(drop)
+            .map(|append| encode_append(append, |_| false).bytes);
+        let encoded: Vec<Vec<u8>> = encoded.collect();
+        writer.commit(encoded.iter().map(Vec::as_slice)).map(drop)
     });
     // Dropping the receiver stops the sender.
     drop(frames);

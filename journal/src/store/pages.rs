@@ -10,7 +10,7 @@ use super::group_commit::queue::Shared;
 use super::reading::of_block;
 use crate::index::Index;
 use crate::index::{Position, Stream};
-use crate::log::{Block, Entry};
+use crate::log::{Block, LoggedAppend};
 use crate::{Error, Line, Span};
 
 /// The state of the stream of a span.
@@ -157,7 +157,7 @@ impl Shared {
 impl WantedAppend<'_> {
     /// The records that are in the span.
     fn lines(&self, body: &[u8]) -> Taken {
-        let (_, first, records) = Entry::records(body)
+        let (_, first, records) = LoggedAppend::records(body)
             .filter(|(session, first, _)| {
                 *session == self.span.session && *first == self.position.first
             })

@@ -13,7 +13,7 @@ use super::group_commit::queue::Shared;
 use crate::index::Index;
 use crate::index::ObjectPlace;
 use crate::index::read::nowhere;
-use crate::log::{Block, Entry, FramePlace, Place};
+use crate::log::{Block, FramePlace, LoggedAppend, Place};
 use crate::{Commit, Error, Hash, Head, Line};
 
 impl Shared {
@@ -94,10 +94,10 @@ impl Shared {
             }
         };
         let mut appends = Vec::new();
-        for (_, body, _) in block.entries() {
-            let entry = Entry::decode(body)
+        for (_, body, _) in block.appends() {
+            let append = LoggedAppend::decode(body)
                 .ok_or_else(|| nowhere(format!("an append of frame {position} does not decode")))?;
-            appends.push((entry.session, Line::together(entry.lines.iter().copied())));
+            appends.push((append.session, Line::together(append.lines.iter().copied())));
         }
         Ok(Commit { position, appends })
     }

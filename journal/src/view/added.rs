@@ -19,13 +19,13 @@ pub(crate) struct Added {
 
 impl Added {
     /// The changes of an append in the log, given its last record.
-    pub(crate) fn of(entry: &log::Entry<'_>, head: Head) -> Self {
-        let objects = entry.objects.iter();
+    pub(crate) fn of(append: &log::LoggedAppend<'_>, head: Head) -> Self {
+        let objects = append.objects.iter();
         Self {
-            session: entry.session,
-            first: entry.first,
+            session: append.session,
+            first: append.first,
             head,
-            work: entry.work.clone(),
+            work: append.work.clone(),
             objects: objects
                 .map(|(hash, first, bytes)| (*hash, *first, bytes.len()))
                 .collect(),

@@ -246,7 +246,7 @@ impl View {
                 stream.end_flush();
             }
         }
-        // This frees the capacity too: after an opening it has an entry for every session.
+        // This frees the capacity too: after an opening it has room for every session.
         self.requests.flushing = HashMap::new();
         self.objects.flushing = HashMap::new();
     }

@@ -13,7 +13,7 @@ use crate::Progress;
 use crate::files::disk::Disk;
 use crate::log::segments::{Stopped, misplaced, numbers, total};
 use crate::log::{
-    Bad, Block, Entry, Header, LogReader, SEGMENT_HEADER, SegmentHeader, Step, Written,
+    Bad, Block, Header, LogReader, LoggedAppend, SEGMENT_HEADER, SegmentHeader, Step, Written,
     segment_name,
 };
 
@@ -264,12 +264,12 @@ impl Copy<'_> {
 /// Counts the records of a frame. `None` if an append cannot be decoded.
 fn records(header: &Header, block: &Block) -> Option<u64> {
     let (mut records, mut appends) = (0, 0);
-    for (_, body, intact) in block.entries() {
-        let entry = Entry::decode(body).filter(|_| intact)?;
-        records += entry.lines.len() as u64;
+    for (_, body, intact) in block.appends() {
+        let append = LoggedAppend::decode(body).filter(|_| intact)?;
+        records += append.lines.len() as u64;
         appends += 1;
     }
-    (appends == header.entries).then_some(records)
+    (appends == header.appends).then_some(records)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Copied, copy};
 use crate::files::disk::{Disk, DiskFile, RealDisk};
 use crate::log::segments::Stopped;
-use crate::log::{LogWriter, SEGMENT_HEADER, encode_entry, segment_name};
+use crate::log::{LogWriter, SEGMENT_HEADER, encode_append, segment_name};
 use crate::{Append, Line};
 
 const JOURNAL: Uuid = Uuid::from_u128(5);
@@ -91,10 +91,10 @@ impl DiskFile for Early {
 /// first.
 fn log(disk: &RealDisk) -> Vec<u64> {
     let append = Append::new(Uuid::from_u128(1), 0, vec![Line::new(*b"{}")]);
-    let entry = encode_entry(&append, |_| false).bytes;
-    let limit = SEGMENT_HEADER + 3 * (32 + entry.len() as u64);
+    let encoded = encode_append(&append, |_| false).bytes;
+    let limit = SEGMENT_HEADER + 3 * (32 + encoded.len() as u64);
     let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, limit).unwrap();
-    let written = (0..6).map(|_| writer.commit(std::iter::once(&entry[..])).unwrap().0);
+    let written = (0..6).map(|_| writer.commit(std::iter::once(&encoded[..])).unwrap().0);
     let ends = written
         .filter(|it| it.segment == 1)
         .map(|it| it.end)

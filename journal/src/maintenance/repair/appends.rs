@@ -1,12 +1,12 @@
 //! The search for appends in partly damaged bytes.
 
-use crate::log::{ENTRY_HEADER, Entry, FRAME_HEADER, FRAME_MAGIC};
+use crate::log::{APPEND_HEADER, FRAME_HEADER, FRAME_MAGIC, LoggedAppend};
 
 /// An append that can be decoded.
 pub(super) struct Readable<'b> {
     /// The append with its length and checksum.
     pub(super) bytes: &'b [u8],
-    pub(super) entry: Entry<'b>,
+    pub(super) decoded: LoggedAppend<'b>,
     /// True if its checksum holds.
     pub(super) is_intact: bool,
 }
@@ -40,10 +40,10 @@ fn first(bytes: &[u8]) -> Option<Readable<'_>> {
     let (checksum, rest) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
     let body = rest.get(..length)?;
-    let entry = Entry::decode(body)?;
-    (!entry.lines.is_empty()).then_some(Readable {
-        bytes: bytes.get(..ENTRY_HEADER + length)?,
-        entry,
+    let decoded = LoggedAppend::decode(body)?;
+    (!decoded.lines.is_empty()).then_some(Readable {
+        bytes: bytes.get(..APPEND_HEADER + length)?,
+        decoded,
         is_intact: crc32fast::hash(body).to_be_bytes() == *checksum,
     })
 }

@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::files::disk::RealDisk;
 use crate::log::segments::Stopped;
-use crate::log::{Entry, Written, read_log};
+use crate::log::{LoggedAppend, Written, read_log};
 use crate::store::directory::claim::Directory;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest::Manifest;
@@ -88,14 +88,15 @@ pub(super) fn checked(
     let mut is_known = mark.is_none_or(|mark| mark.number == 0);
     let read = read_log(disk, directory.journal, |header, last, block| {
         let mut count = 0;
-        for (_, body, is_intact) in block.entries() {
-            let entry = Entry::decode(body).filter(|_| is_intact);
-            let lives = entry.is_some_and(|entry| streams.accept(&entry, true) == Verdict::Lives);
+        for (_, body, is_intact) in block.appends() {
+            let append = LoggedAppend::decode(body).filter(|_| is_intact);
+            let lives =
+                append.is_some_and(|append| streams.accept(&append, true) == Verdict::Lives);
             count += u32::from(lives);
         }
         is_known |= mark == Some(last);
         closed_at.see(last);
-        if count == header.entries {
+        if count == header.appends {
             Ok(())
         } else {
             Err(Stopped::Damaged(format!("frame {}", last.number)))

@@ -47,7 +47,7 @@ impl<'n> NewLog<'n> {
         let header = Header {
             length: u32::try_from(payload.len()).map_err(too_long)?,
             number: self.last.number + 1,
-            entries: u32::try_from(appends.len()).map_err(too_long)?,
+            appends: u32::try_from(appends.len()).map_err(too_long)?,
             chain: self.last.checksum,
             payload: crc32fast::hash(payload),
         };

@@ -198,7 +198,7 @@ impl<'r> Rewriting<'r> {
         let (found, _) = readable(block.payload());
         let mut living = Vec::with_capacity(found.len());
         for append in found {
-            match self.streams.accept(&append.entry, true) {
+            match self.streams.accept(&append.decoded, true) {
                 Verdict::Lives => living.push(append.bytes),
                 Verdict::Twice => {}
                 Verdict::Salvaged(lines) => self.salvage(&lines)?,
@@ -227,7 +227,7 @@ impl<'r> Rewriting<'r> {
         let (mut living, mut taken, mut all_named) = (Vec::new(), 0, is_all);
         for append in &found {
             if append.is_intact {
-                match self.streams.accept(&append.entry, true) {
+                match self.streams.accept(&append.decoded, true) {
                     Verdict::Lives => {
                         living.push(append.bytes);
                         taken += 1;
@@ -239,7 +239,7 @@ impl<'r> Rewriting<'r> {
                     }
                 }
             } else if !is_restored && !may_be_unfinished {
-                all_named &= self.streams.broken(&append.entry);
+                all_named &= self.streams.broken(&append.decoded);
             }
         }
         let segment = blocks.segment(place);
@@ -272,7 +272,7 @@ impl<'r> Rewriting<'r> {
         for (number, whole) in others {
             let block = blocks.read(*number, whole.place)?;
             for append in readable(block.payload()).0 {
-                if let Verdict::Salvaged(lines) = self.streams.accept(&append.entry, false) {
+                if let Verdict::Salvaged(lines) = self.streams.accept(&append.decoded, false) {
                     self.salvage(&lines)?;
                 }
             }
@@ -362,7 +362,7 @@ impl<'r> Rewriting<'r> {
     }
 
     fn own(&mut self, append: &Append) -> io::Result<()> {
-        let bytes = crate::log::encode_entry(append, |_| false).bytes;
+        let bytes = crate::log::encode_append(append, |_| false).bytes;
         self.new_log.frame(&[&bytes], None).map(drop)
     }
 }

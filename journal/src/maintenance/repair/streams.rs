@@ -7,7 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::report::{Hurt, ranges};
-use crate::log::Entry;
+use crate::log::LoggedAppend;
 use crate::store::system;
 use crate::{Hash, Head, Line, Object, Record};
 
@@ -51,33 +51,33 @@ pub(super) enum Verdict {
 impl Streams {
     /// Takes an append with a valid checksum. An append of another history never survives, even if
     /// it would follow.
-    pub(super) fn accept(&mut self, entry: &Entry<'_>, is_history: bool) -> Verdict {
-        let lines: Vec<Line> = entry.lines.iter().map(|line| Line::new(*line)).collect();
-        let stream = self.streams.entry(entry.session).or_default();
+    pub(super) fn accept(&mut self, append: &LoggedAppend<'_>, is_history: bool) -> Verdict {
+        let lines: Vec<Line> = append.lines.iter().map(|line| Line::new(*line)).collect();
+        let stream = self.streams.entry(append.session).or_default();
         let living = stream.leaves.len() as u64;
         if is_history
-            && entry.first == living + 1
-            && let Some(at_us) = follows(entry, &lines, stream.leaves.last())
-            && entry
+            && append.first == living + 1
+            && let Some(at_us) = follows(append, &lines, stream.leaves.last())
+            && append
                 .objects
                 .iter()
                 .all(|(hash, _, bytes)| Hash::of_object(bytes) == *hash)
         {
             stream.leaves.extend(lines.iter().map(Line::leaf));
             stream.at_us = at_us.max(stream.at_us);
-            stream.known = stream.known.max(entry.last());
+            stream.known = stream.known.max(append.last());
             self.records += lines.len() as u64;
-            self.closed = entry.session.is_nil()
+            self.closed = append.session.is_nil()
                 && lines.last().is_some_and(|line| {
                     line.record()
                         .is_ok_and(|record| record.kind == system::CLOSED)
                 });
-            let objects = entry.objects.iter().map(|(hash, _, _)| *hash);
+            let objects = append.objects.iter().map(|(hash, _, _)| *hash);
             self.objects.extend(objects);
             return Verdict::Lives;
         }
         let mut unknown = Vec::new();
-        for (line, seq) in lines.into_iter().zip(entry.first..) {
+        for (line, seq) in lines.into_iter().zip(append.first..) {
             if stream.lives(seq, line.leaf()) {
                 continue;
             }
@@ -87,7 +87,7 @@ impl Streams {
                 unknown.push(line);
             }
         }
-        self.keep_objects(entry);
+        self.keep_objects(append);
         self.closed &= unknown.is_empty();
         if unknown.is_empty() {
             Verdict::Twice
@@ -98,21 +98,21 @@ impl Streams {
 
     /// Learns from an append with an invalid checksum which records existed. Returns true if it
     /// could.
-    pub(super) fn broken(&mut self, entry: &Entry<'_>) -> bool {
+    pub(super) fn broken(&mut self, append: &LoggedAppend<'_>) -> bool {
         let says_so = |(line, seq): &(&&[u8], u64)| {
             Record::parse(line)
-                .is_ok_and(|record| record.session == entry.session && record.seq == *seq)
+                .is_ok_and(|record| record.session == append.session && record.seq == *seq)
         };
-        let readable = entry.lines.iter().zip(entry.first..).filter(says_so);
-        let doubtful = readable.map(|(line, seq)| (seq, entry.session, Line::new(*line)));
+        let readable = append.lines.iter().zip(append.first..).filter(says_so);
+        let doubtful = readable.map(|(line, seq)| (seq, append.session, Line::new(*line)));
         let before = self.doubtful.len();
         self.doubtful.extend(doubtful);
         // The session id may be the damaged part. Any record that names the same session confirms
         // it.
         let named = self.doubtful.len() > before;
         if named {
-            self.known(entry.session, entry.last());
-            self.keep_objects(entry);
+            self.known(append.session, append.last());
+            self.keep_objects(append);
         }
         named
     }
@@ -136,8 +136,8 @@ impl Streams {
         proven
     }
 
-    fn keep_objects(&mut self, entry: &Entry<'_>) {
-        for (hash, _, bytes) in &entry.objects {
+    fn keep_objects(&mut self, append: &LoggedAppend<'_>) {
+        for (hash, _, bytes) in &append.objects {
             self.named.insert(*hash);
             if Hash::of_object(bytes) == *hash {
                 self.orphans.insert(*hash, Arc::from(*bytes));
@@ -230,12 +230,12 @@ impl Stream {
 
 /// Returns the time of the last line. `None` unless each line is the expected record and follows
 /// the previous one.
-fn follows(entry: &Entry<'_>, lines: &[Line], last: Option<&Hash>) -> Option<i64> {
+fn follows(append: &LoggedAppend<'_>, lines: &[Line], last: Option<&Hash>) -> Option<i64> {
     let mut prev = last.copied().unwrap_or(Hash::ZERO);
     let mut at_us = None;
-    for (line, seq) in lines.iter().zip(entry.first..) {
+    for (line, seq) in lines.iter().zip(append.first..) {
         let record = line.record().ok()?;
-        let fits = record.session == entry.session && record.seq == seq && record.prev == prev;
+        let fits = record.session == append.session && record.seq == seq && record.prev == prev;
         fits.then_some(())?;
         (prev, at_us) = (line.leaf(), Some(record.at_us));
     }

@@ -145,8 +145,8 @@ impl Committer {
             work: Vec::new(),
             objects: Vec::new(),
         };
-        let entry = crate::log::encode_entry(&append, |_| false).bytes;
-        Ok(Queued::own(entry, added))
+        let bytes = crate::log::encode_append(&append, |_| false).bytes;
+        Ok(Queued::own(bytes, added))
     }
 
     /// Makes the index durable at the close. An index that is behind a closed log is then known to

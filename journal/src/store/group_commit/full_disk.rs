@@ -26,7 +26,7 @@ impl State {
                 queued.refuse_with(Error::NoSpace { free, floor });
             } else {
                 self.heads.insert(session, queued.added.head);
-                self.queued_bytes += queued.entry.len();
+                self.queued_bytes += queued.bytes.len();
                 self.queue.push_back(queued);
             }
         }

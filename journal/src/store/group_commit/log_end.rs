@@ -115,10 +115,10 @@ impl LogEnd {
     /// Writes one commit. Returns false if the disk has no room for it and nothing was written.
     fn try_commit(&mut self, shared: &Shared, appends: &[Queued]) -> Result<bool, String> {
         let begun = Instant::now();
-        let bytes = appends.iter().map(|queued| queued.entry.len()).sum();
+        let bytes = appends.iter().map(|queued| queued.bytes.len()).sum();
         let had_room = self.writer.has_room_for(bytes);
-        let entries = appends.iter().map(|queued| queued.entry.as_slice());
-        let (written, block) = match self.writer.commit(entries) {
+        let encoded = appends.iter().map(|queued| queued.bytes.as_slice());
+        let (written, block) = match self.writer.commit(encoded) {
             Ok(written) => written,
             Err(Unwritten::NoRoom) => return Ok(false),
             Err(Unwritten::Failed(error)) => {

@@ -81,7 +81,7 @@ impl Shared {
         // Freed here, while they are in the CPU cache, and not after the commit.
         drop((lines, objects));
         let mut queued = Some(Queued {
-            entry: encoded.bytes,
+            bytes: encoded.bytes,
             added: Added {
                 session,
                 first: expected.saturating_add(1),
@@ -124,7 +124,9 @@ impl Shared {
                 kept.push(object.hash);
             }
         }
-        Ok(crate::log::encode_entry(append, |hash| kept.contains(hash)))
+        Ok(crate::log::encode_append(append, |hash| {
+            kept.contains(hash)
+        }))
     }
 
     /// Queues an append, and commits it here or wakes the committer if needed.

@@ -7,16 +7,16 @@ use crate::{Error, Head};
 
 /// An append in the queue.
 pub(crate) struct Queued {
-    pub(crate) entry: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     pub(crate) added: Added,
     pub(super) ack: Option<oneshot::Sender<Result<Head, Error>>>,
 }
 
 impl Queued {
     /// An append of the journal itself, without a waiting caller.
-    pub(crate) fn own(entry: Vec<u8>, added: Added) -> Self {
+    pub(crate) fn own(bytes: Vec<u8>, added: Added) -> Self {
         Self {
-            entry,
+            bytes,
             added,
             ack: None,
         }

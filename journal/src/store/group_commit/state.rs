@@ -93,7 +93,7 @@ impl State {
 
     pub(super) fn enqueue(&mut self, queued: Queued) {
         self.heads.insert(queued.added.session, queued.added.head);
-        self.queued_bytes += queued.entry.len();
+        self.queued_bytes += queued.bytes.len();
         self.admitted += 1;
         self.queue.push_back(queued);
         self.meter.queued(self.queue.len());
@@ -108,7 +108,7 @@ impl State {
             let Some(queued) = self.queue.pop_front() else {
                 break;
             };
-            bytes += queued.entry.len();
+            bytes += queued.bytes.len();
             taken.push(queued);
         }
         self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
@@ -155,7 +155,7 @@ impl State {
         index: &Index,
     ) -> Result<(), Error> {
         let frame = self.view.last.frame(block);
-        for (queued, (place, _, _)) in appends.iter().zip(block.entries()) {
+        for (queued, (place, _, _)) in appends.iter().zip(block.appends()) {
             let added = &queued.added;
             self.view.add(frame, place, added, Some(index))?;
             if self.heads.get(&added.session) == Some(&added.head) {

@@ -15,7 +15,7 @@ use super::options::Options;
 use super::settings::Progress;
 use crate::index::{Index, Room, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
-use crate::log::{Block, Entry, FramePlace, Place, Written, read_log, segment_name};
+use crate::log::{Block, FramePlace, LoggedAppend, Place, Written, read_log, segment_name};
 use crate::store::system;
 use crate::view::{Added, View};
 use crate::{Head, Record};
@@ -146,7 +146,7 @@ impl Reading {
         let mut told = 0;
         let log = read_log(&*options.disk, journal, |header, last, block| {
             each(last);
-            self.frame(header.entries, last, block)?;
+            self.frame(header.appends, last, block)?;
             let done = self.seen.bytes;
             if done - told > 1 << 20 {
                 told = done;
@@ -292,14 +292,16 @@ impl Leveling<'_> {
 impl Seen {
     fn add(&mut self, appends: u32, last: Written, block: &Block) -> Result<(), Stopped> {
         let mut count = 0;
-        for (place, body, intact) in block.entries() {
-            let entry = Entry::decode(body).filter(|_| intact).ok_or_else(|| {
-                Stopped::Damaged(format!(
-                    "an append of frame {} does not decode",
-                    last.number
-                ))
-            })?;
-            self.entry(last.frame(block), place, &entry)?;
+        for (place, body, intact) in block.appends() {
+            let append = LoggedAppend::decode(body)
+                .filter(|_| intact)
+                .ok_or_else(|| {
+                    Stopped::Damaged(format!(
+                        "an append of frame {} does not decode",
+                        last.number
+                    ))
+                })?;
+            self.append(last.frame(block), place, &append)?;
             count += 1;
         }
         if count != appends {
@@ -313,17 +315,22 @@ impl Seen {
         Ok(())
     }
 
-    fn entry(&mut self, frame: FramePlace, place: Place, entry: &Entry<'_>) -> Result<(), Stopped> {
-        let (session, first) = (entry.session, entry.first);
+    fn append(
+        &mut self,
+        frame: FramePlace,
+        place: Place,
+        append: &LoggedAppend<'_>,
+    ) -> Result<(), Stopped> {
+        let (session, first) = (append.session, append.first);
         let unfit = |what: &str| {
-            let seq = entry.last();
+            let seq = append.last();
             Stopped::Damaged(format!("record {seq} of session {session} {what}"))
         };
         let before = self.view.stream(session, None).ok().flatten();
         let seq = before.map_or(0, |stream| stream.head.seq);
-        let line = entry.lines.last().ok_or_else(|| unfit("is not there"))?;
+        let line = append.lines.last().ok_or_else(|| unfit("is not there"))?;
         let record = Record::parse(line).map_err(|malformed| unfit(&malformed.to_string()))?;
-        if first != seq + 1 || record.session != session || record.seq != entry.last() {
+        if first != seq + 1 || record.session != session || record.seq != append.last() {
             return Err(unfit("does not follow the record before"));
         }
         let head = Head {
@@ -332,7 +339,7 @@ impl Seen {
             at_us: record.at_us,
         };
         self.closed = session.is_nil() && record.kind == system::CLOSED;
-        let added = Added::of(entry, head);
+        let added = Added::of(append, head);
         // Nothing is fetched from an index here, so this cannot fail.
         self.view
             .add(frame, place, &added, None)

@@ -12,7 +12,7 @@ use crate::files::disk::Disk;
 use crate::index::{Index, Walk, refused_by_disk};
 use crate::log::segments::misplaced;
 use crate::log::{
-    Bad, Block, Entry, FramePlace, Header, LogReader, Place, SegmentHeader, Step, Written,
+    Bad, Block, FramePlace, Header, LogReader, LoggedAppend, Place, SegmentHeader, Step, Written,
     segment_name,
 };
 use crate::store::directory::closed::NotedEnd;
@@ -168,7 +168,7 @@ impl Survey<'_> {
                     };
                     self.noted.see(self.last);
                     self.view.last = self.last;
-                    self.entries(&block);
+                    self.appends(&block);
                     self.witness(&block);
                     self.chained = true;
                 }
@@ -198,9 +198,9 @@ impl Survey<'_> {
         if header.number == expected && chained {
             return;
         }
-        let first = block
-            .entries()
-            .find_map(|(_, body, _)| Entry::decode(body).map(|entry| (entry.session, entry.first)));
+        let first = block.appends().find_map(|(_, body, _)| {
+            LoggedAppend::decode(body).map(|append| (append.session, append.first))
+        });
         let (session, seq) = first.unzip();
         let found = if header.number == expected {
             "another history's frame"
@@ -239,8 +239,10 @@ impl Survey<'_> {
                 Some(kept) => (kept, "the log does not hold this as the index does"),
                 None => (block, "the index does not hold this as the log does"),
             };
-            let first = block.entries().find_map(|(_, body, _)| Entry::decode(body));
-            let (session, seq) = first.map(|entry| (entry.session, entry.first)).unzip();
+            let first = block
+                .appends()
+                .find_map(|(_, body, _)| LoggedAppend::decode(body));
+            let (session, seq) = first.map(|append| (append.session, append.first)).unzip();
             self.streams
                 .find(session, seq, format!("{what}, in frame {}", last.number));
         }
@@ -254,12 +256,12 @@ impl Survey<'_> {
     }
 
     /// Takes the appends of a frame, sound or not.
-    fn entries(&mut self, block: &Block) {
+    fn appends(&mut self, block: &Block) {
         let number = self.view.last.number;
         let frame = self.view.last.frame(block);
-        for (place, body, intact) in block.entries() {
-            match Entry::decode(body) {
-                Some(entry) => self.entry(frame, place, &entry, intact),
+        for (place, body, intact) in block.appends() {
+            match LoggedAppend::decode(body) {
+                Some(append) => self.append(frame, place, &append, intact),
                 None => self.streams.find(
                     None,
                     None,
@@ -269,11 +271,11 @@ impl Survey<'_> {
         }
     }
 
-    fn entry(&mut self, frame: FramePlace, place: Place, entry: &Entry<'_>, intact: bool) {
-        let Entry { session, first, .. } = *entry;
+    fn append(&mut self, frame: FramePlace, place: Place, append: &LoggedAppend<'_>, intact: bool) {
+        let LoggedAppend { session, first, .. } = *append;
         let before = self.streams.findings.len();
         let mut head = None;
-        for (line, seq) in entry.lines.iter().zip(first..) {
+        for (line, seq) in append.lines.iter().zip(first..) {
             match Record::parse(line) {
                 Ok(record) if record.session == session && record.seq == seq => {
                     let hash = Hash::of_line(line);
@@ -295,7 +297,7 @@ impl Survey<'_> {
                 Err(malformed) => self.streams.unreadable(session, seq, malformed.to_string()),
             }
         }
-        for (hash, _, bytes) in &entry.objects {
+        for (hash, _, bytes) in &append.objects {
             self.objects.insert(*hash);
             if Hash::of_object(bytes) != *hash {
                 self.streams.find(
@@ -308,13 +310,13 @@ impl Survey<'_> {
         if !intact && before == self.streams.findings.len() {
             let what = format!(
                 "{} and what belongs there do not hold their checksum",
-                records(first, entry.last())
+                records(first, append.last())
             );
             self.streams.find(Some(session), Some(first), what);
         }
         if let Some(head) = head {
             // Nothing is fetched from an index here, so this cannot fail.
-            let _infallible = self.view.add(frame, place, &Added::of(entry, head), None);
+            let _infallible = self.view.add(frame, place, &Added::of(append, head), None);
         }
     }
 
@@ -325,7 +327,7 @@ impl Survey<'_> {
             let before = self.streams.findings.len();
             self.place(&header, &bad.block);
             self.view.last.number = header.number;
-            self.entries(&bad.block);
+            self.appends(&bad.block);
             if before == self.streams.findings.len() {
                 self.streams.find(
                     None,
@@ -347,16 +349,18 @@ impl Survey<'_> {
         }
         // If only the header is bad, the appends after it have valid checksums.
         let number = self.last.number + 1;
-        let whole: Vec<(Place, Entry<'_>)> = bad
+        let whole: Vec<(Place, LoggedAppend<'_>)> = bad
             .block
-            .entries()
+            .appends()
             .map_while(|(place, body, intact)| {
-                Entry::decode(body)
+                LoggedAppend::decode(body)
                     .filter(|_| intact)
-                    .map(|entry| (place, entry))
+                    .map(|append| (place, append))
             })
             .collect();
-        let named = whole.first().map(|(_, entry)| (entry.session, entry.first));
+        let named = whole
+            .first()
+            .map(|(_, append)| (append.session, append.first));
         let what = format!(
             "the header of frame {number} of the log, at byte {}, does not hold its checksum",
             bad.at
@@ -364,8 +368,8 @@ impl Survey<'_> {
         let (session, seq) = named.unzip();
         self.streams.find(session, seq, what);
         let frame = self.view.last.frame(&bad.block);
-        for (place, entry) in &whole {
-            self.entry(frame, *place, entry, true);
+        for (place, append) in &whole {
+            self.append(frame, *place, append, true);
         }
         self.last = Written {
             number,

@@ -6,11 +6,11 @@ use super::cursor::{Cursor, put_sized};
 use crate::{Append, Hash, Object, OpenItem, WorkChange};
 
 /// The length of the header of an append: its length and its checksum.
-pub(crate) const ENTRY_HEADER: usize = 8;
+pub(crate) const APPEND_HEADER: usize = 8;
 
 /// One append, borrowed from the bytes of its frame.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct LoggedAppend<'a> {
     pub(crate) session: Uuid,
     pub(crate) first: u64,
     pub(crate) lines: Vec<&'a [u8]>,
@@ -42,7 +42,7 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
             .map(|line| line.bytes().len() + 4)
             .sum::<usize>(),
     );
-    body.resize(ENTRY_HEADER, 0);
+    body.resize(APPEND_HEADER, 0);
     body.extend_from_slice(append.session.as_bytes());
     body.extend_from_slice(&append.expected.saturating_add(1).to_be_bytes());
     for count in [append.lines.len(), objects.len(), append.open_work.len()] {
@@ -55,7 +55,7 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
     for object in objects {
         body.extend_from_slice(object.hash.as_bytes());
         put_sized(&mut body, &object.bytes);
-        let first = body.len() - object.bytes.len() - ENTRY_HEADER;
+        let first = body.len() - object.bytes.len() - APPEND_HEADER;
         places.push((object.hash, first, object.bytes.len()));
     }
     for change in &append.open_work {
@@ -71,12 +71,12 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
             }
         }
     }
-    let (length, checksum) = (body.len() - ENTRY_HEADER, checksum_of(&body));
+    let (length, checksum) = (body.len() - APPEND_HEADER, checksum_of(&body));
     let header = [
         u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes(),
         checksum.to_be_bytes(),
     ];
-    if let Some(place) = body.get_mut(..ENTRY_HEADER) {
+    if let Some(place) = body.get_mut(..APPEND_HEADER) {
         place.copy_from_slice(header.as_flattened());
     }
     Encoded {
@@ -85,8 +85,8 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
     }
 }
 
-fn checksum_of(entry: &[u8]) -> u32 {
-    crc32fast::hash(entry.get(ENTRY_HEADER..).unwrap_or_default())
+fn checksum_of(append: &[u8]) -> u32 {
+    crc32fast::hash(append.get(APPEND_HEADER..).unwrap_or_default())
 }
 
 /// Splits a frame's payload into the bodies of its appends, each with true if its checksum holds.
@@ -100,7 +100,7 @@ pub(crate) fn split(payload: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
     })
 }
 
-impl<'a> Entry<'a> {
+impl<'a> LoggedAppend<'a> {
     /// Decodes the body of an append.
     pub(crate) fn decode(body: &'a [u8]) -> Option<Self> {
         let mut cursor = Cursor(body);
@@ -239,18 +239,21 @@ mod tests {
         let kept = Hash::of_object(b"kept");
         let encoded = encode(&append, |hash| *hash == kept);
         let (body, intact) = split(&encoded.bytes).next().unwrap();
-        let entry = Entry::decode(body).unwrap();
+        let decoded = LoggedAppend::decode(body).unwrap();
         assert!(intact);
-        assert_eq!((entry.session, entry.first, entry.last()), (session, 4, 5));
-        assert_eq!(entry.lines, [b"{one}", b"{two}"]);
-        assert_eq!(entry.objects.len(), 1);
-        let (hash, offset, object) = *entry.objects.first().unwrap();
+        assert_eq!(
+            (decoded.session, decoded.first, decoded.last()),
+            (session, 4, 5)
+        );
+        assert_eq!(decoded.lines, [b"{one}", b"{two}"]);
+        assert_eq!(decoded.objects.len(), 1);
+        let (hash, offset, object) = *decoded.objects.first().unwrap();
         assert_eq!((hash, object), (Hash::of_object(b"\0new"), &b"\0new"[..]));
         assert_eq!(body.get(offset..offset + 4), Some(object));
         assert_eq!(encoded.objects, [(hash, offset, 4)]);
-        assert_eq!(entry.work, open_work);
+        assert_eq!(decoded.work, open_work);
         for cut in 0..body.len() {
-            assert!(Entry::decode(body.get(..cut).unwrap()).is_none());
+            assert!(LoggedAppend::decode(body.get(..cut).unwrap()).is_none());
         }
     }
 }
