@@ -1,4 +1,4 @@
-//! Closures that hear the events of tools whose calls a dispatcher runs itself.
+//! Callbacks for events of tools whose calls a dispatcher runs itself.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,10 +11,11 @@ use crate::run::listeners::{Emitted, Subscription, hear};
 use crate::run::tool_event::ToolEvent;
 
 impl ToolDispatcher {
-    /// Has a closure hear the events of a type that the tools of calls emit which this dispatcher
-    /// runs itself, each once it is on record. It is called at once, before the tool goes on; where
-    /// it panics, that is logged, and neither the tool nor another closure hears of it. A clone of
-    /// the dispatcher begins with none. In an engine, subscribe there (`Engine::on`).
+    /// Registers a callback for the events of one type from tools that this dispatcher runs itself.
+    ///
+    /// The callback runs synchronously after the event is recorded and before the tool continues.
+    /// If it panics, the panic is logged; the tool and other callbacks are not affected. A clone of
+    /// the dispatcher begins without callbacks. In an engine, use `Engine::on`.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -44,12 +45,12 @@ impl ToolDispatcher {
         })
     }
 
-    /// As [`on`](Self::on), of a closure that may fail; its error is logged.
+    /// Registers a callback like [`on`](Self::on) that may fail; its error is logged.
     pub fn try_on<E: ToolEvent + 'static, P: fmt::Display + 'static>(
         &self,
         listener: impl Fn(&Emitted<E>) -> Result<(), P> + Send + Sync + 'static,
     ) -> Subscription {
-        let told = move |session, fact: &Fact| hear(session, fact, &listener);
-        self.pipeline.on(E::NAME, Arc::new(told))
+        let callback = move |session, fact: &Fact| hear(session, fact, &listener);
+        self.pipeline.on(E::NAME, Arc::new(callback))
     }
 }
