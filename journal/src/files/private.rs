@@ -112,15 +112,18 @@ mod tests {
         let (path, link) = (directory.path().join("file"), directory.path().join("link"));
         fs::write(&path, "12345678").unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        let told = |read: io::Result<Vec<u8>>| read.unwrap_err().to_string();
+        let error_of = |read: io::Result<Vec<u8>>| read.unwrap_err().to_string();
         assert_eq!(read(&path, 8).unwrap(), b"12345678");
         assert_eq!(read_given(&link, 8).unwrap(), b"12345678");
         let expected = "expected a regular file, found a symbolic link";
-        assert_eq!(told(read(&link, 8)), expected);
+        assert_eq!(error_of(read(&link, 8)), expected);
         for read in [read, read_given] {
-            assert_eq!(told(read(&path, 7)), "expected 7 bytes at most, found more");
-            assert!(told(read(Path::new("/dev/zero"), 7)).contains("found a device"));
-            assert!(told(read(directory.path(), 7)).contains("found a directory"));
+            assert_eq!(
+                error_of(read(&path, 7)),
+                "expected 7 bytes at most, found more"
+            );
+            assert!(error_of(read(Path::new("/dev/zero"), 7)).contains("found a device"));
+            assert!(error_of(read(directory.path(), 7)).contains("found a directory"));
         }
     }
 }

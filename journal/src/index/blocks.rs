@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use super::rows;
-use super::stored::{Room, is_all, restored};
+use super::stored::{CompressionBuffer, is_all, restored};
 use super::tree::{Index, contained};
 use crate::log::{Block, Place};
 
@@ -24,33 +24,33 @@ const TOUCHES: usize = 16;
 const AHEAD: u64 = 64;
 
 impl Index {
-    /// Writes frames, compressed in `room`. `give_way` is called after every compressed frame and
-    /// every written value.
+    /// Writes frames, compressed in `buffer`. `yield_point` is called after every compressed frame
+    /// and every written value.
     pub(crate) fn put_blocks<'b>(
         &self,
         blocks: impl Iterator<Item = (u64, &'b Block)>,
-        room: &mut Room,
-        give_way: impl Fn(),
+        buffer: &mut CompressionBuffer,
+        yield_point: impl Fn(),
     ) -> Result<(), String> {
-        room.clear();
+        buffer.clear();
         contained(|| {
             let mut frames = Vec::new();
             for (frame, block) in blocks {
-                let stored = room.take(block);
-                let length = room.bytes(block, &stored).len();
+                let stored = buffer.take(block);
+                let length = buffer.bytes(block, &stored).len();
                 self.make_keys(frame, length.div_ceil(PIECE))?;
                 frames.push((frame, block, stored));
-                give_way();
+                yield_point();
             }
             for (frame, block, stored) in frames {
-                let pieces = room.bytes(block, &stored).chunks(PIECE);
+                let pieces = buffer.bytes(block, &stored).chunks(PIECE);
                 for (part, piece) in (0..).zip(pieces) {
                     let key = rows::block_key(frame, part);
                     self.insert(key, rows::sealed(&key, piece))?;
-                    give_way();
+                    yield_point();
                 }
             }
-            room.clear();
+            buffer.clear();
             Ok(())
         })
     }

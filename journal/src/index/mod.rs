@@ -20,5 +20,5 @@ mod tree;
 pub(crate) use blocks::Walk;
 pub(crate) use places::{ObjectPlace, Position, Stream};
 pub(crate) use rows::Row;
-pub(crate) use stored::Room;
-pub(crate) use tree::{Index, ROOM_LEAST, is_in_use, refused_by_disk};
+pub(crate) use stored::CompressionBuffer;
+pub(crate) use tree::{FREE_SPACE_MIN, Index, is_in_use, refused_by_disk};

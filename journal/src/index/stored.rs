@@ -26,7 +26,7 @@ const KEPT: usize = 4 << 20;
 /// A buffer in which frames are compressed, one after the other. It is reused, because fresh memory
 /// costs as much as compressing.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct CompressionBuffer {
     bytes: Vec<u8>,
     taken: usize,
 }
@@ -38,14 +38,14 @@ pub(super) enum Stored {
     Compressed(Range<usize>),
 }
 
-impl Room {
+impl CompressionBuffer {
     /// Compresses a frame into the buffer, if that makes it shorter.
     pub(super) fn take(&mut self, block: &Block) -> Stored {
         self.compress(&block.0)
             .map_or(Stored::AsItIs, Stored::Compressed)
     }
 
-    /// The stored bytes of a frame that was compressed by [`Room::take`].
+    /// The stored bytes of a frame that was compressed by [`CompressionBuffer::take`].
     pub(super) fn bytes<'s>(&'s self, block: &'s Block, stored: &Stored) -> &'s [u8] {
         match stored {
             Stored::AsItIs => &block.0,
@@ -128,10 +128,10 @@ mod tests {
     use crate::log::cursor::put_sized;
 
     /// Returns the stored bytes of a frame, and true if they are compressed.
-    fn stored(block: &Block, room: &mut Room) -> (Vec<u8>, bool) {
-        let stored = room.take(block);
+    fn stored(block: &Block, buffer: &mut CompressionBuffer) -> (Vec<u8>, bool) {
+        let stored = buffer.take(block);
         let is_compressed = matches!(stored, Stored::Compressed(_));
-        (room.bytes(block, &stored).to_vec(), is_compressed)
+        (buffer.bytes(block, &stored).to_vec(), is_compressed)
     }
 
     fn block(bytes: impl IntoIterator<Item = u8>) -> Block {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn frame_is_restored_and_repetition_is_compressed() {
-        let mut room = Room::default();
+        let mut buffer = CompressionBuffer::default();
         // Reuses the buffer of the previous round.
         for times in [100, 10] {
             let of = |kind: &str| block(kind.repeat(times).into_bytes());
@@ -151,23 +151,23 @@ mod tests {
                 block(0..=255),
                 of(&"{sent}".repeat(99)),
             ];
-            let all = frames.each_ref().map(|frame| room.take(frame));
+            let all = frames.each_ref().map(|frame| buffer.take(frame));
             for (frame, stored) in frames.iter().zip(&all) {
-                let bytes = room.bytes(frame, stored);
+                let bytes = buffer.bytes(frame, stored);
                 let is_varied = frame.0.len() == 257;
                 assert_eq!(bytes.len() < frame.0.len() / 3, !is_varied, "{times}");
                 assert_eq!(restored(bytes.to_vec()).unwrap().0, frame.0);
             }
-            room.clear();
-            assert_eq!(room.taken, 0);
+            buffer.clear();
+            assert_eq!(buffer.taken, 0);
         }
-        room.take(&block(std::iter::repeat_n(7, KEPT)));
-        room.clear();
-        assert!(room.bytes.capacity() <= KEPT);
+        buffer.take(&block(std::iter::repeat_n(7, KEPT)));
+        buffer.clear();
+        assert!(buffer.bytes.capacity() <= KEPT);
         // Two frames without repetition, and one that is too long.
         let too_long = block(std::iter::repeat_n(7, LONGEST));
         for frame in [block([]), block((0..=255).rev()), too_long] {
-            let (as_it_is, is_compressed) = stored(&frame, &mut room);
+            let (as_it_is, is_compressed) = stored(&frame, &mut buffer);
             assert!(!is_compressed);
             assert_eq!(restored(as_it_is).unwrap().0, frame.0);
         }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn compressed_frame_ignores_trailing_and_rejects_altered_bytes() {
         let lines = block([7; 1_000]);
-        let (sound, _) = stored(&lines, &mut Room::default());
+        let (sound, _) = stored(&lines, &mut CompressionBuffer::default());
         let longer = [&sound[..], b"behind"].concat();
         assert_eq!(restored(longer).unwrap().0, lines.0);
         for cut in 0..sound.len() {

@@ -39,7 +39,7 @@ impl Index {
         let opened = opening
             .map_err(|error| error.to_string())?
             .join()
-            .map_err(|panic| told(&*panic))?;
+            .map_err(|panic| panic_text(&*panic))?;
         let store = opened.map_err(|error| error.to_string())?;
         let keys_end = contained(|| blocks::keys_end(&store))?;
         Ok(Self {
@@ -140,11 +140,11 @@ fn for_its_user(path: &Path) -> io::Result<()> {
 
 /// The minimum free space, in bytes, to open or write sled. sled writes segments of up to 512 KiB.
 /// After a write that had no room, its next opening reports a corruption.
-pub(crate) const ROOM_LEAST: u64 = 1 << 20;
+pub(crate) const FREE_SPACE_MIN: u64 = 1 << 20;
 
 /// Fails if the disk has too little room for what sled writes when it is opened.
 fn expect_room(path: &Path) -> io::Result<()> {
-    if RealDisk::new(path).free_space()? < ROOM_LEAST {
+    if RealDisk::new(path).free_space()? < FREE_SPACE_MIN {
         return Err(no_room());
     }
     Ok(())
@@ -201,10 +201,10 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs an operation of sled, and turns a panic into an error.
 pub(super) fn contained<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(told(&*panic)))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panic_text(&*panic)))
 }
 
-fn told(panic: &(dyn Any + Send)) -> String {
+fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -7,17 +7,17 @@ use super::logged_append::{APPEND_HEADER, split};
 use crate::files::disk::{Disk, DiskFile};
 
 /// The maximum number of open files.
-const OPEN: usize = 32;
+const OPEN_MAX: usize = 32;
 
 /// The largest gap, in bytes, that is read along between two appends. It costs about as much as
 /// another system call.
-const NEAR: u64 = 4 << 10;
+const GAP_MAX: u64 = 4 << 10;
 
 /// The maximum bytes of one read, unless one append is longer.
-const TOGETHER: u64 = 256 << 10;
+const READ_MAX: u64 = 256 << 10;
 
 /// The maximum number of buffers that are kept for the next readers.
-const ROOMS: usize = 4;
+const BUFFERS_MAX: usize = 4;
 
 /// The segments of a log, opened for reading on demand.
 pub(crate) struct LogFiles {
@@ -25,7 +25,7 @@ pub(crate) struct LogFiles {
     /// The files that are not being read now, in the order of their last use.
     open: Mutex<Vec<(u32, Box<dyn DiskFile>)>>,
     /// Buffers for reads, to be used again.
-    rooms: Mutex<Vec<Vec<u8>>>,
+    buffers: Mutex<Vec<Vec<u8>>>,
 }
 
 impl LogFiles {
@@ -33,40 +33,40 @@ impl LogFiles {
         Self {
             disk,
             open: Mutex::new(Vec::new()),
-            rooms: Mutex::new(Vec::new()),
+            buffers: Mutex::new(Vec::new()),
         }
     }
 
-    /// Reads the bodies of appends. `give` gets each with the index of its place, if it can be read
+    /// Reads the bodies of appends. `visit` gets each with the index of its place, if it is readable
     /// and its checksum holds. Neighbouring appends are read together.
     pub(crate) fn appends(
         &self,
         places: impl Iterator<Item = (usize, FramePlace, Place)>,
-        mut give: impl FnMut(usize, &[u8]),
+        mut visit: impl FnMut(usize, &[u8]),
     ) {
         let mut wanted: Vec<Wanted> = places.filter_map(Wanted::of).collect();
         wanted.sort_unstable_by_key(|it| (it.segment, it.start));
-        let mut room = self.rooms().pop().unwrap_or_default();
+        let mut buffer = self.buffers().pop().unwrap_or_default();
         let mut rest = wanted.as_slice();
         while let Some(first) = rest.first() {
             let (mut end, mut count) = (first.end, 1);
-            while let Some(next) = rest.get(count).filter(|next| next.goes_with(first, end)) {
+            while let Some(next) = rest.get(count).filter(|next| next.is_read_with(first, end)) {
                 end = end.max(next.end);
                 count += 1;
             }
             let (together, others) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-            let read = self.read_together(together, end, &mut room, &mut give);
+            let read = self.read_together(together, end, &mut buffer, &mut visit);
             if !read && together.len() > 1 {
                 // If one append cannot be read, its neighbours are read one by one.
                 for it in together {
-                    self.read_together(std::slice::from_ref(it), it.end, &mut room, &mut give);
+                    self.read_together(std::slice::from_ref(it), it.end, &mut buffer, &mut visit);
                 }
             }
             rest = others;
         }
-        let mut rooms = self.rooms();
-        if rooms.len() < ROOMS {
-            rooms.push(room);
+        let mut buffers = self.buffers();
+        if buffers.len() < BUFFERS_MAX {
+            buffers.push(buffer);
         }
     }
 
@@ -76,19 +76,19 @@ impl LogFiles {
         &self,
         wanted: &[Wanted],
         end: u64,
-        room: &mut Vec<u8>,
-        give: &mut impl FnMut(usize, &[u8]),
+        buffer: &mut Vec<u8>,
+        visit: &mut impl FnMut(usize, &[u8]),
     ) -> bool {
         let Some(Wanted { segment, start, .. }) = wanted.first() else {
             return true;
         };
         let length = (end - start) as usize;
         // An append that is too long for the buffer gets its own zeroed memory.
-        let mut own = vec![0; if length as u64 > TOGETHER { length } else { 0 }];
+        let mut own = vec![0; if length as u64 > READ_MAX { length } else { 0 }];
         let bytes = if own.is_empty() {
             // The buffer only grows, so that no bytes are zeroed and then overwritten.
-            room.resize(room.len().max(length), 0);
-            room.get_mut(..length).unwrap_or_default()
+            buffer.resize(buffer.len().max(length), 0);
+            buffer.get_mut(..length).unwrap_or_default()
         } else {
             own.as_mut_slice()
         };
@@ -97,7 +97,7 @@ impl LogFiles {
         }
         for it in wanted {
             if let Some(body) = it.body(bytes, *start) {
-                give(it.which, body);
+                visit(it.which, body);
             }
         }
         true
@@ -133,14 +133,14 @@ impl LogFiles {
 
     fn put_back(&self, segment: u32, file: Box<dyn DiskFile>) {
         let mut open = self.open();
-        if open.len() == OPEN {
+        if open.len() == OPEN_MAX {
             open.remove(0);
         }
         open.push((segment, file));
     }
 
-    fn rooms(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<(u32, Box<dyn DiskFile>)>> {
@@ -169,10 +169,10 @@ impl Wanted {
     }
 
     /// True if it is read together with the appends from `first` to `end`.
-    fn goes_with(&self, first: &Wanted, end: u64) -> bool {
+    fn is_read_with(&self, first: &Wanted, end: u64) -> bool {
         self.segment == first.segment
-            && self.start <= end + NEAR
-            && (self.end <= end || self.end - first.start <= TOGETHER)
+            && self.start <= end + GAP_MAX
+            && (self.end <= end || self.end - first.start <= READ_MAX)
     }
 
     /// The body, in bytes that begin at `start` of its segment.

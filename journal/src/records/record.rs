@@ -302,8 +302,8 @@ mod tests {
                 let line = draft.line();
                 if let Some(place) = line.place() {
                     let read = Record::parse(line.bytes()).unwrap();
-                    let told = (place.session, place.seq, place.at_us, place.prev);
-                    assert_eq!(told, (read.session, read.seq, read.at_us, read.prev));
+                    let found = (place.session, place.seq, place.at_us, place.prev);
+                    assert_eq!(found, (read.session, read.seq, read.at_us, read.prev));
                 }
                 line.bytes().to_vec()
             },

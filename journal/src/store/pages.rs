@@ -95,7 +95,7 @@ impl Shared {
             let Some(session) = of_one.first().map(|span| span.session) else {
                 continue;
             };
-            let stream = match (state.view.at_hand(&session), fetched.get(&session)) {
+            let stream = match (state.view.cached(&session), fetched.get(&session)) {
                 (Some(stream), _) | (None, Some(Some(stream))) => stream,
                 (None, Some(None)) => {
                     known.extend(of_one.iter().map(|_| Known::default()));

@@ -111,9 +111,9 @@ impl Shared {
     ) -> Result<Vec<(Uuid, Head)>, Error> {
         // The cache is read before the index: a stream that leaves the cache in between is in the
         // index by then.
-        let at_hand: Vec<(Uuid, Head)> = self.state().view.heads_after(after).take(limit).collect();
+        let cached: Vec<(Uuid, Head)> = self.state().view.heads_after(after).take(limit).collect();
         let mut heads: BTreeMap<Uuid, Head> = index.heads(Bound::Excluded(after), limit)?;
-        heads.extend(at_hand);
+        heads.extend(cached);
         Ok(heads.into_iter().take(limit).collect())
     }
 }

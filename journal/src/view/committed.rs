@@ -15,11 +15,11 @@ use crate::records::open_work::OpenWork;
 use crate::{Error, Hash, Head, WorkChange};
 
 /// The maximum number of unchanged streams that are cached.
-const STREAMS_AT_HAND: usize = 16_384;
+const CACHED_STREAMS_MAX: usize = 16_384;
 
 /// The maximum number of cached streams that are preferred because they wait for an answer from
 /// outside. A list of waiting items is then fast.
-const WAITING_AT_HAND: usize = STREAMS_AT_HAND / 4 * 3;
+const CACHED_WAITING_MAX: usize = CACHED_STREAMS_MAX / 4 * 3;
 
 /// The state that follows from the log up to a frame.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl View {
         index: Option<&Index>,
     ) -> Result<Option<&mut Stream>, Error> {
         match self.streams.entry(session) {
-            Entry::Occupied(at_hand) => Ok(Some(at_hand.into_mut())),
+            Entry::Occupied(cached) => Ok(Some(cached.into_mut())),
             Entry::Vacant(place) => {
                 let fetched = index.map(|index| index.stream(session)).transpose()?;
                 Ok(fetched.flatten().map(|stream| place.insert(stream)))
@@ -97,12 +97,12 @@ impl View {
     }
 
     /// Returns a stream if it is cached.
-    pub(crate) fn at_hand(&self, session: &Uuid) -> Option<&Stream> {
+    pub(crate) fn cached(&self, session: &Uuid) -> Option<&Stream> {
         self.streams.get(session)
     }
 
     /// Caches streams that the index has.
-    pub(crate) fn start_with(&mut self, kept: Vec<(Uuid, Stream)>) {
+    pub(crate) fn cache(&mut self, kept: Vec<(Uuid, Stream)>) {
         self.streams.extend(kept);
     }
 
@@ -112,7 +112,7 @@ impl View {
     /// # Errors
     /// Fails if the index cannot return one of them.
     pub(crate) fn waiting(&mut self, index: &Index) -> Result<Vec<Row>, Error> {
-        let sessions: Vec<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
+        let sessions: Vec<Uuid> = self.work.asked().take(CACHED_WAITING_MAX).collect();
         let mut rows = Vec::with_capacity(sessions.len());
         for session in sessions {
             let stream = self.stream(session, Some(index))?;
@@ -253,9 +253,9 @@ impl View {
 
     /// Drops cached streams that the index has, if there are many. They are fetched from the index
     /// afterwards. A view that is filled without an index must not call this before the end.
-    pub(crate) fn let_go(&mut self) {
-        if self.streams.len() > STREAMS_AT_HAND {
-            let waiting: HashSet<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
+    pub(crate) fn evict(&mut self) {
+        if self.streams.len() > CACHED_STREAMS_MAX {
+            let waiting: HashSet<Uuid> = self.work.asked().take(CACHED_WAITING_MAX).collect();
             self.streams
                 .retain(|session, stream| stream.is_changed() || waiting.contains(session));
         }
@@ -289,17 +289,17 @@ mod tests {
     }
 
     #[test]
-    fn of_many_streams_those_that_wait_for_an_answer_stay_at_hand() {
+    fn waiting_streams_stay_cached() {
         let mut view = View::empty();
         for session in 1..=20_000 {
             // Every other item has no request id.
             let request = (session % 2 == 0).then_some(session);
             view.work.apply(&item(session, request));
         }
-        view.start_with((1..=20_000).map(kept).collect());
-        view.let_go();
+        view.cache((1..=20_000).map(kept).collect());
+        view.evict();
         assert_eq!(view.streams.len(), 10_000);
-        assert!(view.at_hand(&Uuid::from_u128(2)).is_some());
-        assert!(view.at_hand(&Uuid::from_u128(3)).is_none());
+        assert!(view.cached(&Uuid::from_u128(2)).is_some());
+        assert!(view.cached(&Uuid::from_u128(3)).is_none());
     }
 }

@@ -24,13 +24,13 @@ fn stale_writer_gets_conflict_and_writes_nothing() {
         let mut second = first.clone();
         first.append(journal, &[r#"{"by":"first"}"#]);
         let late = second.next(&[r#"{"by":"second"}"#]);
-        let told = block_on(journal.append(late)).unwrap_err();
+        let error = block_on(journal.append(late)).unwrap_err();
         assert!(
             matches!(
-                told,
+                error,
                 Error::Conflict { expected: 1, actual: 2, session } if session == first.session
             ),
-            "{told}"
+            "{error}"
         );
         first.assert_in(journal);
     });

@@ -452,10 +452,10 @@ fn closed_journal_of_several_segments_is_backed_up_to_end() {
         .unwrap();
     for end in [frame, bytes.len() - 9] {
         fs::write(&last, &bytes[..end]).unwrap();
-        let told = backup::directory(&path, &to, |_| {}).unwrap_err();
-        assert!(matches!(told, Error::Damaged { .. }), "{told}");
+        let error = backup::directory(&path, &to, |_| {}).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
     }
     fs::remove_file(last).unwrap();
-    let told = backup::directory(&path, &to, |_| {}).unwrap_err();
-    assert!(matches!(told, Error::Damaged { .. }), "{told}");
+    let error = backup::directory(&path, &to, |_| {}).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
 }

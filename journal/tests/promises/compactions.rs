@@ -125,14 +125,14 @@ fn a_damaged_log_is_not_compacted() {
         .unwrap();
     for log in [&injured[..], &sound[..last]] {
         fs::write(log_file(path), log).unwrap();
-        let told = compact(path, CompactOptions::default()).unwrap_err();
-        assert!(matches!(told, Error::Damaged { .. }), "{told}");
+        let error = compact(path, CompactOptions::default()).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
         assert!(path.join("sled").exists() && !path.join("sled.new").exists());
     }
     fs::write(log_file(path), sound).unwrap();
     let journal = DiskJournal::open(path).unwrap();
-    let told = compact(path, CompactOptions::default()).unwrap_err();
-    assert!(matches!(told, Error::InUse { .. }), "{told}");
+    let error = compact(path, CompactOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
     drop(journal);
     compact(path, CompactOptions::default()).unwrap();
 }

@@ -106,10 +106,10 @@ fn unsynced_commit_is_never_seen() {
     let mut waiting = journal.follow(now);
     assert!(waits(&mut waiting));
     disk.fail(Fault::Sync, 1);
-    let told = block_on(journal.append(stream.next(&["{}"]))).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
-    let told = block_on(waiting).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+    let error = block_on(journal.append(stream.next(&["{}"]))).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
+    let error = block_on(waiting).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
 }
 
 #[test]

@@ -59,8 +59,8 @@ fn buffered_append_outlasts_full_disk() {
     let mut buffered = stream.next(&[&large]);
     buffered.durability = Durability::Buffered;
     block_on(journal.append(buffered)).unwrap();
-    let told = block_on(journal.append(other.clone().next(&[&large]))).unwrap_err();
-    assert!(matches!(told, Error::NoSpace { .. }), "{told}");
+    let error = block_on(journal.append(other.clone().next(&[&large]))).unwrap_err();
+    assert!(matches!(error, Error::NoSpace { .. }), "{error}");
     disk.set_free_space(1 << 30);
     other.append(&journal, &["{}"]);
     stream.assert_in(&journal);

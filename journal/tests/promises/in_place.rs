@@ -155,11 +155,11 @@ fn failed_sync_in_place_ends_journal() {
     }
     disk.disk.fail(recount_journal::testing::Fault::Sync, 1);
     let refused = stream.clone().next(&["{}"]);
-    let told = block_on(recount_journal::Journal::append(&journal, refused)).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+    let error = block_on(recount_journal::Journal::append(&journal, refused)).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
     let later = stream.clone().next(&["{}"]);
-    let told = block_on(recount_journal::Journal::append(&journal, later)).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
-    let told = block_on(recount_journal::Journal::close(&journal)).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+    let error = block_on(recount_journal::Journal::append(&journal, later)).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
+    let error = block_on(recount_journal::Journal::close(&journal)).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
 }

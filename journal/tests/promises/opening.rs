@@ -40,10 +40,10 @@ fn other_directory_is_rejected_and_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let foreign = directory.path().join("letter.txt");
     fs::write(&foreign, "dear").unwrap();
-    let told = DiskJournal::open(directory.path()).unwrap_err();
+    let error = DiskJournal::open(directory.path()).unwrap_err();
     assert!(
-        matches!(&told, Error::NotAJournal { found, .. } if found.contains("letter.txt")),
-        "{told}"
+        matches!(&error, Error::NotAJournal { found, .. } if found.contains("letter.txt")),
+        "{error}"
     );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     assert!(matches!(
@@ -71,10 +71,10 @@ fn other_directory_is_rejected_and_unchanged() {
         })
     ));
     fs::write(path.join("JOURNAL"), r#"{"format":"diary"}"#).unwrap();
-    let told = DiskJournal::open(&path).unwrap_err();
+    let error = DiskJournal::open(&path).unwrap_err();
     assert!(
-        matches!(&told, Error::NotAJournal { found, .. } if found.contains("diary")),
-        "{told}"
+        matches!(&error, Error::NotAJournal { found, .. } if found.contains("diary")),
+        "{error}"
     );
     fs::remove_file(path.join("JOURNAL")).unwrap();
     assert!(matches!(

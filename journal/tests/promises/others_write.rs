@@ -278,6 +278,6 @@ fn key_store_that_others_read_or_write_is_refused() {
     fs::remove_file(&key).unwrap();
     symlink("/dev/zero", &key).unwrap();
     let keys = FileKeyStore::open(&path, master()).unwrap();
-    let told = block_on(keys.key(session)).unwrap_err();
-    assert!(matches!(told, seal::Error::Io { .. }), "{told}");
+    let error = block_on(keys.key(session)).unwrap_err();
+    assert!(matches!(error, seal::Error::Io { .. }), "{error}");
 }

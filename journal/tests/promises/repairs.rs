@@ -145,8 +145,8 @@ fn sound_journal_is_unchanged() {
         !journal.opened().read_whole,
         "the note of the close still holds"
     );
-    let told = repair(path, RepairOptions::default()).unwrap_err();
-    assert!(matches!(told, Error::InUse { .. }), "{told}");
+    let error = repair(path, RepairOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
 }
 
 #[test]
@@ -254,12 +254,12 @@ fn snapshots_are_removed_with_old_log() {
     assert_eq!(kept(&journal), None);
     block_on(journal.keep_snapshot(session, b"folded".to_vec())).unwrap();
     block_on(journal.close()).unwrap();
-    let told = block_on(journal.keep_snapshot(session, b"late".to_vec())).unwrap_err();
-    assert!(matches!(told, Error::Closed), "{told}");
+    let error = block_on(journal.keep_snapshot(session, b"late".to_vec())).unwrap_err();
+    assert!(matches!(error, Error::Closed), "{error}");
     let looked = DiskJournal::options(path).read_only().open().unwrap();
     assert_eq!(kept(&looked), Some(b"folded".to_vec()));
-    let told = block_on(looked.keep_snapshot(session, b"looked".to_vec())).unwrap_err();
-    assert!(matches!(told, Error::ReadOnly), "{told}");
+    let error = block_on(looked.keep_snapshot(session, b"looked".to_vec())).unwrap_err();
+    assert!(matches!(error, Error::ReadOnly), "{error}");
     drop(looked);
     // An operation that needs no repair keeps the snapshots, for example a compaction.
     repaired(path);
@@ -468,8 +468,8 @@ fn the_marker_is_restored_from_the_log() {
     }
     fs::remove_dir_all(path.join("log")).unwrap();
     fs::write(path.join("JOURNAL"), "?").unwrap();
-    let told = repair(path, RepairOptions::default()).unwrap_err();
-    assert!(matches!(told, Error::NotAJournal { .. }), "{told}");
+    let error = repair(path, RepairOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::NotAJournal { .. }), "{error}");
 }
 
 #[test]
@@ -487,8 +487,8 @@ fn lost_log_is_restored_from_index() {
         .for_each(|stream| assert_eq!(lines(path, stream), 16));
     without_index(path);
     fs::remove_dir_all(path.join("log")).unwrap();
-    let told = repair(path, RepairOptions::default()).unwrap_err();
-    assert!(matches!(told, Error::Damaged { .. }), "{told}");
+    let error = repair(path, RepairOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
 }
 
 #[test]

@@ -83,11 +83,11 @@ fn appends_after(change: impl Fn(&Path)) {
     change(&path);
     let before = fs::read_dir(directory.path()).unwrap().count();
     for _ in 0..2 {
-        let told = block_on(journal.append(stream.clone().next(&["{}"]))).unwrap_err();
-        assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+        let error = block_on(journal.append(stream.clone().next(&["{}"]))).unwrap_err();
+        assert!(matches!(error, Error::Poisoned { .. }), "{error}");
         assert!(
-            told.to_string().contains("moved, replaced or removed"),
-            "{told}"
+            error.to_string().contains("moved, replaced or removed"),
+            "{error}"
         );
     }
     let kept = block_on(journal.keep_snapshot(stream.session, vec![1]));
@@ -131,6 +131,6 @@ fn moved_journal_does_not_roll_into_new_directory() {
     fs::rename(&path, path.with_file_name("moved")).unwrap();
     // The log rolls at once.
     let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(12_000));
-    let told = block_on(journal.append(stream.next(&[&large]))).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+    let error = block_on(journal.append(stream.next(&[&large]))).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
 }

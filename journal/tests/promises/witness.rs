@@ -123,8 +123,8 @@ fn failed_opening_leaves_index_to_repair() {
     store.flush().unwrap();
     drop(store);
     for _ in 0..2 {
-        let told = DiskJournal::open(path).unwrap_err();
-        assert!(matches!(told, Error::Damaged { .. }), "{told}");
+        let error = DiskJournal::open(path).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
     }
     let report = repair(path, RepairOptions::default()).unwrap();
     assert!(
@@ -178,8 +178,8 @@ fn repaired_backup(
     let streams = closed_journal(&path);
     backup::directory(&path, &to, |_| {}).unwrap();
     alter(&to);
-    let told = DiskJournal::open(&to).unwrap_err();
-    assert!(matches!(told, Error::Damaged { .. }), "{told}");
+    let error = DiskJournal::open(&to).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
     let dry = repair(&to, RepairOptions::default().dry_run()).unwrap();
     assert!(dry.was_needed(), "{dry:?}");
     let report = repair(&to, RepairOptions::default()).unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Error;
 use crate::files::disk::Disk;
-use crate::index::ROOM_LEAST;
+use crate::index::FREE_SPACE_MIN;
 
 /// The number of appends between two checks of the disk while there is room.
 const CHECK_EVERY: u32 = 64;
@@ -84,7 +84,7 @@ impl Floor {
     /// write that had no room. The limit is half the floor, so appends are rejected before the
     /// index waits.
     pub(super) fn is_tight(&self) -> bool {
-        let least = ROOM_LEAST.max(self.floor / 2);
+        let least = FREE_SPACE_MIN.max(self.floor / 2);
         self.disk.free_space().is_ok_and(|free| free < least)
     }
 }

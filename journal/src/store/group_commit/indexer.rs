@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::limits::{INDEX_BATCH_BYTES, INDEX_LAG_URGENT};
 use super::queue::Shared;
-use crate::index::{Index, Room};
+use crate::index::{CompressionBuffer, Index};
 use crate::log::Block;
 
 /// The time between two flushes of heads, positions and open work.
@@ -38,7 +38,7 @@ impl Indexer {
     }
 
     fn work(&self) -> Result<(), String> {
-        let (mut flushed, mut room) = (Instant::now(), Room::default());
+        let (mut flushed, mut buffer) = (Instant::now(), CompressionBuffer::default());
         while self.wait(flushed) {
             if self.shared.floor.is_tight() {
                 if self.pause() {
@@ -47,9 +47,9 @@ impl Indexer {
                 // The next opening reads these frames from the log.
                 return Ok(());
             }
-            self.put_blocks(&mut room)?;
+            self.put_blocks(&mut buffer)?;
             if flushed.elapsed() >= FLUSH_INTERVAL || self.shared.state().complete {
-                self.flush(&mut room)?;
+                self.flush(&mut buffer)?;
                 flushed = Instant::now();
             }
         }
@@ -91,7 +91,7 @@ impl Indexer {
     }
 
     /// Writes all waiting frames to the index. Until then they are read from memory.
-    fn put_blocks(&self, room: &mut Room) -> Result<(), String> {
+    fn put_blocks(&self, buffer: &mut CompressionBuffer) -> Result<(), String> {
         let (waiting, in_time): (Vec<(u64, Arc<Block>)>, bool) = {
             let state = self.shared.state();
             let in_time = state.unindexed_bytes < INDEX_LAG_URGENT;
@@ -100,7 +100,7 @@ impl Indexer {
         let blocks = waiting.iter().map(|(frame, block)| (*frame, &**block));
         // Otherwise an append could wait for a time slice of the scheduler, which is many syncs
         // long.
-        self.index.put_blocks(blocks, room, || {
+        self.index.put_blocks(blocks, buffer, || {
             if in_time {
                 thread::yield_now();
             }
@@ -116,7 +116,7 @@ impl Indexer {
     }
 
     /// Writes the changed rows, with the mark of the last frame that they cover.
-    fn flush(&self, room: &mut Room) -> Result<(), String> {
+    fn flush(&self, buffer: &mut CompressionBuffer) -> Result<(), String> {
         let (rows, mark, records) = {
             let mut state = self.shared.state();
             (
@@ -126,11 +126,11 @@ impl Indexer {
             )
         };
         // The mark also covers frames that were committed in the meantime.
-        self.put_blocks(room)?;
+        self.put_blocks(buffer)?;
         self.index.commit(rows, self.journal, mark, records)?;
         let mut state = self.shared.state();
         state.view.end_flush();
-        state.view.let_go();
+        state.view.evict();
         Ok(())
     }
 }

@@ -235,11 +235,11 @@ fn failed_sync_in_place_ends_journal() {
     disk.fail(Fault::Sync, 1);
     assert!(commit_in_place(&shared));
     assert!(shared.state().has_failed());
-    let told = shared.state().usable().map(|_| ()).unwrap_err();
+    let error = shared.state().usable().map(|_| ()).unwrap_err();
     let cause = "failed to write and sync the log: ";
     assert!(
-        matches!(&told, Error::Poisoned { cause: it } if it.starts_with(cause)),
-        "{told}"
+        matches!(&error, Error::Poisoned { cause: it } if it.starts_with(cause)),
+        "{error}"
     );
 }
 

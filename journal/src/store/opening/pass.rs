@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::options::Options;
 use super::settings::Progress;
-use crate::index::{Index, Room, Row, Walk};
+use crate::index::{CompressionBuffer, Index, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
 use crate::log::{Block, FramePlace, LoggedAppend, Place, Written, read_log, segment_name};
 use crate::store::system;
@@ -24,11 +24,11 @@ use crate::{Head, Record};
 /// written in one batch, sled keeps a copy of each of their pages. Small batches cost no more time.
 const FLUSH_BYTES: usize = 32 << 10;
 /// The minimum bytes of frames that are sent at a time, if they are only compared.
-const HANDED_BYTES: usize = 64 << 10;
+const SEND_BYTES: usize = 64 << 10;
 /// The number of rows that are sent at a time.
-const HANDED_ROWS: usize = 512;
+const SEND_ROWS: usize = 512;
 /// The capacity of the channel to the index thread.
-const AHEAD: usize = 2;
+const CHANNEL_CAPACITY: usize = 2;
 
 /// The result of a pass.
 pub(super) struct Passed {
@@ -63,12 +63,12 @@ pub(in crate::store) fn pass(
         journal,
         mark,
         walk: index.walk(),
-        room: Room::default(),
+        buffer: CompressionBuffer::default(),
         filled: 0,
         wrong: None,
     };
     thread::scope(|scope| {
-        let (work, taken) = sync_channel(AHEAD);
+        let (work, taken) = sync_channel(CHANNEL_CAPACITY);
         let leveler = thread::Builder::new()
             .name("journal index level".to_owned())
             .spawn_scoped(scope, move || leveling.work(taken))?;
@@ -96,7 +96,7 @@ pub(in crate::store) fn pass(
         });
         // Not earlier: records of a stream must follow their predecessors, which the index may not
         // have had.
-        seen.view.let_go();
+        seen.view.evict();
         Ok(Passed {
             log: log?,
             seen,
@@ -143,20 +143,20 @@ impl Reading {
         for number in numbers.iter().rev().take(2) {
             options.disk.open(&segment_name(*number), false)?.sync()?;
         }
-        let mut told = 0;
+        let mut reported = 0;
         let log = read_log(&*options.disk, journal, |header, last, block| {
             each(last);
             self.frame(header.appends, last, block)?;
             let done = self.seen.bytes;
-            if done - told > 1 << 20 {
-                told = done;
+            if done - reported > 1 << 20 {
+                reported = done;
                 (options.settings.progress)(Progress { done, total });
             }
             Ok(())
         })?;
-        self.hand_over();
+        self.send_frames();
         if self.unflushed > 0 {
-            self.hand_over_rows();
+            self.send_rows();
         }
         (options.settings.progress)(Progress { done: total, total });
         Ok(log)
@@ -171,12 +171,12 @@ impl Reading {
         }
         self.bytes += block.0.len();
         self.frames.push((last, Arc::clone(&block)));
-        if self.bytes >= HANDED_BYTES {
-            self.hand_over();
+        if self.bytes >= SEND_BYTES {
+            self.send_frames();
         }
         if self.unflushed > FLUSH_BYTES {
-            self.hand_over();
-            self.hand_over_rows();
+            self.send_frames();
+            self.send_rows();
         }
         if let Some(mark) = self.mark.filter(|mark| mark.number == last.number) {
             if mark != last {
@@ -186,14 +186,14 @@ impl Reading {
                     last.number
                 )));
             }
-            self.hand_over();
-            self.hand_over_all();
+            self.send_frames();
+            self.send_all_rows();
         }
         self.seen.last_block = Some(block);
         Ok(())
     }
 
-    fn hand_over(&mut self) {
+    fn send_frames(&mut self) {
         self.bytes = 0;
         let frames = std::mem::take(&mut self.frames);
         if !frames.is_empty() {
@@ -202,7 +202,7 @@ impl Reading {
     }
 
     /// Sends the rows that changed since the last time.
-    fn hand_over_rows(&mut self) {
+    fn send_rows(&mut self) {
         self.unflushed = 0;
         let view = &mut self.seen.view;
         let rows = view.begin_flush();
@@ -212,12 +212,12 @@ impl Reading {
     }
 
     /// Sends all rows, a few at a time.
-    fn hand_over_all(&mut self) {
+    fn send_all_rows(&mut self) {
         let (rows, taken) = sync_channel(1);
         self.send(Work::Check(taken));
         let mut all = self.seen.view.changed_rows();
         loop {
-            let some: Vec<Row> = all.by_ref().take(HANDED_ROWS).collect();
+            let some: Vec<Row> = all.by_ref().take(SEND_ROWS).collect();
             // The receiver stops after the first fault.
             if some.is_empty() || rows.send(some).is_err() {
                 break;
@@ -240,7 +240,7 @@ struct Leveling<'i> {
     journal: Uuid,
     mark: Option<Written>,
     walk: Walk,
-    room: Room,
+    buffer: CompressionBuffer,
     filled: u64,
     wrong: Option<String>,
 }
@@ -270,7 +270,7 @@ impl Leveling<'_> {
                     }
                 }
                 let blocks = new.iter().map(|(last, block)| (last.number, &**block));
-                self.index.put_blocks(blocks, &mut self.room, || ())?;
+                self.index.put_blocks(blocks, &mut self.buffer, || ())?;
                 self.filled += new.len() as u64;
                 Index::free_garbage()
             }

@@ -92,7 +92,7 @@ pub(in crate::store) fn recover(
         let waiting = waiting
             .flatten()
             .and_then(|bytes| kept::read(&bytes, directory.journal, kept_at));
-        view.start_with(waiting.unwrap_or_default());
+        view.cache(waiting.unwrap_or_default());
         return keep(directory, options, index, view);
     }
     let mark = mark.map(|(mark, _)| mark);
@@ -441,7 +441,7 @@ mod tests {
         let before = head();
         assert_eq!(before.seq, 1);
         // A head that only that file can contain.
-        let told = Head {
+        let forged = Head {
             seq: 99,
             hash: Hash::ZERO,
             at_us: 1,
@@ -451,7 +451,7 @@ mod tests {
             .journal;
         let (mark, records) = mark_of(path, journal);
         let forge = |mark| {
-            let bytes = kept::to_bytes(journal, mark, [Row::head(STREAM, &told, &[])]);
+            let bytes = kept::to_bytes(journal, mark, [Row::head(STREAM, &forged, &[])]);
             snapshots::keep_waiting(path, Some(&bytes)).unwrap();
         };
         forge((mark, records));
@@ -460,7 +460,7 @@ mod tests {
         closed::write_at_close(path, end_of(path), false).unwrap();
         assert_eq!(head(), before, "the close could not keep it");
         closed::write_at_close(path, end_of(path), true).unwrap();
-        assert_eq!(head(), told, "as if a close had kept it");
+        assert_eq!(head(), forged, "as if a close had kept it");
         forge((mark, records + 1));
         closed::write_at_close(path, end_of(path), true).unwrap();
         assert_eq!(head(), before, "it is of another state of the index");
