@@ -4,12 +4,12 @@
 //! covers, and the opening compares this mark with the log. The index does not use the view, which
 //! keeps the changes until the index has them, and no threads.
 //!
-//! Read `rows` first (the keys and values), then `tree` (sled itself), `blocks` and `stored` (the
+//! Read `rows` first (the keys and values), then `tree` (sled itself), `frames` and `stored` (the
 //! frames), `read` (the lookups), `places` (the content of a stream's row), `kept` (the file with
 //! the heads of waiting streams) and `check` (the comparison with the log).
 
-mod blocks;
 mod check;
+mod frames;
 pub(crate) mod kept;
 mod places;
 pub(crate) mod read;
@@ -17,7 +17,7 @@ mod rows;
 mod stored;
 mod tree;
 
-pub(crate) use blocks::Walk;
+pub(crate) use frames::Walk;
 pub(crate) use places::{ObjectPlace, Position, Stream};
 pub(crate) use rows::Row;
 pub(crate) use stored::CompressionBuffer;

@@ -8,7 +8,7 @@ use crate::log::cursor::Cursor;
 use crate::log::{FramePlace, Place, Written, put_item, take_item};
 use crate::{Hash, Head, OpenItem};
 
-pub(super) const BLOCKS: u8 = b'b';
+pub(super) const FRAMES: u8 = b'b';
 pub(super) const GROUPS: u8 = b'p';
 pub(super) const HEADS: u8 = b'h';
 pub(super) const ITEMS: u8 = b'w';
@@ -116,8 +116,8 @@ pub(super) fn unsealed<'v>(key: &[u8], value: &'v [u8]) -> Option<&'v [u8]> {
 }
 
 /// `b ‖ frame ‖ part`.
-pub(super) fn block_key(frame: u64, part: u32) -> [u8; 13] {
-    let mut key = [BLOCKS; 13];
+pub(super) fn frame_key(frame: u64, part: u32) -> [u8; 13] {
+    let mut key = [FRAMES; 13];
     let (_, rest) = key.split_at_mut(1);
     let (number, last) = rest.split_at_mut(8);
     number.copy_from_slice(&frame.to_be_bytes());
@@ -125,10 +125,10 @@ pub(super) fn block_key(frame: u64, part: u32) -> [u8; 13] {
     key
 }
 
-/// The frame and part of a block key.
-pub(super) fn read_block_key(key: &[u8]) -> Option<(u64, u32)> {
+/// The frame number and the part of a key.
+pub(super) fn read_frame_key(key: &[u8]) -> Option<(u64, u32)> {
     let mut cursor = Cursor(key);
-    (cursor.u8()? == BLOCKS).then_some(())?;
+    (cursor.u8()? == FRAMES).then_some(())?;
     let name = (cursor.u64()?, cursor.u32()?);
     cursor.is_empty().then_some(name)
 }

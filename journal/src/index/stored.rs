@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::log::cursor::Cursor;
-use crate::log::{Block, FRAME_HEADER, Header};
+use crate::log::{FRAME_HEADER, FrameBytes, Header};
 
 /// The first byte of a compressed frame. An uncompressed one begins with the first byte of every
 /// frame, which is 0.
@@ -40,15 +40,15 @@ pub(super) enum Stored {
 
 impl CompressionBuffer {
     /// Compresses a frame into the buffer, if that makes it shorter.
-    pub(super) fn take(&mut self, block: &Block) -> Stored {
-        self.compress(&block.0)
+    pub(super) fn take(&mut self, frame_bytes: &FrameBytes) -> Stored {
+        self.compress(&frame_bytes.0)
             .map_or(Stored::AsItIs, Stored::Compressed)
     }
 
     /// The stored bytes of a frame that was compressed by [`CompressionBuffer::take`].
-    pub(super) fn bytes<'s>(&'s self, block: &'s Block, stored: &Stored) -> &'s [u8] {
+    pub(super) fn bytes<'s>(&'s self, frame_bytes: &'s FrameBytes, stored: &Stored) -> &'s [u8] {
         match stored {
-            Stored::AsItIs => &block.0,
+            Stored::AsItIs => &frame_bytes.0,
             Stored::Compressed(place) => self.bytes.get(place.clone()).unwrap_or_default(),
         }
     }
@@ -102,10 +102,10 @@ fn length(first: &[u8]) -> Option<usize> {
 
 /// Restores the frame from its stored bytes. Bytes that were stored uncompressed may not be a
 /// frame.
-pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
+pub(super) fn restored(stored: Vec<u8>) -> Option<FrameBytes> {
     let mut cursor = Cursor(&stored);
     if cursor.u8()? != COMPRESSED {
-        return Some(Block(stored));
+        return Some(FrameBytes(stored));
     }
     let length = cursor.u32()? as usize;
     let compressed = cursor.sized()?;
@@ -114,7 +114,7 @@ pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
     let most = compressed.len().saturating_mul(MOST_OF_A_BYTE);
     (length <= most.min(LONGEST)).then_some(())?;
     let frame = lz4_flex::block::decompress(compressed, length).ok()?;
-    (frame.len() == length).then_some(Block(frame))
+    (frame.len() == length).then_some(FrameBytes(frame))
 }
 
 #[cfg(test)]
@@ -128,14 +128,14 @@ mod tests {
     use crate::log::cursor::put_sized;
 
     /// Returns the stored bytes of a frame, and true if they are compressed.
-    fn stored(block: &Block, buffer: &mut CompressionBuffer) -> (Vec<u8>, bool) {
-        let stored = buffer.take(block);
+    fn stored(frame_bytes: &FrameBytes, buffer: &mut CompressionBuffer) -> (Vec<u8>, bool) {
+        let stored = buffer.take(frame_bytes);
         let is_compressed = matches!(stored, Stored::Compressed(_));
-        (buffer.bytes(block, &stored).to_vec(), is_compressed)
+        (buffer.bytes(frame_bytes, &stored).to_vec(), is_compressed)
     }
 
-    fn block(bytes: impl IntoIterator<Item = u8>) -> Block {
-        Block([0].into_iter().chain(bytes).collect())
+    fn frame_bytes(bytes: impl IntoIterator<Item = u8>) -> FrameBytes {
+        FrameBytes([0].into_iter().chain(bytes).collect())
     }
 
     #[test]
@@ -143,12 +143,12 @@ mod tests {
         let mut buffer = CompressionBuffer::default();
         // Reuses the buffer of the previous round.
         for times in [100, 10] {
-            let of = |kind: &str| block(kind.repeat(times).into_bytes());
+            let of = |kind: &str| frame_bytes(kind.repeat(times).into_bytes());
             // Consecutive frames with an uncompressed one between them; the last one makes the
             // buffer grow.
             let frames = [
                 of("{call_received}"),
-                block(0..=255),
+                frame_bytes(0..=255),
                 of(&"{sent}".repeat(99)),
             ];
             let all = frames.each_ref().map(|frame| buffer.take(frame));
@@ -161,12 +161,12 @@ mod tests {
             buffer.clear();
             assert_eq!(buffer.taken, 0);
         }
-        buffer.take(&block(std::iter::repeat_n(7, KEPT)));
+        buffer.take(&frame_bytes(std::iter::repeat_n(7, KEPT)));
         buffer.clear();
         assert!(buffer.bytes.capacity() <= KEPT);
         // Two frames without repetition, and one that is too long.
-        let too_long = block(std::iter::repeat_n(7, LONGEST));
-        for frame in [block([]), block((0..=255).rev()), too_long] {
+        let too_long = frame_bytes(std::iter::repeat_n(7, LONGEST));
+        for frame in [frame_bytes([]), frame_bytes((0..=255).rev()), too_long] {
             let (as_it_is, is_compressed) = stored(&frame, &mut buffer);
             assert!(!is_compressed);
             assert_eq!(restored(as_it_is).unwrap().0, frame.0);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn compressed_frame_ignores_trailing_and_rejects_altered_bytes() {
-        let lines = block([7; 1_000]);
+        let lines = frame_bytes([7; 1_000]);
         let (sound, _) = stored(&lines, &mut CompressionBuffer::default());
         let longer = [&sound[..], b"behind"].concat();
         assert_eq!(restored(longer).unwrap().0, lines.0);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::rows::Row;
-use super::{blocks, rows};
+use super::{frames, rows};
 use crate::files::disk::{Disk, RealDisk, sync_directory};
 use crate::files::private::private;
 use crate::log::Written;
@@ -41,7 +41,7 @@ impl Index {
             .join()
             .map_err(|panic| panic_text(&*panic))?;
         let store = opened.map_err(|error| error.to_string())?;
-        let keys_end = contained(|| blocks::keys_end(&store))?;
+        let keys_end = contained(|| frames::keys_end(&store))?;
         Ok(Self {
             store,
             keys_end: AtomicU64::new(keys_end),

@@ -37,7 +37,7 @@ impl LogFiles {
         }
     }
 
-    /// Reads the bodies of appends. `visit` gets each with the index of its place, if it is readable
+    /// Reads the bodies of appends. `visit` gets each with the index of its place, if it can be
     /// and its checksum holds. Neighbouring appends are read together.
     pub(crate) fn appends(
         &self,

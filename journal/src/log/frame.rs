@@ -53,8 +53,8 @@ impl Written {
 
     /// The place of the last frame. A segment offset fits into four bytes; if it did not, the frame
     /// would be read from the index.
-    pub(crate) fn frame(&self, block: &Block) -> FramePlace {
-        let at = self.end.saturating_sub(block.0.len() as u64);
+    pub(crate) fn frame(&self, frame_bytes: &FrameBytes) -> FramePlace {
+        let at = self.end.saturating_sub(frame_bytes.0.len() as u64);
         FramePlace {
             number: self.number,
             segment: u32::try_from(self.segment).unwrap_or(u32::MAX),
@@ -122,9 +122,9 @@ impl SegmentHeader {
 
 /// The bytes of a frame, including its header.
 #[derive(Debug)]
-pub(crate) struct Block(pub(crate) Vec<u8>);
+pub(crate) struct FrameBytes(pub(crate) Vec<u8>);
 
-impl Block {
+impl FrameBytes {
     /// The bytes after the header.
     pub(crate) fn payload(&self) -> &[u8] {
         self.0.get(FRAME_HEADER..).unwrap_or_default()

@@ -18,8 +18,8 @@ mod writer;
 
 pub(crate) use files::LogFiles;
 pub(crate) use frame::{
-    Block, FRAME_HEADER, FRAME_MAGIC, FramePlace, Header, Place, SEGMENT_HEADER, SegmentHeader,
-    Written, segment_name,
+    FRAME_HEADER, FRAME_MAGIC, FrameBytes, FramePlace, Header, Place, SEGMENT_HEADER,
+    SegmentHeader, Written, segment_name,
 };
 pub(crate) use logged_append::{
     APPEND_HEADER, Encoded, LoggedAppend, encode as encode_append, put_item, take_item,

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::frame::{Block, FRAME_HEADER, FRAME_MAGIC, Header, SEGMENT_HEADER, SegmentHeader};
+use super::frame::{FRAME_HEADER, FRAME_MAGIC, FrameBytes, Header, SEGMENT_HEADER, SegmentHeader};
 use crate::files::disk::DiskFile;
 
 /// The number of bytes that are read from the file at once.
@@ -28,7 +28,7 @@ pub(crate) enum Step {
         header: Header,
         checksum: u32,
         end: u64,
-        block: Block,
+        frame_bytes: FrameBytes,
     },
     /// Zeros to the end of the file.
     End,
@@ -44,7 +44,7 @@ pub(crate) struct Bad {
     pub(crate) header: Option<(Header, u32)>,
     /// The header and the payload; without a sound header, all bytes up to the next one or to the
     /// end.
-    pub(crate) block: Block,
+    pub(crate) frame_bytes: FrameBytes,
     /// The offset of the next sound header. After a torn write there is none, because the next
     /// commit waits for the sync.
     pub(crate) next: Option<u64>,
@@ -101,22 +101,24 @@ impl LogReader {
         let body = at + FRAME_HEADER as u64;
         if let Some((header, checksum)) = header {
             let length = FRAME_HEADER + header.length as usize;
-            let block = Block(self.bytes(at, length)?.to_vec());
-            if block.0.len() == length && crc32fast::hash(block.payload()) == header.payload {
+            let frame_bytes = FrameBytes(self.bytes(at, length)?.to_vec());
+            if frame_bytes.0.len() == length
+                && crc32fast::hash(frame_bytes.payload()) == header.payload
+            {
                 let end = body + u64::from(header.length);
                 self.offset = end;
                 return Ok(Step::Frame {
                     header,
                     checksum,
                     end,
-                    block,
+                    frame_bytes,
                 });
             }
             let next = self.find_header((body + u64::from(header.length)).min(self.length))?;
             return Ok(Step::Bad(Bad {
                 at,
                 header: Some((header, checksum)),
-                block,
+                frame_bytes,
                 next,
             }));
         }
@@ -125,14 +127,14 @@ impl LogReader {
         }
         let next = self.find_header(at + 1)?;
         let length = next.unwrap_or(self.length).saturating_sub(at);
-        let block = match usize::try_from(length) {
-            Ok(length) => Block(self.bytes(at, length)?.to_vec()),
-            Err(_) => Block(Vec::new()),
+        let frame_bytes = match usize::try_from(length) {
+            Ok(length) => FrameBytes(self.bytes(at, length)?.to_vec()),
+            Err(_) => FrameBytes(Vec::new()),
         };
         Ok(Step::Bad(Bad {
             at,
             header: None,
-            block,
+            frame_bytes,
             next,
         }))
     }

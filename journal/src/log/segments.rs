@@ -5,7 +5,7 @@ use std::io;
 use uuid::Uuid;
 
 use super::reader::{Bad, LogReader, Step};
-use super::{Block, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name};
+use super::{FrameBytes, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name};
 use crate::files::disk::{Disk, DiskFile};
 
 /// The sound part of a log, and the bytes after it.
@@ -63,7 +63,7 @@ pub(crate) fn total(disk: &dyn Disk, numbers: &[u64]) -> io::Result<u64> {
 pub(crate) fn read(
     disk: &dyn Disk,
     journal: Uuid,
-    mut each: impl FnMut(&Header, Written, Block) -> Result<(), Stopped>,
+    mut each: impl FnMut(&Header, Written, FrameBytes) -> Result<(), Stopped>,
 ) -> Result<LogEnd, Stopped> {
     let mut log = LogEnd {
         last: Written::NOTHING,
@@ -103,7 +103,7 @@ pub(crate) fn read(
 fn segment(
     reader: &mut LogReader,
     last: &mut Written,
-    each: &mut impl FnMut(&Header, Written, Block) -> Result<(), Stopped>,
+    each: &mut impl FnMut(&Header, Written, FrameBytes) -> Result<(), Stopped>,
 ) -> Result<u64, Stopped> {
     loop {
         match reader.step()? {
@@ -121,7 +121,7 @@ fn segment(
                 header,
                 checksum,
                 end,
-                block,
+                frame_bytes,
             } => {
                 if header.number != last.number + 1 || header.chain != last.checksum {
                     let what = format!(
@@ -136,7 +136,7 @@ fn segment(
                     end,
                     ..*last
                 };
-                each(&header, *last, block)?;
+                each(&header, *last, frame_bytes)?;
             }
         }
     }

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use uuid::Uuid;
 
 use super::frame::{
-    Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
+    FRAME_HEADER, FrameBytes, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
 };
 use super::in_place::InPlace;
 use crate::files::disk::{Disk, DiskFile};
@@ -109,7 +109,7 @@ impl LogWriter {
     /// Writes and syncs the last frame again, with the segment header if it is the first frame. In
     /// a segment without a frame, it writes only the header. The last frame is then in the previous
     /// segment, and was synced before this one was begun.
-    pub(crate) fn write_again(&mut self, last: &Block) -> io::Result<()> {
+    pub(crate) fn write_again(&mut self, last: &FrameBytes) -> io::Result<()> {
         let start = self.last.end.saturating_sub(last.0.len() as u64);
         if self.last.end > SEGMENT_HEADER && start > SEGMENT_HEADER {
             self.file.write_at(start, &last.0)?;
@@ -137,19 +137,19 @@ impl LogWriter {
     pub(crate) fn commit<'e>(
         &mut self,
         appends: impl Iterator<Item = &'e [u8]> + Clone,
-    ) -> Result<(Written, Block), Unwritten> {
+    ) -> Result<(Written, FrameBytes), Unwritten> {
         // The frame stays in memory until the index has it, so it reserves exactly the capacity
         // that it needs.
         let appends_bytes: usize = appends.clone().map(<[u8]>::len).sum();
-        let mut block = Vec::with_capacity(FRAME_HEADER + appends_bytes);
-        block.resize(FRAME_HEADER, 0);
+        let mut frame_bytes = Vec::with_capacity(FRAME_HEADER + appends_bytes);
+        frame_bytes.resize(FRAME_HEADER, 0);
         let mut count = 0;
         for append in appends {
-            block.extend_from_slice(append);
+            frame_bytes.extend_from_slice(append);
             count += 1;
         }
-        let mut block = Block(block);
-        let length = u32::try_from(block.0.len())
+        let mut frame_bytes = FrameBytes(frame_bytes);
+        let length = u32::try_from(frame_bytes.0.len())
             .map_err(|_| io::Error::other("a commit of over 4 GiB"))?
             - FRAME_HEADER as u32;
         let header = Header {
@@ -157,14 +157,14 @@ impl LogWriter {
             number: self.last.number + 1,
             appends: count,
             chain: self.last.checksum,
-            payload: crc32fast::hash(block.payload()),
+            payload: crc32fast::hash(frame_bytes.payload()),
         };
         let (bytes, checksum) = header.encode();
-        if let Some(place) = block.0.get_mut(..FRAME_HEADER) {
+        if let Some(place) = frame_bytes.0.get_mut(..FRAME_HEADER) {
             place.copy_from_slice(&bytes);
         }
-        let size = block.0.len() as u64;
-        if let Err(error) = self.put(&block) {
+        let size = frame_bytes.0.len() as u64;
+        if let Err(error) = self.put(&frame_bytes) {
             return Err(self.taken_back(error));
         }
         self.file.sync()?;
@@ -179,12 +179,12 @@ impl LogWriter {
         if self.next.is_none() && self.is_filling() {
             self.prepare_next()?;
         }
-        Ok((self.last, block))
+        Ok((self.last, frame_bytes))
     }
 
     /// Writes a frame after the last one, in the next segment if this one is full.
-    fn put(&mut self, block: &Block) -> io::Result<()> {
-        let size = block.0.len() as u64;
+    fn put(&mut self, frame_bytes: &FrameBytes) -> io::Result<()> {
+        let size = frame_bytes.0.len() as u64;
         if self.last.end + size > self.limit && self.last.end > SEGMENT_HEADER {
             self.roll()?;
         }
@@ -192,10 +192,10 @@ impl LogWriter {
         match &self.header {
             Some(header) => {
                 let mut bytes = header.encode();
-                bytes.extend_from_slice(&block.0);
+                bytes.extend_from_slice(&frame_bytes.0);
                 self.file.write_at(0, &bytes)
             }
-            None => self.file.write_at(self.last.end, &block.0),
+            None => self.file.write_at(self.last.end, &frame_bytes.0),
         }
     }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::group_commit::queue::Shared;
-use super::reading::of_block;
+use super::reading::bytes_in_frame;
 use crate::index::Index;
 use crate::index::{Position, Stream};
-use crate::log::{Block, LoggedAppend};
+use crate::log::{FrameBytes, LoggedAppend};
 use crate::{Error, Line, Span};
 
 /// The state of the stream of a span.
@@ -29,7 +29,7 @@ struct WantedAppend<'s> {
     span: &'s Span,
     position: Position,
     /// The frame of the append, unless the index has it.
-    block: Option<Arc<Block>>,
+    frame_bytes: Option<Arc<FrameBytes>>,
 }
 
 /// The state of the stream of each span, and the recent appends that all spans need, in order.
@@ -116,7 +116,7 @@ impl Shared {
                 appends.extend(wanted.map(|position| WantedAppend {
                     span,
                     position: *position,
-                    block: state.unindexed(position.frame.number),
+                    frame_bytes: state.unindexed(position.frame.number),
                 }));
                 known.push(Known {
                     last: stream.head.seq,
@@ -136,7 +136,7 @@ impl Shared {
     fn records_of(&self, index: &Index, appends: &[WantedAppend<'_>]) -> Vec<Taken> {
         let mut taken: Vec<Option<Taken>> = vec![None; appends.len()];
         let of_log = appends.iter().enumerate();
-        let of_log = of_log.filter(|(_, append)| append.block.is_none());
+        let of_log = of_log.filter(|(_, append)| append.frame_bytes.is_none());
         let of_log = of_log.map(|(at, append)| (at, append.position.frame, append.position.place));
         self.log.appends(of_log, |at, body| {
             if let Some((taken, append)) = taken.get_mut(at).zip(appends.get(at)) {
@@ -145,8 +145,8 @@ impl Shared {
         });
         let or_else = |(taken, append): (Option<Taken>, &WantedAppend<'_>)| {
             let Position { frame, place, .. } = append.position;
-            taken.unwrap_or_else(|| match &append.block {
-                Some(block) => append.lines(of_block(frame, place, block)?),
+            taken.unwrap_or_else(|| match &append.frame_bytes {
+                Some(frame_bytes) => append.lines(bytes_in_frame(frame, place, frame_bytes)?),
                 None => append.lines(&self.of_index(index, frame, place)?),
             })
         };
@@ -199,7 +199,7 @@ impl Page<'_> {
                 .map(|position| WantedAppend {
                     span: self.span,
                     position: *position,
-                    block: None,
+                    frame_bytes: None,
                 })
                 .collect();
             let taken = shared.records_of(index, &appends);

@@ -13,7 +13,7 @@ use super::group_commit::queue::Shared;
 use crate::index::Index;
 use crate::index::ObjectPlace;
 use crate::index::read::nowhere;
-use crate::log::{Block, FramePlace, LoggedAppend, Place};
+use crate::log::{FrameBytes, FramePlace, LoggedAppend, Place};
 use crate::{Commit, Error, Hash, Head, Line};
 
 impl Shared {
@@ -41,7 +41,7 @@ impl Shared {
             let place = state.view.object(&hash);
             place.map(|object| (object, state.unindexed(object.frame.number)))
         };
-        let Some((object, block)) = known.map_or_else(
+        let Some((object, frame_bytes)) = known.map_or_else(
             || {
                 index
                     .object(&hash)
@@ -54,8 +54,8 @@ impl Shared {
         };
         let is_it = |bytes: &Vec<u8>| Hash::of_object(bytes) == hash;
         let ObjectPlace { frame, place } = object;
-        let bytes = match block {
-            Some(block) => of_block(frame, place, &block).map(<[u8]>::to_vec),
+        let bytes = match frame_bytes {
+            Some(frame_bytes) => bytes_in_frame(frame, place, &frame_bytes).map(<[u8]>::to_vec),
             None => match self.log.bytes(frame, place).filter(is_it) {
                 Some(kept) => Ok(kept),
                 None => self.of_index(index, frame, place),
@@ -85,16 +85,16 @@ impl Shared {
     pub(super) fn read_commit(&self, index: &Index, after: u64) -> Result<Commit, Error> {
         let position = after + 1;
         let waiting = self.state().unindexed(position);
-        let block = match waiting {
-            Some(block) => block,
+        let frame_bytes = match waiting {
+            Some(frame_bytes) => frame_bytes,
             None => {
-                let block = index.block(position).map_err(nowhere)?;
+                let frame_bytes = index.frame_bytes(position).map_err(nowhere)?;
                 let missing = || nowhere(format!("frame {position} is missing"));
-                Arc::new(block.ok_or_else(missing)?)
+                Arc::new(frame_bytes.ok_or_else(missing)?)
             }
         };
         let mut appends = Vec::new();
-        for (_, body, _) in block.appends() {
+        for (_, body, _) in frame_bytes.appends() {
             let append = LoggedAppend::decode(body)
                 .ok_or_else(|| nowhere(format!("an append of frame {position} does not decode")))?;
             appends.push((append.session, Line::together(append.lines.iter().copied())));
@@ -119,8 +119,15 @@ impl Shared {
 }
 
 /// Returns the bytes at a place of a frame in memory.
-pub(super) fn of_block(frame: FramePlace, place: Place, block: &Block) -> Result<&[u8], String> {
+pub(super) fn bytes_in_frame(
+    frame: FramePlace,
+    place: Place,
+    frame_bytes: &FrameBytes,
+) -> Result<&[u8], String> {
     let (start, length) = (place.offset as usize, place.length as usize);
-    let bytes = block.0.get(start..).and_then(|rest| rest.get(..length));
+    let bytes = frame_bytes
+        .0
+        .get(start..)
+        .and_then(|rest| rest.get(..length));
     bytes.ok_or_else(|| format!("frame {} is too short", frame.number))
 }

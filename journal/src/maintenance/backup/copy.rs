@@ -13,7 +13,7 @@ use crate::Progress;
 use crate::files::disk::Disk;
 use crate::log::segments::{Stopped, misplaced, numbers, total};
 use crate::log::{
-    Bad, Block, Header, LogReader, LoggedAppend, SEGMENT_HEADER, SegmentHeader, Step, Written,
+    Bad, FrameBytes, Header, LogReader, LoggedAppend, SEGMENT_HEADER, SegmentHeader, Step, Written,
     segment_name,
 };
 
@@ -209,9 +209,9 @@ impl Copy<'_> {
                     header,
                     checksum,
                     end,
-                    block,
+                    frame_bytes,
                 } => {
-                    let records = match records(&header, &block) {
+                    let records = match records(&header, &frame_bytes) {
                         Some(records)
                             if header.number == self.at.number + 1
                                 && header.chain == self.at.checksum =>
@@ -237,18 +237,18 @@ impl Copy<'_> {
                         end,
                         ..self.at
                     };
-                    self.take(&block)?;
+                    self.take(&frame_bytes)?;
                     self.records += records;
                 }
             }
         }
     }
 
-    fn take(&mut self, block: &Block) -> io::Result<()> {
+    fn take(&mut self, frame_bytes: &FrameBytes) -> io::Result<()> {
         if let Some(header) = self.header.take() {
             self.out.begin(&header)?;
         }
-        self.out.write(&block.0)?;
+        self.out.write(&frame_bytes.0)?;
         self.last = self.at;
         if self.out.bytes - self.reported > GATHER as u64 {
             self.reported = self.out.bytes;
@@ -262,9 +262,9 @@ impl Copy<'_> {
 }
 
 /// Counts the records of a frame. `None` if an append cannot be decoded.
-fn records(header: &Header, block: &Block) -> Option<u64> {
+fn records(header: &Header, frame_bytes: &FrameBytes) -> Option<u64> {
     let (mut records, mut appends) = (0, 0);
-    for (_, body, intact) in block.appends() {
+    for (_, body, intact) in frame_bytes.appends() {
         let append = LoggedAppend::decode(body).filter(|_| intact)?;
         records += append.lines.len() as u64;
         appends += 1;

@@ -86,9 +86,9 @@ pub(super) fn checked(
     let mut streams = Streams::default();
     let mark = index.mark;
     let mut is_known = mark.is_none_or(|mark| mark.number == 0);
-    let read = read_log(disk, directory.journal, |header, last, block| {
+    let read = read_log(disk, directory.journal, |header, last, frame_bytes| {
         let mut count = 0;
-        for (_, body, is_intact) in block.appends() {
+        for (_, body, is_intact) in frame_bytes.appends() {
             let append = LoggedAppend::decode(body).filter(|_| is_intact);
             let lives =
                 append.is_some_and(|append| streams.accept(&append, true) == Verdict::Lives);

@@ -12,14 +12,14 @@ use uuid::Uuid;
 use super::appends::readable;
 use super::new_log::NewLog;
 use super::report::{Damage, Remedy, Repaired};
-use super::sources::{Blocks, Piece, Place, Sources, Whole};
+use super::sources::{FrameReader, Piece, Place, Sources, Whole};
 use super::streams::{Streams, Verdict};
 use super::witness::Witness;
 use crate::files::disk::{Disk, RealDisk};
 use crate::files::private::anew;
 use crate::files::swap::{LOG_PART, Names, SALVAGE_PART};
 use crate::index::Index;
-use crate::log::{Block, FRAME_HEADER};
+use crate::log::{FRAME_HEADER, FrameBytes};
 use crate::store::directory::claim::Directory;
 use crate::store::system;
 use crate::{Append, Line, Object};
@@ -83,7 +83,7 @@ impl<'r> Rewriting<'r> {
         let index = self.index(&mut sources);
         self.report.damages.append(&mut sources.damages);
         let (history, others) = sources.history();
-        let mut blocks = Blocks::new(self.disk, &sources.files, index);
+        let mut reader = FrameReader::new(self.disk, &sources.files, index);
         let mark = self.witness.mark.map_or(0, |mark| mark.number);
         let numbers: BTreeSet<u64> = history
             .keys()
@@ -101,16 +101,16 @@ impl<'r> Rewriting<'r> {
             let pieces = sources.pieces.get(&number).map(Vec::as_slice);
             let pieces = pieces.unwrap_or_default();
             match history.get(&number) {
-                Some(whole) => self.whole(&mut blocks, number, *whole, pieces)?,
+                Some(whole) => self.whole(&mut reader, number, *whole, pieces)?,
                 None if pieces.is_empty() => self.missing(number, number),
                 None => self.report.identical = false,
             }
             for piece in pieces {
                 let restored = history.contains_key(&number);
-                self.piece(&mut blocks, number, *piece, restored)?;
+                self.piece(&mut reader, number, *piece, restored)?;
             }
         }
-        self.others(&mut blocks, &others)?;
+        self.others(&mut reader, &others)?;
         let proven = self.streams.proven();
         self.salvage(&proven)
     }
@@ -153,15 +153,15 @@ impl<'r> Rewriting<'r> {
     /// Writes the surviving appends of a complete frame.
     fn whole(
         &mut self,
-        blocks: &mut Blocks<'_>,
+        reader: &mut FrameReader<'_>,
         number: u64,
         whole: Whole,
         pieces: &[Piece],
     ) -> io::Result<()> {
-        let block = blocks.read(number, whole.place)?;
-        let living = self.living(&block)?;
+        let frame_bytes = reader.read(number, whole.place)?;
+        let living = self.living(&frame_bytes)?;
         if !living.is_empty() {
-            let segment = blocks.segment(whole.place);
+            let segment = reader.segment(whole.place);
             self.new_log.frame(&living, segment)?;
         }
         let written = self.new_log.last;
@@ -194,8 +194,8 @@ impl<'r> Rewriting<'r> {
     }
 
     /// Returns the surviving appends of a sound frame, with their headers.
-    fn living<'b>(&mut self, block: &'b Block) -> io::Result<Vec<&'b [u8]>> {
-        let (found, _) = readable(block.payload());
+    fn living<'b>(&mut self, frame_bytes: &'b FrameBytes) -> io::Result<Vec<&'b [u8]>> {
+        let (found, _) = readable(frame_bytes.payload());
         let mut living = Vec::with_capacity(found.len());
         for append in found {
             match self.streams.accept(&append.decoded, true) {
@@ -210,7 +210,7 @@ impl<'r> Rewriting<'r> {
     /// Takes the appends of an unsound frame that have valid checksums.
     fn piece(
         &mut self,
-        blocks: &mut Blocks<'_>,
+        reader: &mut FrameReader<'_>,
         number: u64,
         piece: Piece,
         is_restored: bool,
@@ -219,9 +219,9 @@ impl<'r> Rewriting<'r> {
             file: piece.file,
             at: piece.at,
         };
-        let block = blocks.read(number, place)?;
+        let frame_bytes = reader.read(number, place)?;
         // The frame's header may be lost.
-        let (found, is_all) = readable(block.0.get(FRAME_HEADER..).unwrap_or(&block.0));
+        let (found, is_all) = readable(frame_bytes.0.get(FRAME_HEADER..).unwrap_or(&frame_bytes.0));
         // An opening would cut off unknown bytes at the very end.
         let may_be_unfinished = piece.is_tail && number > self.named_up_to;
         let (mut living, mut taken, mut all_named) = (Vec::new(), 0, is_all);
@@ -242,12 +242,12 @@ impl<'r> Rewriting<'r> {
                 all_named &= self.streams.broken(&append.decoded);
             }
         }
-        let segment = blocks.segment(place);
+        let segment = reader.segment(place);
         if !living.is_empty() {
             self.new_log.frame(&living, segment)?;
         }
         if may_be_unfinished && taken == 0 && !is_restored {
-            self.report.cut_bytes += block.0.len() as u64;
+            self.report.cut_bytes += frame_bytes.0.len() as u64;
             return Ok(());
         }
         let segment = segment.unwrap_or_default();
@@ -268,10 +268,10 @@ impl<'r> Rewriting<'r> {
     }
 
     /// Salvages the records that only frames of other histories have.
-    fn others(&mut self, blocks: &mut Blocks<'_>, others: &[(u64, Whole)]) -> io::Result<()> {
+    fn others(&mut self, reader: &mut FrameReader<'_>, others: &[(u64, Whole)]) -> io::Result<()> {
         for (number, whole) in others {
-            let block = blocks.read(*number, whole.place)?;
-            for append in readable(block.payload()).0 {
+            let frame_bytes = reader.read(*number, whole.place)?;
+            for append in readable(frame_bytes.payload()).0 {
                 if let Verdict::Salvaged(lines) = self.streams.accept(&append.decoded, false) {
                     self.salvage(&lines)?;
                 }

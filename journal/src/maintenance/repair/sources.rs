@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::report::{Damage, Remedy};
 use crate::files::disk::Disk;
 use crate::index::Index;
-use crate::log::{Block, Header, LogReader, SegmentHeader, Step, segment_name};
+use crate::log::{FrameBytes, Header, LogReader, SegmentHeader, Step, segment_name};
 
 /// The source of a frame.
 #[derive(Clone, Copy, Debug)]
@@ -199,8 +199,8 @@ impl Sources {
         let mut theirs = Vec::new();
         let mut in_common = is_ours;
         for number in index.frames() {
-            let block = index.block(number).ok().flatten();
-            let Some((header, checksum)) = block.as_ref().and_then(Block::header) else {
+            let frame_bytes = index.frame_bytes(number).ok().flatten();
+            let Some((header, checksum)) = frame_bytes.as_ref().and_then(FrameBytes::header) else {
                 continue;
             };
             if header.number == number {
@@ -251,14 +251,14 @@ impl Sources {
 }
 
 /// A reader that reads frames a second time.
-pub(super) struct Blocks<'s> {
+pub(super) struct FrameReader<'s> {
     disk: &'s dyn Disk,
     files: &'s [LogFile],
     index: Option<&'s Index>,
     open: Option<(usize, LogReader)>,
 }
 
-impl<'s> Blocks<'s> {
+impl<'s> FrameReader<'s> {
     pub(super) fn new(disk: &'s dyn Disk, files: &'s [LogFile], index: Option<&'s Index>) -> Self {
         Self {
             disk,
@@ -277,12 +277,12 @@ impl<'s> Blocks<'s> {
     }
 
     /// Reads the bytes at a place, sound or not.
-    pub(super) fn read(&mut self, number: u64, place: Place) -> io::Result<Block> {
+    pub(super) fn read(&mut self, number: u64, place: Place) -> io::Result<FrameBytes> {
         let gone = || io::Error::other(format!("frame {number} was there a moment ago"));
         match place {
             Place::Index => {
-                let block = self.index.map(|index| index.block(number));
-                block
+                let frame_bytes = self.index.map(|index| index.frame_bytes(number));
+                frame_bytes
                     .transpose()
                     .map_err(io::Error::other)?
                     .flatten()
@@ -296,8 +296,8 @@ impl<'s> Blocks<'s> {
                 let (_, reader) = self.open.as_mut().ok_or_else(gone)?;
                 reader.seek(at);
                 match reader.step()? {
-                    Step::Frame { block, .. } => Ok(block),
-                    Step::Bad(bad) => Ok(bad.block),
+                    Step::Frame { frame_bytes, .. } => Ok(frame_bytes),
+                    Step::Bad(bad) => Ok(bad.frame_bytes),
                     Step::End => Err(gone()),
                 }
             }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::limits::{INDEX_BATCH_BYTES, INDEX_LAG_URGENT};
 use super::queue::Shared;
 use crate::index::{CompressionBuffer, Index};
-use crate::log::Block;
+use crate::log::FrameBytes;
 
 /// The time between two flushes of heads, positions and open work.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
@@ -47,7 +47,7 @@ impl Indexer {
                 // The next opening reads these frames from the log.
                 return Ok(());
             }
-            self.put_blocks(&mut buffer)?;
+            self.put_frames(&mut buffer)?;
             if flushed.elapsed() >= FLUSH_INTERVAL || self.shared.state().complete {
                 self.flush(&mut buffer)?;
                 flushed = Instant::now();
@@ -91,24 +91,26 @@ impl Indexer {
     }
 
     /// Writes all waiting frames to the index. Until then they are read from memory.
-    fn put_blocks(&self, buffer: &mut CompressionBuffer) -> Result<(), String> {
-        let (waiting, in_time): (Vec<(u64, Arc<Block>)>, bool) = {
+    fn put_frames(&self, buffer: &mut CompressionBuffer) -> Result<(), String> {
+        let (waiting, in_time): (Vec<(u64, Arc<FrameBytes>)>, bool) = {
             let state = self.shared.state();
             let in_time = state.unindexed_bytes < INDEX_LAG_URGENT;
             (state.unindexed.iter().cloned().collect(), in_time)
         };
-        let blocks = waiting.iter().map(|(frame, block)| (*frame, &**block));
+        let frames = waiting
+            .iter()
+            .map(|(frame, frame_bytes)| (*frame, &**frame_bytes));
         // Otherwise an append could wait for a time slice of the scheduler, which is many syncs
         // long.
-        self.index.put_blocks(blocks, buffer, || {
+        self.index.put_frames(frames, buffer, || {
             if in_time {
                 thread::yield_now();
             }
         })?;
         let mut state = self.shared.state();
-        for (_, block) in &waiting {
+        for (_, frame_bytes) in &waiting {
             state.unindexed.pop_front();
-            state.unindexed_bytes = state.unindexed_bytes.saturating_sub(block.0.len());
+            state.unindexed_bytes = state.unindexed_bytes.saturating_sub(frame_bytes.0.len());
         }
         drop(state);
         self.shared.indexing.notify_all();
@@ -126,7 +128,7 @@ impl Indexer {
             )
         };
         // The mark also covers frames that were committed in the meantime.
-        self.put_blocks(buffer)?;
+        self.put_frames(buffer)?;
         self.index.commit(rows, self.journal, mark, records)?;
         let mut state = self.shared.state();
         state.view.end_flush();

@@ -13,7 +13,7 @@ use super::queue::Shared;
 use super::queued::Queued;
 use super::state::State;
 use crate::index::Index;
-use crate::log::{Block, LogWriter, Unwritten, Written};
+use crate::log::{FrameBytes, LogWriter, Unwritten, Written};
 
 /// The number of consecutive appends to one stream that show a single writer.
 const SINGLE_STREAM_APPENDS: u32 = 8;
@@ -118,7 +118,7 @@ impl LogEnd {
         let bytes = appends.iter().map(|queued| queued.bytes.len()).sum();
         let had_room = self.writer.has_room_for(bytes);
         let encoded = appends.iter().map(|queued| queued.bytes.as_slice());
-        let (written, block) = match self.writer.commit(encoded) {
+        let (written, frame_bytes) = match self.writer.commit(encoded) {
             Ok(written) => written,
             Err(Unwritten::NoRoom) => return Ok(false),
             Err(Unwritten::Failed(error)) => {
@@ -126,7 +126,7 @@ impl LogEnd {
             }
         };
         let took = begun.elapsed();
-        self.publish(shared, appends, written, block, took)?;
+        self.publish(shared, appends, written, frame_bytes, took)?;
         self.fast_commits = fast_commits_after(self.fast_commits, had_room, took);
         for queued in appends {
             let stream = queued.added.session;
@@ -148,10 +148,10 @@ impl LogEnd {
         shared: &Shared,
         appends: &[Queued],
         written: Written,
-        block: Block,
+        frame_bytes: FrameBytes,
         took: Duration,
     ) -> Result<(), String> {
-        let block = Arc::new(block);
+        let frame_bytes = Arc::new(frame_bytes);
         let wakes = {
             let mut state = shared.state();
             // If the index failed in the meantime, the commit is on disk, but it is not
@@ -159,9 +159,11 @@ impl LogEnd {
             state.outcome().map_err(|error| error.to_string())?;
             state.view.last = written;
             state
-                .commit(appends, &block, &self.index)
+                .commit(appends, &frame_bytes, &self.index)
                 .map_err(|error| error.to_string())?;
-            state.meter.committed(appends.len(), block.0.len(), took);
+            state
+                .meter
+                .committed(appends.len(), frame_bytes.0.len(), took);
             state.unindexed.len() == 1 || state.unindexed_bytes >= INDEX_BATCH_BYTES
         };
         if wakes {

@@ -11,7 +11,7 @@ use super::limits::COMMIT_LIMIT;
 use super::metrics::{Meter, Metrics};
 use super::queued::Queued;
 use crate::index::Index;
-use crate::log::Block;
+use crate::log::FrameBytes;
 use crate::store::directory::lock::Lock;
 use crate::view::View;
 use crate::{Error, Head};
@@ -21,7 +21,7 @@ pub(crate) struct State {
     /// The view of all committed frames.
     pub(crate) view: View,
     /// The frames that the index does not have yet, oldest first.
-    pub(crate) unindexed: VecDeque<(u64, Arc<Block>)>,
+    pub(crate) unindexed: VecDeque<(u64, Arc<FrameBytes>)>,
     pub(crate) unindexed_bytes: usize,
     pub(crate) meter: Meter,
     pub(crate) closing: bool,
@@ -151,19 +151,20 @@ impl State {
     pub(crate) fn commit(
         &mut self,
         appends: &[Queued],
-        block: &Arc<Block>,
+        frame_bytes: &Arc<FrameBytes>,
         index: &Index,
     ) -> Result<(), Error> {
-        let frame = self.view.last.frame(block);
-        for (queued, (place, _, _)) in appends.iter().zip(block.appends()) {
+        let frame = self.view.last.frame(frame_bytes);
+        for (queued, (place, _, _)) in appends.iter().zip(frame_bytes.appends()) {
             let added = &queued.added;
             self.view.add(frame, place, added, Some(index))?;
             if self.heads.get(&added.session) == Some(&added.head) {
                 self.heads.remove(&added.session);
             }
         }
-        self.unindexed.push_back((frame.number, Arc::clone(block)));
-        self.unindexed_bytes += block.0.len();
+        self.unindexed
+            .push_back((frame.number, Arc::clone(frame_bytes)));
+        self.unindexed_bytes += frame_bytes.0.len();
         self.committed += appends.len() as u64;
         self.full = None;
         let committed = self.committed;
@@ -174,10 +175,12 @@ impl State {
     }
 
     /// A committed frame that the index may not have yet.
-    pub(crate) fn unindexed(&self, frame: u64) -> Option<Arc<Block>> {
+    pub(crate) fn unindexed(&self, frame: u64) -> Option<Arc<FrameBytes>> {
         let first = self.unindexed.front()?.0;
         let at = usize::try_from(frame.checked_sub(first)?).ok()?;
-        self.unindexed.get(at).map(|(_, block)| Arc::clone(block))
+        self.unindexed
+            .get(at)
+            .map(|(_, frame_bytes)| Arc::clone(frame_bytes))
     }
 
     /// Stops the journal after a failure: nothing is acknowledged or answered any more. Returns the

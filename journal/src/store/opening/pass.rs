@@ -15,7 +15,7 @@ use super::options::Options;
 use super::settings::Progress;
 use crate::index::{CompressionBuffer, Index, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
-use crate::log::{Block, FramePlace, LoggedAppend, Place, Written, read_log, segment_name};
+use crate::log::{FrameBytes, FramePlace, LoggedAppend, Place, Written, read_log, segment_name};
 use crate::store::system;
 use crate::view::{Added, View};
 use crate::{Head, Record};
@@ -47,7 +47,7 @@ pub(in crate::store) struct Seen {
     pub(in crate::store) closed: bool,
     /// The length of all frames.
     pub(in crate::store) bytes: u64,
-    pub(super) last_block: Option<Arc<Block>>,
+    pub(super) last_frame_bytes: Option<Arc<FrameBytes>>,
 }
 
 /// Reads the log and levels the index with it. Calls `each` with the end of every frame.
@@ -78,7 +78,7 @@ pub(in crate::store) fn pass(
                 view: View::empty(),
                 closed: false,
                 bytes: 0,
-                last_block: None,
+                last_frame_bytes: None,
             },
             work,
             frames: Vec::new(),
@@ -109,7 +109,7 @@ pub(in crate::store) fn pass(
 /// The work that the reading thread sends, in the order of the log.
 enum Work {
     /// The next frames.
-    Frames(Vec<(Written, Arc<Block>)>),
+    Frames(Vec<(Written, Arc<FrameBytes>)>),
     /// All rows of the log up to the mark of the index.
     Check(Receiver<Vec<Row>>),
     /// The rows that changed up to a frame, and the number of records up to it.
@@ -122,7 +122,7 @@ struct Reading {
     seen: Seen,
     work: SyncSender<Work>,
     /// The frames that were not sent yet, and their bytes.
-    frames: Vec<(Written, Arc<Block>)>,
+    frames: Vec<(Written, Arc<FrameBytes>)>,
     bytes: usize,
     /// The bytes of frames that were sent without their rows.
     unflushed: usize,
@@ -144,9 +144,9 @@ impl Reading {
             options.disk.open(&segment_name(*number), false)?.sync()?;
         }
         let mut reported = 0;
-        let log = read_log(&*options.disk, journal, |header, last, block| {
+        let log = read_log(&*options.disk, journal, |header, last, frame_bytes| {
             each(last);
-            self.frame(header.appends, last, block)?;
+            self.frame(header.appends, last, frame_bytes)?;
             let done = self.seen.bytes;
             if done - reported > 1 << 20 {
                 reported = done;
@@ -162,15 +162,20 @@ impl Reading {
         Ok(log)
     }
 
-    fn frame(&mut self, appends: u32, last: Written, block: Block) -> Result<(), Stopped> {
-        self.seen.add(appends, last, &block)?;
-        let block = Arc::new(block);
+    fn frame(
+        &mut self,
+        appends: u32,
+        last: Written,
+        frame_bytes: FrameBytes,
+    ) -> Result<(), Stopped> {
+        self.seen.add(appends, last, &frame_bytes)?;
+        let frame_bytes = Arc::new(frame_bytes);
         let checked = self.mark.is_some_and(|mark| last.number <= mark.number);
         if !checked {
-            self.unflushed += block.0.len();
+            self.unflushed += frame_bytes.0.len();
         }
-        self.bytes += block.0.len();
-        self.frames.push((last, Arc::clone(&block)));
+        self.bytes += frame_bytes.0.len();
+        self.frames.push((last, Arc::clone(&frame_bytes)));
         if self.bytes >= SEND_BYTES {
             self.send_frames();
         }
@@ -189,7 +194,7 @@ impl Reading {
             self.send_frames();
             self.send_all_rows();
         }
-        self.seen.last_block = Some(block);
+        self.seen.last_frame_bytes = Some(frame_bytes);
         Ok(())
     }
 
@@ -263,14 +268,16 @@ impl Leveling<'_> {
                 let marked = self.mark.map_or(0, |mark| mark.number);
                 let known = frames.partition_point(|(last, _)| last.number <= marked);
                 let (known, new) = frames.split_at_checked(known).unwrap_or_default();
-                for (last, block) in known {
-                    if !self.walk.holds(last.number, block) {
+                for (last, frame_bytes) in known {
+                    if !self.walk.holds(last.number, frame_bytes) {
                         let number = last.number;
                         return Err(format!("it does not hold frame {number} as the log does"));
                     }
                 }
-                let blocks = new.iter().map(|(last, block)| (last.number, &**block));
-                self.index.put_blocks(blocks, &mut self.buffer, || ())?;
+                let new_frames = new
+                    .iter()
+                    .map(|(last, frame_bytes)| (last.number, &**frame_bytes));
+                self.index.put_frames(new_frames, &mut self.buffer, || ())?;
                 self.filled += new.len() as u64;
                 Index::free_garbage()
             }
@@ -290,9 +297,14 @@ impl Leveling<'_> {
 }
 
 impl Seen {
-    fn add(&mut self, appends: u32, last: Written, block: &Block) -> Result<(), Stopped> {
+    fn add(
+        &mut self,
+        appends: u32,
+        last: Written,
+        frame_bytes: &FrameBytes,
+    ) -> Result<(), Stopped> {
         let mut count = 0;
-        for (place, body, intact) in block.appends() {
+        for (place, body, intact) in frame_bytes.appends() {
             let append = LoggedAppend::decode(body)
                 .filter(|_| intact)
                 .ok_or_else(|| {
@@ -301,7 +313,7 @@ impl Seen {
                         last.number
                     ))
                 })?;
-            self.append(last.frame(block), place, &append)?;
+            self.append(last.frame(frame_bytes), place, &append)?;
             count += 1;
         }
         if count != appends {
@@ -311,7 +323,7 @@ impl Seen {
             )));
         }
         self.view.last = last;
-        self.bytes += block.0.len() as u64;
+        self.bytes += frame_bytes.0.len() as u64;
         Ok(())
     }
 

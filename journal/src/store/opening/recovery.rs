@@ -20,7 +20,7 @@ use crate::index::Index;
 use crate::index::kept;
 use crate::index::read::nowhere;
 use crate::log::segments::{LogEnd, Stopped};
-use crate::log::{Block, LogWriter, Written, segment_name};
+use crate::log::{FrameBytes, LogWriter, Written, segment_name};
 use crate::store::directory::claim::{Directory, index_place};
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest;
@@ -217,7 +217,7 @@ fn level(
     } else {
         forget_close(directory)?;
         manifest::remove(&directory.path).map_err(going_on(directory))?;
-        Some(go_on(directory, options, log, seen.last_block).map_err(going_on(directory))?)
+        Some(go_on(directory, options, log, seen.last_frame_bytes).map_err(going_on(directory))?)
     };
     Ok(Recovered {
         view: seen.view,
@@ -279,7 +279,7 @@ fn go_on(
     directory: &Directory,
     options: &Options,
     log: LogEnd,
-    last_block: Option<Arc<Block>>,
+    last_frame_bytes: Option<Arc<FrameBytes>>,
 ) -> io::Result<LogWriter> {
     let (disk, journal) = (Arc::clone(&options.disk), directory.journal);
     let limit = options.segment_bytes;
@@ -290,8 +290,8 @@ fn go_on(
     // The process that created the segment may have stopped before its name was durable.
     options.disk.sync_names()?;
     writer.cut(&log.unused)?;
-    if let Some(block) = last_block {
-        writer.write_again(&block)?;
+    if let Some(frame_bytes) = last_frame_bytes {
+        writer.write_again(&frame_bytes)?;
     }
     Ok(writer)
 }

@@ -12,8 +12,8 @@ use crate::files::disk::Disk;
 use crate::index::{Index, Walk, refused_by_disk};
 use crate::log::segments::misplaced;
 use crate::log::{
-    Bad, Block, FramePlace, Header, LogReader, LoggedAppend, Place, SegmentHeader, Step, Written,
-    segment_name,
+    Bad, FrameBytes, FramePlace, Header, LogReader, LoggedAppend, Place, SegmentHeader, Step,
+    Written, segment_name,
 };
 use crate::store::directory::closed::NotedEnd;
 use crate::store::system;
@@ -157,9 +157,9 @@ impl Survey<'_> {
                     header,
                     checksum,
                     end,
-                    block,
+                    frame_bytes,
                 } => {
-                    self.place(&header, &block);
+                    self.place(&header, &frame_bytes);
                     self.last = Written {
                         number: header.number,
                         checksum,
@@ -168,8 +168,8 @@ impl Survey<'_> {
                     };
                     self.noted.see(self.last);
                     self.view.last = self.last;
-                    self.appends(&block);
-                    self.witness(&block);
+                    self.appends(&frame_bytes);
+                    self.witness(&frame_bytes);
                     self.chained = true;
                 }
                 Step::Bad(bad) => match bad.next {
@@ -192,13 +192,13 @@ impl Survey<'_> {
     }
 
     /// Checks a frame's number and chain against the previous frame.
-    fn place(&mut self, header: &Header, block: &Block) {
+    fn place(&mut self, header: &Header, frame_bytes: &FrameBytes) {
         let expected = self.last.number + 1;
         let chained = !self.chained || header.chain == self.last.checksum;
         if header.number == expected && chained {
             return;
         }
-        let first = block.appends().find_map(|(_, body, _)| {
+        let first = frame_bytes.appends().find_map(|(_, body, _)| {
             LoggedAppend::decode(body).map(|append| (append.session, append.first))
         });
         let (session, seq) = first.unzip();
@@ -215,7 +215,7 @@ impl Survey<'_> {
     }
 
     /// Compares a frame that was just read with the index.
-    fn witness(&mut self, block: &Block) {
+    fn witness(&mut self, frame_bytes: &FrameBytes) {
         let last = self.last;
         let Some(witness) = self.index.as_mut() else {
             return;
@@ -231,15 +231,15 @@ impl Survey<'_> {
             self.streams.find(None, None, what);
             return;
         }
-        if !witness.walk.holds(last.number, block) {
+        if !witness.walk.holds(last.number, frame_bytes) {
             // A complete frame of the index that differs proves a fault of the log. Otherwise the
             // index is at fault.
-            let kept = witness.index.block(last.number).ok().flatten();
-            let (block, what) = match kept.as_ref().filter(|kept| kept.0 != block.0) {
+            let kept = witness.index.frame_bytes(last.number).ok().flatten();
+            let (frame_bytes, what) = match kept.as_ref().filter(|kept| kept.0 != frame_bytes.0) {
                 Some(kept) => (kept, "the log does not hold this as the index does"),
-                None => (block, "the index does not hold this as the log does"),
+                None => (frame_bytes, "the index does not hold this as the log does"),
             };
-            let first = block
+            let first = frame_bytes
                 .appends()
                 .find_map(|(_, body, _)| LoggedAppend::decode(body));
             let (session, seq) = first.map(|append| (append.session, append.first)).unzip();
@@ -256,10 +256,10 @@ impl Survey<'_> {
     }
 
     /// Takes the appends of a frame, sound or not.
-    fn appends(&mut self, block: &Block) {
+    fn appends(&mut self, frame_bytes: &FrameBytes) {
         let number = self.view.last.number;
-        let frame = self.view.last.frame(block);
-        for (place, body, intact) in block.appends() {
+        let frame = self.view.last.frame(frame_bytes);
+        for (place, body, intact) in frame_bytes.appends() {
             match LoggedAppend::decode(body) {
                 Some(append) => self.append(frame, place, &append, intact),
                 None => self.streams.find(
@@ -325,9 +325,9 @@ impl Survey<'_> {
         let segment = self.last.segment;
         if let Some((header, checksum)) = bad.header {
             let before = self.streams.findings.len();
-            self.place(&header, &bad.block);
+            self.place(&header, &bad.frame_bytes);
             self.view.last.number = header.number;
-            self.appends(&bad.block);
+            self.appends(&bad.frame_bytes);
             if before == self.streams.findings.len() {
                 self.streams.find(
                     None,
@@ -350,7 +350,7 @@ impl Survey<'_> {
         // If only the header is bad, the appends after it have valid checksums.
         let number = self.last.number + 1;
         let whole: Vec<(Place, LoggedAppend<'_>)> = bad
-            .block
+            .frame_bytes
             .appends()
             .map_while(|(place, body, intact)| {
                 LoggedAppend::decode(body)
@@ -367,7 +367,7 @@ impl Survey<'_> {
         );
         let (session, seq) = named.unzip();
         self.streams.find(session, seq, what);
-        let frame = self.view.last.frame(&bad.block);
+        let frame = self.view.last.frame(&bad.frame_bytes);
         for (place, append) in &whole {
             self.append(frame, *place, append, true);
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::rows;
 use super::stored::{CompressionBuffer, is_all, restored};
 use super::tree::{Index, contained};
-use crate::log::{Block, Place};
+use crate::log::{FrameBytes, Place};
 
 /// The maximum size of one value, in bytes. A leaf of sled holds up to 17 values, and a page over
 /// 131,052 bytes would go to a file that is never synced. sled also checks its cache only after
@@ -26,26 +26,26 @@ const AHEAD: u64 = 64;
 impl Index {
     /// Writes frames, compressed in `buffer`. `yield_point` is called after every compressed frame
     /// and every written value.
-    pub(crate) fn put_blocks<'b>(
+    pub(crate) fn put_frames<'b>(
         &self,
-        blocks: impl Iterator<Item = (u64, &'b Block)>,
+        sources: impl Iterator<Item = (u64, &'b FrameBytes)>,
         buffer: &mut CompressionBuffer,
         yield_point: impl Fn(),
     ) -> Result<(), String> {
         buffer.clear();
         contained(|| {
             let mut frames = Vec::new();
-            for (frame, block) in blocks {
-                let stored = buffer.take(block);
-                let length = buffer.bytes(block, &stored).len();
+            for (frame, frame_bytes) in sources {
+                let stored = buffer.take(frame_bytes);
+                let length = buffer.bytes(frame_bytes, &stored).len();
                 self.make_keys(frame, length.div_ceil(PIECE))?;
-                frames.push((frame, block, stored));
+                frames.push((frame, frame_bytes, stored));
                 yield_point();
             }
-            for (frame, block, stored) in frames {
-                let pieces = buffer.bytes(block, &stored).chunks(PIECE);
+            for (frame, frame_bytes, stored) in frames {
+                let pieces = buffer.bytes(frame_bytes, &stored).chunks(PIECE);
                 for (part, piece) in (0..).zip(pieces) {
-                    let key = rows::block_key(frame, part);
+                    let key = rows::frame_key(frame, part);
                     self.insert(key, rows::sealed(&key, piece))?;
                     yield_point();
                 }
@@ -61,12 +61,12 @@ impl Index {
     fn make_keys(&self, frame: u64, parts: usize) -> Result<(), String> {
         if frame >= self.keys_end.load(Ordering::Relaxed) {
             for frame in frame..frame + AHEAD {
-                self.insert(rows::block_key(frame, 0), Vec::new())?;
+                self.insert(rows::frame_key(frame, 0), Vec::new())?;
             }
             self.keys_end.store(frame + AHEAD, Ordering::Relaxed);
         }
         for (part, _) in (1..).zip(1..parts) {
-            self.insert(rows::block_key(frame, part), Vec::new())?;
+            self.insert(rows::frame_key(frame, part), Vec::new())?;
         }
         Ok(())
     }
@@ -87,12 +87,12 @@ impl Index {
 
     /// Reads some bytes of a frame.
     pub(crate) fn bytes(&self, frame: u64, place: Place) -> Result<Vec<u8>, String> {
-        let block = self.block(frame)?;
-        let block = block.ok_or_else(|| format!("frame {frame} is missing"))?;
-        let bytes = block.0.get(place.offset as usize..);
+        let frame_bytes = self.frame_bytes(frame)?;
+        let frame_bytes = frame_bytes.ok_or_else(|| format!("frame {frame} is missing"))?;
+        let bytes = frame_bytes.0.get(place.offset as usize..);
         let bytes = bytes.and_then(|from| from.get(..place.length as usize));
         let bytes = bytes.ok_or_else(|| {
-            let (end, length) = (block.0.len(), place.length);
+            let (end, length) = (frame_bytes.0.len(), place.length);
             format!(
                 "frame {frame} ends at byte {end}, before {length} from byte {}",
                 place.offset
@@ -105,10 +105,10 @@ impl Index {
     pub(crate) fn frames(&self) -> Vec<u64> {
         let mut frames = Vec::new();
         let rows = contained(|| {
-            for row in self.store.scan_prefix([rows::BLOCKS]) {
+            for row in self.store.scan_prefix([rows::FRAMES]) {
                 let (key, value) = row.map_err(|error| error.to_string())?;
                 frames.extend(
-                    rows::read_block_key(&key)
+                    rows::read_frame_key(&key)
                         .filter(|(_, part)| *part == 0 && !value.is_empty())
                         .map(|(frame, _)| frame),
                 );
@@ -123,13 +123,13 @@ impl Index {
     /// The last frame of which the index has any part, 0 for none. The index gets only synced
     /// frames, so the log has it or had it.
     pub(crate) fn last_frame(&self) -> Result<u64, String> {
-        let mut behind = sled::IVec::from(&[rows::BLOCKS + 1]);
+        let mut behind = sled::IVec::from(&[rows::FRAMES + 1]);
         contained(|| {
             loop {
                 let before = self.store.get_lt(&behind);
                 let before = before.map_err(|error| error.to_string())?;
                 let named = before.and_then(|(key, value)| {
-                    rows::read_block_key(&key).map(|(frame, _)| (frame, key, value))
+                    rows::read_frame_key(&key).map(|(frame, _)| (frame, key, value))
                 });
                 let Some((frame, key, value)) = named else {
                     return Ok(0);
@@ -143,8 +143,8 @@ impl Index {
     }
 
     /// The whole frame with a number, if the index has any part of it.
-    pub(crate) fn block(&self, frame: u64) -> Result<Option<Block>, String> {
-        let all = rows::block_key(frame, 0)..=rows::block_key(frame, u32::MAX);
+    pub(crate) fn frame_bytes(&self, frame: u64) -> Result<Option<FrameBytes>, String> {
+        let all = rows::frame_key(frame, 0)..=rows::frame_key(frame, u32::MAX);
         let mut stored = Vec::new();
         contained(|| {
             let is_filled = |row: &sled::Result<(_, sled::IVec)>| {
@@ -156,7 +156,7 @@ impl Index {
             {
                 let (key, value) = row.map_err(|error| error.to_string())?;
                 let piece = rows::unsealed(&key, &value)
-                    .filter(|_| rows::read_block_key(&key) == Some((frame, part)));
+                    .filter(|_| rows::read_frame_key(&key) == Some((frame, part)));
                 stored.extend_from_slice(piece.ok_or_else(|| {
                     format!("part {part} of frame {frame} is missing or does not hold its checksum")
                 })?);
@@ -167,8 +167,8 @@ impl Index {
             return Ok(None);
         }
         // Each remaining part holds its checksum even if parts at the end are missing.
-        let is_it = |block: &Block| {
-            let header = block.header();
+        let is_it = |frame_bytes: &FrameBytes| {
+            let header = frame_bytes.header();
             header.is_some_and(|(header, _)| header.number == frame)
         };
         restored(stored)
@@ -180,9 +180,9 @@ impl Index {
 
 /// The first frame whose key does not exist.
 pub(super) fn keys_end(store: &sled::Db) -> Result<u64, String> {
-    let last = store.get_lt([rows::BLOCKS + 1]);
+    let last = store.get_lt([rows::FRAMES + 1]);
     let last = last.map_err(|error| error.to_string())?;
-    let frame = last.and_then(|(key, _)| rows::read_block_key(&key));
+    let frame = last.and_then(|(key, _)| rows::read_frame_key(&key));
     Ok(frame.map_or(0, |(frame, _)| frame + 1))
 }
 
@@ -196,8 +196,8 @@ pub(crate) struct Walk {
 impl Walk {
     /// True if the next frame is exactly this one of the log. Frames must be passed in order; a
     /// skipped frame makes the result false.
-    pub(crate) fn holds(&mut self, frame: u64, block: &Block) -> bool {
-        let first = rows::block_key(frame, 0);
+    pub(crate) fn holds(&mut self, frame: u64, frame_bytes: &FrameBytes) -> bool {
+        let first = rows::frame_key(frame, 0);
         let compared = contained(|| {
             let mut same = true;
             while self.peek()?.is_some_and(|next| *next < first[..]) {
@@ -206,8 +206,11 @@ impl Walk {
             }
             // Another version may compress a frame into other bytes, so only the restored frames
             // are compared.
-            let stored = self.stored(frame, block.0.len())?;
-            Ok(same && stored.and_then(restored).is_some_and(|it| it.0 == block.0))
+            let stored = self.stored(frame, frame_bytes.0.len())?;
+            Ok(same
+                && stored
+                    .and_then(restored)
+                    .is_some_and(|it| it.0 == frame_bytes.0))
         });
         compared.unwrap_or(false)
     }
@@ -217,13 +220,13 @@ impl Walk {
     fn stored(&mut self, frame: u64, length: usize) -> Result<Option<Vec<u8>>, String> {
         // No version stored more than `length`, so a damaged index cannot make this allocate more.
         let most = u32::try_from(length.div_ceil(PIECE)).unwrap_or(u32::MAX);
-        let last = rows::block_key(frame, u32::MAX);
+        let last = rows::frame_key(frame, u32::MAX);
         let mut stored = Some(Vec::new());
         let mut next = 0;
         while self.peek()?.is_some_and(|key| *key <= last[..]) {
             let row = self.next.take();
             let part = row.as_ref().and_then(|(key, value)| {
-                let (_, part) = rows::read_block_key(key).filter(|(_, part)| *part < most)?;
+                let (_, part) = rows::read_frame_key(key).filter(|(_, part)| *part < most)?;
                 let piece = rows::unsealed(key, value)?;
                 (piece.len() <= PIECE).then_some((part, piece))
             });
@@ -241,7 +244,7 @@ impl Walk {
 
     /// True if the index has no more rows up to a frame.
     pub(crate) fn is_behind(&mut self, frame: u64) -> bool {
-        let last = rows::block_key(frame, u32::MAX);
+        let last = rows::frame_key(frame, u32::MAX);
         contained(|| Ok(self.peek()?.is_none_or(|next| *next > last[..]))).unwrap_or(false)
     }
 
@@ -251,10 +254,10 @@ impl Walk {
             // Looking up each value keeps its cache small.
             let next = match &self.last {
                 Some(last) => self.store.get_gt(last),
-                None => self.store.get_gt([rows::BLOCKS]),
+                None => self.store.get_gt([rows::FRAMES]),
             };
             let next = next.map_err(|error| error.to_string())?;
-            let Some((key, value)) = next.filter(|(key, _)| key.first() == Some(&rows::BLOCKS))
+            let Some((key, value)) = next.filter(|(key, _)| key.first() == Some(&rows::FRAMES))
             else {
                 break;
             };
@@ -296,14 +299,14 @@ mod tests {
         // frame.
         for number in [5, 6] {
             for (part, piece) in (0..).zip(frame.chunks(PIECE)) {
-                let key = rows::block_key(number, part);
+                let key = rows::frame_key(number, part);
                 index.insert(key, rows::sealed(&key, piece)).unwrap();
             }
         }
-        assert_eq!(index.block(5).unwrap().unwrap().0, frame);
-        index.block(6).unwrap_err();
+        assert_eq!(index.frame_bytes(5).unwrap().unwrap().0, frame);
+        index.frame_bytes(6).unwrap_err();
         let last = u32::try_from(frame.len() / PIECE).unwrap();
-        index.insert(rows::block_key(5, last), Vec::new()).unwrap();
-        index.block(5).unwrap_err();
+        index.insert(rows::frame_key(5, last), Vec::new()).unwrap();
+        index.frame_bytes(5).unwrap_err();
     }
 }
