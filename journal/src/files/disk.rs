@@ -237,8 +237,8 @@ pub(crate) fn identity(_facts: &fs::Metadata) -> Option<Identity> {
 
 /// Returns the identity of a path, after symbolic links.
 ///
-/// It does not query timestamps. Linux updates the timestamps of a file at the next write if they
-/// were queried, and the sync of a commit then takes half as long again.
+/// It does not query timestamps. If they were queried, Linux updates them at the next write of the
+/// file. The sync of a commit then takes half as long again.
 #[cfg(target_os = "linux")]
 fn identity_at(path: &Path) -> io::Result<Option<Identity>> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};

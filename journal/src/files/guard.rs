@@ -34,8 +34,8 @@ pub fn guard(path: impl AsRef<Path>) -> Result<(), Error> {
 /// Rejects a path through a directory where other users can replace the target. Such a directory is
 /// writable for every user and has no sticky bit.
 ///
-/// A program that trusts a file with a location, such as the address of a service, should call it
-/// beside [`guard`](guard()), which checks the directory itself.
+/// A program that trusts a file with a location, such as the address of a service, should call it,
+/// too. [`guard`](guard()) checks the directory itself.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();

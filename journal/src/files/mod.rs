@@ -2,8 +2,9 @@
 //!
 //! This module knows neither the content of a file nor the order in which the journal writes them.
 //!
-//! Read `private` first (files for one user), then `disk` (the operations that the log needs),
-//! `guard` (checks which other users may have written), `unfinished` and `swap` (durable renames).
+//! Read `private` first (files for one user), then `disk` (the operations that the log needs).
+//! Beside them: `guard` (checks which other users may have written), `unfinished` and `swap`
+//! (durable renames).
 
 pub mod disk;
 pub(crate) mod guard;

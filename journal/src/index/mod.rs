@@ -5,8 +5,8 @@
 //! keeps the changes until the index has them, and no threads.
 //!
 //! Read `rows` first (the keys and values), then `tree` (sled itself), `frames` and `stored` (the
-//! frames), `read` (the lookups), `places` (the content of a stream's row), `kept` (the file with
-//! the heads of waiting streams) and `check` (the comparison with the log).
+//! frames), and `read` (the lookups). Beside them: `places` (the content of a stream's row), `kept`
+//! (the file with the heads of waiting streams) and `check` (the comparison with the log).
 
 mod check;
 mod frames;

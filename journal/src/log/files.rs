@@ -37,8 +37,8 @@ impl LogFiles {
         }
     }
 
-    /// Reads the bodies of appends. `visit` gets each with the index of its place, if it can be
-    /// and its checksum holds. Neighbouring appends are read together.
+    /// Reads the bodies of appends, neighbours together. `visit` gets each body that is readable and
+    /// holds its checksum, with the index of its place.
     pub(crate) fn appends(
         &self,
         places: impl Iterator<Item = (usize, FramePlace, Place)>,

@@ -4,8 +4,8 @@
 //! files nor threads, and does not interpret events.
 //!
 //! Read `append` first (one atomic append), then `record` and `line` (how a record is read and
-//! kept), `draft` (how it is written), `limits` and `admission` (which appends are accepted),
-//! `open_work`. Beside them: `plain_line` and `outline` (fast readers), `timestamp`, `merkle` (the
+//! kept) and `draft` (how it is written). `limits` and `admission` say which appends are accepted.
+//! Beside them: `open_work`, `plain_line` and `outline` (fast readers), `timestamp`, `merkle` (the
 //! root over all records), `export_lines` (the lines of an export that are not records).
 
 pub(crate) mod admission;

@@ -44,10 +44,10 @@ use crate::{Error, block_on};
 /// # Ok::<(), recount_journal::Error>(())
 /// ```
 ///
-/// An append waits for its sync without blocking its thread, with one exception. While a single
-/// stream appends, and each of the last commits took less than half a millisecond, the sync runs in
-/// the poll of the append. Handing it to another thread would take longer. Such an append is ready
-/// at its first poll. A task that does nothing else should yield now and then.
+/// An append waits for its sync without blocking its thread, with one exception. The sync runs in
+/// the poll of the append while a single stream appends and each of the last commits took less than
+/// half a millisecond. Handing it to another thread would take longer. Such an append is ready at
+/// its first poll. A task that does nothing else should yield now and then.
 pub struct DiskJournal {
     pub(super) shared: Arc<Shared>,
     opened: Opened,
