@@ -37,8 +37,8 @@ impl LogFiles {
         }
     }
 
-    /// Reads the bodies of appends, neighbours together. `visit` gets each readable body with a valid
-    /// checksum, and the index of its place.
+    /// Reads the bodies of appends, neighbours together. `visit` gets each readable body with a
+    /// valid checksum, and the index of its place.
     pub(crate) fn appends(
         &self,
         places: impl Iterator<Item = (usize, FramePlace, Place)>,
