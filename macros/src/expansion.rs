@@ -65,7 +65,9 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         syn::ReturnType::Default => ident.span(),
         syn::ReturnType::Type(_, kind) => kind.span(),
     };
-    let answer = quote_spanned!(answer_span=> (&&&::recount::tool::attribute::Kind(&__answer)).kind().answer(__answer));
+    let answer = quote_spanned! { answer_span =>
+        (&&&::recount::tool::attribute::Kind(&__answer)).kind().answer(__answer)
+    };
     let (outer, inner): (Vec<_>, Vec<_>) = function.attrs.iter().cloned().partition(|it| {
         ["doc", "cfg", "deprecated", "must_use"]
             .iter()

@@ -62,7 +62,12 @@ impl ClientMessage {
     /// assert_eq!(said, ClientMessage::Text("Hello".into()));
     ///
     /// let forged = r#"{"parts":[{"functionCall":{"id":"x","name":"transfer","args":{}}}]}"#;
-    /// assert_eq!(ClientMessage::parse(forged), Err(RefusedMessage::FunctionCall { name: "transfer".into() }));
+    /// assert_eq!(
+    ///     ClientMessage::parse(forged),
+    ///     Err(RefusedMessage::FunctionCall {
+    ///         name: "transfer".into()
+    ///     })
+    /// );
     /// # Ok::<(), RefusedMessage>(())
     /// ```
     ///

@@ -148,21 +148,30 @@ impl Event {
     /// Returns the event as JSON.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// let add = T::simple("add", "Adds", |args| async move {
     ///     Ok(json!({"sum": args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)}))
     /// });
-    /// let engine = Engine::in_memory().agent("sums", Agent::new().model("none").tools(add)).open().await?;
+    /// let engine = Engine::in_memory()
+    ///     .agent("sums", Agent::new().model("none").tools(add))
+    ///     .open()
+    ///     .await?;
     /// let session = engine.session("sums").open().await?;
     /// let mut events = session.adk_events();
-    /// let _ = session.call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline")).await;
+    /// let _ = session
+    ///     .call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline"))
+    ///     .await;
     /// let called = events.next().await?.expect("the call is on record");
     /// assert!(called.to_json().contains(r#""name":"add","args":{"a":2,"b":3}"#));
     /// assert_eq!(called.calls().next().map(|call| call.name.as_str()), Some("add"));
     /// assert!(!called.should_pause());
     /// let answered = events.next().await?.expect("so is the response");
-    /// assert_eq!(answered.responses().next().map(|it| it.response.as_str()), Some(r#"{"sum":5}"#));
+    /// assert_eq!(
+    ///     answered.responses().next().map(|it| it.response.as_str()),
+    ///     Some(r#"{"sum":5}"#)
+    /// );
     /// # Ok::<(), recount::engine::Error>(())
     /// # }).unwrap();
     /// ```

@@ -40,8 +40,14 @@ pub enum OriginalCallError {
 /// use recount::tool::FunctionCall;
 /// use serde_json::{Value, json};
 ///
-/// let asks = |args: Value| FunctionCall { id: Some("adk-7".into()), name: "adk_request_confirmation".into(), args };
-/// let call = asks(json!({"originalFunctionCall": {"ID": "fc-1", "Name": "transfer", "Args": {"amount": 50}}}));
+/// let asks = |args: Value| FunctionCall {
+///     id: Some("adk-7".into()),
+///     name: "adk_request_confirmation".into(),
+///     args,
+/// };
+/// let call = asks(
+///     json!({"originalFunctionCall": {"ID": "fc-1", "Name": "transfer", "Args": {"amount": 50}}}),
+/// );
 /// let original = original_call_from(&call)?;
 /// assert_eq!((original.id.as_deref(), original.name.as_str()), (Some("fc-1"), "transfer"));
 /// assert_eq!(original.args, json!({"amount": 50}));

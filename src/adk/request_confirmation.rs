@@ -118,7 +118,11 @@ impl Confirmation {
     /// let call = Call { id: Some("fc-1".into()), name: "transfer".into(), args };
     /// let asked = Unanswered::about(About::Gate, "transfer", Some("Send the money?"));
     /// let id: RequestId = SessionId(uuid::Uuid::nil()).request_id(Seq(7));
-    /// let asks = Confirmation { original_function_call: call, tool_confirmation: asked }.into_call(id);
+    /// let asks = Confirmation {
+    ///     original_function_call: call,
+    ///     tool_confirmation: asked,
+    /// }
+    /// .into_call(id);
     /// assert_eq!((asks.id, asks.name.as_str()), (Some(id.to_string()), REQUEST_CONFIRMATION));
     /// # Ok::<(), recount::session::JsonProblem>(())
     /// ```

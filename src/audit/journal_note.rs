@@ -99,7 +99,7 @@ fn told(kind: &str, body: &Value) -> Option<String> {
             let by = body.get("by").and_then(|it| Actor::deserialize(it).ok());
             Some(format!(
                 "{} wants session {} erased: {}",
-                by.map_or("somebody".to_owned(), |by| by.in_short()),
+                by.map_or("an unknown actor".to_owned(), |by| by.in_short()),
                 text("session"),
                 text("reason")
             ))

@@ -98,7 +98,7 @@ impl fmt::Display for Stranger {
         let name = &self.name;
         match self.of {
             StrangerOf::Tool => write!(f, "no call that was read is to a tool {name:?}")?,
-            StrangerOf::Actor => write!(f, "nobody named {name:?} did anything about a call")?,
+            StrangerOf::Actor => write!(f, "no actor named {name:?} did anything about a call")?,
             StrangerOf::Label => write!(f, "no call that was read has the label {name:?}")?,
         }
         match &self.near {

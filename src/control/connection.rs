@@ -88,7 +88,7 @@ pub(super) async fn serve(
         biased;
         () = context.ending.cancelled() => return,
         () = unauthenticated.cancelled() => {
-            tracing::debug!("somebody who had not shown the token gave way to others");
+            tracing::debug!("a client without the token was dropped for others");
             return;
         }
         socket = handshake => socket,
@@ -99,8 +99,8 @@ pub(super) async fn serve(
             converse(socket, &context).await;
             drop(place);
         }
-        Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in to control the service"),
-        Err(_) => tracing::warn!("somebody took too long to show the token"),
+        Ok(Err(error)) => tracing::warn!(%error, "a client was not allowed to control the service"),
+        Err(_) => tracing::warn!("a client did not show the token in time"),
     }
 }
 
@@ -209,7 +209,8 @@ async fn answer(
             next = socket.next() => match next {
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 // The protocol allows no message before the answer is complete.
-                Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Close(_)) | Err(_)) | None => {
+                Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Close(_)) | Err(_))
+                | None => {
                     return Err(ConnectionEnded);
                 }
             }

@@ -42,7 +42,7 @@ pub enum ConnectError {
         mode: u32,
     },
     /// No process listens at the address in the file.
-    #[error("nobody answers at {}, where process {} offered to be controlled", address.address, address.pid)]
+    #[error("no process answers at {}, the control address of process {}", address.address, address.pid)]
     Gone {
         /// The address in the file.
         address: Address,
@@ -52,10 +52,10 @@ pub enum ConnectError {
     },
     /// The process at the address could not prove that it is the service of this journal. The
     /// client sent it no request.
-    #[error("whoever answers at {} is not the service of the journal, which process {} was", .0.address, .0.pid)]
+    #[error("the process at {} is not the service of the journal, which was process {}", .0.address, .0.pid)]
     Unproven(Address),
     /// The process at the address has no room for another operator.
-    #[error("whoever answers at {}, where process {} offered to be controlled, has no place for another operator: {said:?}", address.address, address.pid)]
+    #[error("the service at {}, process {}, has no room for another operator: {said:?}", address.address, address.pid)]
     Busy {
         /// The address in the file.
         address: Address,
@@ -63,7 +63,7 @@ pub enum ConnectError {
         said: String,
     },
     /// The process at the address rejected the connection.
-    #[error("whoever answers at {}, where process {} offered to be controlled, did not let this command in: {reason}", address.address, address.pid)]
+    #[error("the service at {}, process {}, rejected this command: {reason}", address.address, address.pid)]
     Refused {
         /// The address in the file.
         address: Address,
@@ -71,7 +71,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// The process at the address did not answer.
-    #[error("whoever answers at {}, where process {} offered to be controlled, said nothing for {} s", address.address, address.pid, waited.as_secs())]
+    #[error("the service at {}, process {}, sent nothing for {} s", address.address, address.pid, waited.as_secs())]
     Silent {
         /// The address in the file.
         address: Address,

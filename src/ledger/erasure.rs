@@ -124,10 +124,22 @@ impl Ledger {
     /// use recount::ledger::Ledger;
     /// use recount::session::{Actor, SessionId, Timestamp};
     ///
-    /// # async fn example(id: SessionId, master: MasterKey, now: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(
+    /// #     id: SessionId,
+    /// #     master: MasterKey,
+    /// #     now: Timestamp,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
     /// let journal = DiskJournal::open("journal")?;
-    /// let ledger = Ledger::new(Arc::new(journal)).with_keys(Arc::new(FileKeyStore::open("keys", master)?));
-    /// let erasure = ledger.erase(id, Actor::os_user("ada"), "the customer asked, ticket 17", now).await?;
+    /// let ledger =
+    ///     Ledger::new(Arc::new(journal)).with_keys(Arc::new(FileKeyStore::open("keys", master)?));
+    /// let erasure = ledger
+    ///     .erase(
+    ///         id,
+    ///         Actor::os_user("ada"),
+    ///         "the customer asked, ticket 17",
+    ///         now,
+    ///     )
+    ///     .await?;
     /// assert!(erasure.erased.is_some());
     /// # Ok(()) }
     /// ```

@@ -114,7 +114,10 @@ impl Ledger {
     /// if the process crashed after that record and before the handle was stored.
     ///
     /// ```
-    /// # async fn example(ledger: recount::ledger::Ledger, session: recount::session::SessionId) -> Result<(), recount::ledger::Error> {
+    /// # async fn example(
+    /// #     ledger: recount::ledger::Ledger,
+    /// #     session: recount::session::SessionId,
+    /// # ) -> Result<(), recount::ledger::Error> {
     /// if let Some(handle) = ledger.resumption_handle(session).await? {
     ///     println!("resumable with {}", handle.fingerprint());
     /// }

@@ -23,8 +23,8 @@ struct Marker {
     sealed: String,
 }
 
-/// Seals the secret arguments of a call in place. `secret` are JSON Pointers, each before the longer
-/// ones that it is a prefix of.
+/// Seals the secret arguments of a call in place. `secret` are JSON Pointers, each before the
+/// longer ones that it is a prefix of.
 ///
 /// If a part of the path is not an object, that part is sealed as a whole. The text of malformed
 /// arguments is also sealed as a whole.

@@ -117,7 +117,9 @@ impl Ledger {
     /// use recount::ledger::{Ledger, PassedOver, UnknownKinds};
     ///
     /// let passed_over = PassedOver::default();
-    /// let ledger = Ledger::new(Arc::new(MemoryJournal::new())).unknown_kinds(UnknownKinds::Skip).noting(&passed_over);
+    /// let ledger = Ledger::new(Arc::new(MemoryJournal::new()))
+    ///     .unknown_kinds(UnknownKinds::Skip)
+    ///     .noting(&passed_over);
     /// assert!(passed_over.records().is_empty());
     /// # let _ = ledger;
     /// ```

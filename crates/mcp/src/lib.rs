@@ -11,7 +11,14 @@
 //! use recount_tool::{T, ToolDispatcher, ToolPolicy};
 //! use std::time::Duration;
 //!
-//! let files = McpServer::stdio("npx", ["-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "/srv/notes"])
+//! let files = McpServer::stdio(
+//!     "npx",
+//!     [
+//!         "-y",
+//!         "@modelcontextprotocol/server-filesystem@2026.8.31",
+//!         "/srv/notes",
+//!     ],
+//! )
 //!     .named("files")
 //!     .prefix("files_")
 //!     .timeout(Duration::from_secs(10))
@@ -62,7 +69,8 @@ pub trait McpTools {
     /// use recount_mcp::{McpServer, McpTools};
     /// use recount_tool::T;
     ///
-    /// let files = T::mcp("npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /srv/notes").await?;
+    /// let files =
+    ///     T::mcp("npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /srv/notes").await?;
     /// let wiki = T::mcp(McpServer::http("https://wiki.example/mcp").prefix("wiki_")).await?;
     /// let tools = T::confirm(files, "May it?") | wiki;
     /// # drop(tools);

@@ -22,9 +22,17 @@ use super::trigger::{Signal, Trigger};
 /// use recount_wire::{ClientMessage, Setup};
 /// use recount_simulator::{Player, Script};
 ///
-/// let mut player = Player::new(Script::parse(r#"{"on": "any_text", "send": [{"say": "Hello."}]}"#)?);
+/// let mut player = Player::new(Script::parse(
+///     r#"{"on": "any_text", "send": [{"say": "Hello."}]}"#,
+/// )?);
 /// let connection = player.connect();
-/// player.receive(connection, &ClientMessage::setup(Setup { model: "m".into(), ..Setup::default() }));
+/// player.receive(
+///     connection,
+///     &ClientMessage::setup(Setup {
+///         model: "m".into(),
+///         ..Setup::default()
+///     }),
+/// );
 /// let said = player.receive(connection, &ClientMessage::user_text("Hi"));
 /// assert_eq!(said.len(), 3, "the words, the end of generation, the end of the turn");
 /// # Ok::<(), recount_simulator::ScriptError>(())

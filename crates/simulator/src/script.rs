@@ -142,9 +142,16 @@ impl Script {
     /// ```
     /// use recount_wire::{ClientMessage, Setup};
     /// use recount_simulator::{Action, Player, Script};
-    /// let mut player = Player::new(Script::parse(r#"{"when": "weather", "say": "Sunny."}"#)?.with_echo());
+    /// let mut player =
+    ///     Player::new(Script::parse(r#"{"when": "weather", "say": "Sunny."}"#)?.with_echo());
     /// let connection = player.connect();
-    /// player.receive(connection, &ClientMessage::setup(Setup { model: "m".into(), ..Setup::default() }));
+    /// player.receive(
+    ///     connection,
+    ///     &ClientMessage::setup(Setup {
+    ///         model: "m".into(),
+    ///         ..Setup::default()
+    ///     }),
+    /// );
     /// let said = player.receive(connection, &ClientMessage::user_text("Hello?"));
     /// assert!(format!("{said:?}").contains("Hello?"));
     /// # Ok::<(), recount_simulator::ScriptError>(())

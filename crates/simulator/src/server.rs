@@ -109,7 +109,8 @@ impl Simulator {
     ///
     /// ```
     /// use recount_simulator::{Script, Simulator};
-    /// let simulator = Simulator::start(Script::default()).record(|frame| println!("{}", frame.line()));
+    /// let simulator =
+    ///     Simulator::start(Script::default()).record(|frame| println!("{}", frame.line()));
     /// ```
     #[must_use]
     pub fn record(mut self, recorder: impl FnMut(Frame) + Send + 'static) -> Self {

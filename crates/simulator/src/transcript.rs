@@ -118,7 +118,13 @@ impl Transcript {
     ///
     /// let mut player = Player::new(Script::default());
     /// let first = player.connect();
-    /// player.receive(first, &ClientMessage::setup(Setup { model: "m".into(), ..Setup::default() }));
+    /// player.receive(
+    ///     first,
+    ///     &ClientMessage::setup(Setup {
+    ///         model: "m".into(),
+    ///         ..Setup::default()
+    ///     }),
+    /// );
     /// player.disconnect(first, 1000, "");
     /// let second = player.connect();
     /// let transcript = player.transcript();

@@ -34,7 +34,8 @@ impl ClientMessage {
     ///
     /// ```
     /// use recount_wire::ClientMessage;
-    /// let python = r#"{"tool_response":{"functionResponses":[{"id":"c1","will_continue":true}]}}"#;
+    /// let python =
+    ///     r#"{"tool_response":{"functionResponses":[{"id":"c1","will_continue":true}]}}"#;
     /// let script = r#"{"toolResponse":{"functionResponses":[{"id":"c1","willContinue":true}]}}"#;
     /// assert_eq!(ClientMessage::decode(python)?, ClientMessage::decode(script)?);
     /// # Ok::<(), recount_wire::DecodeError>(())

@@ -26,7 +26,11 @@ message! {
     ///     speech_config: Some(SpeechConfig::voice("Puck")),
     ///     ..GenerationConfig::default()
     /// };
-    /// let setup = Setup { model: "models/m".into(), generation_config: Some(generation), ..Setup::default() };
+    /// let setup = Setup {
+    ///     model: "models/m".into(),
+    ///     generation_config: Some(generation),
+    ///     ..Setup::default()
+    /// };
     /// assert_eq!(
     ///     ClientMessage::setup(setup).encode(),
     ///     r#"{"setup":{"model":"models/m","generationConfig":{"responseModalities":["AUDIO"],"speechConfig":{"voiceConfig":{"prebuiltVoiceConfig":{"voiceName":"Puck"}}}}}}"#

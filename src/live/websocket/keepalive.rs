@@ -20,7 +20,8 @@ use crate::live::ConnectionLost;
 /// use recount::live::{Endpoint, Keepalive};
 ///
 /// // Dead after a minute or so, unless something comes.
-/// let endpoint = Endpoint::google_ai("an API key").keepalive(Keepalive::every(Duration::from_secs(10)).silent_max(6));
+/// let endpoint = Endpoint::google_ai("an API key")
+///     .keepalive(Keepalive::every(Duration::from_secs(10)).silent_max(6));
 /// // Behind a gateway that looks after its connections.
 /// let gateway = Endpoint::url("wss://gateway.example/live").keepalive(Keepalive::off());
 /// # let _ = (endpoint, gateway);

@@ -176,7 +176,7 @@ fn what_nobody_has_is_said_to_be_nowhere_with_what_is_near() {
             tool.to_uppercase()
         ),
         format!(
-            "note: nobody named {:?} did anything about a call; did you mean {by:?}?\n",
+            "note: no actor named {:?} did anything about a call; did you mean {by:?}?\n",
             by.to_uppercase()
         ),
         "note: no call that was read has the label \"=\"\n".to_owned(),

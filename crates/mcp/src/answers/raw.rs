@@ -134,7 +134,7 @@ impl Drop for Waits<'_> {
         else {
             return;
         };
-        let (peer, reason) = (self.peer.clone(), "nobody waits for it any more".to_owned());
+        let (peer, reason) = (self.peer.clone(), "the call was cancelled".to_owned());
         runtime.spawn(async move {
             let given_up = CancelledNotificationParam::new(Some(id), Some(reason));
             // A closed connection needs no cancellation.

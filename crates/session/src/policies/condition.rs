@@ -121,12 +121,12 @@ impl S {
         Condition::Compares(key.into(), comparison, value.into())
     }
 
-    /// All conditions hold.
+    /// A condition that holds if all of these hold.
     pub fn and(conditions: impl IntoIterator<Item = Condition>) -> Condition {
         Condition::And(conditions.into_iter().collect())
     }
 
-    /// At least one condition holds.
+    /// A condition that holds if at least one of these holds.
     pub fn or(conditions: impl IntoIterator<Item = Condition>) -> Condition {
         Condition::Or(conditions.into_iter().collect())
     }

@@ -144,7 +144,7 @@ pub(crate) mod requests {
             requests.push(request(seq, call, refused, RequestState::Open));
         }
         for (seq, call, refused, at, confirmed, found, index) in rows.answered {
-            let unknown = || D::Error::custom(format!("nobody stands at {index}"));
+            let unknown = || D::Error::custom(format!("no actor at index {index}"));
             let answered = Answered {
                 at,
                 confirmed,

@@ -63,7 +63,9 @@ pub enum NamesNothing {
 /// let whole = Json::parse(r#"{"calls":{"5":{"args":{"a/b":[1.00]}}}}"#)?;
 /// let found = value_at(&whole, "/calls/5/args/a~1b/0").map(|it| it.to_string());
 /// assert_eq!(found.as_deref(), Ok("1.00"));
-/// let Err(NamesNothing::Beyond { held, there, .. }) = value_at(&whole, "/calls/7") else { unreachable!() };
+/// let Err(NamesNothing::Beyond { held, there, .. }) = value_at(&whole, "/calls/7") else {
+///     unreachable!()
+/// };
 /// assert_eq!((held.as_str(), there), ("/calls", vec!["5".to_owned()]));
 /// # Ok::<(), recount_text::json::JsonProblem>(())
 /// ```

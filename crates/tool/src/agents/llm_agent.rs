@@ -19,7 +19,9 @@ const TURNS_MAX: u32 = 10;
 /// use serde_json::json;
 ///
 /// let model = ScriptedLlm::new([LlmReply::text("Ada is verified.")]);
-/// let look_up = T::simple("look_up", "Finds a customer", |_| async { Ok(json!({"name": "Ada"})) });
+/// let look_up = T::simple("look_up", "Finds a customer", |_| async {
+///     Ok(json!({"name": "Ada"}))
+/// });
 /// let verifier = LlmAgent::new("verifier", model)
 ///     .instruction("Verify the caller, who speaks {language}.")
 ///     .tools(look_up)

@@ -115,7 +115,11 @@ impl ConfirmationRequest {
 /// use recount_tool::{ConfirmationProvider, ConfirmationRequest, ToolConfirmation};
 /// fn provider() -> impl ConfirmationProvider {
 ///     |request: ConfirmationRequest| async move {
-///         if request.tool_name == "refund" { ToolConfirmation::denied("not today") } else { ToolConfirmation::confirmed() }
+///         if request.tool_name == "refund" {
+///             ToolConfirmation::denied("not today")
+///         } else {
+///             ToolConfirmation::confirmed()
+///         }
 ///     }
 /// }
 /// # let _ = provider();

@@ -52,15 +52,24 @@ impl T {
     /// ```
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount_tool::{T, ToolDispatcher};
     /// use serde_json::json;
     ///
     /// let mut tools = ToolDispatcher::new();
     /// tools.register(T::end_session())?;
-    /// let asked = tools.call_function("endSession", json!({"reason": "bye", "confirmed": false})).await.unwrap();
+    /// let asked = tools
+    ///     .call_function("endSession", json!({"reason": "bye", "confirmed": false}))
+    ///     .await
+    ///     .unwrap();
     /// assert_eq!(asked["action"], "awaiting_confirmation");
-    /// assert!(tools.call_function("endSession", json!({"reason": "bye", "confirmed": "false"})).await.is_err());
+    /// assert!(
+    ///     tools
+    ///         .call_function("endSession", json!({"reason": "bye", "confirmed": "false"}))
+    ///         .await
+    ///         .is_err()
+    /// );
     /// # Ok::<(), recount_tool::RegistrationError>(())
     /// # }).unwrap();
     /// ```
@@ -105,17 +114,23 @@ impl T {
     /// ```
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use std::sync::Arc;
     /// use async_trait::async_trait;
-    /// use recount_tool::{Escalation, EscalationReply, EscalationRequest, T, ToolDispatcher, ToolError};
+    /// use recount_tool::{
+    ///     Escalation, EscalationReply, EscalationRequest, T, ToolDispatcher, ToolError,
+    /// };
     /// use serde_json::json;
     ///
     /// struct Desk;
     ///
     /// #[async_trait]
     /// impl Escalation for Desk {
-    ///     async fn escalate(&self, request: &EscalationRequest) -> Result<EscalationReply, ToolError> {
+    ///     async fn escalate(
+    ///         &self,
+    ///         request: &EscalationRequest,
+    ///     ) -> Result<EscalationReply, ToolError> {
     ///         Ok(EscalationReply::accepted(format!("Ada looks into it: {}", request.reason)))
     ///     }
     /// }
@@ -124,7 +139,10 @@ impl T {
     /// let mut tools = ToolDispatcher::new().with_service(desk);
     /// tools.register(T::escalate())?;
     /// let called = tools.call_function("escalate", json!({"reason": "angry"})).await.unwrap();
-    /// assert_eq!((called["status"].as_str(), called["message"].as_str()), (Some("escalated"), Some("Ada looks into it: angry")));
+    /// assert_eq!(
+    ///     (called["status"].as_str(), called["message"].as_str()),
+    ///     (Some("escalated"), Some("Ada looks into it: angry"))
+    /// );
     /// # Ok::<(), recount_tool::RegistrationError>(())
     /// # }).unwrap();
     /// ```

@@ -35,13 +35,16 @@ impl ToolDispatcher {
     /// with a journal see `LiveHandle::call_function`.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount_tool::{T, ToolDispatcher, ToolError};
     /// use serde_json::json;
     ///
     /// let mut tools = ToolDispatcher::new();
     /// tools.register(T::cached(T::simple("double", "Doubles", |args| async move {
-    ///     let n = args["n"].as_i64().ok_or_else(|| ToolError::InvalidArgs("n is missing".into()))?;
+    ///     let n = args["n"]
+    ///         .as_i64()
+    ///         .ok_or_else(|| ToolError::InvalidArgs("n is missing".into()))?;
     ///     Ok(json!(n * 2))
     /// })))?;
     /// assert_eq!(tools.call_function("double", json!({"n": 21})).await, Ok(json!(42)));

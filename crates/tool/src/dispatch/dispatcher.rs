@@ -107,9 +107,14 @@ impl ToolDispatcher {
     /// use recount_tool::{ConfirmationRequest, ToolConfirmation, ToolDispatcher};
     /// use std::sync::Arc;
     ///
-    /// let tools = ToolDispatcher::new().with_confirmation_provider(Arc::new(|request: ConfirmationRequest| async move {
-    ///     if request.tool_name == "refund" { ToolConfirmation::denied("not today") } else { ToolConfirmation::confirmed() }
-    /// }));
+    /// let provider = |request: ConfirmationRequest| async move {
+    ///     if request.tool_name == "refund" {
+    ///         ToolConfirmation::denied("not today")
+    ///     } else {
+    ///         ToolConfirmation::confirmed()
+    ///     }
+    /// };
+    /// let tools = ToolDispatcher::new().with_confirmation_provider(Arc::new(provider));
     /// assert!(tools.has_confirmation_provider());
     /// ```
     #[must_use]
@@ -335,7 +340,13 @@ impl ToolDispatcher {
     ///     T::category(T::simple("end", "Ends the session", |_| async { Ok(1.into()) }), "action")
     ///         | T::simple("look", "Looks", |_| async { Ok(1.into()) }),
     /// )?;
-    /// assert_eq!(tools.by_category("action").map(|tool| tool.name()).collect::<Vec<_>>(), ["end"]);
+    /// assert_eq!(
+    ///     tools
+    ///         .by_category("action")
+    ///         .map(|tool| tool.name())
+    ///         .collect::<Vec<_>>(),
+    ///     ["end"]
+    /// );
     /// # Ok::<(), recount_tool::RegistrationError>(())
     /// ```
     pub fn by_category(&self, category: &str) -> impl Iterator<Item = &PolicyTool> {

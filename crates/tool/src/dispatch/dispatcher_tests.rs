@@ -175,8 +175,8 @@ fn setting_of_a_missing_policy_is_a_mistake() {
         mistakes(loose()),
         [
             "tool \"a\": cached_for makes no sense: the tool is not cached",
-            "tool \"a\": confirm_message makes no sense: nobody is asked to confirm",
-            "tool \"a\": confirm_expires_after makes no sense: nobody is asked to confirm",
+            "tool \"a\": confirm_message makes no sense: no person is asked to confirm",
+            "tool \"a\": confirm_expires_after makes no sense: no person is asked to confirm",
         ]
     );
     let held = T::cached(T::confirm(loose(), ""));

@@ -18,7 +18,8 @@ impl ToolDispatcher {
     /// the dispatcher begins without callbacks. In an engine, use `Engine::on`.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use std::sync::{Arc, Mutex};
     /// use recount_tool::{Escalated, T, ToolDispatcher};
     /// use serde_json::json;
@@ -27,7 +28,9 @@ impl ToolDispatcher {
     /// tools.register(T::escalate())?;
     /// let heard = Arc::new(Mutex::new(Vec::new()));
     /// let list = heard.clone();
-    /// let listening = tools.on::<Escalated>(move |emitted| list.lock().unwrap().push(emitted.event.reason.clone()));
+    /// let listening = tools.on::<Escalated>(move |emitted| {
+    ///     list.lock().unwrap().push(emitted.event.reason.clone());
+    /// });
     /// tools.call_function("escalate", json!({"reason": "angry"})).await.unwrap();
     /// drop(listening);
     /// tools.call_function("escalate", json!({"reason": "angrier"})).await.unwrap();

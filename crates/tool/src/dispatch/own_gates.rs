@@ -14,7 +14,8 @@ impl ToolDispatcher {
     /// `Agent::unenforced_confirmations`.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount_tool::{T, ToolDispatcher};
     /// use serde_json::json;
     ///

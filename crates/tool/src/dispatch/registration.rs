@@ -63,7 +63,7 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
     match tool.kind() {
         ToolKind::ServerSide => {
             for form in forms_of(tool) {
-                note(true, form, "the service runs the tool and asks nobody");
+                note(true, form, "the service runs the tool and asks no person");
             }
             return found;
         }
@@ -105,7 +105,7 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
         "cached_for",
         "the tool is not cached",
     );
-    let no_gate = "nobody is asked to confirm";
+    let no_gate = "no person is asked to confirm";
     note(
         policy.confirm_message.is_some() && !policy.confirm,
         "confirm_message",

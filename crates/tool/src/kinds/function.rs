@@ -114,7 +114,9 @@ pub trait ToolFunction: Send + Sync + 'static {
     ///
     /// ```
     /// # use async_trait::async_trait;
-    /// # use recount_tool::{Ask, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
+    /// # use recount_tool::{
+    /// #     Ask, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome,
+    /// # };
     /// # use serde_json::{Value, json};
     /// struct TimeOff;
     ///
@@ -123,14 +125,27 @@ pub trait ToolFunction: Send + Sync + 'static {
     ///     fn name(&self) -> &str { "time_off" }
     ///     fn description(&self) -> &str { "Asks for days off" }
     ///     fn parameters(&self) -> Option<Value> { None }
-    ///     async fn call(&self, _args: Value) -> Result<Value, ToolError> { Err(ToolError::NotAvailable("it asks".into())) }
-    ///
-    ///     async fn invoke(&self, args: Value, _context: ToolContext) -> ToolOutcome {
-    ///         Ask::new(format!("{} days off?", args["days"]), json!({"wanted": args["days"]})).into()
+    ///     async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+    ///         Err(ToolError::NotAvailable("it asks".into()))
     ///     }
     ///
-    ///     async fn resume(&self, _context: ToolContext, state: Value, answer: ToolConfirmation) -> ToolOutcome {
-    ///         let days = answer.payload.map_or(state["wanted"].clone(), |it| it["approved_days"].clone());
+    ///     async fn invoke(&self, args: Value, _context: ToolContext) -> ToolOutcome {
+    ///         Ask::new(
+    ///             format!("{} days off?", args["days"]),
+    ///             json!({"wanted": args["days"]}),
+    ///         )
+    ///         .into()
+    ///     }
+    ///
+    ///     async fn resume(
+    ///         &self,
+    ///         _context: ToolContext,
+    ///         state: Value,
+    ///         answer: ToolConfirmation,
+    ///     ) -> ToolOutcome {
+    ///         let days = answer
+    ///             .payload
+    ///             .map_or(state["wanted"].clone(), |it| it["approved_days"].clone());
     ///         ToolOutcome::Returned(json!({"days": days}))
     ///     }
     /// }
@@ -166,19 +181,29 @@ pub trait ToolFunction: Send + Sync + 'static {
     /// # use recount_tool::{Pending, Ticket, ToolContext, ToolError, ToolFunction, ToolOutcome};
     /// # use serde_json::{Value, json};
     /// # struct Print;
-    /// # impl Print { async fn printed(&self, _job: &Value) -> Result<Value, ToolError> { Ok(json!({"pages": 3})) } }
+    /// # impl Print {
+    /// #     async fn printed(&self, _job: &Value) -> Result<Value, ToolError> {
+    /// #         Ok(json!({"pages": 3}))
+    /// #     }
+    /// # }
     /// #[async_trait]
     /// impl ToolFunction for Print {
     /// #   fn name(&self) -> &str { "print" }
     /// #   fn description(&self) -> &str { "Prints" }
     /// #   fn parameters(&self) -> Option<Value> { None }
-    /// #   async fn call(&self, _args: Value) -> Result<Value, ToolError> { Err(ToolError::NotAvailable("it pauses".into())) }
+    /// #   async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+    /// #       Err(ToolError::NotAvailable("it pauses".into()))
+    /// #   }
     ///     async fn invoke(&self, _args: Value, _context: ToolContext) -> ToolOutcome {
     ///         // hand the job over, then:
     ///         Pending::new().with_state(json!({"job": 17})).into()
     ///     }
     ///     fn follows(&self) -> bool { true }
-    ///     async fn follow(&self, _ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+    ///     async fn follow(
+    ///         &self,
+    ///         _ticket: &Ticket,
+    ///         state: Value,
+    ///     ) -> Option<Result<Value, ToolError>> {
     ///         Some(self.printed(state.get("job")?).await)
     ///     }
     /// }

@@ -16,11 +16,16 @@ use recount_session::{Json, PolicyChanges};
 /// use recount_tool::policy_file;
 /// use std::time::Duration;
 ///
-/// let changes = policy_file::parse(r#"{"tools": {"refund": {"confirm": false, "timeout": "10s"}}}"#)?;
+/// let changes =
+///     policy_file::parse(r#"{"tools": {"refund": {"confirm": false, "timeout": "10s"}}}"#)?;
 /// assert_eq!(changes.tools["refund"].timeout, Some(Some(Duration::from_secs(10))));
 ///
-/// let wrong = policy_file::parse("{\n\"tools\": {\"refund\": {\"timout\": \"10s\"}}}").unwrap_err();
-/// assert_eq!(wrong.to_string(), "line 2: tools.refund.timout: unknown key; did you mean \"timeout\"?");
+/// let wrong =
+///     policy_file::parse("{\n\"tools\": {\"refund\": {\"timout\": \"10s\"}}}").unwrap_err();
+/// assert_eq!(
+///     wrong.to_string(),
+///     "line 2: tools.refund.timout: unknown key; did you mean \"timeout\"?"
+/// );
 /// # Ok::<(), policy_file::PolicyFileError>(())
 /// ```
 ///

@@ -49,7 +49,10 @@ use recount_session::ToolConfirmation;
 /// use recount_tool::{CommandTool, T, ToolDispatcher};
 ///
 /// let mut tools = ToolDispatcher::new();
-/// tools.register(T::confirm(CommandTool::new("echo", "Gives the arguments back", None, "cat", []), "Echo?"))?;
+/// tools.register(T::confirm(
+///     CommandTool::new("echo", "Gives the arguments back", None, "cat", []),
+///     "Echo?",
+/// ))?;
 /// # Ok::<(), recount_tool::RegistrationError>(())
 /// ```
 #[derive(Clone, Debug)]

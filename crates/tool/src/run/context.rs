@@ -160,9 +160,12 @@ impl ToolContext {
     /// ```
     /// # use recount_tool::{Pending, ToolContext, ToolError, ToolOutcome};
     /// fn hand_over(context: &ToolContext) -> Result<ToolOutcome, ToolError> {
-    ///     let ticket = context.ticket().ok_or_else(|| ToolError::Other("there is no engine".into()))?;
-    ///     let text = serde_json::to_string(ticket).map_err(|error| ToolError::Other(error.to_string()))?;
-    ///     // queue `text` for the warehouse, which calls `engine.respond(&ticket, …)` when it is done; then:
+    ///     let ticket = context
+    ///         .ticket()
+    ///         .ok_or_else(|| ToolError::Other("there is no engine".into()))?;
+    ///     let text = serde_json::to_string(ticket)
+    ///         .map_err(|error| ToolError::Other(error.to_string()))?;
+    ///     // Queue `text` for the warehouse, which calls `engine.respond(&ticket, …)` at the end.
     ///     # drop(text);
     ///     Ok(Pending::new().into())
     /// }
@@ -372,7 +375,8 @@ impl ToolContext {
     /// # use recount_tool::ToolContext;
     /// # let session = SessionId(uuid::Uuid::nil());
     /// let args = Json::parse(r#"{"amount": 18446744073709551616}"#)?;
-    /// let context = ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1").with_args(args);
+    /// let context =
+    ///     ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1").with_args(args);
     /// assert_eq!(context.args.unwrap().as_str(), r#"{"amount":18446744073709551616}"#);
     /// # Ok::<(), recount_session::JsonProblem>(())
     /// ```

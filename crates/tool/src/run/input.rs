@@ -11,7 +11,10 @@ use tokio::sync::broadcast::error::RecvError;
 /// ```
 /// use recount_tool::InputEvent;
 ///
-/// let audio = InputEvent::Audio { mime_type: "audio/pcm;rate=16000".to_owned(), data: vec![0; 640].into() };
+/// let audio = InputEvent::Audio {
+///     mime_type: "audio/pcm;rate=16000".to_owned(),
+///     data: vec![0; 640].into(),
+/// };
 /// assert_eq!(format!("{audio:?}"), "Audio(audio/pcm;rate=16000, 640 bytes)");
 /// ```
 #[derive(Clone, Eq, PartialEq)]

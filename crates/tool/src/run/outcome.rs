@@ -18,7 +18,10 @@ use crate::run::error::ToolError;
 /// use serde_json::json;
 ///
 /// let failed = ToolOutcome::from(Err(ToolError::InvalidArgs("no city".into())));
-/// let urgent = ToolOutcome::Scheduled(json!({"alarm": true}), FunctionResponseScheduling::Interrupt);
+/// let urgent = ToolOutcome::Scheduled(
+///     json!({"alarm": true}),
+///     FunctionResponseScheduling::Interrupt,
+/// );
 /// assert_ne!(failed, urgent);
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -61,7 +61,15 @@ pub trait ToolEvent: Serialize + DeserializeOwned {
     /// use recount_tool::ToolEvent;
     ///
     /// let data = Json::of(&serde_json::json!({"to": "desk"}));
-    /// let event = Event::Observed(ToolEventEmitted { call: Seq(5), attempt: 1, name: "escalated".into(), data }.into());
+    /// let event = Event::Observed(
+    ///     ToolEventEmitted {
+    ///         call: Seq(5),
+    ///         attempt: 1,
+    ///         name: "escalated".into(),
+    ///         data,
+    ///     }
+    ///     .into(),
+    /// );
     /// assert_eq!(Escalated::read(&event).transpose()?, Some(Escalated { to: "desk".into() }));
     /// # Ok::<(), serde_json::Error>(())
     /// ```

@@ -5,7 +5,8 @@
 /// ```
 /// use recount_tool::{T, ToolDispatcher};
 ///
-/// let tools = T::confirm(T::google_search(), "Search?") | T::limit_per_minute(T::url_context(), 0);
+/// let tools =
+///     T::confirm(T::google_search(), "Search?") | T::limit_per_minute(T::url_context(), 0);
 /// let error = ToolDispatcher::new().register(tools).unwrap_err();
 /// let lines: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
 /// assert_eq!(lines, [

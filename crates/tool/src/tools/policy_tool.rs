@@ -35,7 +35,9 @@ use crate::run::state::State;
 /// use serde_json::json;
 /// use std::sync::Arc;
 ///
-/// let email = SimpleTool::new("send_email", "Sends an email", None, |_| async { Ok(json!({"sent": true})) });
+/// let email = SimpleTool::new("send_email", "Sends an email", None, |_| async {
+///     Ok(json!({"sent": true}))
+/// });
 /// let tool = PolicyTool::new(Arc::new(email), ToolPolicy::gate("Really send it?"));
 /// assert!(tool.requires_confirmation());
 /// assert_eq!(tool.confirmation_message(), Some("Really send it?"));

@@ -27,7 +27,9 @@ impl T {
     /// use recount_tool::{State, T};
     /// use serde_json::{Value, json};
     ///
-    /// let refund = T::simple("refund", "Refunds", |_args| async { Ok(json!({"refunded": true})) });
+    /// let refund = T::simple("refund", "Refunds", |_args| async {
+    ///     Ok(json!({"refunded": true}))
+    /// });
     /// let refund = T::confirm_when_fn(refund, "Refund so much?", |args: Value, state: State| async move {
     ///     let limit = state.get::<i64>("refund_limit").unwrap_or(100);
     ///     args["amount"].as_i64().is_none_or(|amount| amount > limit)

@@ -116,7 +116,10 @@ impl T {
     /// use recount_tool::{LlmAgent, LlmReply, ScriptedLlm, T};
     ///
     /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
-    /// let verify = T::confirm(T::agent("verify_identity", "Verifies a caller's identity", verifier), "Verify the caller?");
+    /// let verify = T::confirm(
+    ///     T::agent("verify_identity", "Verifies a caller's identity", verifier),
+    ///     "Verify the caller?",
+    /// );
     /// assert!(verify.tools()[0].requires_confirmation());
     /// ```
     pub fn agent(
@@ -163,7 +166,9 @@ impl T {
     /// #     fn name(&self) -> &str { "count_down" }
     /// #     fn description(&self) -> &str { "Counts down" }
     /// #     fn parameters(&self) -> Option<Value> { None }
-    /// #     async fn run(&self, _: Value, _: mpsc::Sender<Value>) -> Result<(), ToolError> { Ok(()) }
+    /// #     async fn run(&self, _: Value, _: mpsc::Sender<Value>) -> Result<(), ToolError> {
+    /// #         Ok(())
+    /// #     }
     /// # }
     /// let tools = T::timeout(T::streaming(Arc::new(CountDown)), Duration::from_secs(60));
     /// assert_eq!(tools.tools()[0].name(), "count_down");
@@ -245,7 +250,10 @@ impl T {
     /// use serde_json::json;
     ///
     /// let maps = T::server_side("google_maps", json!({"googleMaps": {"enableWidget": true}}));
-    /// assert_eq!(maps.tools()[0].declaration().server_side, Some(json!({"googleMaps": {"enableWidget": true}})));
+    /// assert_eq!(
+    ///     maps.tools()[0].declaration().server_side,
+    ///     Some(json!({"googleMaps": {"enableWidget": true}}))
+    /// );
     /// ```
     #[must_use]
     pub fn server_side(name: impl Into<String>, declaration: Value) -> Toolset {

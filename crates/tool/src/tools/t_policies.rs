@@ -59,7 +59,9 @@ impl T {
     /// use recount_tool::T;
     /// use serde_json::json;
     ///
-    /// let refund = T::simple("refund", "Refunds", |_args| async { Ok(json!({"refunded": true})) });
+    /// let refund = T::simple("refund", "Refunds", |_args| async {
+    ///     Ok(json!({"refunded": true}))
+    /// });
     /// let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
     /// let refund = T::confirm_when(refund, "Refund so much?", large);
     /// assert!(refund.tools()[0].policy().gate_terms.when.is_some());
@@ -130,7 +132,10 @@ impl T {
     /// use serde_json::json;
     ///
     /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
-    /// let pay = T::acknowledge(T::confirm(pay, "Pay?"), json!({"status": "A colleague has to agree; go on meanwhile."}));
+    /// let pay = T::acknowledge(
+    ///     T::confirm(pay, "Pay?"),
+    ///     json!({"status": "A colleague has to agree; go on meanwhile."}),
+    /// );
     /// # let _ = pay;
     /// ```
     #[must_use]
@@ -195,7 +200,11 @@ impl T {
     /// use recount_tool::T;
     /// use serde_json::json;
     ///
-    /// let weather = T::cached(T::simple("get_weather", "Tells the weather", |_args| async { Ok(json!({"c": 22})) }));
+    /// let weather = T::cached(T::simple(
+    ///     "get_weather",
+    ///     "Tells the weather",
+    ///     |_args| async { Ok(json!({"c": 22})) },
+    /// ));
     /// assert!(weather.tools()[0].policy().cache);
     /// ```
     #[must_use]
@@ -222,7 +231,8 @@ impl T {
     ///
     /// let search = T::simple("search_kb", "Searches", |_args| async { Ok(json!([])) });
     /// let log = T::simple("log_event", "Logs", |_args| async { Ok(json!({})) });
-    /// let tools = T::background(search) | T::background_with(log, FunctionResponseScheduling::Silent);
+    /// let tools =
+    ///     T::background(search) | T::background_with(log, FunctionResponseScheduling::Silent);
     /// ```
     #[must_use]
     pub fn background(tool: impl Into<Toolset>) -> Toolset {
@@ -279,7 +289,8 @@ impl T {
     ///
     /// let read = T::simple("read", "Reads", |_args| async { Ok(json!({"balance": 7})) });
     /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
-    /// let tools = T::in_doubt(read, InDoubt::Retry) | T::in_doubt(T::confirm(pay, "Pay?"), InDoubt::Ask);
+    /// let tools =
+    ///     T::in_doubt(read, InDoubt::Retry) | T::in_doubt(T::confirm(pay, "Pay?"), InDoubt::Ask);
     /// ```
     #[must_use]
     pub fn in_doubt(tool: impl Into<Toolset>, rule: InDoubt) -> Toolset {
@@ -359,7 +370,9 @@ impl T {
     /// use recount_tool::T;
     /// use serde_json::json;
     ///
-    /// let balance = T::simple("balance", "Tells the balance", |_args| async { Ok(json!({"balance": 7})) });
+    /// let balance = T::simple("balance", "Tells the balance", |_args| async {
+    ///     Ok(json!({"balance": 7}))
+    /// });
     /// let balance = T::when(balance, S::is_true("identity_verified"));
     /// # let _ = balance;
     /// ```

@@ -106,7 +106,11 @@ impl AgentTurnSoFar {
     ///
     /// ```
     /// use recount_tool::{AgentTurnSoFar, LlmSaid};
-    /// let turn = AgentTurnSoFar { of: "a".into(), said: vec![LlmSaid::text("It is "), LlmSaid::text("paid.")], answers: vec![] };
+    /// let turn = AgentTurnSoFar {
+    ///     of: "a".into(),
+    ///     said: vec![LlmSaid::text("It is "), LlmSaid::text("paid.")],
+    ///     answers: vec![],
+    /// };
     /// assert_eq!(turn.text(), "It is paid.");
     /// ```
     #[must_use]
@@ -181,7 +185,12 @@ impl std::fmt::Debug for AgentAsk {
 ///
 /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
 /// let state = State::default();
-/// let tool = TextAgentTool::new("verify_identity", "Verifies a caller's identity", verifier, state.clone());
+/// let tool = TextAgentTool::new(
+///     "verify_identity",
+///     "Verifies a caller's identity",
+///     verifier,
+///     state.clone(),
+/// );
 /// let tools = T::timeout(tool, std::time::Duration::from_secs(120));
 /// # let _ = tools;
 /// ```

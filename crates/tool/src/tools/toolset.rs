@@ -122,9 +122,17 @@ impl Toolset {
     /// ```
     /// use recount_tool::{LlmAgent, ScriptedLlm, T};
     /// let look = T::simple("look", "Looks", |args| async { Ok(args) });
-    /// let clerk = T::agent("clerk", "Serves", LlmAgent::new("clerk", ScriptedLlm::new([])).tools(look));
+    /// let clerk = T::agent(
+    ///     "clerk",
+    ///     "Serves",
+    ///     LlmAgent::new("clerk", ScriptedLlm::new([])).tools(look),
+    /// );
     /// let gated = T::confirm(clerk, "Ask the clerk?");
-    /// let asks: Vec<bool> = gated.tools().iter().map(|tool| tool.requires_confirmation()).collect();
+    /// let asks: Vec<bool> = gated
+    ///     .tools()
+    ///     .iter()
+    ///     .map(|tool| tool.requires_confirmation())
+    ///     .collect();
     /// assert_eq!(asks, [true, false]);
     /// ```
     #[must_use]
@@ -151,7 +159,8 @@ impl Toolset {
     /// use std::time::Duration;
     ///
     /// let search = || T::confirm(T::simple("search", "Searches", |_| async { Ok(1.into()) }), "Search?");
-    /// let file = policy_file::parse(r#"{"tools": {"search": {"confirm": false, "timeout": "5s"}}}"#)?;
+    /// let file =
+    ///     policy_file::parse(r#"{"tools": {"search": {"confirm": false, "timeout": "5s"}}}"#)?;
     /// let mut tools = ToolDispatcher::new();
     /// tools.register(recount_tool::Toolset::from(search()).with_policies(&file)?)?;
     /// let policy = tools.policies().of("search").clone();
@@ -159,7 +168,10 @@ impl Toolset {
     ///
     /// let other = policy_file::parse(r#"{"tools": {"serch": {"confirm": true}}}"#)?;
     /// let wrong = recount_tool::Toolset::from(search()).with_policies(&other).unwrap_err();
-    /// assert_eq!(wrong.to_string(), "the policies speak of the tool \"serch\", which is not there; did you mean \"search\"?");
+    /// assert_eq!(
+    ///     wrong.to_string(),
+    ///     "the policies speak of the tool \"serch\", which is not there; did you mean \"search\"?"
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
