@@ -1,4 +1,4 @@
-//! What can go wrong, each with what was expected and what came.
+//! The errors of the journal, each with the expected and the found value.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use uuid::Uuid;
 
 use crate::Hash;
 
-/// The journal could not do what was asked.
+/// The error of a journal operation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Somebody else appended to the stream. Stop; never read again and retry blindly.
+    /// Another writer appended to the stream. Stop; never read again and retry blindly.
     #[error("session {session} is at seq {actual}, the append expected {expected}")]
     Conflict {
         /// The stream.
         session: Uuid,
-        /// What the caller knew.
+        /// The last seq that the caller knew.
         expected: u64,
-        /// What the journal has.
+        /// The last seq in the journal.
         actual: u64,
     },
     /// A record does not name its predecessor.
@@ -33,7 +33,7 @@ pub enum Error {
         seq: u64,
         /// The leaf hash of the record before.
         expected: Hash,
-        /// What the record says.
+        /// The predecessor hash in the record.
         found: Hash,
     },
     /// The append is not well-formed; nothing was written.
@@ -41,55 +41,55 @@ pub enum Error {
     Refused {
         /// The stream.
         session: Uuid,
-        /// The record it is about, or the first one of the append.
+        /// The seq of the record at fault, or the first one of the append.
         seq: u64,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// What a record says nests deeper than the journal takes; nothing was written.
+    /// A body nests deeper than the journal allows; nothing was written.
     #[error("record {seq} of session {session} nests deeper than the limit of {limit} levels")]
     TooDeep {
         /// The stream.
         session: Uuid,
         /// The record.
         seq: u64,
-        /// What is taken.
+        /// The maximum depth.
         limit: usize,
     },
-    /// Not every reader would read the record, or read the same; nothing was written.
+    /// Readers could read the record back with different results; nothing was written.
     #[error("record {seq} of session {session} cannot be read back: {what} at byte {at}")]
     Unreadable {
         /// The stream.
         session: Uuid,
         /// The record.
         seq: u64,
-        /// Where in its bytes.
+        /// The offset in its bytes.
         at: usize,
-        /// What is there.
+        /// The fault.
         what: Unreadable,
     },
-    /// Something is larger than the journal takes; nothing was written.
+    /// A part of the append exceeds its limit; nothing was written.
     #[error("{what} of {size} bytes is over the limit of {limit}")]
     TooLarge {
-        /// A record, an object, an append.
+        /// The part: a record, an object or an append.
         what: &'static str,
-        /// What came.
+        /// The size, in bytes.
         size: usize,
-        /// What is taken.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// The disk is nearly full; nothing was written, and appends are taken again as soon as there
-    /// is room.
+    /// The disk is nearly full; nothing was written. Appends succeed again as soon as there is
+    /// room.
     #[error(
         "the disk has no room: {free} bytes are free, {floor} are to stay free; nothing was written"
     )]
     NoSpace {
-        /// What is free.
+        /// The free bytes.
         free: u64,
-        /// What must stay free.
+        /// The bytes that must stay free.
         floor: u64,
     },
-    /// A write or sync failed, so nothing is taken or answered any more; opening the journal again
+    /// A write or sync failed. No call succeeds any more until the journal is opened again, which
     /// recovers.
     #[error("the journal stopped after a failure and must be opened again: {cause}")]
     Poisoned {
@@ -108,52 +108,57 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// Users other than its owner may have written what is in the directory, so nothing there was
-    /// believed.
+    /// Users other than its owner may have written to the directory, so nothing in it was trusted.
     #[error("{} is not to be believed: {what}", path.display())]
     Insecure {
-        /// The directory, or what is in it.
+        /// The directory, or a file in it.
         path: PathBuf,
-        /// The owner or the mode that it should not have.
+        /// The owner or the mode that is wrong.
         what: String,
     },
-    /// The superuser was about to work in the journal of another user, who could not read what it
-    /// makes there.
-    #[error("the journal at {} is of the user {owner}, not to be written by another", path.display())]
+    /// The superuser tried to write to the journal of another user, who could not read the new
+    /// files.
+    #[error(
+        "the journal at {} is of the user {owner}, not to be written by another",
+        path.display()
+    )]
     NotYours {
         /// The directory.
         path: PathBuf,
-        /// The number of its user.
+        /// The user id of the owner.
         owner: u32,
     },
-    /// There is no journal.
+    /// No journal exists.
     #[error("there is no journal at {}", path.display())]
     Missing {
         /// The directory.
         path: PathBuf,
     },
-    /// Something else is there.
+    /// The directory holds something else than a journal.
     #[error("{} is not a journal: {found}", path.display())]
     NotAJournal {
         /// The directory.
         path: PathBuf,
-        /// What is there.
+        /// A description of the content.
         found: String,
     },
-    /// The directory does not say where a backup ends, so nobody could tell whether it is whole.
+    /// The directory does not say where a backup ends, so its completeness cannot be checked.
     #[error("{} is not a backup: it has no file BACKUP", path.display())]
     NotABackup {
         /// The directory.
         path: PathBuf,
     },
-    /// Something is where a new directory should be; nothing was written.
+    /// The path of a new directory is taken; nothing was written.
     #[error("there is something at {} already", path.display())]
     Occupied {
-        /// The place.
+        /// The path.
         path: PathBuf,
     },
     /// A later version of this program wrote the journal.
-    #[error("the journal at {} has format {found}, this program reads up to {known}", path.display())]
+    #[error(
+        "the journal at {} has format {found}, this program reads up to {known}",
+        path.display()
+    )]
     NewerFormat {
         /// The directory.
         path: PathBuf,
@@ -162,43 +167,46 @@ pub enum Error {
         /// The newest known format.
         known: u64,
     },
-    /// The log lost or altered something that was acknowledged.
+    /// The log lost or altered an acknowledged record.
     #[error("the journal is damaged{}: {what}", place(*session, *seq))]
     Damaged {
-        /// The stream, where it can be told.
+        /// The stream, if known.
         session: Option<Uuid>,
-        /// The record, where it can be told.
+        /// The record, if known.
         seq: Option<u64>,
-        /// What was found.
+        /// The fault.
         what: String,
     },
-    /// An exported file is not what was written, or not all of it; nothing of it was kept.
+    /// An exported file was altered, or is incomplete; nothing of it was kept.
     #[error("the export is damaged{}: {what}", place(*session, *seq))]
     DamagedExport {
-        /// The stream, where it can be told.
+        /// The stream, if known.
         session: Option<Uuid>,
-        /// The record, where it can be told.
+        /// The record, if known.
         seq: Option<u64>,
-        /// What was found.
+        /// The fault.
         what: String,
     },
-    /// A value of the index does not hold its checksum or is missing; the log still has it, and
-    /// opening again rebuilds the index.
-    #[error("the index is damaged{}: {what}; opening the journal again rebuilds it from the log", place(*session, *seq))]
+    /// A value of the index is missing or fails its checksum. The log still has it, and opening
+    /// again rebuilds the index.
+    #[error(
+        "the index is damaged{}: {what}; opening the journal again rebuilds it from the log",
+        place(*session, *seq)
+    )]
     Index {
-        /// The stream, where it can be told.
+        /// The stream, if known.
         session: Option<Uuid>,
-        /// The record, where it can be told.
+        /// The record, if known.
         seq: Option<u64>,
-        /// What was found.
+        /// The fault.
         what: String,
     },
-    /// The system refused a file operation.
+    /// The operating system rejected a file operation.
     #[error("failed to {doing}")]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: String,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -211,7 +219,7 @@ impl Error {
     }
 }
 
-/// Where in the journal, as far as it can be told.
+/// The place in the journal as a part of an error text, as far as it is known.
 pub(crate) fn place(session: Option<Uuid>, seq: Option<u64>) -> String {
     match (session, seq) {
         (Some(session), Some(seq)) => format!(" at session {session} seq {seq}"),
@@ -220,11 +228,11 @@ pub(crate) fn place(session: Option<Uuid>, seq: Option<u64>) -> String {
     }
 }
 
-/// Bytes are not a record.
+/// The error for bytes that are not a record.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the record is malformed: {what}")]
 pub struct Malformed {
-    /// What was expected and what came.
+    /// The expected and the found value.
     pub what: String,
 }
 

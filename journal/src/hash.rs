@@ -1,4 +1,4 @@
-//! The one hash of the journal, SHA-256, and its text form.
+//! The hash of the journal, SHA-256, and its text form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// What the first record of a stream names as its predecessor.
+    /// The predecessor hash of the first record of a stream.
     pub const ZERO: Self = Self([0; 32]);
 
     /// Wraps 32 raw bytes.
@@ -95,11 +95,11 @@ fn digit(value: u8) -> u8 {
     }
 }
 
-/// A text is not 64 lower-case hex digits.
+/// The error for a text that is not 64 lower-case hex digits.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a hash is 64 lower-case hex digits, not {found:?}")]
 pub struct NotAHash {
-    /// The text that came.
+    /// The rejected text, cut to 80 characters.
     pub found: String,
 }
 
@@ -111,8 +111,8 @@ impl FromStr for Hash {
             found: text.chars().take(80).collect(),
         };
         let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| refused())?;
-        // Step by step over all of them, which the compiler does many at a time: every record that
-        // is read has a hash.
+        // One pass over all digits, which the compiler vectorises: every record that is read has a
+        // hash.
         let mut values = [0; 64];
         for (value, digit) in values.iter_mut().zip(digits) {
             *value = value_of(*digit);

@@ -1,4 +1,4 @@
-//! The journal as its users see it: one small trait, whatever keeps the records.
+//! The trait of all journals, whatever stores their records.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -12,46 +12,46 @@ use crate::{Append, Error, Hash, Head, Line, OpenItem};
 /// A future on the heap, so that the trait can be used behind `dyn` and without a runtime.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What was committed together.
+/// The appends that were committed together.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Commit {
-    /// Where it stands among all commits; positions grow, and may leave gaps.
+    /// The position among all commits. Positions grow, and may have gaps.
     pub position: u64,
     /// The records of each append, with their stream, in order.
     pub appends: Vec<(Uuid, Vec<Line>)>,
 }
 
-/// Records of one stream that stand one behind the other.
+/// A range of consecutive records of one stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Span {
     /// The stream.
     pub session: Uuid,
-    /// The seq of the first one; 0 stands for 1.
+    /// The seq of the first record; 0 means 1.
     pub from: u64,
-    /// How many at most.
+    /// The maximum number of records.
     pub limit: usize,
 }
 
 impl Span {
-    /// The seq of the first one.
+    /// The seq of the first record.
     pub(crate) fn first(self) -> u64 {
         self.from.max(1)
     }
 
-    /// The seq behind the last one.
+    /// The seq after the last record.
     pub(crate) fn end(self) -> u64 {
         self.first().saturating_add(self.limit as u64)
     }
 }
 
-/// Keeps streams of records. What was appended and acknowledged is seen by every later read.
+/// Stores streams of records. Every read sees all appends that were acknowledged before it.
 ///
-/// A call waits for somebody until a deadline, and is answered:
+/// Example: a call waits for an answer until a deadline, and is answered.
 ///
 /// ```
 /// use recount_journal::{
-///     Actor, Append, DiskJournal, Draft, Durability, Error, Hash, Journal, Line, OpenItem, WorkChange,
-///     block_on, export, verify,
+///     Actor, Append, DiskJournal, Draft, Durability, Error, Hash, Journal, Line, OpenItem,
+///     WorkChange, block_on, export, verify,
 /// };
 /// use uuid::Uuid;
 ///
@@ -94,13 +94,13 @@ impl Span {
 /// assert_eq!(block_on(journal.head(session))?, Some(head));
 /// assert_eq!(block_on(journal.sessions(None, 100))?, [(session, head)]);
 /// assert_eq!(block_on(journal.open_work(None, 100))?, []);
-/// // Whoever answers late still finds what it was about.
+/// // A late answer still finds its item.
 /// assert_eq!(block_on(journal.request(request))?, Some((session, 1)));
 ///
 /// // Pages of records, from a seq on.
 /// assert_eq!(block_on(journal.read(session, 2, 100))?[0].record()?.kind, "answered");
 ///
-/// // A second writer who believes otherwise is told so.
+/// // A second writer with an older head gets a conflict.
 /// let late = Append::new(session, 1, vec![line(session, 2, "answered", Hash::ZERO)]);
 /// assert!(matches!(block_on(journal.append(late)), Err(Error::Conflict { actual: 2, .. })));
 ///
@@ -113,15 +113,15 @@ impl Span {
 /// # }
 /// ```
 pub trait Journal: Send + Sync + 'static {
-    /// Adds records, objects and changes of open work to one stream, all or nothing.
+    /// Appends records, objects and changes of open work to one stream, all or nothing.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the stream is not where the caller believes,
+    /// [`Error::Conflict`] if the stream has another last seq than the caller expects,
     /// [`Error::BrokenChain`], [`Error::Refused`] and [`Error::TooLarge`] for an append that is
     /// wrong in itself, [`Error::Poisoned`] once the store failed.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>>;
 
-    /// The records of a stream from a seq, at most so many.
+    /// Returns the records of a stream from a seq, at most `limit`.
     fn read(
         &self,
         session: Uuid,
@@ -129,10 +129,11 @@ pub trait Journal: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Line>, Error>>;
 
-    /// The records of several spans, in their order, each as [`read`](Journal::read) gives it.
+    /// Returns the records of several spans, in their order, each as [`read`](Journal::read)
+    /// returns it.
     ///
-    /// A journal may read them together, which is what this is for; by default they are read one
-    /// after the other.
+    /// A journal may read several spans in one operation. By default they are read one after the
+    /// other.
     ///
     /// ```
     /// use recount_journal::{Actor, Append, Draft, Hash, Journal, MemoryJournal, Span, block_on};
@@ -141,7 +142,9 @@ pub trait Journal: Send + Sync + 'static {
     /// let journal = MemoryJournal::new();
     /// for session in [1, 2].map(Uuid::from_u128) {
     ///     let (actor, prev) = (Actor::new("engine"), Hash::ZERO);
-    ///     let draft = Draft { session, seq: 1, at_us: 0, kind: "greeted", cause: None, actor, body: "{}", prev };
+    ///     let draft = Draft {
+    ///         session, seq: 1, at_us: 0, kind: "greeted", cause: None, actor, body: "{}", prev,
+    ///     };
     ///     block_on(journal.append(Append::new(session, 0, vec![draft.line()])))?;
     /// }
     /// let spans = [1, 2, 3].map(|it| Span { session: Uuid::from_u128(it), from: 1, limit: 10 });
@@ -151,7 +154,7 @@ pub trait Journal: Send + Sync + 'static {
     /// ```
     ///
     /// # Errors
-    /// As [`read`](Journal::read); what one span fails with, all of them do.
+    /// As [`read`](Journal::read). If one span fails, the whole call fails.
     fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, Error>> {
         Box::pin(async move {
             let mut pages = Vec::with_capacity(spans.len());
@@ -162,60 +165,63 @@ pub trait Journal: Send + Sync + 'static {
         })
     }
 
-    /// The end of a stream.
+    /// Returns the head of a stream.
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>>;
 
-    /// The streams in the order of their ids, without the system stream.
+    /// Returns the streams in the order of their ids, without the system stream.
     fn sessions(
         &self,
         after: Option<Uuid>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, Error>>;
 
-    /// What is open anywhere, in the order of session and seq.
+    /// Returns the open items of all streams, in the order of session and seq.
     fn open_work(
         &self,
         after: Option<(Uuid, u64)>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
 
-    /// What is open in one stream.
+    /// Returns the open items of one stream.
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
 
-    /// What runs out up to and including a time, earliest first.
+    /// Returns the items whose deadline is at or before a time, earliest first.
     fn deadlines(&self, until_us: i64, limit: usize)
     -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
 
-    /// The session and the item that the outside knows under this id.
+    /// Returns the session and the item of an external request id.
     ///
-    /// It is known for ever, so that whoever answers late is told what was decided.
+    /// A journal never forgets a request id, so that a late answer can be matched with its
+    /// decision.
     fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, Error>>;
 
-    /// The content of an object.
+    /// Returns the content of an object.
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, Error>>;
 
-    /// The first commit behind a position, 0 for the very first; waits for one when there is none
-    /// yet.
+    /// Returns the first commit after a position, and waits if there is none yet. Position 0
+    /// precedes the first commit.
     ///
-    /// A commit is seen here after its sync and never before. Whoever goes on from
+    /// A commit is returned only after its sync. A follower that continues from
     /// [`Commit::position`] misses nothing, however far behind it is.
     fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>>;
 
-    /// The position of the last commit, from which [`Journal::follow`] gives only what is new.
+    /// Returns the position of the last commit, from which [`Journal::follow`] returns only newer
+    /// ones.
     fn position(&self) -> BoxFuture<'_, Result<u64, Error>>;
 
-    /// What was last kept of a stream by [`keep_snapshot`](Journal::keep_snapshot), byte for byte
-    /// or torn; often nothing.
+    /// Returns the last snapshot that [`keep_snapshot`](Journal::keep_snapshot) stored for a
+    /// stream. It may be missing at any time. Otherwise it has the stored bytes, or a torn part of
+    /// them.
     ///
-    /// A journal that keeps none, as this one by default, says that there is none.
+    /// The default implementation keeps no snapshots and returns `None`.
     fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, Error>> {
         let _ = session;
         Box::pin(async { Ok(None) })
     }
 
-    /// Keeps what a reader made of a stream beside it, so that the next reader need not make it
-    /// again. It takes the place of what was kept before; it is no part of the journal, is neither
-    /// hashed nor copied with it, and may be gone at any time.
+    /// Stores the folded state of a stream beside the journal, so that the next reader need not
+    /// fold it again. It replaces the previous snapshot. It is no part of the journal, is neither
+    /// hashed nor copied with it, and may be lost at any time.
     ///
     /// ```
     /// use recount_journal::{Journal, MemoryJournal, block_on};
@@ -231,8 +237,8 @@ pub trait Journal: Send + Sync + 'static {
         Box::pin(async { Ok(()) })
     }
 
-    /// Tells if appends are refused for lack of room on the disk, without an append. An append that
-    /// follows may still find that the room is gone. A journal without a disk has room.
+    /// Checks whether appends are rejected for lack of room on the disk, without an append. A later
+    /// append may still find that the room is gone. A journal without a disk has room.
     ///
     /// ```
     /// use recount_journal::{DiskJournal, Error, Journal};
@@ -241,26 +247,28 @@ pub trait Journal: Send + Sync + 'static {
     /// let journal = DiskJournal::open(&path)?;
     /// match journal.room() {
     ///     Ok(()) => {}
-    ///     Err(Error::NoSpace { free, floor }) => println!("{free} bytes are free, {floor} stay free"),
+    ///     Err(Error::NoSpace { free, floor }) => {
+    ///         println!("{free} bytes are free, {floor} stay free");
+    ///     }
     ///     Err(error) => return Err(error),
     /// }
     /// # Ok::<(), Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoSpace`]; [`Error::Io`] where the system does not say what is free.
+    /// [`Error::NoSpace`]; [`Error::Io`] if the system cannot report the free space.
     fn room(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether what is acknowledged outlives the process.
+    /// True if acknowledged appends outlive the process.
     fn is_durable(&self) -> bool;
 
-    /// Commits what is queued and closes. Later calls of anything else say [`Error::Closed`].
+    /// Commits what is queued and closes. All later calls return [`Error::Closed`].
     fn close(&self) -> BoxFuture<'_, Result<(), Error>>;
 }
 
-/// Waits for a future on this thread, for programs without a runtime.
+/// Blocks this thread until a future is ready, for programs without a runtime.
 ///
 /// ```
 /// assert_eq!(recount_journal::block_on(async { 2 + 2 }), 4);

@@ -1,4 +1,4 @@
-//! A journal in memory: same checks, same answers, no thread, nothing kept.
+//! A journal in memory, with the checks and answers of the journal on disk, but without a thread.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -11,8 +11,10 @@ use crate::records::admission::Admission;
 use crate::records::open_work::OpenWork;
 use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, WorkChange};
 
-/// Keeps everything in memory. It runs on the caller's thread, so a simulation stays on one; it
-/// writes no system records.
+/// A journal that keeps everything in memory.
+///
+/// It runs on the caller's thread, so a simulation stays on one thread. It writes no system
+/// records.
 ///
 /// ```
 /// use recount_journal::{Journal, MemoryJournal, block_on};
@@ -31,7 +33,7 @@ struct Kept {
     objects: HashMap<Hash, Arc<[u8]>>,
     work: OpenWork,
     requests: HashMap<Uuid, (Uuid, u64)>,
-    /// Each append: its stream, the place of its first line there, how many lines.
+    /// The appends in order: the stream, the index of the first line in it, the number of lines.
     commits: Vec<(Uuid, usize, usize)>,
     snapshots: HashMap<Uuid, Vec<u8>>,
     followers: Vec<oneshot::Sender<()>>,
@@ -45,7 +47,7 @@ struct Stream {
 }
 
 impl MemoryJournal {
-    /// An empty journal.
+    /// Creates an empty journal.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,7 +63,7 @@ impl MemoryJournal {
 }
 
 impl Kept {
-    fn commit_behind(&self, after: u64) -> Option<Commit> {
+    fn commit_after(&self, after: u64) -> Option<Commit> {
         let at = usize::try_from(after).ok()?;
         let (session, start, count) = *self.commits.get(at)?;
         let lines = self.streams.get(&session)?.lines.get(start..)?;
@@ -182,14 +184,14 @@ impl Journal for MemoryJournal {
             loop {
                 let committed = {
                     let mut kept = self.open()?;
-                    if let Some(commit) = kept.commit_behind(after) {
+                    if let Some(commit) = kept.commit_after(after) {
                         return Ok(commit);
                     }
                     let (tell, committed) = oneshot::channel();
                     kept.followers.push(tell);
                     committed
                 };
-                // A commit or the close, which the next round tells.
+                // A commit or the close, which the next iteration reports.
                 let _either = committed.await;
             }
         })

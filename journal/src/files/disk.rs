@@ -1,4 +1,4 @@
-//! The few file operations the log needs, so that tests can stand in for the disk.
+//! The few file operations that the log needs, as traits, so that tests can replace the disk.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,57 +9,56 @@ use super::private::private;
 
 /// A flat directory of files.
 pub trait Disk: Send + Sync + 'static {
-    /// Opens a file for reading and writing; with `create` it is made when it is not there.
+    /// Opens a file for reading and writing. With `create`, a missing file is created.
     ///
     /// # Errors
-    /// Whatever the system says, `NotFound` for a file that is not there.
+    /// The error of the operating system; `NotFound` for a missing file.
     fn open(&self, name: &str, create: bool) -> io::Result<Box<dyn DiskFile>>;
 
-    /// The names of all files, in order.
+    /// Returns the names of all files, sorted.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Gives a file another name, taking the place of whatever had it. Open files stay what they
-    /// are.
+    /// Renames a file, and replaces the file that had the new name. Open files stay valid.
     ///
     /// # Errors
-    /// Whatever the system says, `NotFound` for a file that is not there.
+    /// The error of the operating system; `NotFound` for a missing file.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// Whatever the system says, `NotFound` for a file that is not there.
+    /// The error of the operating system; `NotFound` for a missing file.
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// Makes created, renamed and removed names durable.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn sync_names(&self) -> io::Result<()>;
 
-    /// How many bytes can still be written; `u64::MAX` where that cannot be told.
+    /// The number of bytes that can still be written; `u64::MAX` if unknown.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn free_space(&self) -> io::Result<u64>;
 
-    /// The bytes that the disk holds in all, used and free; `u64::MAX` where that cannot be told.
+    /// The total size of the disk in bytes, used and free; `u64::MAX` if unknown.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn total_space(&self) -> io::Result<u64> {
         Ok(u64::MAX)
     }
 
-    /// The identity of the file that has a name now, or of the directory itself for `None`. By
-    /// itself it tells nothing, and then a log that is moved, replaced or removed while it is open
-    /// goes unnoticed.
+    /// Returns the identity of the file that has a name now, or of the directory for `None`. The
+    /// default returns `None`: a log that is moved, replaced or removed while it is open then stays
+    /// unnoticed.
     ///
     /// # Errors
-    /// Whatever the system says, `NotFound` for a file that is not there.
+    /// The error of the operating system; `NotFound` for a missing file.
     fn identity(&self, name: Option<&str>) -> io::Result<Option<Identity>> {
         let _ = name;
         Ok(None)
@@ -69,48 +68,48 @@ pub trait Disk: Send + Sync + 'static {
 /// The identity of a file or directory on this machine, under any name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Identity {
-    /// The device that holds it.
+    /// The device of the file.
     pub device: u64,
-    /// Its number there.
+    /// The inode number on that device.
     pub inode: u64,
 }
 
 /// One open file.
 pub trait DiskFile: Send {
-    /// Its length.
+    /// Returns the length.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn length(&mut self) -> io::Result<u64>;
 
     /// Fills the whole buffer from an offset.
     ///
     /// # Errors
-    /// Whatever the system says, `UnexpectedEof` when the file ends before the buffer does.
+    /// The error of the operating system; `UnexpectedEof` if the file is too short.
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// Writes all bytes at an offset, growing the file where needed.
+    /// Writes all bytes at an offset, and grows the file if needed.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file.
+    /// Cuts the file to a length.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
-    /// Makes written content and length durable.
+    /// Makes the written content and the length durable.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Its identity, as [`Disk::identity`] gives it for its name.
+    /// Returns the identity, as [`Disk::identity`] does for a name.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the operating system.
     fn identity(&mut self) -> io::Result<Option<Identity>> {
         Ok(None)
     }
@@ -131,12 +130,12 @@ pub trait DiskFile: Send {
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     directory: PathBuf,
-    /// True if files are opened to be written, too.
+    /// True if files are also opened for writing.
     writes: bool,
 }
 
 impl RealDisk {
-    /// Uses a directory, which is made on first need.
+    /// Uses a directory, which is created when it is first needed.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -144,7 +143,7 @@ impl RealDisk {
         }
     }
 
-    /// Uses a directory to read what is there, which may be where nobody can write.
+    /// Uses a directory for reading only. The file system may be read-only.
     pub(crate) fn reading(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -154,7 +153,7 @@ impl RealDisk {
 }
 
 impl RealDisk {
-    /// The directory, or the nearest one above it that is there.
+    /// The directory, or its nearest existing ancestor.
     fn place(&self) -> &Path {
         let place = self.directory.ancestors().find(|place| place.exists());
         place.unwrap_or(Path::new("."))
@@ -204,7 +203,7 @@ impl Disk for RealDisk {
     }
 
     fn free_space(&self) -> io::Result<u64> {
-        // The directory may not have been made yet; where it will stand counts.
+        // The directory may not exist yet; the disk of its ancestor counts.
         available_bytes(self.place())
     }
 
@@ -220,7 +219,7 @@ impl Disk for RealDisk {
     }
 }
 
-/// The identity of a file or directory, where the system has such a thing.
+/// Returns the identity of a file or directory, if the system has one.
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere there is none")]
 pub(crate) fn identity(facts: &fs::Metadata) -> Option<Identity> {
@@ -236,10 +235,10 @@ pub(crate) fn identity(_facts: &fs::Metadata) -> Option<Identity> {
     None
 }
 
-/// The identity of what a path leads to.
+/// Returns the identity of a path, after symbolic links.
 ///
-/// It asks for no times: a file whose times were asked for has them noted anew by its next write,
-/// and the sync of a commit then takes half as long again.
+/// It does not query timestamps. If they were queried, Linux updates them at the next write of the
+/// file. The sync of a commit then takes half as long again.
 #[cfg(target_os = "linux")]
 fn identity_at(path: &Path) -> io::Result<Option<Identity>> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
@@ -248,7 +247,7 @@ fn identity_at(path: &Path) -> io::Result<Option<Identity>> {
             device: makedev(facts.stx_dev_major, facts.stx_dev_minor),
             inode: facts.stx_ino,
         })),
-        // A system from before 2017, or a sandbox that does not know the call.
+        // A kernel from before 2017, or a sandbox that does not know the call.
         Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
             Ok(identity(&fs::metadata(path)?))
         }
@@ -261,14 +260,14 @@ fn identity_at(path: &Path) -> io::Result<Option<Identity>> {
     Ok(identity(&fs::metadata(path)?))
 }
 
-/// What an ordinary user may still write to the file system that holds a path.
+/// Returns the bytes that an ordinary user may still write to the file system of a path.
 #[cfg(unix)]
 fn available_bytes(place: &Path) -> io::Result<u64> {
     let system = rustix::fs::statvfs(place)?;
     Ok(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
-/// The size of the file system that holds a path.
+/// Returns the size of the file system of a path.
 #[cfg(unix)]
 fn total_bytes(place: &Path) -> io::Result<u64> {
     let system = rustix::fs::statvfs(place)?;
@@ -285,7 +284,7 @@ fn available_bytes(_place: &Path) -> io::Result<u64> {
     Ok(u64::MAX)
 }
 
-/// Makes the names in a directory durable, where the system knows such a thing.
+/// Makes the names in a directory durable, if the system supports it.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()
@@ -320,7 +319,7 @@ impl DiskFile for File {
     }
 }
 
-/// One call to the system instead of two.
+/// Positioned reads and writes: one system call instead of two.
 #[cfg(unix)]
 mod positioned {
     use std::fs::File;
@@ -358,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_for_reading_asks_for_no_more() {
+    fn disk_for_reading_cannot_write() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("a"), "abc").unwrap();
         let mut file = RealDisk::reading(directory.path())

@@ -1,20 +1,21 @@
-//! The check of the users that may have written what is in a journal's directory, before anything
-//! there is believed.
+//! The check of which users may have written to a journal's directory, before its content is
+//! trusted.
 
 use std::path::Path;
 
 use crate::Error;
 
-/// Refuses a directory in which users other than its owner may have put or changed something: by
-/// the mode of the directory, by the mode of a file in it, or by the owner of one.
+/// Rejects a directory in which other users than its owner may have written. It checks the mode of
+/// the directory, and the mode and the owner of each file in it.
 ///
-/// Every opening does this first, unless it was told otherwise with
-/// [`Options::insecure_directory`](crate::Options::insecure_directory). A program that believes
-/// another file beside a journal, such as the address of a service, calls it before.
+/// Every opening calls it first, unless
+/// [`Options::insecure_directory`](crate::Options::insecure_directory) is set. A program that
+/// trusts another file beside a journal, such as the address of a service, should call it first,
+/// too.
 ///
-/// Group write is no objection where the group has the owner's own number, as where every user has
-/// a group of their own. A directory that is not there passes. Where the system has no such modes,
-/// everything does.
+/// Group write is allowed if the group has the owner's own number, as on systems where every user
+/// has a private group. A missing directory passes. On systems without such modes, every directory
+/// passes.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -23,18 +24,18 @@ use crate::Error;
 /// ```
 ///
 /// # Errors
-/// [`Error::Insecure`] with the first file or directory that is not as it should be;
-/// [`Error::NotYours`] where the superuser meets the directory of another user.
+/// [`Error::Insecure`] for the first file or directory that fails; [`Error::NotYours`] if the
+/// superuser opens the directory of another user.
 #[cfg(unix)]
 pub fn guard(path: impl AsRef<Path>) -> Result<(), Error> {
     on_unix::guard(path.as_ref())
 }
 
-/// Refuses a path to a directory that other users can put another directory in the place of: one
-/// that leads through a directory which every user can write to, without the sticky bit.
+/// Rejects a path through a directory where other users can replace the target. Such a directory is
+/// writable for every user and has no sticky bit.
 ///
-/// A program that believes a file which tells where something is, such as the address of a service,
-/// calls it beside [`guard`](guard()), which looks at the directory itself.
+/// A program that trusts a file with a location, such as the address of a service, should call it,
+/// too. [`guard`](guard()) checks the directory itself.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -43,7 +44,7 @@ pub fn guard(path: impl AsRef<Path>) -> Result<(), Error> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Insecure`] with the first directory above that every user can write to.
+/// [`Error::Insecure`] with the first ancestor that every user can write to.
 #[cfg(unix)]
 pub fn guard_path(path: impl AsRef<Path>) -> Result<(), Error> {
     on_unix::guard_path(path.as_ref())
@@ -72,7 +73,7 @@ mod on_unix {
     use crate::Error;
     use crate::files::swap::{LOG, SLED};
 
-    /// The bits of a mode with which others write.
+    /// The mode bit that lets others write.
     const WRITE: u32 = 0o002;
     const STICKY: u32 = 0o1000;
 
@@ -110,12 +111,12 @@ mod on_unix {
         Ok(())
     }
 
-    /// Looks at a directory and at what is in it; `refused` are the bits that the files may not
-    /// have for others.
+    /// Checks a directory and its entries. `refused` are the mode bits that files must not have for
+    /// others.
     pub(crate) fn guarded(path: &Path, refused: u32) -> Result<(), Error> {
         let facts = match fs::metadata(path) {
             Ok(facts) if facts.is_dir() => facts,
-            // That there is no journal is found by those that look for one.
+            // A missing journal is reported by the callers that need one.
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(looking(path)(error)),
@@ -131,7 +132,7 @@ mod on_unix {
         entries(path, owner, refused)
     }
 
-    /// Looks at what is in a directory, and not at what links there lead to.
+    /// Checks the entries of a directory, without following links.
     fn entries(directory: &Path, owner: u32, refused: u32) -> Result<(), Error> {
         let user = rustix::process::geteuid().as_raw();
         let may_own = |uid: u32| uid == owner || uid == user || uid == 0;
@@ -154,7 +155,7 @@ mod on_unix {
         Ok(())
     }
 
-    /// Refuses what others than its owner can do something with: what these bits of the mode say.
+    /// Rejects a file if its mode grants others one of the `refused` bits.
     fn expect_closed(path: &Path, facts: &Metadata, refused: u32) -> Result<(), Error> {
         let by_all = facts.mode() & refused;
         let by_group = if facts.gid() == facts.uid() {

@@ -1,11 +1,10 @@
-//! The files and directories of a journal: who may read and write them, and how they get their
-//! names.
+//! The files and directories of a journal: their permissions, and how they get their names.
 //!
-//! What a file holds is not known here, nor is the order in which the journal writes its files.
+//! This module knows neither the content of a file nor the order in which the journal writes them.
 //!
-//! Read `private` first (files for one user alone), then `disk` (the operations that the log
-//! needs), `guard` (who else may have written here), `unfinished` and `swap` (new names that are
-//! durable).
+//! Read `private` first (files for one user), then `disk` (the operations that the log needs).
+//! Beside them: `guard` (checks which other users may have written), `unfinished` and `swap`
+//! (durable renames).
 
 pub mod disk;
 pub(crate) mod guard;

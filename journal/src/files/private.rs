@@ -1,11 +1,11 @@
-//! Files and directories for the user of this process alone: records quote arguments and names, and
-//! a process that can open the lock can keep it.
+//! Files and directories that only the user of this process can use. Records contain arguments and
+//! names, and a process that can open the lock can hold it.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Makes directories for their user alone, those above them included.
+/// Creates directories with mode 0700, including missing parents.
 pub(crate) fn private() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -14,8 +14,8 @@ pub(crate) fn private() -> DirBuilder {
     builder
 }
 
-/// Makes a file for writing where none may be: what a killed process left there goes first, and a
-/// link to elsewhere is removed, never followed.
+/// Creates a file for writing. It first removes a file that a killed process left, or a link, which
+/// it never follows.
 pub(crate) fn anew(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -24,8 +24,8 @@ pub(crate) fn anew(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
 }
 
-/// Settings for opening a file of a journal: one that is made is for its user alone, and a link is
-/// not followed.
+/// The options for opening a file of a journal: mode 0600 for a new file, and links are not
+/// followed.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -37,8 +37,8 @@ pub(crate) fn options() -> OpenOptions {
     options
 }
 
-/// Opens the file that a lock is taken on; anything but a regular file is refused before it is
-/// opened, because a pipe would wait for its other end.
+/// Opens the file of a lock. It rejects anything but a regular file before opening it, because
+/// opening a pipe would wait for its other end.
 pub(crate) fn lockable(options: &OpenOptions, path: &Path) -> io::Result<File> {
     match fs::symlink_metadata(path) {
         Ok(facts) => expect(|it| it.is_file(), &facts)?,
@@ -48,19 +48,19 @@ pub(crate) fn lockable(options: &OpenOptions, path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// The content of a file of a journal or of a key store: a regular file of `limit` bytes at most,
-/// and no link to one.
+/// Reads a file of a journal or of a key store: a regular file of at most `limit` bytes, and no
+/// link.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let may_be = |facts: &Metadata| facts.is_file();
     expect(may_be, &fs::symlink_metadata(path)?)?;
     bounded(may_be, options().read(true).open(path)?, limit)
 }
 
-/// The content of a file that a person names: a regular file or a pipe of `limit` bytes at most,
-/// and what a link leads to.
+/// Reads a file that a user names: a regular file or a pipe of at most `limit` bytes, or a link to
+/// one.
 pub(crate) fn read_given(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let may_be = |facts: &Metadata| facts.is_file() || is_pipe(facts);
-    // A device may do something as soon as it is opened.
+    // Opening a device may have a side effect.
     expect(may_be, &fs::metadata(path)?)?;
     bounded(may_be, File::open(path)?, limit)
 }
@@ -112,15 +112,18 @@ mod tests {
         let (path, link) = (directory.path().join("file"), directory.path().join("link"));
         fs::write(&path, "12345678").unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        let told = |read: io::Result<Vec<u8>>| read.unwrap_err().to_string();
+        let error_of = |read: io::Result<Vec<u8>>| read.unwrap_err().to_string();
         assert_eq!(read(&path, 8).unwrap(), b"12345678");
         assert_eq!(read_given(&link, 8).unwrap(), b"12345678");
         let expected = "expected a regular file, found a symbolic link";
-        assert_eq!(told(read(&link, 8)), expected);
+        assert_eq!(error_of(read(&link, 8)), expected);
         for read in [read, read_given] {
-            assert_eq!(told(read(&path, 7)), "expected 7 bytes at most, found more");
-            assert!(told(read(Path::new("/dev/zero"), 7)).contains("found a device"));
-            assert!(told(read(directory.path(), 7)).contains("found a directory"));
+            assert_eq!(
+                error_of(read(&path, 7)),
+                "expected 7 bytes at most, found more"
+            );
+            assert!(error_of(read(Path::new("/dev/zero"), 7)).contains("found a device"));
+            assert!(error_of(read(directory.path(), 7)).contains("found a directory"));
         }
     }
 }

@@ -1,15 +1,16 @@
-//! How a repair and a compaction take effect: by a few changes of names, each durable before the
-//! next one.
+//! The renames with which a repair and a compaction take effect. Each is durable before the next
+//! one.
 //!
 //! ```text
-//! repair      log.part → log.new                 from here on it is decided, and whoever comes next finishes it
-//!             salvage.part → salvage-1.jsonl, sled → sled.damaged-1, BACKUP and snapshots removed, log → log.damaged-1, log.new → log
-//! compaction  sled → sled.old                    decided likewise
+//! repair      log.part → log.new      from here on decided: any later opening finishes it
+//!             salvage.part → salvage-1.jsonl, sled → sled.damaged-1,
+//!             BACKUP and snapshots removed, log → log.damaged-1, log.new → log
+//! compaction  sled → sled.old         decided likewise
 //!             sled.new → sled, sled.old removed
 //! ```
 //!
-//! A number is always the next free one. What was not decided is removed. Names only: what the
-//! files hold is not known here.
+//! A number is the next free one. Undecided changes are removed. This module does not know the
+//! content of the files.
 
 use std::fs;
 use std::io;
@@ -33,11 +34,11 @@ const SLED_DAMAGED: &str = "sled.damaged-";
 #[derive(Clone)]
 pub(crate) struct Names {
     directory: PathBuf,
-    /// Is told of every step before it is done, so that tests can end the process there.
+    /// Called before every step, so that tests can end the process there.
     seen: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// What a repair was given the names of.
+/// The names under which a repair set files aside.
 #[derive(Debug, Default)]
 pub(crate) struct SetAside {
     pub(crate) log: Option<String>,
@@ -59,11 +60,11 @@ impl Names {
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
-        // A link that leads nowhere is there, too.
+        // A dangling link counts as present.
         fs::symlink_metadata(self.path(name)).is_ok()
     }
 
-    /// Tells of a step that is about to be done.
+    /// Reports a step that is about to run.
     pub(crate) fn step(&self, what: &str) {
         (self.seen)(what);
     }
@@ -79,7 +80,7 @@ impl Names {
         self.sync()
     }
 
-    /// Removes a file or a directory with all that is in it, if it is there.
+    /// Removes a file, or a directory with its content, if it exists.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         let path = self.path(name);
         let Ok(facts) = fs::symlink_metadata(&path) else {
@@ -94,8 +95,7 @@ impl Names {
         self.sync()
     }
 
-    /// Finishes what was decided before the process that decided it ended, and removes what was
-    /// not.
+    /// Finishes the changes that were decided before their process ended, and removes the others.
     pub(crate) fn finish(&self) -> io::Result<()> {
         if self.has(LOG_NEW) {
             self.finish_repair()?;
@@ -114,7 +114,7 @@ impl Names {
         self.remove(SLED_OLD)
     }
 
-    /// The index as it would be found by an opening.
+    /// Returns the index that an opening would use.
     pub(crate) fn index(&self) -> Option<PathBuf> {
         let candidates = [SLED, SLED_NEW, SLED_OLD];
         let usable = |name: &&str| **name != *SLED_NEW || self.has(SLED_OLD);
@@ -125,14 +125,15 @@ impl Names {
             .map(|name| self.path(name))
     }
 
-    /// The new log is whole and durable: from here on the repair is finished, whatever happens.
+    /// Decides the repair: the new log is complete and durable, and from here on any opening
+    /// finishes it.
     pub(crate) fn decide_repair(&self) -> io::Result<SetAside> {
         self.rename(LOG_PART, LOG_NEW)?;
         self.finish_repair()
     }
 
-    /// Puts the new log in the place of the old one. The index, which speaks of the old one, goes
-    /// before that.
+    /// Replaces the old log with the new one. The index, which belongs to the old log, is set aside
+    /// first.
     fn finish_repair(&self) -> io::Result<SetAside> {
         let mut aside = SetAside::default();
         if self.has(SALVAGE_PART) {
@@ -143,10 +144,10 @@ impl Names {
         if self.has(SLED) {
             self.rename(SLED, &self.free(SLED_DAMAGED, ""))?;
         }
-        // The new log goes on behind the end that this speaks of.
+        // The new log continues after the end that `BACKUP` names.
         self.remove(BACKUP)?;
-        // Their readers would find out that they are of another log; those of a stream that is gone
-        // nobody would ever replace.
+        // Readers would notice that the snapshots belong to another log. But the snapshot of a lost
+        // stream would never be replaced.
         self.remove(SNAPSHOTS)?;
         if self.has(LOG) {
             let name = self.free("log.damaged-", "");
@@ -157,8 +158,8 @@ impl Names {
         Ok(aside)
     }
 
-    /// Puts the new index in the place of the old one, and removes that and all that were set aside
-    /// before.
+    /// Replaces the old index with the new one. It removes the old one and the indexes that were
+    /// set aside before.
     pub(crate) fn swap_index(&self) -> io::Result<()> {
         if self.has(SLED) {
             self.rename(SLED, SLED_OLD)?;
@@ -171,7 +172,7 @@ impl Names {
         Ok(())
     }
 
-    /// The indexes that were set aside.
+    /// Returns the names of the indexes that were set aside.
     pub(crate) fn set_aside(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.directory)? {

@@ -1,5 +1,5 @@
-//! A directory that gets its name when it is complete; until then it stands beside that under
-//! another.
+//! A directory that gets its name when it is complete. Before that it has a temporary name beside
+//! it.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, TryLockError};
@@ -10,18 +10,19 @@ use super::disk::sync_directory;
 use super::private::private;
 use crate::Error;
 
-/// A directory in the making. Unless it is finished, nothing remains of it.
+/// A directory under construction. It is removed unless it is finished.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     path: PathBuf,
-    /// Locked until it is finished, so that what a killed process left is known by its free lock.
+    /// Locked until it is finished. The directory of a killed process is recognised by its free
+    /// lock.
     lock: Option<File>,
     to: PathBuf,
     finished: bool,
 }
 
 impl Unfinished {
-    /// Begins a directory for a place where nothing stands, or an empty directory.
+    /// Starts a directory for a path that does not exist, or is an empty directory.
     pub(crate) fn begin(to: &Path) -> Result<Self, Error> {
         let occupied = || Error::Occupied {
             path: to.to_owned(),
@@ -41,7 +42,7 @@ impl Unfinished {
             part.push(format!(".{}-{number}.part", std::process::id()));
             let path = to.with_file_name(part);
             match private().recursive(false).create(&path) {
-                // A killed process may have had the same id: in a container it always has.
+                // A killed process may have had the same id; in a container it always has.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(Error::io(format!("make {}", path.display()))(error)),
                 Ok(()) => match claimed(&path) {
@@ -59,16 +60,16 @@ impl Unfinished {
         }
     }
 
-    /// Where it stands until it is finished.
+    /// The temporary path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives it its name, for good.
+    /// Renames the directory to its final name.
     pub(crate) fn finish(mut self) -> Result<(), Error> {
         let rename = || {
             sync_directory(&self.path)?;
-            // An empty directory gives way; not every system lets a rename take its place.
+            // Not every system lets a rename replace an empty directory.
             match fs::remove_dir(&self.to) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
@@ -87,7 +88,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.finished {
-            // What cannot be removed has a name that says what it is.
+            // The name of a directory that cannot be removed shows what it is.
             let _left = fs::remove_dir_all(&self.path);
         }
     }
@@ -96,12 +97,13 @@ impl Drop for Unfinished {
 /// The outcome of locking a directory that was just made.
 #[derive(Debug)]
 enum Claim {
-    /// Locked, or on a file system that locks no directories.
+    /// The directory is locked, or its file system cannot lock directories.
     Held(Option<File>),
-    /// Another process took it for one left behind before it was locked, and removes it.
+    /// Another process took the directory for an abandoned one, and removes it.
     Taken,
 }
 
+/// Locks a directory that was just created.
 fn claimed(path: &Path) -> Claim {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -115,14 +117,13 @@ fn claimed(path: &Path) -> Claim {
     }
 }
 
-/// The lock on a directory; none where another process holds it, or where directories cannot be
-/// locked.
+/// Locks a directory. `None` if another process holds the lock, or if directories cannot be locked.
 fn locked(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     file.try_lock().is_ok().then_some(file)
 }
 
-/// Removes the directories that killed processes left beside a place.
+/// Removes the directories that killed processes left beside a path.
 fn remove_left(to: &Path, name: &OsStr) {
     let prefix = format!("{}.", name.to_string_lossy());
     let is_part = |entry: &DirEntry| {
@@ -140,7 +141,7 @@ fn remove_left(to: &Path, name: &OsStr) {
     for left in beside.filter(is_part) {
         let is_own = left.file_type().is_ok_and(|it| it.is_dir());
         if let Some(lock) = locked(&left.path()).filter(|_| is_own) {
-            // What cannot be removed has a name that says what it is.
+            // The name of a directory that cannot be removed shows what it is.
             let _left = fs::remove_dir_all(left.path());
             drop(lock);
         }
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_finished_remains_and_nothing_is_replaced() {
+    fn only_finished_directory_remains() {
         let directory = tempfile::tempdir().unwrap();
         let to = directory.path().join("copy");
         let names = || fs::read_dir(directory.path()).unwrap().count();
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_not_in_the_way() {
+    fn part_with_same_process_id_is_no_obstacle() {
         let directory = tempfile::tempdir().unwrap();
         let to = directory.path().join("copy");
         let left = Unfinished::begin(&to).unwrap();
@@ -199,7 +200,7 @@ mod tests {
         let left = to.with_file_name("copy.4711-1.part");
         fs::create_dir_all(left.join("log")).unwrap();
         fs::write(left.join("log/1.log"), "left").unwrap();
-        // Of another place, and of no place.
+        // The names of other paths, and a name without a process id.
         let others = [
             "copy.4711.part",
             "copy.x-1.part",
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_into_the_place_meanwhile_stays() {
+    fn finish_does_not_replace_new_content() {
         let directory = tempfile::tempdir().unwrap();
         let to = directory.path().join("copy");
         let begun = Unfinished::begin(&to).unwrap();

@@ -1,4 +1,5 @@
-//! Whether the index holds what the log says, all of it and nothing else.
+//! The comparison of the index with the log: the index must have all rows of the log, and no
+//! others.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +7,8 @@ use super::rows::{self, Row};
 use super::tree::{Index, contained};
 
 impl Index {
-    /// Compares the rows that are not blocks with all that the log says; tells the first thing that
-    /// differs.
+    /// Compares all rows except frames with the rows that follow from the log. Returns the first
+    /// difference.
     pub(crate) fn check(&self, expected: impl Iterator<Item = Row>) -> Result<(), String> {
         let mut wanted: BTreeMap<u8, usize> = BTreeMap::new();
         contained(|| {

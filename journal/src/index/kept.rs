@@ -1,8 +1,8 @@
-//! Heads in a file beside the index, which is read at once where asking the index for each of them
-//! would take far longer.
+//! Heads in a file beside the index. Reading the file is much faster than one lookup per head.
 //!
-//! `crc(4)` of all that follows, then `length(4) key length(4) value` of the mark of the index that
-//! has these heads, and of each of them, as the [rows](super::rows) have it.
+//! Format: `crc(4)` of the rest, then pairs of `length(4) key length(4) value`. The first pair is
+//! the mark of the index that has these heads. Each other pair is a head, as in the
+//! [rows](super::rows).
 
 use uuid::Uuid;
 
@@ -11,10 +11,10 @@ use super::rows::{self, Row};
 use crate::log::Written;
 use crate::log::cursor::{Cursor, put_sized};
 
-/// How many bytes the checksum takes.
+/// The length of the checksum, in bytes.
 const CHECKSUM: usize = 4;
 
-/// Heads that an index has at a mark.
+/// Encodes the heads that an index has at a mark.
 pub(crate) fn to_bytes(
     journal: Uuid,
     (mark, records): (Written, u64),
@@ -31,7 +31,7 @@ pub(crate) fn to_bytes(
     bytes
 }
 
-/// The heads, if they are those of this mark and every checksum holds.
+/// Decodes the heads, if they belong to this mark and the checksum holds.
 pub(crate) fn read(
     bytes: &[u8],
     journal: Uuid,
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_read_back_where_the_mark_is_theirs() {
+    fn heads_are_read_only_with_their_mark() {
         let (heads, bytes) = written();
         assert_eq!(read(&bytes, JOURNAL, mark(900)), Some(heads));
         assert_eq!(read(&bytes, JOURNAL, mark(901)), None);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn of_bytes_that_are_not_whole_nothing_is_taken() {
+    fn torn_or_damaged_bytes_are_rejected() {
         let (_, bytes) = written();
         for length in 0..bytes.len() {
             let torn = bytes.get(..length).unwrap();

@@ -1,4 +1,4 @@
-//! The places in the log at which appends and objects stand, and the end of a stream.
+//! The places of appends and objects in the log, and the head of a stream.
 
 use uuid::Uuid;
 
@@ -6,43 +6,43 @@ use super::rows::Row;
 use crate::Head;
 use crate::log::{FramePlace, Place};
 
-/// How many positions one row of the index holds.
+/// The number of positions in a full group, which is one row of the index.
 pub(crate) const GROUP: usize = 32;
 
-/// For how many more positions room is made at a time, at least.
+/// The minimum number of positions that are reserved at a time.
 const ROOM: usize = 2;
 
-/// Where an append stands.
+/// The position of an append.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Position {
     /// The seq of its first record.
     pub(crate) first: u64,
-    /// The frame it is in.
+    /// The frame of the append.
     pub(crate) frame: FramePlace,
-    /// Its body in that frame.
+    /// The place of its body in that frame.
     pub(crate) place: Place,
 }
 
-/// Where an object stands.
+/// The place of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ObjectPlace {
     pub(crate) frame: FramePlace,
     pub(crate) place: Place,
 }
 
-/// A stream as far as it must be at hand.
+/// The cached part of a stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Stream {
     pub(crate) head: Head,
-    /// The last appends, oldest first: those that no full group of the index holds.
+    /// The last appends, oldest first: those that are in no full group of the index.
     pub(crate) recent: Vec<Position>,
-    /// How many of these are in groups that are on their way to the index.
+    /// The number of these that are in groups which are being flushed to the index.
     grouped: usize,
     changed: bool,
 }
 
 impl Stream {
-    /// A stream that begins.
+    /// Creates a stream with its first append.
     pub(crate) fn new(head: Head, position: Position) -> Self {
         Self {
             head,
@@ -52,7 +52,7 @@ impl Stream {
         }
     }
 
-    /// A stream as the index has it.
+    /// Creates a stream as the index has it.
     pub(crate) fn kept(head: Head, recent: Vec<Position>) -> Self {
         Self {
             head,
@@ -62,10 +62,10 @@ impl Stream {
         }
     }
 
-    /// Takes in an append; says whether this is the first since the last flush.
+    /// Adds an append. Returns true if it is the first one since the last flush.
     pub(crate) fn extend(&mut self, head: Head, position: Position) -> bool {
         self.head = head;
-        // Most streams are short and many wait, so room is not made for twice as many.
+        // Most streams are short and many of them wait, so the capacity does not double.
         let known = self.recent.len();
         if known == self.recent.capacity() {
             self.recent.reserve_exact(ROOM.max(known / 4));
@@ -78,7 +78,7 @@ impl Stream {
         self.changed
     }
 
-    /// The rows of full groups, which never change again, and of the head with the rest.
+    /// The rows of full groups, which never change again, and the row of the head with the rest.
     pub(crate) fn rows(&self, session: Uuid) -> impl Iterator<Item = Row> + '_ {
         let (grouped, rest) = self
             .recent
@@ -92,23 +92,23 @@ impl Stream {
         }))
     }
 
-    /// The row of the head with the rest, of a stream that the index has.
+    /// The row of the head, for a stream without unflushed changes.
     pub(crate) fn kept_row(&self, session: Uuid) -> Row {
         Row::head(session, &self.head, &self.recent)
     }
 
-    /// How many positions are in full groups; one at least stays with the head.
+    /// The number of positions in full groups. At least one position stays with the head.
     fn full(&self) -> usize {
         self.recent.len().saturating_sub(1) / GROUP * GROUP
     }
 
-    /// Its rows are on their way to the index.
+    /// Marks its rows as being flushed to the index.
     pub(crate) fn begin_flush(&mut self) {
         self.changed = false;
         self.grouped = self.full();
     }
 
-    /// Forgets the groups that the index has.
+    /// Drops the groups that the index has.
     pub(crate) fn end_flush(&mut self) {
         self.recent.drain(..self.grouped);
         self.grouped = 0;

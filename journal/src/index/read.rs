@@ -1,5 +1,5 @@
-//! Looks things up in the index; a value that is missing or does not hold its checksum is an error,
-//! never wrong data.
+//! The lookups in the index. A missing value, or one that fails its checksum, is an error, never
+//! wrong data.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -13,7 +13,7 @@ use crate::records::open_work::OpenWork;
 use crate::{Error, Hash, Head, WorkChange};
 
 impl Index {
-    /// Where a stream ends, and where its last appends stand.
+    /// Returns the head of a stream, and the positions of its last appends.
     pub(crate) fn stream(&self, session: Uuid) -> Result<Option<Stream>, Error> {
         self.find(rows::head_key(session), "the head", |key, value| {
             rows::read_head(key, value).map(|(_, stream)| stream)
@@ -21,7 +21,7 @@ impl Index {
         .map_err(|what| at(session, what))
     }
 
-    /// The positions of the group that holds a seq, or of the first one behind it.
+    /// Returns the positions of the group that holds a seq, or of the last group before it.
     pub(crate) fn group(&self, session: Uuid, seq: u64) -> Result<Option<Vec<Position>>, Error> {
         let lowest = rows::group_key(session, 0);
         let key = rows::group_key(session, seq);
@@ -38,13 +38,13 @@ impl Index {
         .map_err(|what| at(session, what))
     }
 
-    /// The item that a request names.
+    /// Returns the item of a request id.
     pub(crate) fn request(&self, request: Uuid) -> Result<Option<(Uuid, u64)>, Error> {
         self.find(rows::request_key(request), "a request", rows::read_request)
             .map_err(nowhere)
     }
 
-    /// Where an object stands.
+    /// Returns the place of an object.
     pub(crate) fn object(&self, hash: &Hash) -> Result<Option<ObjectPlace>, Error> {
         self.find(
             rows::object_key(hash),
@@ -70,7 +70,7 @@ impl Index {
         })
     }
 
-    /// The ends of the streams behind a session, at most so many.
+    /// Returns the heads of the streams after a session, at most `limit`.
     pub(crate) fn heads(
         &self,
         after: Bound<Uuid>,
@@ -95,7 +95,7 @@ impl Index {
         .map_err(nowhere)
     }
 
-    /// The addresses of all objects, as far as they can be read.
+    /// Returns the addresses of all objects, as far as they can be read.
     pub(crate) fn objects(&self) -> Vec<Hash> {
         let mut objects = Vec::new();
         let rows = contained(|| {
@@ -107,12 +107,12 @@ impl Index {
             }
             Ok(())
         });
-        // What comes behind the failure cannot be named.
+        // The rows after a failure cannot be read.
         let _as_far_as = rows;
         objects
     }
 
-    /// Everything that is open.
+    /// Returns all open items.
     pub(crate) fn open_work(&self) -> Result<OpenWork, String> {
         contained(|| {
             let mut work = OpenWork::default();

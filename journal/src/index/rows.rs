@@ -1,5 +1,5 @@
-//! The keys and values of the index: one tree, one letter in front, numbers big-endian, every value
-//! under a checksum.
+//! The keys and values of the index: one tree, a letter as prefix, big-endian numbers, and a
+//! checksum for every value.
 
 use uuid::Uuid;
 
@@ -8,19 +8,19 @@ use crate::log::cursor::Cursor;
 use crate::log::{FramePlace, Place, Written, put_item, take_item};
 use crate::{Hash, Head, OpenItem};
 
-pub(super) const BLOCKS: u8 = b'b';
+pub(super) const FRAMES: u8 = b'b';
 pub(super) const GROUPS: u8 = b'p';
 pub(super) const HEADS: u8 = b'h';
 pub(super) const ITEMS: u8 = b'w';
 pub(super) const REQUESTS: u8 = b'r';
 pub(super) const OBJECTS: u8 = b'o';
 pub(super) const MARK: [u8; 2] = *b"m2";
-/// Where the mark stood before frames were compressed. A program of that time finds none in an
-/// index of today and makes itself a new one; until rows come in with the first new mark it goes on
-/// with the index, and writes its frames over those.
+/// The key of the mark before frames were compressed. An older program finds no mark in a new index
+/// and writes its own. Until the first new mark is written, this program continues with such an
+/// index and overwrites its frames.
 pub(super) const MARK_OF_WHOLE_FRAMES: [u8; 1] = *b"m";
 
-/// A row that comes, or goes when it has no value.
+/// A row to insert, or to remove if it has no value.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(super) key: Vec<u8>,
@@ -33,7 +33,7 @@ impl Row {
         Self { key, value }
     }
 
-    /// `h ‖ session` → seq, hash, time, the positions that no group holds yet.
+    /// `h ‖ session` → seq, hash, time, the positions that are in no group.
     pub(crate) fn head(session: Uuid, head: &Head, recent: &[Position]) -> Self {
         let mut payload = Vec::with_capacity(48 + recent.len() * POSITION);
         payload.extend_from_slice(&head.seq.to_be_bytes());
@@ -51,7 +51,7 @@ impl Row {
         Self::put(group_key(session, first), &payload)
     }
 
-    /// `w ‖ session ‖ item` → the item; without one the row goes.
+    /// `w ‖ session ‖ item` → the item; `None` removes the row.
     pub(crate) fn item((session, seq): (Uuid, u64), item: Option<&OpenItem>) -> Self {
         let mut key = vec![ITEMS];
         key.extend_from_slice(session.as_bytes());
@@ -93,7 +93,7 @@ impl Row {
     }
 }
 
-/// `crc32(key ‖ payload) ‖ payload`.
+/// The value of a row: `crc32(key ‖ payload) ‖ payload`.
 pub(super) fn sealed(key: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(payload.len() + 4);
     value.extend_from_slice(&checksum(key, payload).to_be_bytes());
@@ -116,8 +116,8 @@ pub(super) fn unsealed<'v>(key: &[u8], value: &'v [u8]) -> Option<&'v [u8]> {
 }
 
 /// `b ‖ frame ‖ part`.
-pub(super) fn block_key(frame: u64, part: u32) -> [u8; 13] {
-    let mut key = [BLOCKS; 13];
+pub(super) fn frame_key(frame: u64, part: u32) -> [u8; 13] {
+    let mut key = [FRAMES; 13];
     let (_, rest) = key.split_at_mut(1);
     let (number, last) = rest.split_at_mut(8);
     number.copy_from_slice(&frame.to_be_bytes());
@@ -125,10 +125,10 @@ pub(super) fn block_key(frame: u64, part: u32) -> [u8; 13] {
     key
 }
 
-/// The frame and part of a block key.
-pub(super) fn read_block_key(key: &[u8]) -> Option<(u64, u32)> {
+/// The frame number and the part of a key.
+pub(super) fn read_frame_key(key: &[u8]) -> Option<(u64, u32)> {
     let mut cursor = Cursor(key);
-    (cursor.u8()? == BLOCKS).then_some(())?;
+    (cursor.u8()? == FRAMES).then_some(())?;
     let name = (cursor.u64()?, cursor.u32()?);
     cursor.is_empty().then_some(name)
 }
@@ -164,7 +164,7 @@ fn named(letter: u8, name: &[u8]) -> Vec<u8> {
     key
 }
 
-/// What [`Row::head`] writes.
+/// Reads what [`Row::head`] writes.
 pub(super) fn read_head(key: &[u8], value: &[u8]) -> Option<(Uuid, Stream)> {
     let mut name = Cursor(key);
     name.u8()?;
@@ -177,23 +177,23 @@ pub(super) fn read_head(key: &[u8], value: &[u8]) -> Option<(Uuid, Stream)> {
     Some((name.uuid()?, Stream::kept(head, take_positions(cursor)?)))
 }
 
-/// What [`Row::group`] writes.
+/// Reads what [`Row::group`] writes.
 pub(super) fn read_group(key: &[u8], value: &[u8]) -> Option<Vec<Position>> {
     take_positions(Cursor(unsealed(key, value)?))
 }
 
-/// What [`Row::item`] writes.
+/// Reads what [`Row::item`] writes.
 pub(super) fn read_item(key: &[u8], value: &[u8]) -> Option<OpenItem> {
     take_item(&mut Cursor(unsealed(key, value)?))
 }
 
-/// What [`Row::request`] writes.
+/// Reads what [`Row::request`] writes.
 pub(super) fn read_request(key: &[u8], value: &[u8]) -> Option<(Uuid, u64)> {
     let mut cursor = Cursor(unsealed(key, value)?);
     Some((cursor.uuid()?, cursor.u64()?))
 }
 
-/// What [`Row::object`] writes.
+/// Reads what [`Row::object`] writes.
 pub(super) fn read_object(key: &[u8], value: &[u8]) -> Option<ObjectPlace> {
     let mut cursor = Cursor(unsealed(key, value)?);
     Some(ObjectPlace {
@@ -202,7 +202,7 @@ pub(super) fn read_object(key: &[u8], value: &[u8]) -> Option<ObjectPlace> {
     })
 }
 
-/// What [`Row::mark`] writes: the journal, up to where, how many records.
+/// Reads what [`Row::mark`] writes: the journal, the mark, the number of records.
 pub(super) fn read_mark(key: &[u8], value: &[u8]) -> Option<(Uuid, Written, u64)> {
     let mut cursor = Cursor(unsealed(key, value)?);
     let journal = cursor.uuid()?;
@@ -217,7 +217,7 @@ pub(super) fn read_mark(key: &[u8], value: &[u8]) -> Option<(Uuid, Written, u64)
     Some((journal, mark, cursor.u64()?))
 }
 
-/// The bytes of one position.
+/// The length of one position, in bytes.
 const POSITION: usize = 32;
 
 fn put_positions(out: &mut Vec<u8>, positions: &[Position]) {

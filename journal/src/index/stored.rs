@@ -1,58 +1,59 @@
-//! What a frame of the log is in the index: compressed where that makes it shorter, as it is where
-//! not.
+//! The stored form of a frame in the index: compressed if that is shorter, otherwise unchanged.
 
 use std::ops::Range;
 
 use crate::log::cursor::Cursor;
-use crate::log::{Block, FRAME_HEADER, Header};
+use crate::log::{FRAME_HEADER, FrameBytes, Header};
 
-/// In front of a compressed frame; one that is stored as it is begins with the first byte of every
+/// The first byte of a compressed frame. An uncompressed one begins with the first byte of every
 /// frame, which is 0.
 const COMPRESSED: u8 = 1;
 
-/// [`COMPRESSED`], the length of the frame and the length of what follows, in four bytes each.
+/// The length of the prefix: [`COMPRESSED`], the length of the frame, the length of the rest, four
+/// bytes each.
 const PREFIX: usize = 9;
 
-/// No sequence of LZ4 says more bytes than this with one of its own.
+/// The maximum expansion of LZ4, in bytes for one input byte.
 const MOST_OF_A_BYTE: usize = 255;
 
-/// A longer frame is stored as it is: compressing takes as much memory again.
+/// The maximum size of a compressed frame, in bytes. A longer frame is stored unchanged, because
+/// compressing it would take as much memory again.
 const LONGEST: usize = 8 << 20;
 
-/// The largest room that is kept for the next frames, in bytes.
+/// The maximum buffer that is kept for the next frames, in bytes.
 const KEPT: usize = 4 << 20;
 
-/// Where frames are compressed, one behind the other. It is used again and again: fresh memory
+/// A buffer in which frames are compressed, one after the other. It is reused, because fresh memory
 /// costs as much as compressing.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct CompressionBuffer {
     bytes: Vec<u8>,
     taken: usize,
 }
 
-/// What is stored of a frame.
+/// The stored form of a frame.
 pub(super) enum Stored {
     AsItIs,
-    /// It is shorter, and stands here in the room.
+    /// The compressed frame, in this range of the buffer.
     Compressed(Range<usize>),
 }
 
-impl Room {
-    /// Takes a frame in, if it is shorter when it is compressed.
-    pub(super) fn take(&mut self, block: &Block) -> Stored {
-        self.compress(&block.0)
+impl CompressionBuffer {
+    /// Compresses a frame into the buffer, if that makes it shorter.
+    pub(super) fn take(&mut self, frame_bytes: &FrameBytes) -> Stored {
+        self.compress(&frame_bytes.0)
             .map_or(Stored::AsItIs, Stored::Compressed)
     }
 
-    /// What is stored of the frame that was taken in so.
-    pub(super) fn bytes<'s>(&'s self, block: &'s Block, stored: &Stored) -> &'s [u8] {
+    /// The stored bytes of a frame that was compressed by [`CompressionBuffer::take`].
+    pub(super) fn bytes<'s>(&'s self, frame_bytes: &'s FrameBytes, stored: &Stored) -> &'s [u8] {
         match stored {
-            Stored::AsItIs => &block.0,
+            Stored::AsItIs => &frame_bytes.0,
             Stored::Compressed(place) => self.bytes.get(place.clone()).unwrap_or_default(),
         }
     }
 
-    /// Makes room for the next frames.
+    /// Clears the buffer for the next frames.
     pub(super) fn clear(&mut self) {
         self.taken = 0;
         if self.bytes.capacity() > KEPT {
@@ -82,14 +83,13 @@ impl Room {
     }
 }
 
-/// True if no more is stored of a frame than these bytes. What stands behind is not looked at: a
-/// frame that was put in before a crash may have taken more parts in another version. Of what is no
-/// frame, nothing more is wanted.
+/// True if these bytes are the whole stored form of a frame. Later parts are ignored: another
+/// version may have stored more parts before a crash. Bytes that are not a frame count as complete.
 pub(super) fn is_all(stored: &[u8]) -> bool {
     !stored.is_empty() && length(stored).is_none_or(|length| length <= stored.len())
 }
 
-/// How many bytes are stored of a frame of which the first of them are these.
+/// The number of stored bytes of a frame, given its first bytes.
 fn length(first: &[u8]) -> Option<usize> {
     let mut cursor = Cursor(first);
     if cursor.u8()? == COMPRESSED {
@@ -100,19 +100,21 @@ fn length(first: &[u8]) -> Option<usize> {
     FRAME_HEADER.checked_add(header.length as usize)
 }
 
-/// The frame of which this is stored, if it is any; one that was stored as it is may be none.
-pub(super) fn restored(stored: Vec<u8>) -> Option<Block> {
+/// Restores the frame from its stored bytes. Bytes that were stored uncompressed may not be a
+/// frame.
+pub(super) fn restored(stored: Vec<u8>) -> Option<FrameBytes> {
     let mut cursor = Cursor(&stored);
     if cursor.u8()? != COMPRESSED {
-        return Some(Block(stored));
+        return Some(FrameBytes(stored));
     }
     let length = cursor.u32()? as usize;
     let compressed = cursor.sized()?;
-    // What says more than it can hold, or than was ever compressed, must not be given the room.
+    // A claimed length that LZ4 cannot reach, or that was never compressed, must not cause an
+    // allocation.
     let most = compressed.len().saturating_mul(MOST_OF_A_BYTE);
     (length <= most.min(LONGEST)).then_some(())?;
     let frame = lz4_flex::block::decompress(compressed, length).ok()?;
-    (frame.len() == length).then_some(Block(frame))
+    (frame.len() == length).then_some(FrameBytes(frame))
 }
 
 #[cfg(test)]
@@ -125,67 +127,66 @@ mod tests {
     use super::*;
     use crate::log::cursor::put_sized;
 
-    /// What is stored of a frame, and whether it is another one than the frame.
-    fn stored(block: &Block, room: &mut Room) -> (Vec<u8>, bool) {
-        let stored = room.take(block);
+    /// Returns the stored bytes of a frame, and true if they are compressed.
+    fn stored(frame_bytes: &FrameBytes, buffer: &mut CompressionBuffer) -> (Vec<u8>, bool) {
+        let stored = buffer.take(frame_bytes);
         let is_compressed = matches!(stored, Stored::Compressed(_));
-        (room.bytes(block, &stored).to_vec(), is_compressed)
+        (buffer.bytes(frame_bytes, &stored).to_vec(), is_compressed)
     }
 
-    fn block(bytes: impl IntoIterator<Item = u8>) -> Block {
-        Block([0].into_iter().chain(bytes).collect())
+    fn frame_bytes(bytes: impl IntoIterator<Item = u8>) -> FrameBytes {
+        FrameBytes([0].into_iter().chain(bytes).collect())
     }
 
     #[test]
-    fn a_frame_comes_out_as_it_went_in_and_shorter_where_it_repeats_itself() {
-        let mut room = Room::default();
-        // In what is left of those before.
+    fn frame_is_restored_and_repetition_is_compressed() {
+        let mut buffer = CompressionBuffer::default();
+        // Reuses the buffer of the previous round.
         for times in [100, 10] {
-            let of = |kind: &str| block(kind.repeat(times).into_bytes());
-            // Behind each other, with one between that stays as it is; the last makes the room
-            // grow.
+            let of = |kind: &str| frame_bytes(kind.repeat(times).into_bytes());
+            // Consecutive frames with an uncompressed one between them; the last one makes the
+            // buffer grow.
             let frames = [
                 of("{call_received}"),
-                block(0..=255),
+                frame_bytes(0..=255),
                 of(&"{sent}".repeat(99)),
             ];
-            let all = frames.each_ref().map(|frame| room.take(frame));
+            let all = frames.each_ref().map(|frame| buffer.take(frame));
             for (frame, stored) in frames.iter().zip(&all) {
-                let bytes = room.bytes(frame, stored);
+                let bytes = buffer.bytes(frame, stored);
                 let is_varied = frame.0.len() == 257;
                 assert_eq!(bytes.len() < frame.0.len() / 3, !is_varied, "{times}");
                 assert_eq!(restored(bytes.to_vec()).unwrap().0, frame.0);
             }
-            room.clear();
-            assert_eq!(room.taken, 0);
+            buffer.clear();
+            assert_eq!(buffer.taken, 0);
         }
-        room.take(&block(std::iter::repeat_n(7, KEPT)));
-        room.clear();
-        assert!(room.bytes.capacity() <= KEPT);
-        // Nothing repeats itself in two of these, and the third is too long.
-        let too_long = block(std::iter::repeat_n(7, LONGEST));
-        for frame in [block([]), block((0..=255).rev()), too_long] {
-            let (as_it_is, is_compressed) = stored(&frame, &mut room);
+        buffer.take(&frame_bytes(std::iter::repeat_n(7, KEPT)));
+        buffer.clear();
+        assert!(buffer.bytes.capacity() <= KEPT);
+        // Two frames without repetition, and one that is too long.
+        let too_long = frame_bytes(std::iter::repeat_n(7, LONGEST));
+        for frame in [frame_bytes([]), frame_bytes((0..=255).rev()), too_long] {
+            let (as_it_is, is_compressed) = stored(&frame, &mut buffer);
             assert!(!is_compressed);
             assert_eq!(restored(as_it_is).unwrap().0, frame.0);
         }
     }
 
     #[test]
-    fn what_stands_behind_a_compressed_frame_is_passed_over_and_what_is_altered_in_it_is_no_frame()
-    {
-        let lines = block([7; 1_000]);
-        let (sound, _) = stored(&lines, &mut Room::default());
+    fn compressed_frame_ignores_trailing_and_rejects_altered_bytes() {
+        let lines = frame_bytes([7; 1_000]);
+        let (sound, _) = stored(&lines, &mut CompressionBuffer::default());
         let longer = [&sound[..], b"behind"].concat();
         assert_eq!(restored(longer).unwrap().0, lines.0);
         for cut in 0..sound.len() {
             assert!(restored(sound[..cut].to_vec()).is_none(), "{cut}");
         }
-        // A frame of nearly four gibibytes in a few bytes.
+        // A frame of nearly 4 GiB in a few bytes.
         let mut claiming = sound.clone();
         claiming[1] = 0xff;
         assert!(restored(claiming).is_none());
-        // One that is as long as it says, and longer than any that was ever compressed.
+        // A frame that has its claimed length, but is longer than any compressed frame.
         let bomb = vec![7; LONGEST + 1];
         let compressed = lz4_flex::block::compress(&bomb);
         let mut bomb = vec![COMPRESSED];

@@ -1,4 +1,4 @@
-//! sled as the store of the index: opened, written and flushed, its panics and errors as values.
+//! sled as the store of the index: opening, writing and flushing, with panics turned into errors.
 
 use std::any::Any;
 use std::fs::{self, File};
@@ -12,21 +12,20 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::rows::Row;
-use super::{blocks, rows};
+use super::{frames, rows};
 use crate::files::disk::{Disk, RealDisk, sync_directory};
 use crate::files::private::private;
 use crate::log::Written;
 
-/// sled, opened.
+/// An open sled database.
 pub(crate) struct Index {
     pub(super) store: sled::Db,
-    /// The first frame whose key is not there yet.
+    /// The first frame whose key does not exist yet.
     pub(super) keys_end: AtomicU64,
 }
 
 impl Index {
-    /// Opens or makes the store. sled panics on some damage, so that happens on a thread of its
-    /// own.
+    /// Opens or creates the store. It does so on a thread, because sled panics on some damage.
     pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, String> {
         expect_room(path).map_err(|error| error.to_string())?;
         for_its_user(path).map_err(|error| error.to_string())?;
@@ -40,16 +39,16 @@ impl Index {
         let opened = opening
             .map_err(|error| error.to_string())?
             .join()
-            .map_err(|panic| told(&*panic))?;
+            .map_err(|panic| panic_text(&*panic))?;
         let store = opened.map_err(|error| error.to_string())?;
-        let keys_end = contained(|| blocks::keys_end(&store))?;
+        let keys_end = contained(|| frames::keys_end(&store))?;
         Ok(Self {
             store,
             keys_end: AtomicU64::new(keys_end),
         })
     }
 
-    /// Up to where the index has come and how many records that is, `None` for a new one.
+    /// Returns the mark and the number of records up to it. `None` for a new index.
     pub(crate) fn mark(&self, journal: Uuid) -> Result<Option<(Written, u64)>, String> {
         contained(|| {
             let mut mark = None;
@@ -58,7 +57,7 @@ impl Index {
                 mark = mark.or(value.map(|value| (key, value)));
             }
             let Some((key, value)) = mark else {
-                // Frames may have come in before the first mark, with which the first head comes.
+                // Frames may exist before the first mark, but the first head is written with it.
                 let head = self.store.scan_prefix([rows::HEADS]).next();
                 return if head.is_none() {
                     Ok(None)
@@ -76,8 +75,8 @@ impl Index {
         })
     }
 
-    /// Puts rows in together with the mark that says up to where they speak. All frames up to there
-    /// must be in.
+    /// Writes rows, with the mark of the last frame that they cover. The index must have all frames
+    /// up to the mark.
     pub(crate) fn commit(
         &self,
         changed: Vec<Row>,
@@ -103,8 +102,8 @@ impl Index {
         })
     }
 
-    /// Frees the pages that sled has replaced. By itself it does so a few at a time, and seldom: at
-    /// every 128th operation, and a batch of hundreds of rows is one.
+    /// Frees the pages that sled has replaced. sled itself does so only at every 128th operation, a
+    /// few pages at a time, and a batch of hundreds of rows is one operation.
     pub(crate) fn free_garbage() -> Result<(), String> {
         contained(|| {
             for _ in 0..EPOCHS {
@@ -114,11 +113,9 @@ impl Index {
         })
     }
 
-    /// Makes everything durable, so that an index that is behind a closed log is known to be
-    /// damaged.
+    /// Makes the index durable. An index that is behind a closed log is then known to be damaged.
     ///
-    /// sled's own flush leaves the disk's cache and new files alone; hence the files are synced
-    /// here.
+    /// sled's own flush syncs neither the disk cache nor new files, so all files are synced here.
     pub(crate) fn flush(&self, place: &Path) -> Result<(), String> {
         contained(|| self.store.flush().map_err(|error| error.to_string()))?;
         let sync = || {
@@ -131,29 +128,29 @@ impl Index {
     }
 }
 
-/// Makes the directory, if there is none, for its user alone: sled makes its files for all.
+/// Creates the directory with mode 0700 if it is missing, because sled's files are readable for
+/// all.
 fn for_its_user(path: &Path) -> io::Result<()> {
     match private().create(path) {
-        // sled says what is wrong with what is there.
+        // sled reports what is wrong with an existing path.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// The free space, in bytes, below which sled is not opened and nothing is put into it. It writes
-/// up to a segment of 512 KiB at a time, and what it opens for the first time after a write that
-/// had no room it calls corrupted.
-pub(crate) const ROOM_LEAST: u64 = 1 << 20;
+/// The minimum free space, in bytes, to open or write sled. sled writes segments of up to 512 KiB.
+/// After a write that had no room, its next opening reports a corruption.
+pub(crate) const FREE_SPACE_MIN: u64 = 1 << 20;
 
-/// Refuses a disk without room for what sled writes when it is opened.
+/// Fails if the disk has too little room for what sled writes when it is opened.
 fn expect_room(path: &Path) -> io::Result<()> {
-    if RealDisk::new(path).free_space()? < ROOM_LEAST {
+    if RealDisk::new(path).free_space()? < FREE_SPACE_MIN {
         return Err(no_room());
     }
     Ok(())
 }
 
-/// The error of the system for a disk without room.
+/// The system's error for a disk without room.
 fn no_room() -> io::Error {
     if cfg!(target_os = "linux") {
         io::Error::from_raw_os_error(NO_SPACE)
@@ -162,12 +159,12 @@ fn no_room() -> io::Error {
     }
 }
 
-/// The number that Linux has for a disk without room.
+/// Linux's error number for a disk without room.
 const NO_SPACE: i32 = 28;
 
-/// Opens sled, waiting a little for its lock. The journal's own lock is held, so whoever has sled's
-/// is on the way out: a read that still runs after a close, or a child process just being started,
-/// which shares the file until it runs.
+/// Opens sled, and waits a little for its lock. The journal's own lock is held, so another holder
+/// will soon be gone. It is a read that still runs after a close, or a child process that is being
+/// started and shares the file until it runs.
 fn patiently(config: &sled::Config) -> sled::Result<sled::Db> {
     let locked = |error: &sled::Error| is_in_use(&error.to_string());
     for _ in 0..LOCK_TRIES {
@@ -184,8 +181,9 @@ pub(crate) fn is_in_use(why: &str) -> bool {
     why.contains("could not acquire lock")
 }
 
-/// The error of a disk that took nothing more, which says nothing against the index: full, over its
-/// quota, or read-only. sled hands its cause on in words only, which end with the system's number.
+/// Returns the error of a disk that is full, over its quota, or read-only. Such an error is no
+/// damage of the index. sled reports its cause only as text, which ends with the system's error
+/// number.
 pub(crate) fn refused_by_disk(why: &str) -> Option<io::Error> {
     let numbers = [NO_SPACE, 122, 30];
     let number = numbers
@@ -194,18 +192,19 @@ pub(crate) fn refused_by_disk(why: &str) -> Option<io::Error> {
     cfg!(target_os = "linux").then(|| io::Error::from_raw_os_error(number))
 }
 
-/// What was let go of is freed two epochs later; each begins with a look at what there is to free.
+/// The number of epochs to advance. Garbage is freed two epochs later, and each advance starts with
+/// a collection.
 const EPOCHS: usize = 4;
 
 const LOCK_TRIES: usize = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Runs something inside sled, whose panics become errors.
+/// Runs an operation of sled, and turns a panic into an error.
 pub(super) fn contained<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(told(&*panic)))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panic_text(&*panic)))
 }
 
-fn told(panic: &(dyn Any + Send)) -> String {
+fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()
         .map(String::as_str)

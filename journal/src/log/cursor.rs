@@ -1,10 +1,10 @@
-//! Reads big-endian fields off the front of bytes, and never past their end.
+//! A reader of big-endian fields from the front of a slice. It never reads past the end.
 
 use uuid::Uuid;
 
 use crate::Hash;
 
-/// The bytes not read yet.
+/// The bytes that are not read yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
@@ -45,7 +45,7 @@ impl<'a> Cursor<'a> {
         self.array().map(Hash::from_bytes)
     }
 
-    /// A length of four bytes and that many bytes.
+    /// Reads a length of four bytes, and that many bytes.
     pub(crate) fn sized(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()?;
         self.take(usize::try_from(length).ok()?)
@@ -56,7 +56,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Writes a length of four bytes and the bytes. Limits checked at the door keep every length within
+/// Writes a length of four bytes and the bytes. The limits of an append keep every length within
 /// four bytes.
 pub(crate) fn put_sized(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());

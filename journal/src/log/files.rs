@@ -1,31 +1,31 @@
-//! Reads appends and objects of the log, from where the index says that they stand.
+//! A reader of single appends and objects in the log, at places that the index knows.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::entry::{ENTRY_HEADER, split};
 use super::frame::{FramePlace, Place, segment_name};
+use super::logged_append::{APPEND_HEADER, split};
 use crate::files::disk::{Disk, DiskFile};
 
-/// How many files are kept open.
-const OPEN: usize = 32;
+/// The maximum number of open files.
+const OPEN_MAX: usize = 32;
 
-/// How many bytes between two appends are rather read than passed over: about what another call of
-/// the system costs.
-const NEAR: u64 = 4 << 10;
+/// The largest gap, in bytes, that is read along between two appends. It costs about as much as
+/// another system call.
+const GAP_MAX: u64 = 4 << 10;
 
-/// How much is read at once, unless one append is longer.
-const TOGETHER: u64 = 256 << 10;
+/// The maximum bytes of one read, unless one append is longer.
+const READ_MAX: u64 = 256 << 10;
 
-/// How many readers find room that another has used.
-const ROOMS: usize = 4;
+/// The maximum number of buffers that are kept for the next readers.
+const BUFFERS_MAX: usize = 4;
 
-/// The segments of a log, opened for reading as they are needed.
+/// The segments of a log, opened for reading on demand.
 pub(crate) struct LogFiles {
     disk: Arc<dyn Disk>,
-    /// Files that nobody reads at the moment; the one that was read last stands last.
+    /// The files that are not being read now, in the order of their last use.
     open: Mutex<Vec<(u32, Box<dyn DiskFile>)>>,
-    /// What appends are read into, to be used again.
-    rooms: Mutex<Vec<Vec<u8>>>,
+    /// Buffers for reads, to be used again.
+    buffers: Mutex<Vec<Vec<u8>>>,
 }
 
 impl LogFiles {
@@ -33,62 +33,62 @@ impl LogFiles {
         Self {
             disk,
             open: Mutex::new(Vec::new()),
-            rooms: Mutex::new(Vec::new()),
+            buffers: Mutex::new(Vec::new()),
         }
     }
 
-    /// Gives the bodies of appends as they stand in the log, each with which of the places it is,
-    /// if it can be read and holds its checksum. Neighbours are read together.
+    /// Reads the bodies of appends, neighbours together. `visit` gets each readable body with a
+    /// valid checksum, and the index of its place.
     pub(crate) fn appends(
         &self,
         places: impl Iterator<Item = (usize, FramePlace, Place)>,
-        mut give: impl FnMut(usize, &[u8]),
+        mut visit: impl FnMut(usize, &[u8]),
     ) {
         let mut wanted: Vec<Wanted> = places.filter_map(Wanted::of).collect();
         wanted.sort_unstable_by_key(|it| (it.segment, it.start));
-        let mut room = self.rooms().pop().unwrap_or_default();
+        let mut buffer = self.buffers().pop().unwrap_or_default();
         let mut rest = wanted.as_slice();
         while let Some(first) = rest.first() {
             let (mut end, mut count) = (first.end, 1);
-            while let Some(next) = rest.get(count).filter(|next| next.goes_with(first, end)) {
+            while let Some(next) = rest.get(count).filter(|next| next.is_read_with(first, end)) {
                 end = end.max(next.end);
                 count += 1;
             }
             let (together, others) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-            let read = self.read_together(together, end, &mut room, &mut give);
+            let read = self.read_together(together, end, &mut buffer, &mut visit);
             if !read && together.len() > 1 {
-                // Whatever cannot be read must not take its neighbours with it.
+                // If one append cannot be read, its neighbours are read one by one.
                 for it in together {
-                    self.read_together(std::slice::from_ref(it), it.end, &mut room, &mut give);
+                    self.read_together(std::slice::from_ref(it), it.end, &mut buffer, &mut visit);
                 }
             }
             rest = others;
         }
-        let mut rooms = self.rooms();
-        if rooms.len() < ROOMS {
-            rooms.push(room);
+        let mut buffers = self.buffers();
+        if buffers.len() < BUFFERS_MAX {
+            buffers.push(buffer);
         }
     }
 
-    /// Reads appends, of which the last one ends so, with all that is between them; whether that
-    /// could be read.
+    /// Reads neighbouring appends up to `end`, with the gaps between them. Returns false if the
+    /// read failed.
     fn read_together(
         &self,
         wanted: &[Wanted],
         end: u64,
-        room: &mut Vec<u8>,
-        give: &mut impl FnMut(usize, &[u8]),
+        buffer: &mut Vec<u8>,
+        visit: &mut impl FnMut(usize, &[u8]),
     ) -> bool {
         let Some(Wanted { segment, start, .. }) = wanted.first() else {
             return true;
         };
         let length = (end - start) as usize;
-        // Of an append that is too long for it the room comes from the system, cleared.
-        let mut own = vec![0; if length as u64 > TOGETHER { length } else { 0 }];
+        // An append that is too long for the buffer gets its own zeroed memory.
+        let mut own = vec![0; if length as u64 > READ_MAX { length } else { 0 }];
         let bytes = if own.is_empty() {
-            // It only grows, so that nothing is cleared that is then read over.
-            room.resize(room.len().max(length), 0);
-            room.get_mut(..length).unwrap_or_default()
+            // The buffer only grows, so that no bytes are zeroed and then overwritten.
+            buffer.resize(buffer.len().max(length), 0);
+            buffer.get_mut(..length).unwrap_or_default()
         } else {
             own.as_mut_slice()
         };
@@ -97,13 +97,13 @@ impl LogFiles {
         }
         for it in wanted {
             if let Some(body) = it.body(bytes, *start) {
-                give(it.which, body);
+                visit(it.which, body);
             }
         }
         true
     }
 
-    /// Whatever stands at a place.
+    /// Reads the bytes at a place.
     pub(crate) fn bytes(&self, frame: FramePlace, place: Place) -> Option<Vec<u8>> {
         let at = u64::from(frame.at) + u64::from(place.offset);
         let mut bytes = vec![0; place.length as usize];
@@ -119,7 +119,7 @@ impl LogFiles {
         read.is_ok()
     }
 
-    /// A segment that nobody reads at the moment, so that nobody waits for another's reading.
+    /// Takes a segment that is not being read, so that no reader waits for another.
     fn take(&self, segment: u32) -> Option<Box<dyn DiskFile>> {
         let mut open = self.open();
         if let Some(at) = open.iter().rposition(|(it, _)| *it == segment) {
@@ -133,14 +133,14 @@ impl LogFiles {
 
     fn put_back(&self, segment: u32, file: Box<dyn DiskFile>) {
         let mut open = self.open();
-        if open.len() == OPEN {
+        if open.len() == OPEN_MAX {
             open.remove(0);
         }
         open.push((segment, file));
     }
 
-    fn rooms(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<(u32, Box<dyn DiskFile>)>> {
@@ -148,9 +148,9 @@ impl LogFiles {
     }
 }
 
-/// An append that is wanted, with its header.
+/// An append to read, with its header.
 struct Wanted {
-    /// Where it stands among all that are.
+    /// The index of the append in the request.
     which: usize,
     segment: u32,
     start: u64,
@@ -163,25 +163,25 @@ impl Wanted {
         Some(Wanted {
             which,
             segment: frame.segment,
-            start: body.checked_sub(ENTRY_HEADER as u64)?,
+            start: body.checked_sub(APPEND_HEADER as u64)?,
             end: body + u64::from(place.length),
         })
     }
 
-    /// True if it is read with what begins with `first` and ends so far.
-    fn goes_with(&self, first: &Wanted, end: u64) -> bool {
+    /// True if it is read together with the appends from `first` to `end`.
+    fn is_read_with(&self, first: &Wanted, end: u64) -> bool {
         self.segment == first.segment
-            && self.start <= end + NEAR
-            && (self.end <= end || self.end - first.start <= TOGETHER)
+            && self.start <= end + GAP_MAX
+            && (self.end <= end || self.end - first.start <= READ_MAX)
     }
 
-    /// Its body in bytes that begin at a place of its segment.
+    /// The body, in bytes that begin at `start` of its segment.
     fn body<'b>(&self, bytes: &'b [u8], start: u64) -> Option<&'b [u8]> {
         let from = usize::try_from(self.start - start).ok()?;
         let to = usize::try_from(self.end - start).ok()?;
-        let entry = bytes.get(from..to)?;
-        let (body, intact) = split(entry).next()?;
-        (intact && body.len() + ENTRY_HEADER == entry.len()).then_some(body)
+        let append = bytes.get(from..to)?;
+        let (body, intact) = split(append).next()?;
+        (intact && body.len() + APPEND_HEADER == append.len()).then_some(body)
     }
 }
 
@@ -195,25 +195,25 @@ mod tests {
     use super::*;
     use crate::Append;
     use crate::files::disk::RealDisk;
-    use crate::log::encode_entry;
+    use crate::log::encode_append;
 
-    /// A log of two segments in which three appends stand behind each other; gives the places of
-    /// all six.
+    /// Writes a log of two segments with three consecutive appends each. Returns the places of all
+    /// six.
     fn log(at: &std::path::Path) -> (LogFiles, Vec<(FramePlace, Place)>) {
         let mut places = Vec::new();
         for segment in 1..=2_u32 {
             let mut bytes = Vec::new();
             for session in 1..=3_u128 {
                 let session = Uuid::from_u128(session + u128::from(segment) * 10);
-                let entry = encode_entry(&Append::new(session, 0, Vec::new()), |_| false).bytes;
+                let append = encode_append(&Append::new(session, 0, Vec::new()), |_| false).bytes;
                 let frame = FramePlace {
                     number: 1,
                     segment,
                     at: 0,
                 };
-                let body = bytes.len() + ENTRY_HEADER;
-                places.push((frame, Place::of(body, entry.len() - ENTRY_HEADER)));
-                bytes.extend(entry);
+                let body = bytes.len() + APPEND_HEADER;
+                places.push((frame, Place::of(body, append.len() - APPEND_HEADER)));
+                bytes.extend(append);
             }
             fs::write(at.join(segment_name(u64::from(segment))), bytes).unwrap();
         }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn appends_are_given_whatever_their_order_and_segment() {
+    fn appends_are_read_in_any_order_and_segment() {
         let directory = tempfile::tempdir().unwrap();
         let (log, mut places) = log(directory.path());
         places.reverse();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_or_is_damaged_does_not_take_its_neighbours_with_it() {
+    fn damaged_append_does_not_hide_its_neighbours() {
         let directory = tempfile::tempdir().unwrap();
         let (log, places) = log(directory.path());
         let file = directory.path().join(segment_name(1));

@@ -1,17 +1,17 @@
-//! The bytes of a segment's and of a frame's header.
+//! The bytes of the headers of a segment and of a frame.
 
 use uuid::Uuid;
 
 use super::cursor::Cursor;
-use super::entry::{ENTRY_HEADER, split};
+use super::logged_append::{APPEND_HEADER, split};
 
-/// The length of a segment's header.
+/// The length of a segment header.
 pub(crate) const SEGMENT_HEADER: u64 = 64;
-/// The length of a frame's header.
+/// The length of a frame header.
 pub(crate) const FRAME_HEADER: usize = 32;
 
 const SEGMENT_MAGIC: [u8; 8] = *b"RCLOG\0\xff\x01";
-/// Not UTF-8, so that no record can hold it.
+/// The magic bytes of a frame. They are not UTF-8, so no record can contain them.
 pub(crate) const FRAME_MAGIC: [u8; 4] = *b"\0RC\xff";
 
 /// The file name of a segment.
@@ -19,30 +19,31 @@ pub(crate) fn segment_name(segment: u64) -> String {
     format!("{segment:016}.log")
 }
 
-/// Up to where the log is written.
+/// The end of the written log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Written {
     /// The number of the last frame.
+    /// The number of the last frame.
     pub(crate) number: u64,
-    /// Its checksum, which stands for all before it as well.
+    /// The checksum of the last frame, which covers all frames before it as well.
     pub(crate) checksum: u32,
-    /// The segment it is in.
+    /// The segment of the last frame.
     pub(crate) segment: u64,
-    /// Where in that it ends.
+    /// The end of the last frame in that segment.
     pub(crate) end: u64,
 }
 
-/// Where a frame stands in the log.
+/// The place of a frame in the log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct FramePlace {
     pub(crate) number: u64,
     pub(crate) segment: u32,
-    /// Its first byte in that.
+    /// The offset of its first byte in the segment.
     pub(crate) at: u32,
 }
 
 impl Written {
-    /// Before the first frame of a log.
+    /// The position before the first frame of a log.
     pub(crate) const NOTHING: Self = Self {
         number: 0,
         checksum: 0,
@@ -50,10 +51,10 @@ impl Written {
         end: 0,
     };
 
-    /// Where the last frame stands. No segment is longer than four bytes can say; were one, its
-    /// frames would be read from the index.
-    pub(crate) fn frame(&self, block: &Block) -> FramePlace {
-        let at = self.end.saturating_sub(block.0.len() as u64);
+    /// The place of the last frame. A segment offset fits into four bytes; if it did not, the frame
+    /// would be read from the index.
+    pub(crate) fn frame(&self, frame_bytes: &FrameBytes) -> FramePlace {
+        let at = self.end.saturating_sub(frame_bytes.0.len() as u64);
         FramePlace {
             number: self.number,
             segment: u32::try_from(self.segment).unwrap_or(u32::MAX),
@@ -62,23 +63,23 @@ impl Written {
     }
 }
 
-/// What a segment says of itself.
+/// The content of a segment header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct SegmentHeader {
-    /// The journal it belongs to.
+    /// The id of its journal.
     pub(crate) journal: Uuid,
-    /// Its number, from 1.
+    /// The number of the segment, from 1.
     pub(crate) segment: u64,
     /// The number of its first frame.
     pub(crate) first: u64,
-    /// The checksum of the frame before that.
+    /// The checksum of the last frame before the segment.
     pub(crate) chain: u32,
-    /// Where the segment before ends.
+    /// The end of the previous segment.
     pub(crate) before: u64,
 }
 
 impl SegmentHeader {
-    /// The header of the segment that follows a frame, of the first one after none.
+    /// The header of the segment after a frame, or of the first segment of an empty log.
     pub(crate) fn after(journal: Uuid, last: Written) -> Self {
         Self {
             journal,
@@ -119,18 +120,17 @@ impl SegmentHeader {
     }
 }
 
-/// The bytes of a frame, its header in front.
+/// The bytes of a frame, including its header.
 #[derive(Debug)]
-pub(crate) struct Block(pub(crate) Vec<u8>);
+pub(crate) struct FrameBytes(pub(crate) Vec<u8>);
 
-impl Block {
-    /// What follows the header.
+impl FrameBytes {
+    /// The bytes after the header.
     pub(crate) fn payload(&self) -> &[u8] {
         self.0.get(FRAME_HEADER..).unwrap_or_default()
     }
 
-    /// What the frame says of itself and the checksum that stands for it; nothing unless both
-    /// checksums hold.
+    /// Decodes the header and its checksum. `None` unless both checksums hold.
     pub(crate) fn header(&self) -> Option<(Header, u32)> {
         let (header, checksum) = Header::decode(self.0.get(..FRAME_HEADER)?)?;
         let is_whole = self.payload().len() as u64 == u64::from(header.length)
@@ -138,19 +138,19 @@ impl Block {
         is_whole.then_some((header, checksum))
     }
 
-    /// The bodies of the appends, each with its place in the block and with whether its checksum
-    /// holds. Ends early where the lengths do not.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (Place, &[u8], bool)> {
+    /// Iterates over the bodies of the appends, each with its place in the frame, and true if its
+    /// checksum holds. The iterator ends early if the lengths are wrong.
+    pub(crate) fn appends(&self) -> impl Iterator<Item = (Place, &[u8], bool)> {
         let mut offset = FRAME_HEADER;
         split(self.payload()).map(move |(body, intact)| {
-            let place = Place::of(offset + ENTRY_HEADER, body.len());
-            offset += ENTRY_HEADER + body.len();
+            let place = Place::of(offset + APPEND_HEADER, body.len());
+            offset += APPEND_HEADER + body.len();
             (place, body, intact)
         })
     }
 }
 
-/// Where something stands in a block.
+/// The place of some bytes in a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Place {
     pub(crate) offset: u32,
@@ -158,7 +158,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A frame is never longer than four bytes can say: the writer refuses it.
+    /// Creates a place. The writer keeps every frame shorter than 4 GiB.
     pub(crate) fn of(offset: usize, length: usize) -> Self {
         let bounded = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Self {
@@ -168,30 +168,30 @@ impl Place {
     }
 }
 
-/// What a frame says of itself.
+/// The content of a frame header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Header {
-    /// The length of what follows.
+    /// The length of the payload.
     pub(crate) length: u32,
-    /// The running number over all segments, from 1.
+    /// The number of the frame over all segments, from 1.
     pub(crate) number: u64,
-    /// How many appends the commit holds.
-    pub(crate) entries: u32,
-    /// The checksum of the frame before, so that a frame taken from elsewhere does not fit.
+    /// The number of appends in the commit.
+    pub(crate) appends: u32,
+    /// The checksum of the previous frame, so that a frame from elsewhere does not fit.
     pub(crate) chain: u32,
-    /// The checksum of what follows.
+    /// The checksum of the payload.
     pub(crate) payload: u32,
 }
 
 impl Header {
-    /// The bytes and, as their last four, the checksum that stands for the whole frame and all
-    /// before it.
+    /// Encodes the header. The last four bytes are its checksum, which covers the frame and all
+    /// frames before it.
     pub(crate) fn encode(&self) -> (Vec<u8>, u32) {
         let mut out = Vec::with_capacity(FRAME_HEADER);
         out.extend_from_slice(&FRAME_MAGIC);
         out.extend_from_slice(&self.length.to_be_bytes());
         out.extend_from_slice(&self.number.to_be_bytes());
-        out.extend_from_slice(&self.entries.to_be_bytes());
+        out.extend_from_slice(&self.appends.to_be_bytes());
         out.extend_from_slice(&self.chain.to_be_bytes());
         out.extend_from_slice(&self.payload.to_be_bytes());
         let checksum = crc32fast::hash(&out);
@@ -199,19 +199,19 @@ impl Header {
         (out, checksum)
     }
 
-    /// The header and its checksum.
+    /// Decodes the header and its checksum.
     pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, u32)> {
         let (covered, checksum) = bytes.split_at_checked(FRAME_HEADER - 4)?;
         let mut cursor = Cursor(covered);
         (cursor.array()? == FRAME_MAGIC).then_some(())?;
         let checksum = Cursor(checksum).u32()?;
         (checksum == crc32fast::hash(covered)).then_some(())?;
-        let (length, number, entries) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
+        let (length, number, appends) = (cursor.u32()?, cursor.u64()?, cursor.u32()?);
         Some((
             Self {
                 length,
                 number,
-                entries,
+                appends,
                 chain: cursor.u32()?,
                 payload: cursor.u32()?,
             },

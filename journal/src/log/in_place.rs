@@ -1,12 +1,12 @@
-//! The check that the log is still where it was opened: a commit to files that were moved, replaced
-//! or removed is lost to the next process, which opens the journal by its path.
+//! The check that the log is still at its path. A commit to moved, replaced or removed files would
+//! be lost: the next process opens the journal by its path.
 
 use std::io;
 
 use super::frame::segment_name;
 use crate::files::disk::{Disk, DiskFile, Identity};
 
-/// The log's directory and its open segment, as they were opened.
+/// The identities of the log's directory and its open segment.
 pub(super) struct InPlace {
     directory: Option<Identity>,
     segment: Option<Identity>,
@@ -22,15 +22,15 @@ impl InPlace {
         })
     }
 
-    /// Goes on with the next segment, in the same directory.
+    /// Continues with the next segment in the same directory.
     pub(super) fn roll(&mut self, file: &mut dyn DiskFile, segment: u64) -> io::Result<()> {
         self.segment = file.identity()?;
         self.name = segment_name(segment);
         Ok(())
     }
 
-    /// Refuses a log whose path leads elsewhere or nowhere. Two calls of the system, about a
-    /// microsecond each beside a sync.
+    /// Fails if the path no longer leads to this log. It makes two system calls of about a
+    /// microsecond each, little beside a sync.
     pub(super) fn expect(&self, disk: &dyn Disk) -> io::Result<()> {
         let (Some(directory), Some(segment)) = (self.directory, self.segment) else {
             return Ok(());

@@ -1,17 +1,18 @@
-//! Reads a segment from front to back, and tells the preallocated end, a torn write and damage
-//! apart as far as bytes can.
+//! A reader of one segment. It distinguishes the preallocated end, a torn write and damage as far
+//! as the bytes allow.
 
 use std::io;
 
-use super::frame::{Block, FRAME_HEADER, FRAME_MAGIC, Header, SEGMENT_HEADER, SegmentHeader};
+use super::frame::{FRAME_HEADER, FRAME_MAGIC, FrameBytes, Header, SEGMENT_HEADER, SegmentHeader};
 use crate::files::disk::DiskFile;
 
+/// The number of bytes that are read from the file at once.
 const WINDOW: usize = 1 << 20;
 
-/// How many bytes are looked at together where there is hardly ever anything.
+/// The number of bytes that are searched at once for the rare byte of a frame's magic.
 const STEP: usize = 4 << 10;
 
-/// Reads frames in order.
+/// A reader of the frames of a segment, in order.
 pub(crate) struct LogReader {
     file: Box<dyn DiskFile>,
     length: u64,
@@ -20,36 +21,37 @@ pub(crate) struct LogReader {
     window_at: u64,
 }
 
-/// What stands at the reader's place.
+/// The content at the reader's position.
 pub(crate) enum Step {
-    /// A sound frame, its checksum, and where it ends.
+    /// A sound frame, its checksum, and its end.
     Frame {
         header: Header,
         checksum: u32,
         end: u64,
-        block: Block,
+        frame_bytes: FrameBytes,
     },
     /// Zeros to the end of the file.
     End,
-    /// Anything else.
+    /// Other bytes.
     Bad(Bad),
 }
 
-/// Bytes that are no sound frame.
+/// Bytes that are not a sound frame.
 pub(crate) struct Bad {
-    /// Where they begin.
+    /// The offset of the first byte.
     pub(crate) at: u64,
-    /// The header, when that is sound.
+    /// The header, if it is sound.
     pub(crate) header: Option<(Header, u32)>,
-    /// The header, and what follows it up to its length or to the next sound header or the end.
-    pub(crate) block: Block,
-    /// Where the next sound header is. There is none after a write that was torn, since the next
+    /// The header and the payload; without a sound header, all bytes up to the next one or to the
+    /// end.
+    pub(crate) frame_bytes: FrameBytes,
+    /// The offset of the next sound header. After a torn write there is none, because the next
     /// commit waits for the sync.
     pub(crate) next: Option<u64>,
 }
 
 impl LogReader {
-    /// Starts behind the segment's header.
+    /// Creates a reader that starts after the segment header.
     pub(crate) fn new(mut file: Box<dyn DiskFile>) -> io::Result<Self> {
         let length = file.length()?;
         Ok(Self {
@@ -61,24 +63,24 @@ impl LogReader {
         })
     }
 
-    /// What the segment says of itself, if its header holds its checksum.
+    /// Reads the segment header. `None` if its checksum fails.
     pub(crate) fn header(&mut self) -> io::Result<Option<SegmentHeader>> {
         Ok(SegmentHeader::decode(
             self.bytes(0, SEGMENT_HEADER as usize)?,
         ))
     }
 
-    /// The file, to go on with.
+    /// Returns the file.
     pub(crate) fn into_file(self) -> Box<dyn DiskFile> {
         self.file
     }
 
-    /// Whether a sound header of a frame stands anywhere.
+    /// Returns true if the segment has a sound frame header anywhere.
     pub(crate) fn has_frames(&mut self) -> io::Result<bool> {
         Ok(self.find_header(0)?.is_some())
     }
 
-    /// Where the next step reads.
+    /// The offset of the next step.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -87,34 +89,36 @@ impl LogReader {
         self.length
     }
 
-    /// Goes on elsewhere.
+    /// Sets the offset of the next step.
     pub(crate) fn seek(&mut self, offset: u64) {
         self.offset = offset;
     }
 
-    /// Reads what stands here and, when it is a sound frame, goes behind it.
+    /// Reads the frame at the current offset, and moves behind it if it is sound.
     pub(crate) fn step(&mut self) -> io::Result<Step> {
         let at = self.offset;
         let header = Header::decode(self.bytes(at, FRAME_HEADER)?);
         let body = at + FRAME_HEADER as u64;
         if let Some((header, checksum)) = header {
             let length = FRAME_HEADER + header.length as usize;
-            let block = Block(self.bytes(at, length)?.to_vec());
-            if block.0.len() == length && crc32fast::hash(block.payload()) == header.payload {
+            let frame_bytes = FrameBytes(self.bytes(at, length)?.to_vec());
+            if frame_bytes.0.len() == length
+                && crc32fast::hash(frame_bytes.payload()) == header.payload
+            {
                 let end = body + u64::from(header.length);
                 self.offset = end;
                 return Ok(Step::Frame {
                     header,
                     checksum,
                     end,
-                    block,
+                    frame_bytes,
                 });
             }
             let next = self.find_header((body + u64::from(header.length)).min(self.length))?;
             return Ok(Step::Bad(Bad {
                 at,
                 header: Some((header, checksum)),
-                block,
+                frame_bytes,
                 next,
             }));
         }
@@ -123,19 +127,19 @@ impl LogReader {
         }
         let next = self.find_header(at + 1)?;
         let length = next.unwrap_or(self.length).saturating_sub(at);
-        let block = match usize::try_from(length) {
-            Ok(length) => Block(self.bytes(at, length)?.to_vec()),
-            Err(_) => Block(Vec::new()),
+        let frame_bytes = match usize::try_from(length) {
+            Ok(length) => FrameBytes(self.bytes(at, length)?.to_vec()),
+            Err(_) => FrameBytes(Vec::new()),
         };
         Ok(Step::Bad(Bad {
             at,
             header: None,
-            block,
+            frame_bytes,
             next,
         }))
     }
 
-    /// As many bytes from an offset as the file has, at most `count`.
+    /// Returns up to `count` bytes from an offset, fewer at the end of the file.
     fn bytes(&mut self, offset: u64, count: usize) -> io::Result<&[u8]> {
         let available = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = count.min(available);
@@ -161,7 +165,7 @@ impl LogReader {
     fn zeros_from(&mut self, mut offset: u64) -> io::Result<bool> {
         while offset < self.length {
             let bytes = self.bytes(offset, WINDOW)?;
-            // In steps, each of which is looked at whole: that is many bytes at a time.
+            // The fold without an early exit checks many bytes at a time.
             let zeros = |step: &[u8]| step.iter().fold(0, |any, byte| any | byte) == 0;
             if !bytes.chunks(STEP).all(zeros) {
                 return Ok(false);
@@ -178,8 +182,8 @@ impl LogReader {
             let mut at = 0;
             while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= FRAME_HEADER) {
                 let step = rest.get(..STEP).unwrap_or(rest);
-                // The last byte of the magic stands in no text and in no zeros, so most steps are
-                // passed over at once.
+                // The last byte of the magic occurs neither in text nor in zeros, so most steps are
+                // skipped at once.
                 if step.contains(&FRAME_MAGIC[3]) {
                     let windows = rest.windows(FRAME_HEADER).take(STEP).enumerate();
                     for (index, window) in windows {
@@ -188,7 +192,7 @@ impl LogReader {
                         }
                     }
                 }
-                // A magic that begins in this step and ends in the next is found from here on.
+                // The next step overlaps this one, so that it finds a magic across their border.
                 at += step.len() - (FRAME_MAGIC.len() - 1);
             }
             offset += (length - (FRAME_HEADER - 1)) as u64;
@@ -203,7 +207,7 @@ mod tests {
     use super::*;
     use crate::disk::{Disk, RealDisk};
 
-    /// A segment of so many zeros, with bytes put in.
+    /// A segment of `length` zeros with some bytes put in.
     fn segment(length: usize, put: &[(usize, &[u8])]) -> LogReader {
         let directory = tempfile::tempdir().unwrap();
         let mut file = RealDisk::new(directory.path()).open("a", true).unwrap();
@@ -219,11 +223,11 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_found_wherever_it_stands() {
+    fn header_is_found_at_any_offset() {
         let header = Header {
             length: 8,
             number: 1,
-            entries: 1,
+            appends: 1,
             chain: 0,
             payload: 0,
         };
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_header_is_passed_over() {
+    fn magic_without_header_is_skipped() {
         let length = WINDOW + 2 * STEP;
         let magic = &FRAME_MAGIC[..];
         let mut found = segment(

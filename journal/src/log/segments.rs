@@ -1,25 +1,25 @@
-//! Reads all segments strictly, in order: every frame must follow the one before.
+//! A strict reader of all segments in order: every frame must follow the previous one.
 
 use std::io;
 
 use uuid::Uuid;
 
 use super::reader::{Bad, LogReader, Step};
-use super::{Block, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name};
+use super::{FrameBytes, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name};
 use crate::files::disk::{Disk, DiskFile};
 
-/// The log as far as it is sound, and what stands behind that.
+/// The sound part of a log, and the bytes after it.
 pub(crate) struct LogEnd {
     pub(crate) last: Written,
-    /// The open segment; `None` for a log that was never begun.
+    /// The open segment; `None` for a log without a segment.
     pub(crate) file: Option<Box<dyn DiskFile>>,
-    /// Bytes of a write that was never acknowledged.
+    /// The number of bytes of a write that was never acknowledged.
     pub(crate) torn: u64,
-    /// Segments that were prepared and never used.
+    /// The segments that were prepared and never used.
     pub(crate) unused: Vec<u64>,
 }
 
-/// Why a log cannot be read to its end.
+/// The error that stops the reading of a log.
 pub(crate) enum Stopped {
     Io(io::Error),
     Damaged(String),
@@ -31,7 +31,7 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// The numbers of the segments, in order.
+/// Returns the numbers of the segments, in order.
 pub(crate) fn numbers(disk: &dyn Disk) -> Result<Vec<u64>, Stopped> {
     let mut numbers = Vec::new();
     for name in disk.list()? {
@@ -50,7 +50,7 @@ pub(crate) fn numbers(disk: &dyn Disk) -> Result<Vec<u64>, Stopped> {
     Ok(numbers)
 }
 
-/// The bytes of all segments together.
+/// Returns the bytes of all segments together.
 pub(crate) fn total(disk: &dyn Disk, numbers: &[u64]) -> io::Result<u64> {
     let mut total = 0;
     for number in numbers {
@@ -59,11 +59,11 @@ pub(crate) fn total(disk: &dyn Disk, numbers: &[u64]) -> io::Result<u64> {
     Ok(total)
 }
 
-/// Gives every frame in order: its header, up to where the log is read with it, and its bytes.
+/// Calls `each` for every frame in order, with its header, the position after it, and its bytes.
 pub(crate) fn read(
     disk: &dyn Disk,
     journal: Uuid,
-    mut each: impl FnMut(&Header, Written, Block) -> Result<(), Stopped>,
+    mut each: impl FnMut(&Header, Written, FrameBytes) -> Result<(), Stopped>,
 ) -> Result<LogEnd, Stopped> {
     let mut log = LogEnd {
         last: Written::NOTHING,
@@ -76,7 +76,7 @@ pub(crate) fn read(
         let expected = SegmentHeader::after(journal, log.last);
         match reader.header()? {
             Some(found) if found == expected && log.torn == 0 => {}
-            // Its first commit, which brings the header, was never acknowledged.
+            // The header is written with the first commit, which was never acknowledged.
             None if !reader.has_frames()? => {
                 log.unused.push(number);
                 continue;
@@ -98,19 +98,19 @@ pub(crate) fn read(
     Ok(log)
 }
 
-/// Reads one segment to its end; gives the length of what stands behind its last frame and is no
-/// zeros.
+/// Reads one segment to its end. Returns the number of bytes after its last frame that are not the
+/// zeros of the preallocation.
 fn segment(
     reader: &mut LogReader,
     last: &mut Written,
-    each: &mut impl FnMut(&Header, Written, Block) -> Result<(), Stopped>,
+    each: &mut impl FnMut(&Header, Written, FrameBytes) -> Result<(), Stopped>,
 ) -> Result<u64, Stopped> {
     loop {
         match reader.step()? {
             Step::End => return Ok(0),
             Step::Bad(Bad { at, next, .. }) => {
-                // The next commit is written only after the sync of this one, so what stands before
-                // a later frame was synced.
+                // The next commit is written only after the sync of this one. Bytes before a later
+                // frame were therefore synced.
                 if next.is_some() {
                     let what = format!("the frame at byte {at} does not hold its checksum");
                     return Err(Stopped::Damaged(what));
@@ -121,7 +121,7 @@ fn segment(
                 header,
                 checksum,
                 end,
-                block,
+                frame_bytes,
             } => {
                 if header.number != last.number + 1 || header.chain != last.checksum {
                     let what = format!(
@@ -136,13 +136,13 @@ fn segment(
                     end,
                     ..*last
                 };
-                each(&header, *last, block)?;
+                each(&header, *last, frame_bytes)?;
             }
         }
     }
 }
 
-/// Why a segment does not belong where it is.
+/// The reason why a segment header does not belong here.
 pub(crate) fn misplaced(
     number: u64,
     found: Option<SegmentHeader>,

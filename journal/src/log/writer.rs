@@ -1,5 +1,5 @@
-//! Writes frames, each one commit, into preallocated space, and syncs them; rolls from segment to
-//! segment.
+//! The writer of the log. It writes each commit as one frame into preallocated space, syncs it, and
+//! continues from segment to segment.
 
 use std::io;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use std::thread::{self, JoinHandle};
 use uuid::Uuid;
 
 use super::frame::{
-    Block, FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
+    FRAME_HEADER, FrameBytes, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name,
 };
 use super::in_place::InPlace;
 use crate::files::disk::{Disk, DiskFile};
 
-/// The least and the most that is preallocated at a time in a segment that was not prepared: within
-/// them, as much as this writer has written there. A commit waits for it, so it must not take long;
-/// who opens a journal for a few needs little, and whoever appends much must not wait often.
+/// The minimum and maximum preallocation, in bytes, of a segment that was not prepared. Within this
+/// range it is as much as this writer has written to the segment. A commit waits for it, so it must
+/// be short. A journal with few appends needs little, and many appends should not wait often.
 const GROWTH: (u64, u64) = (256 << 10, 4 << 20);
-/// How much of the next segment is synced at a time. A sync of the log waits for what is under way,
-/// so that must not be much.
+/// The number of bytes of the next segment that are synced at a time. A sync of the log waits for
+/// them, so they must be few.
 const STEP: u64 = 256 << 10;
 
 /// The open end of the log.
@@ -28,27 +28,27 @@ pub(crate) struct LogWriter {
     file: Box<dyn DiskFile>,
     length: u64,
     last: Written,
-    /// Where this writer began to write in the open segment.
+    /// The end of the open segment when this writer began to write to it.
     begun: u64,
-    /// The header of a segment that has no frame yet: it goes with the first, so that a roll costs
-    /// no sync of its own.
+    /// The header of a segment without a frame. It is written with the first frame, so that a roll
+    /// needs no sync of its own.
     header: Option<SegmentHeader>,
     limit: u64,
     next: Option<Prepared>,
     place: InPlace,
 }
 
-/// The next segment, zeroed and synced ahead while this one fills.
+/// The next segment, which is zeroed and synced ahead while this one fills.
 type Prepared = JoinHandle<io::Result<Box<dyn DiskFile>>>;
 
 impl LogWriter {
-    /// Makes the first segment.
+    /// Creates the first segment.
     pub(crate) fn create(disk: Arc<dyn Disk>, journal: Uuid, limit: u64) -> io::Result<Self> {
         let header = SegmentHeader::after(journal, Written::NOTHING);
         let name = segment_name(header.segment);
         if disk.list()?.contains(&name) {
-            // A name whose sync failed once is not known to last, whatever a later sync says; a new
-            // one is.
+            // A name whose sync failed may be lost even if a later sync succeeds. A new name is
+            // safe.
             disk.remove(&name)?;
         }
         let mut file = disk.open(&name, true)?;
@@ -65,7 +65,7 @@ impl LogWriter {
         Ok(writer)
     }
 
-    /// Goes on behind the last frame of the open segment.
+    /// Continues after the last frame of the open segment.
     pub(crate) fn resume(
         disk: Arc<dyn Disk>,
         journal: Uuid,
@@ -89,7 +89,7 @@ impl LogWriter {
         })
     }
 
-    /// Cuts off what follows the last frame, and removes segments that were prepared.
+    /// Cuts off the bytes after the last frame, and removes prepared segments.
     pub(crate) fn cut(&mut self, unused: &[u64]) -> io::Result<()> {
         if self.length != self.last.end {
             self.file.truncate(self.last.end)?;
@@ -106,16 +106,16 @@ impl LogWriter {
         }
     }
 
-    /// Writes and syncs the last frame, and the header before it if it is the first, once more. A
-    /// segment that has no frame yet has its header only: the last frame stands in the segment
-    /// before, and was synced before this one was begun.
-    pub(crate) fn write_again(&mut self, last: &Block) -> io::Result<()> {
+    /// Writes and syncs the last frame again, with the segment header if it is the first frame. In
+    /// a segment without a frame, it writes only the header. The last frame is then in the previous
+    /// segment, and was synced before this one was begun.
+    pub(crate) fn write_again(&mut self, last: &FrameBytes) -> io::Result<()> {
         let start = self.last.end.saturating_sub(last.0.len() as u64);
         if self.last.end > SEGMENT_HEADER && start > SEGMENT_HEADER {
             self.file.write_at(start, &last.0)?;
         } else {
-            // In one write, as it was at first: the two headers share a sector, so that neither can
-            // be torn off the other.
+            // One write, as the first time: both headers share a sector, so a torn write cannot
+            // separate them.
             let mut bytes = vec![0; SEGMENT_HEADER as usize];
             self.file.read_at(0, &mut bytes)?;
             if self.last.end > SEGMENT_HEADER {
@@ -126,7 +126,7 @@ impl LogWriter {
         self.file.sync()
     }
 
-    /// Leaves nothing but frames.
+    /// Cuts off everything but frames.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         let prepared = self.next.take().map(joined).transpose()?;
         let unused = prepared.map(|_| self.last.segment + 1);
@@ -136,35 +136,35 @@ impl LogWriter {
     /// Writes and syncs one commit. After [`Unwritten::Failed`] the writer must not be used again.
     pub(crate) fn commit<'e>(
         &mut self,
-        entries: impl Iterator<Item = &'e [u8]> + Clone,
-    ) -> Result<(Written, Block), Unwritten> {
-        // The frame stays in memory until the index has it, so it takes the room that it needs and
-        // none to grow.
-        let entries_bytes: usize = entries.clone().map(<[u8]>::len).sum();
-        let mut block = Vec::with_capacity(FRAME_HEADER + entries_bytes);
-        block.resize(FRAME_HEADER, 0);
+        appends: impl Iterator<Item = &'e [u8]> + Clone,
+    ) -> Result<(Written, FrameBytes), Unwritten> {
+        // The frame stays in memory until the index has it, so it reserves exactly the capacity
+        // that it needs.
+        let appends_bytes: usize = appends.clone().map(<[u8]>::len).sum();
+        let mut frame_bytes = Vec::with_capacity(FRAME_HEADER + appends_bytes);
+        frame_bytes.resize(FRAME_HEADER, 0);
         let mut count = 0;
-        for entry in entries {
-            block.extend_from_slice(entry);
+        for append in appends {
+            frame_bytes.extend_from_slice(append);
             count += 1;
         }
-        let mut block = Block(block);
-        let length = u32::try_from(block.0.len())
+        let mut frame_bytes = FrameBytes(frame_bytes);
+        let length = u32::try_from(frame_bytes.0.len())
             .map_err(|_| io::Error::other("a commit of over 4 GiB"))?
             - FRAME_HEADER as u32;
         let header = Header {
             length,
             number: self.last.number + 1,
-            entries: count,
+            appends: count,
             chain: self.last.checksum,
-            payload: crc32fast::hash(block.payload()),
+            payload: crc32fast::hash(frame_bytes.payload()),
         };
         let (bytes, checksum) = header.encode();
-        if let Some(place) = block.0.get_mut(..FRAME_HEADER) {
+        if let Some(place) = frame_bytes.0.get_mut(..FRAME_HEADER) {
             place.copy_from_slice(&bytes);
         }
-        let size = block.0.len() as u64;
-        if let Err(error) = self.put(&block) {
+        let size = frame_bytes.0.len() as u64;
+        if let Err(error) = self.put(&frame_bytes) {
             return Err(self.taken_back(error));
         }
         self.file.sync()?;
@@ -179,12 +179,12 @@ impl LogWriter {
         if self.next.is_none() && self.is_filling() {
             self.prepare_next()?;
         }
-        Ok((self.last, block))
+        Ok((self.last, frame_bytes))
     }
 
-    /// Writes a frame behind the last one, where there is room for it.
-    fn put(&mut self, block: &Block) -> io::Result<()> {
-        let size = block.0.len() as u64;
+    /// Writes a frame after the last one, in the next segment if this one is full.
+    fn put(&mut self, frame_bytes: &FrameBytes) -> io::Result<()> {
+        let size = frame_bytes.0.len() as u64;
         if self.last.end + size > self.limit && self.last.end > SEGMENT_HEADER {
             self.roll()?;
         }
@@ -192,15 +192,16 @@ impl LogWriter {
         match &self.header {
             Some(header) => {
                 let mut bytes = header.encode();
-                bytes.extend_from_slice(&block.0);
+                bytes.extend_from_slice(&frame_bytes.0);
                 self.file.write_at(0, &bytes)
             }
-            None => self.file.write_at(self.last.end, &block.0),
+            None => self.file.write_at(self.last.end, &frame_bytes.0),
         }
     }
 
-    /// Cuts off what a disk that is full took of a frame. Nothing of it was synced, and the cut is,
-    /// so the log is what it was before. After any other failure it is not known what the disk has.
+    /// Cuts off the part of a frame that a full disk accepted. No part of it was synced, and the
+    /// cut is synced, so the log is as before. After any other failure the content of the disk is
+    /// unknown.
     fn taken_back(&mut self, error: io::Error) -> Unwritten {
         if !is_full(&error) {
             return Unwritten::Failed(error);
@@ -218,22 +219,22 @@ impl LogWriter {
         }
     }
 
-    /// True if a commit of so many bytes only overwrites what was prepared.
+    /// True if a commit of `bytes` only overwrites preallocated space.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         let end = self.last.end + (FRAME_HEADER + bytes) as u64;
         end <= self.limit.min(self.length)
     }
 
-    /// True if the next segment will be wanted: preparing one is hundreds of syncs, which whoever
-    /// opens a journal for a few commits, or to list what waits, would have to share the machine
-    /// with, and throw away.
+    /// True if the next segment will be needed soon. Preparing one costs hundreds of syncs. A
+    /// journal that is opened for a few commits, or for a listing, should not pay for that and then
+    /// discard it.
     fn is_filling(&self) -> bool {
         let share = self.limit / 16;
         let is_at_work = self.last.end - self.begun > share;
         self.last.end > self.limit / 2 && (is_at_work || self.last.end > self.limit - share)
     }
 
-    /// Goes on in the next segment.
+    /// Continues in the next segment.
     fn roll(&mut self) -> io::Result<()> {
         if self.next.is_none() {
             self.prepare_next()?;
@@ -264,7 +265,7 @@ impl LogWriter {
             let mut file = disk.open(&name, true)?;
             file.truncate(0)?;
             let mut from = 0;
-            // Where the disk has no room for much more, the commits find what they need themselves.
+            // If the disk has too little room, each commit allocates its own space.
             let is_roomy = disk.free_space()? / 2 > limit;
             while is_roomy && from < limit {
                 let to = limit.min(from + STEP);
@@ -283,8 +284,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Zeros are written ahead, so that a commit only overwrites and its sync has no new extents to
-    /// make durable. Where the disk has no room for more, the commit itself may still find its own.
+    /// Writes zeros ahead. A commit then only overwrites them, and its sync need not make new
+    /// extents durable. If the disk has no room for them, it reserves just what the commit needs.
     fn reserve(&mut self, needed: u64) -> io::Result<()> {
         let required = self.last.end + needed;
         if required <= self.length {
@@ -306,9 +307,9 @@ impl LogWriter {
 }
 
 impl Drop for LogWriter {
-    /// Whoever still makes a segment must be done before another writer may take over.
+    /// Waits for the thread that prepares a segment, before another writer may take over.
     fn drop(&mut self) {
-        // One that was not needed in the end may have failed.
+        // An unused segment may have failed; that does not matter any more.
         let _unused = self.next.take().map(joined);
     }
 }
@@ -316,9 +317,9 @@ impl Drop for LogWriter {
 /// A commit that is not in the log.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
-    /// The disk is full, and the log is as it was before.
+    /// The disk is full. The log is as before.
     NoRoom,
-    /// Nobody knows what the disk has.
+    /// The write failed. The content of the disk is unknown.
     Failed(io::Error),
 }
 
@@ -337,7 +338,7 @@ impl From<Unwritten> for io::Error {
     }
 }
 
-/// True if there is no room on the disk, or none for this user.
+/// True if the disk is full, or the quota of this user is used up.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -372,27 +373,27 @@ mod tests {
     const LIMIT: u64 = 64 << 10;
     const SECOND: &str = "0000000000000002.log";
 
-    /// Commits until the segment has so many bytes.
+    /// Commits until the segment has `to` bytes.
     fn fill(writer: &mut LogWriter, to: u64) {
         while writer.last.end < to {
             writer.commit([&[7; 200][..]].into_iter()).unwrap();
         }
     }
 
-    /// A writer that goes on where another one ended.
+    /// A writer that continues where another one ended.
     fn resumed(disk: &MemoryDisk, last: Written) -> LogWriter {
         let file = disk.open(&segment_name(1), false).unwrap();
         LogWriter::resume(Arc::new(disk.clone()), JOURNAL, LIMIT, file, last).unwrap()
     }
 
-    /// True if the writer has prepared the next segment, when it is done.
+    /// Waits for the writer, and returns true if it has prepared the next segment.
     fn has_prepared(disk: &MemoryDisk, writer: LogWriter) -> bool {
         drop(writer);
         disk.list().unwrap().contains(&SECOND.to_owned())
     }
 
     #[test]
-    fn room_is_made_the_more_seldom_the_more_there_is() {
+    fn preallocation_grows_with_written_bytes() {
         let disk = Arc::new(MemoryDisk::new());
         let mut writer = LogWriter::create(disk, JOURNAL, 64 << 20).unwrap();
         let mut made = Vec::new();
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_finds_room_where_there_is_none_for_more() {
+    fn commit_fits_when_preallocation_does_not() {
         let disk = MemoryDisk::new();
         let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, 64 << 20).unwrap();
         fill(&mut writer, 1 << 20);
@@ -422,14 +423,14 @@ mod tests {
         }
         assert_eq!(writer.length, writer.last.end);
         disk.set_free_space(0);
-        // What of the room for more was there is used up first.
+        // The part of the preallocation that succeeded is used up first.
         let mut commits = (0..10_000).map(|_| writer.commit([&[7; 200][..]].into_iter()));
         let full = commits.find_map(Result::err).unwrap();
         assert!(matches!(full, Unwritten::NoRoom));
     }
 
     #[test]
-    fn a_segment_grows_to_its_limit_and_by_little_for_whoever_comes_for_a_few_commits() {
+    fn segment_grows_to_limit_and_little_after_reopening() {
         let disk = MemoryDisk::new();
         let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, 3 << 20).unwrap();
         fill(&mut writer, 2_500 << 10);
@@ -443,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_segment_is_prepared_for_whoever_fills_this_one() {
+    fn next_segment_is_prepared_while_this_one_fills() {
         let left_at = |end| {
             let disk = MemoryDisk::new();
             let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, LIMIT).unwrap();
@@ -457,7 +458,7 @@ mod tests {
         fill(&mut writer, LIMIT / 2 + 1);
         assert!(has_prepared(&disk, writer));
 
-        // A few commits behind the middle are no sign of many.
+        // A few commits after the middle of a segment do not announce many.
         let (disk, last) = left_at(LIMIT * 3 / 4);
         let mut writer = resumed(&disk, last);
         fill(&mut writer, last.end + 1_000);
@@ -466,7 +467,7 @@ mod tests {
         fill(&mut writer, last.end + LIMIT / 16 + 1);
         assert!(has_prepared(&disk, writer));
 
-        // Whoever comes near the end would have to wait for it.
+        // A writer near the end would have to wait for the next segment.
         let (disk, last) = left_at(LIMIT * 15 / 16);
         let mut writer = resumed(&disk, last);
         fill(&mut writer, last.end + 1);

@@ -1,4 +1,4 @@
-//! Gives back the space that the index holds and no longer needs: sled never shrinks by itself.
+//! The compaction of the index: it returns unused space, because sled never shrinks by itself.
 
 use std::fmt;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::store::opening::settling;
 use crate::store::opening::settling::Witness;
 use crate::{DiskJournal, Error, Progress};
 
-/// Settings for a compaction.
+/// The settings of a compaction.
 pub struct CompactOptions {
     settings: Settings,
 }
@@ -33,28 +33,28 @@ impl Default for CompactOptions {
 }
 
 impl CompactOptions {
-    /// How much memory the index caches; it takes three to four times that in all.
+    /// Sets the size of the index cache. The process uses three to four times as much memory.
     #[must_use]
     pub fn cache_bytes(mut self, cache_bytes: u64) -> Self {
         self.settings.cache_bytes = cache_bytes;
         self
     }
 
-    /// Is told how much of the log is in the new index, about once a mebibyte.
+    /// Sets a callback for the progress of the new index, called about once a mebibyte.
     #[must_use]
     pub fn progress(mut self, progress: impl Fn(Progress) + Send + 'static) -> Self {
         self.settings.progress = Box::new(progress);
         self
     }
 
-    /// Works in a directory that [`guard`](crate::guard()) refuses.
+    /// Allows a directory that [`guard`](crate::guard()) rejects.
     #[must_use]
     pub fn insecure_directory(mut self) -> Self {
         self.settings.others = Others::Trusted;
         self
     }
 
-    /// Is told of every change of the directory before it is made, so that a test can end the
+    /// Sets a callback for every change of the directory, called before it. A test can end the
     /// process there.
     #[cfg(feature = "testing")]
     #[must_use]
@@ -72,26 +72,26 @@ impl fmt::Debug for CompactOptions {
     }
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Compacted {
-    /// The bytes of the index, and of indexes that were set aside, before.
+    /// The bytes of the index before, including indexes that were set aside.
     pub bytes_before: u64,
-    /// The bytes of the index now.
+    /// The bytes of the new index.
     pub bytes_after: u64,
-    /// The records that were read, those of the system stream too.
+    /// The number of records that were read, including the system stream.
     pub records: u64,
-    /// The directories that had been set aside and are gone now, such as `sled.damaged-1`.
+    /// The removed directories that had been set aside, for example `sled.damaged-1`.
     pub removed: Vec<String>,
 }
 
-/// Builds a new index from the log and puts it in the place of the old one, which is removed
-/// together with all that were set aside. Needs room for the new index beside the old one until
-/// then.
+/// Builds a new index from the log, and replaces the old one and all indexes that were set aside.
 ///
-/// The log is read whole and must be sound before anything is removed. A compaction that is cut
-/// short, whenever that is, does no harm: the next opening takes up or cleans away what it left.
+/// It needs room for the new index beside the old one. The whole log is read and must be sound
+/// before anything is removed.
+///
+/// An interrupted compaction does no harm: the next opening finishes it or removes its files.
 ///
 /// ```
 /// use recount_journal::{CompactOptions, DiskJournal, Journal, block_on, compact};
@@ -105,9 +105,9 @@ pub struct Compacted {
 ///
 /// # Errors
 /// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],
-/// [`Error::NotAJournal`], [`Error::NewerFormat`]; [`Error::Damaged`] when the log is not sound,
-/// which a repair must cure first, and when the index does not say any more up to where its frames
-/// reach; [`Error::Io`] and [`Error::Index`] when the new index cannot be written.
+/// [`Error::NotAJournal`], [`Error::NewerFormat`]; [`Error::Damaged`] if the log is not sound and
+/// must be repaired first, or if the index has lost its mark; [`Error::Io`] and [`Error::Index`] if
+/// the new index cannot be written.
 pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compacted, Error> {
     let CompactOptions { settings } = options;
     let directory = Directory::claim(path.as_ref(), false, settings.others)?;
@@ -126,7 +126,7 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
     for name in &removed {
         bytes_before += bytes_in(&names.path(name)).map_err(doing())?;
     }
-    // An index that cannot be opened witnesses nothing, and is about to be replaced.
+    // An index that cannot be opened cannot be a witness, and is replaced anyway.
     let old = names
         .has(SLED)
         .then(|| Index::open(&names.path(SLED), settings.cache_bytes).ok())
@@ -139,7 +139,7 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
     names.step("fill the new index");
     let place = names.path(SLED_NEW);
     let filled = settling::fill(&directory, &opening, &place, old.as_ref()).inspect_err(|_| {
-        // The next opening removes it as well.
+        // The next opening would remove it as well.
         let _left = names.remove(SLED_NEW);
     })?;
     names.sync().map_err(doing())?;
@@ -156,7 +156,7 @@ pub fn compact(path: impl AsRef<Path>, options: CompactOptions) -> Result<Compac
     })
 }
 
-/// The lengths of all files in a directory; none if it is not there.
+/// Returns the total length of all files in a directory; 0 if it does not exist.
 fn bytes_in(directory: &Path) -> io::Result<u64> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

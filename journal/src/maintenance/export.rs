@@ -1,5 +1,4 @@
-//! Writes a journal, or one session, as JSON lines that can be verified with SHA-256 and nothing
-//! else.
+//! The export of a journal, or of one session, as JSON lines. SHA-256 is enough to verify them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -13,11 +12,13 @@ use crate::records::export_lines::{ObjectLine, Trailer, TrailerHead, TrailerLine
 use crate::records::merkle::Tree;
 use crate::{Error, Hash, Journal};
 
-/// How many records and sessions are read at a time.
+/// The number of records and sessions that are read at a time.
 const PAGE: usize = 1_000;
 
-/// Writes all streams in the order of their ids, the system stream first, or one; each record as
-/// its exact bytes, each object before the first record that names its hash, the trailer last.
+/// Writes all streams in the order of their ids, the system stream first, or only one stream.
+///
+/// Each record is written as its exact bytes. Each object precedes the first record that names its
+/// hash. The trailer is the last line.
 ///
 /// ```
 /// use recount_journal::{MemoryJournal, block_on, export, verify};
@@ -28,7 +29,7 @@ const PAGE: usize = 1_000;
 /// ```
 ///
 /// # Errors
-/// Whatever the journal says while it is read, and [`Error::Io`] when the output cannot be written.
+/// The errors of reading the journal; [`Error::Io`] if the output cannot be written.
 pub async fn export(
     journal: &dyn Journal,
     session: Option<Uuid>,
@@ -88,7 +89,7 @@ struct Export<'a, W> {
 impl<W: Write + Send> Export<'_, W> {
     async fn stream(&mut self, session: Uuid) -> Result<(), Error> {
         let mut seq = 0;
-        // The hash that each record names as its predecessor is no object.
+        // The predecessor hash in each record is not an object.
         let mut prev = Hash::ZERO;
         loop {
             let page = self.journal.read(session, seq + 1, PAGE).await?;
@@ -135,7 +136,7 @@ impl<W: Write + Send> Export<'_, W> {
     }
 }
 
-/// Every run of exactly 64 lower-case hex digits.
+/// Iterates over all runs of exactly 64 lower-case hex digits.
 fn mentioned(line: &[u8]) -> impl Iterator<Item = Hash> {
     let runs = line
         .split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

@@ -1,6 +1,6 @@
-//! Makes a journal of an export: the same bytes, in a log that is written straight through.
+//! The import of an export: it creates a journal with the same bytes, and writes the log directly.
 //!
-//! One thread reads and verifies, the caller's says what is open, one writes.
+//! One thread reads and verifies, the caller's thread asks for open work, one thread writes.
 
 use std::io::{self, BufRead};
 use std::path::Path;
@@ -14,48 +14,54 @@ use super::verify::Finding;
 use super::verify::export::{Check, Seen, next_line};
 use crate::files::disk::RealDisk;
 use crate::files::unfinished::Unfinished;
-use crate::log::{LogWriter, encode_entry};
+use crate::log::{LogWriter, encode_append};
 use crate::records::admission::{Admission, read_back};
 use crate::store::directory::claim::write_marker;
 use crate::{Append, Error, Hash, Line, Object, WorkChange};
 
-/// The most records and bytes of one append.
+/// The maximum records and bytes of one append.
 const APPEND: (usize, usize) = (64, 256 << 10);
-/// The least bytes of a frame.
+/// The minimum bytes of a frame, except the last one.
 const FRAME: usize = 2 << 20;
 const SEGMENT: u64 = 64 << 20;
-/// How many frames wait for the writer, and how many appends for their open work.
+/// The maximum number of frames that wait for the writer, and of appends that wait for their open
+/// work.
 const WAITING: (usize, usize) = (2, 64);
 
-/// What an import made.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Imported {
     /// The id of the new journal.
     pub journal: Uuid,
-    /// How many records, those of the system stream too.
+    /// The number of records, including the system stream.
     pub records: u64,
-    /// Sessions, without the system stream.
+    /// The number of sessions, without the system stream.
     pub sessions: u64,
-    /// Different objects.
+    /// The number of different objects.
     pub objects: u64,
     /// The tree hash over all records in the order of the file, as the trailer has it.
     pub root: Hash,
 }
 
-/// Makes a new journal of an export, whole or of one session, while everything in it is verified:
-/// the records and objects have the same bytes and hashes, and no record is added. The index is
+/// Creates a new journal from an export of a whole journal or of one session, and verifies it.
+///
+/// The records and objects have the same bytes and hashes, and no record is added. The index is
 /// built when the journal is first opened.
 ///
-/// What is open is not in an export, since it follows from the records, and so are the requests
-/// that the outside knows. `open_work` is told of each append before it is written, in order,
-/// session after session, and says what it changes; first of the journal's own stream, all but its
-/// last record, of which nothing is open whatever it says; how a stream was divided into appends is
-/// not known any more, so they have up to 64 records here. An append's objects are those that stand
-/// before its first record.
+/// An export contains neither the open work nor the request ids, because both follow from the
+/// records. `open_work` is called for each append in order, session after session, before the
+/// append is written. It returns the changes of the append.
+///
+/// The first calls are for the journal's own stream, without its last record. Its changes are
+/// ignored. The original division into appends is unknown, so an append has up to 64 records here.
+/// Its objects are those before its first record.
 ///
 /// ```
-/// use recount_journal::{Actor, Append, DiskJournal, Draft, Error, Hash, Journal, MemoryJournal, block_on, export, import};
+/// use recount_journal::{
+///     Actor, Append, DiskJournal, Draft, Error, Hash, Journal, MemoryJournal, block_on, export,
+///     import,
+/// };
 /// # use uuid::Uuid;
 /// # let directory = tempfile::tempdir().unwrap();
 /// # let path = directory.path().join("journal");
@@ -75,10 +81,10 @@ pub struct Imported {
 /// ```
 ///
 /// # Errors
-/// [`Error::DamagedExport`] when the file is not what was written or not all of it;
-/// [`Error::Occupied`] when something is at the destination; [`Error::TooLarge`],
-/// [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for what no journal takes;
-/// [`Error::Io`]; and whatever `open_work` says. Nothing is left behind.
+/// [`Error::DamagedExport`] if the file was altered or is incomplete; [`Error::Occupied`] if the
+/// destination exists; [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and
+/// [`Error::Refused`] for records that no journal accepts; [`Error::Io`]; and the errors of
+/// `open_work`. Nothing is left behind.
 pub fn import<E: From<Error>>(
     mut reader: impl BufRead + Send,
     to: impl AsRef<Path>,
@@ -94,8 +100,8 @@ pub fn import<E: From<Error>>(
     let imported = thread::scope(|scope| {
         let written = scope.spawn(|| write(writer, taken));
         let read = scope.spawn(move || Gathering::new(appends).run(&mut reader, journal));
-        // Whoever stops drops its ends, and so stops the others, which then have nothing to say
-        // about it.
+        // A thread that stops drops its channel ends. The others then stop without an error of
+        // their own.
         let opened = frame(gathered, frames, open_work);
         let panicked = |who| io::Error::other(format!("the {who} panicked"));
         let read = read
@@ -103,7 +109,7 @@ pub fn import<E: From<Error>>(
             .unwrap_or_else(|_| Err(Error::io("import")(panicked("reader"))));
         let written = written.join().unwrap_or_else(|_| Err(panicked("writer")));
         written.map_err(writing())?;
-        // The reader is ahead, so what it found stands behind this.
+        // The reader is ahead, so its error is later in the file than this one.
         opened?;
         Ok::<_, E>(read?)
     })?;
@@ -112,7 +118,7 @@ pub fn import<E: From<Error>>(
     Ok(imported)
 }
 
-/// Adds to each append what it changes of the open work, and puts the appends together to frames.
+/// Adds the changes of open work to each append, and combines the appends into frames.
 fn frame<E: From<Error>>(
     gathered: Receiver<Append>,
     frames: SyncSender<Vec<Append>>,
@@ -139,37 +145,37 @@ fn frame<E: From<Error>>(
             }
         }
     }
-    // A writer that stopped tells why.
+    // A writer that has stopped returns its error.
     let _either = frames.send(frame);
     Ok(())
 }
 
-/// Writes frame after frame. The log is closed in any case, since a segment that is being prepared
-/// must not come to be where nothing is to be left.
+/// Writes all frames. The log is closed in any case: a thread that prepares a segment must not
+/// create a file after the directory was removed.
 fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()> {
     let whole = frames.iter().filter(|appends| !appends.is_empty());
     let written = whole.into_iter().try_for_each(|appends| {
-        let entries = appends
+        let encoded = appends
             .iter()
-            .map(|append| encode_entry(append, |_| false).bytes);
-        let entries: Vec<Vec<u8>> = entries.collect();
-        writer.commit(entries.iter().map(Vec::as_slice)).map(drop)
+            .map(|append| encode_append(append, |_| false).bytes);
+        let encoded: Vec<Vec<u8>> = encoded.collect();
+        writer.commit(encoded.iter().map(Vec::as_slice)).map(drop)
     });
-    // Whoever still sends is told.
+    // Dropping the receiver stops the sender.
     drop(frames);
     written.map_err(io::Error::from).and(writer.close())
 }
 
-/// Makes appends of the lines of a file.
+/// A builder of appends from the lines of a file.
 struct Gathering {
     appends: SyncSender<Append>,
-    /// The append that is gathered.
+    /// The append under construction.
     append: Append,
     bytes: usize,
     /// The objects before the next record.
     objects: Vec<Object>,
-    /// The last append of the system stream so far. It comes last in the log, since a closing
-    /// record at the very end shows that nothing is missing.
+    /// The last append of the system stream so far. It is written last, because a closing record at
+    /// the end of the log shows that nothing is missing.
     system: Option<Append>,
 }
 
@@ -195,7 +201,7 @@ impl Gathering {
             }
             match seen {
                 Seen::Record(place, leaf) => {
-                    // Objects stand before the first record of an append, as they do in the file.
+                    // Objects precede the first record of an append, as in the file.
                     let is_full = self.append.lines.len() >= APPEND.0
                         || self.bytes >= APPEND.1
                         || !self.objects.is_empty();
@@ -240,7 +246,7 @@ impl Gathering {
         })
     }
 
-    /// Takes the append that was gathered as complete; says whether anybody still wants more.
+    /// Completes the append under construction. Returns false if the receiver has stopped.
     fn end_append(&mut self) -> bool {
         self.bytes = 0;
         let empty = Append::new(Uuid::nil(), 0, Vec::new());
@@ -249,8 +255,8 @@ impl Gathering {
             return true;
         }
         if append.session.is_nil() {
-            // Its last record stands last in a journal; whoever folds the sessions hears the others
-            // before.
+            // The last record of the system stream is the last one of a journal. The other ones
+            // precede the sessions.
             let last = append.lines.split_off(append.lines.len() - 1);
             let seq = append.expected + append.lines.len() as u64;
             let held = Append::new(append.session, seq, last);

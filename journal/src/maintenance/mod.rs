@@ -1,10 +1,10 @@
-//! Maintenance: the work on a journal beside appending and reading.
+//! Maintenance: operations on a journal beside appending and reading.
 //!
-//! Each tool takes a whole journal or file, reports what it found and did, and is never called by
-//! the store. No tool knows what a record means.
+//! Each operation takes a whole journal or file, and reports its findings and actions. The store
+//! never calls one. No operation interprets records.
 //!
 //! Read `verify` first, then `backup`, `export` and `import` (a journal as a file of lines),
-//! `repair` and `compact`. Only `verify` is imported by the others.
+//! `repair` and `compact`. The others import only `verify`.
 
 pub mod backup;
 pub(crate) mod compact;

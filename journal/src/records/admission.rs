@@ -1,5 +1,5 @@
-//! Whether an append may enter: first by itself, on the caller's own core, then against the head of
-//! its stream.
+//! The checks of an append: first by itself, on the caller's thread, then against the head of its
+//! stream.
 
 use recount_text::json::strict::{self, What};
 use uuid::Uuid;
@@ -8,14 +8,14 @@ use super::limits::{APPEND_LIMIT, DEPTH_LIMIT, LINE_DEPTH, OBJECT_LIMIT, RECORD_
 use super::line::Place;
 use crate::{Append, Error, Hash, Head, Line, Object, OpenItem, WorkChange};
 
-/// What must hold of the stream for a well-formed append to follow.
+/// The conditions under which a well-formed append may follow its stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admission {
     session: Uuid,
     expected: u64,
     prev: Hash,
     at_us: i64,
-    /// The end of the stream after the append.
+    /// The head of the stream after the append.
     pub(crate) head: Head,
 }
 
@@ -79,7 +79,7 @@ impl Admission {
         })
     }
 
-    /// Checks the append against the end of its stream.
+    /// Checks the append against the head of its stream.
     pub(crate) fn follows(&self, head: Option<&Head>) -> Result<(), Error> {
         let session = self.session;
         let (seq, hash, at_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| {
@@ -113,7 +113,7 @@ impl Admission {
     }
 }
 
-/// Reads a line that somebody made elsewhere, and checks that it can be read back.
+/// Reads a line that the caller made in another way, and checks that it can be read back.
 fn place_of(line: &Line, session: Uuid, seq: u64) -> Result<Place, Error> {
     let refused = |what: String| Error::Refused { session, seq, what };
     let record = line.record().map_err(|malformed| refused(malformed.what))?;
@@ -121,7 +121,7 @@ fn place_of(line: &Line, session: Uuid, seq: u64) -> Result<Place, Error> {
     Ok(Place::of(&record))
 }
 
-/// Checks that a line, which is a record, can be read back by every reader alike.
+/// Checks that every reader can read a record back, with the same result.
 pub(crate) fn read_back(line: &[u8], session: Uuid, seq: u64) -> Result<(), Error> {
     let refused = |what: String| Error::Refused { session, seq, what };
     let text = str::from_utf8(line).map_err(|error| refused(error.to_string()))?;
@@ -141,7 +141,7 @@ pub(crate) fn read_back(line: &[u8], session: Uuid, seq: u64) -> Result<(), Erro
     })
 }
 
-/// Checks the objects of an append and the changes of open work beside its records.
+/// Checks the objects and the changes of open work of an append.
 fn attached(append: &Append, first: u64) -> Result<(), Error> {
     let session = append.session;
     let refused = |what: String| Error::Refused {

@@ -1,4 +1,4 @@
-//! What a caller hands to the journal in one atomic append, and what it gets back.
+//! The types of one atomic append, and of its result.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use uuid::Uuid;
 
 use crate::{Hash, Line};
 
-/// One atomic addition to one stream: all of it is kept, or nothing.
+/// An atomic append to one stream: all of it is stored, or nothing.
 #[derive(Clone, Debug)]
 pub struct Append {
     /// The stream.
     pub session: Uuid,
-    /// The last seq the caller knows, 0 for none. Another one in the journal is a conflict.
+    /// The last seq that the caller knows, 0 for none. Another one in the journal is a conflict.
     pub expected: u64,
     /// The records, in order, at least one.
     pub lines: Vec<Line>,
-    /// The objects these records name first.
+    /// The objects that these records are the first to name.
     pub objects: Vec<Object>,
-    /// What these records open and settle.
+    /// The changes of open work that these records make.
     pub open_work: Vec<WorkChange>,
-    /// When the append is acknowledged.
+    /// The point at which the append is acknowledged.
     pub durability: Durability,
 }
 
 impl Append {
-    /// A durable append of lines alone.
+    /// Creates a durable append of lines, without objects or open work.
     pub fn new(session: Uuid, expected: u64, lines: Vec<Line>) -> Self {
         Self {
             session,
@@ -37,27 +37,27 @@ impl Append {
     }
 }
 
-/// When an append is acknowledged.
+/// The point at which an append is acknowledged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Durability {
-    /// Once it is on the disk.
+    /// Acknowledged once it is on disk.
     Durable,
-    /// Once it is checked and queued. It is on the disk with the next commit, which it awaits five
-    /// milliseconds at most; a crash may lose it, together with all that follows it.
+    /// Acknowledged once it is checked and queued. It is written with the next commit, after five
+    /// milliseconds at most. A crash may lose it, together with all later appends.
     Buffered,
 }
 
-/// A blob kept under the hash of its bytes.
+/// A blob that is stored under the hash of its bytes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Object {
-    /// `SHA-256(bytes)`; checked when appended.
+    /// `SHA-256(bytes)`, which every append checks.
     pub hash: Hash,
     /// The content.
     pub bytes: Arc<[u8]>,
 }
 
 impl Object {
-    /// Takes bytes as an object and hashes them.
+    /// Creates an object and hashes its bytes.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
         Self {
@@ -67,12 +67,12 @@ impl Object {
     }
 }
 
-/// A change of the list of open work.
+/// A change of the open work.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum WorkChange {
-    /// Adds an item, or replaces the one of the same session and seq.
+    /// Adds an item, or replaces the item of the same session and seq.
     Put(OpenItem),
-    /// Removes an item; one that is not there is no error.
+    /// Removes an item. A missing item is no error.
     Remove {
         /// The stream.
         session: Uuid,
@@ -81,26 +81,26 @@ pub enum WorkChange {
     },
 }
 
-/// Something that is open in a session. It holds ids, kinds, seqs, times and flags, never content.
+/// An open item of a session. It holds ids, kinds, seqs, times and flags, never content.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OpenItem {
     /// The stream.
     pub session: Uuid,
     /// The seq that names the item.
     pub item: u64,
-    /// What sort of item it is, at most 255 bytes.
+    /// The kind of the item, at most 255 bytes.
     pub kind: String,
-    /// Since when, in microseconds since 1970.
+    /// The time at which it was opened, in microseconds since 1970.
     pub since_us: i64,
-    /// When it runs out.
+    /// The time at which it expires, in microseconds since 1970.
     pub deadline_us: Option<i64>,
-    /// The id by which the outside names it.
+    /// The external id of the item.
     pub request: Option<Uuid>,
-    /// Free for the caller.
+    /// Flags of the caller.
     pub flags: u32,
 }
 
-/// The end of a stream.
+/// The last record of a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Head {
     /// The seq of the last record.

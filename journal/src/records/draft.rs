@@ -1,4 +1,4 @@
-//! How a record is written.
+//! The writer of a record.
 
 use recount_text::json::{needs_escapes, strict};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use super::line::Place;
 use super::timestamp;
 use crate::{Actor, Hash, Line};
 
-/// Everything a record says, before it is bytes.
+/// The fields of a record before it is encoded.
 ///
 /// ```
 /// use recount_journal::{Actor, Draft, Hash, Record};
@@ -28,23 +28,22 @@ pub struct Draft<'a> {
     pub session: Uuid,
     /// The place in the stream, from 1.
     pub seq: u64,
-    /// Microseconds since 1970; what the years 0 to 9999 cannot say is drawn to the nearest that
-    /// they can.
+    /// Microseconds since 1970, clamped to the years 0 to 9999.
     pub at_us: i64,
-    /// What happened, as a short name.
+    /// The event as a short name.
     pub kind: &'a str,
-    /// The seq of the record that directly led here.
+    /// The seq of the record that directly led to this one.
     pub cause: Option<u64>,
-    /// Who did it.
+    /// The actor that caused the event.
     pub actor: Actor,
-    /// The body as JSON text, kept as it is.
+    /// The body as JSON text, stored unchanged.
     pub body: &'a str,
-    /// The leaf hash of the record before, [`Hash::ZERO`] at first.
+    /// The leaf hash of the previous record, [`Hash::ZERO`] for the first one.
     pub prev: Hash,
 }
 
 impl Draft<'_> {
-    /// Writes the line, and checks on the caller's own core what the journal wants to know of it.
+    /// Encodes the record as a line, and checks it for the journal on the caller's thread.
     pub fn line(&self) -> Line {
         let mut out = Vec::with_capacity(self.body.len() + 320);
         out.extend_from_slice(b"{\"v\":1,\"session\":\"");
@@ -78,14 +77,14 @@ impl Draft<'_> {
         Line::known(out, self.place())
     }
 
-    /// Where the line stands, if it is a record that can be read back.
+    /// The position of the line, if it is a record that can be read back.
     fn place(&self) -> Option<Place> {
         let causal = self
             .cause
             .is_none_or(|cause| (1..self.seq).contains(&cause));
         let named = !self.kind.is_empty() && !needs_escapes(self.kind);
         let sound = self.seq > 0 && causal && named;
-        // What is too large is refused for that, and need not be read.
+        // A body over the limit is rejected for its size, and need not be read.
         let sound = sound && self.body.len() <= RECORD_LIMIT;
         let sound = sound && strict::check_line(self.body, BODY_DEPTH).is_ok();
         sound.then_some(Place {

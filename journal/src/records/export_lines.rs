@@ -1,4 +1,4 @@
-//! The lines of an export that are no records: its objects and its trailer.
+//! The lines of an export that are not records: its objects and its trailer.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use uuid::Uuid;
 
 use crate::Hash;
 
-/// The last line of an export: what a complete file holds.
+/// The last line of an export: the content of a complete file.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Trailer {
-    /// How many records.
+    /// The number of records.
     pub records: u64,
-    /// How many objects.
+    /// The number of objects.
     pub objects: u64,
-    /// The end of each stream.
+    /// The head of each stream.
     pub heads: BTreeMap<Uuid, TrailerHead>,
     /// The tree hash of RFC 6962 over the leaf hashes of all records in the order of the file.
     pub root: Hash,
 }
 
-/// The end of a stream in a trailer.
+/// The head of a stream in a trailer.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct TrailerHead {
     /// The seq of the last record.
@@ -34,7 +34,7 @@ pub(crate) struct TrailerLine {
     pub(crate) trailer: Trailer,
 }
 
-/// One object of an export; text as text, everything else in Base64.
+/// An object of an export: UTF-8 as text, everything else in Base64.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct ObjectLine {
     pub(crate) object: Hash,

@@ -1,15 +1,16 @@
 //! The limits of a record, an object and an append.
 
-/// How deep what a record says may nest: objects and arrays within each other, those of the line
-/// and of its body itself not counted. So a tool's arguments may use all of it:
+/// The maximum nesting of objects and arrays in the fields of a body. The braces of the line and of
+/// the body itself do not count, so a tool's arguments may use all levels:
 /// `{…,"body":{"args":[[…]]},…}`.
 pub const DEPTH_LIMIT: usize = 64;
-/// The brackets that may stand within each other in a body and in a line.
+/// The maximum number of nested brackets in a body.
 pub(crate) const BODY_DEPTH: usize = DEPTH_LIMIT + 1;
+/// The maximum number of nested brackets in a line.
 pub(super) const LINE_DEPTH: usize = BODY_DEPTH + 1;
-/// The largest record, in bytes.
+/// The maximum size of a record, in bytes.
 pub const RECORD_LIMIT: usize = 4 << 20;
-/// The largest object, in bytes.
+/// The maximum size of an object, in bytes.
 pub const OBJECT_LIMIT: usize = 64 << 20;
-/// The largest append, all its parts together, in bytes.
+/// The maximum size of an append with all its parts, in bytes.
 pub const APPEND_LIMIT: usize = 128 << 20;

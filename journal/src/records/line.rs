@@ -1,4 +1,4 @@
-//! The bytes of one record, and what is known of them without reading them again.
+//! The bytes of one record, and the facts that were derived from them.
 
 use std::fmt;
 use std::mem;
@@ -9,9 +9,8 @@ use uuid::Uuid;
 
 use crate::{Hash, Malformed, Record};
 
-/// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal when their
-/// bytes are. A line that was read holds the memory of those that were read of the same append with
-/// it.
+/// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal if their bytes
+/// are. A line that was read shares its memory with the other lines of its append.
 #[derive(Clone)]
 pub struct Line {
     whole: Arc<Whole>,
@@ -19,7 +18,7 @@ pub struct Line {
     leaf: OnceLock<Hash>,
 }
 
-/// What lines share. The bytes stay in the memory where they were written: moving them would cost
+/// The memory that lines share. The bytes stay where they were written: moving them would cost
 /// about as much as writing them.
 struct Whole {
     /// One line, or all lines of its append.
@@ -27,7 +26,7 @@ struct Whole {
     place: Option<Place>,
 }
 
-/// Where a record stands, as its own bytes say.
+/// The position of a record, as its own bytes say.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Place {
     pub(crate) session: Uuid,
@@ -48,13 +47,13 @@ impl Place {
 }
 
 impl Line {
-    /// Takes bytes as a line. Whether they are a record is told when they are appended.
+    /// Wraps bytes as a line. The append checks whether they are a record.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self::known(bytes.into(), None)
     }
 
-    /// A line that, where a place is told, is known to be a record that can be read back, and to
-    /// stand there.
+    /// Creates a line. With a place, the caller guarantees that it is a readable record at that
+    /// place.
     pub(crate) fn known(bytes: Vec<u8>, place: Option<Place>) -> Self {
         Self {
             within: 0..bytes.len(),
@@ -63,8 +62,7 @@ impl Line {
         }
     }
 
-    /// A line that is known to be a record that can be read back, where that stands, and what it
-    /// hashes to.
+    /// Creates a line of a checked record, with its place and leaf hash.
     pub(crate) fn hashed(bytes: &[u8], place: Place, leaf: Hash) -> Self {
         Self {
             leaf: leaf.into(),
@@ -72,8 +70,8 @@ impl Line {
         }
     }
 
-    /// The lines of an append, or some of them, in one piece of memory, in which whoever reads all
-    /// of them finds each where the one before ends.
+    /// Creates lines in one piece of memory, one after the other, for readers that read all of
+    /// them.
     pub(crate) fn together<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<Self> {
         let mut bytes = Vec::with_capacity(lines.clone().map(<[u8]>::len).sum());
         lines.clone().for_each(|line| bytes.extend_from_slice(line));
@@ -91,7 +89,7 @@ impl Line {
         lines.map(line).collect()
     }
 
-    /// Moves lines that were appended into one piece of memory.
+    /// Moves the lines of an append into one piece of memory.
     pub(crate) fn gather(lines: &mut [Self]) {
         let moved = Self::together(lines.iter().map(Self::bytes));
         for (line, moved) in lines.iter_mut().zip(moved) {
@@ -108,20 +106,20 @@ impl Line {
             .unwrap_or_default()
     }
 
-    /// `SHA-256(0x00 ‖ bytes)`, computed when it is first asked for.
+    /// `SHA-256(0x00 ‖ bytes)`, computed at the first call.
     pub fn leaf(&self) -> Hash {
         *self.leaf.get_or_init(|| Hash::of_line(self.bytes()))
     }
 
-    /// Reads the envelope.
+    /// Parses the envelope.
     ///
     /// # Errors
-    /// When the bytes are not a record.
+    /// Fails if the bytes are not a record.
     pub fn record(&self) -> Result<Record<'_>, Malformed> {
         Record::parse(self.bytes())
     }
 
-    /// Where the record stands, when that was checked as the line was made.
+    /// The place of the record, if it was checked when the line was created.
     pub(crate) fn place(&self) -> Option<&Place> {
         self.whole.place.as_ref()
     }
@@ -136,7 +134,7 @@ impl PartialEq for Line {
 impl Eq for Line {}
 
 impl fmt::Debug for Line {
-    /// Shows the hash and not the bytes, which may be long and are nobody's business.
+    /// Shows the hash instead of the bytes, which may be long and confidential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Line")
             .field("leaf", &self.leaf())

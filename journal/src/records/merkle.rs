@@ -4,10 +4,10 @@ use sha2::{Digest, Sha256};
 
 use crate::Hash;
 
-/// Takes leaves one by one and keeps only the roots of full subtrees.
+/// A tree hash that takes leaves one by one and keeps only the roots of full subtrees.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
-    /// How many leaves a subtree has and its root, the largest first.
+    /// The number of leaves and the root of each full subtree, the largest first.
     full: Vec<(u64, Hash)>,
 }
 
@@ -39,7 +39,7 @@ impl Extend<Hash> for Tree {
 mod tests {
     use super::*;
 
-    /// The definition, word for word: split at the largest power of two below the count.
+    /// The definition of RFC 6962: split at the largest power of two below the count.
     #[expect(
         clippy::indexing_slicing,
         reason = "the lengths are those of the definition"
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_that_of_the_definition() {
+    fn root_follows_definition() {
         let leaves: Vec<Hash> = (0_u8..70).map(|byte| Hash::of_line(&[byte])).collect();
         for count in 0..=leaves.len() {
             let mut tree = Tree::default();

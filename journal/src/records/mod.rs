@@ -1,12 +1,12 @@
-//! The records of the journal, and the types that callers hand in and get back.
+//! The records of the journal, and the types of its interface.
 //!
-//! A record is one line of JSON, kept and hashed as those exact bytes. The room knows neither files
-//! nor threads, and not what an event means.
+//! A record is one line of JSON, stored and hashed as those exact bytes. This module uses neither
+//! files nor threads, and does not interpret events.
 //!
 //! Read `append` first (one atomic append), then `record` and `line` (how a record is read and
-//! kept), `draft` (how it is written), `limits` and `admission` (which appends are taken),
-//! `open_work`. Beside them: `plain_line` and `outline` (quick readings), `timestamp`, `merkle`
-//! (the root over all records), `export_lines` (the lines of an export that are no records).
+//! kept) and `draft` (how it is written). `limits` and `admission` say which appends are accepted.
+//! Beside them: `open_work`, `plain_line` and `outline` (fast readers), `timestamp`, `merkle` (the
+//! root over all records), `export_lines` (the lines of an export that are not records).
 
 pub(crate) mod admission;
 pub(crate) mod append;

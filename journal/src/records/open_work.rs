@@ -1,4 +1,4 @@
-//! The list of what is open, ordered by item and by deadline.
+//! The open items of a journal, ordered by item and by deadline.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -8,17 +8,17 @@ use uuid::Uuid;
 
 use crate::{OpenItem, WorkChange};
 
-/// All open items of a journal. It is all that a session costs which merely waits, so it is kept
-/// small.
+/// All open items of a journal. They are the whole cost of a session that only waits, so they are
+/// kept small.
 #[derive(Debug, Default)]
 pub(crate) struct OpenWork {
     items: BTreeMap<(Uuid, u64), Waiting>,
     deadlines: BTreeSet<(i64, Uuid, u64)>,
-    /// The kinds that were met, which are few.
+    /// The kinds of all items, which are few.
     kinds: BTreeSet<Arc<str>>,
 }
 
-/// An item without its name.
+/// An item without its session and seq.
 #[derive(Debug)]
 struct Waiting {
     kind: Arc<str>,
@@ -43,7 +43,7 @@ impl Waiting {
 }
 
 impl OpenWork {
-    /// Makes the change.
+    /// Applies a change.
     pub(crate) fn apply(&mut self, change: &WorkChange) {
         match change {
             WorkChange::Put(item) => {
@@ -93,7 +93,7 @@ impl OpenWork {
             .collect()
     }
 
-    /// The streams in which something waits that the outside knows under a request, in order.
+    /// Iterates over the streams with an open item that has a request id, in order.
     pub(crate) fn asked(&self) -> impl Iterator<Item = Uuid> + '_ {
         let mut last = None;
         let asked = self.items.iter().filter(|(_, it)| it.request.is_some());

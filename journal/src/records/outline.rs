@@ -1,30 +1,28 @@
-//! What a record tells of what happened, for whoever folds many: read in a quarter of the time of
-//! the whole.
+//! A partial reader for records, for callers that fold many: it takes a quarter of the time.
 
 use super::plain_line;
 use crate::{Malformed, Record};
 
-/// What a record tells of what happened, without who did it and what proves its place.
+/// The event of a record, without its actor and its hashes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Outline<'a> {
     /// The place in the stream, from 1.
     pub seq: u64,
     /// Microseconds since 1970.
     pub at_us: i64,
-    /// What happened.
+    /// The kind of the event.
     pub kind: &'a str,
-    /// The seq of the record that directly led here.
+    /// The seq of the record that directly led to this one.
     pub cause: Option<u64>,
     /// The body as it was written.
     pub body: &'a str,
 }
 
 impl<'a> Outline<'a> {
-    /// Reads a line that a journal has taken.
+    /// Reads a line that a journal has accepted.
     ///
-    /// The journal has asked then whether it is a record, so this does not ask all of it again:
-    /// whoever reads the body is told whether that is JSON. For bytes from anywhere else there is
-    /// [`Record::parse`].
+    /// The journal checked the record when it was appended, so this does not repeat every check. It
+    /// does not check that the body is JSON. For bytes from another source use [`Record::parse`].
     ///
     /// ```
     /// use recount_journal::{Actor, Draft, Hash, Outline};
@@ -47,7 +45,8 @@ impl<'a> Outline<'a> {
     /// ```
     ///
     /// # Errors
-    /// When it is seen that the bytes are not a record; says what was expected and what came.
+    /// Fails if it notices that the bytes are not a record; the error names the expected and the
+    /// found value.
     pub fn of(line: &'a [u8]) -> Result<Self, Malformed> {
         if let Ok(text) = str::from_utf8(line)
             && let Some(outline) = plain_line::outline(text)

@@ -1,5 +1,5 @@
-//! Reads a line written exactly as a draft writes it, without a parser for all but the body.
-//! Whatever is unusual is left to the parser, so this never says why something is wrong.
+//! A fast reader for lines in the exact form that a draft writes. It parses only the body.
+//! Everything unusual is left to the full parser, so this module reports no errors.
 
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -8,10 +8,10 @@ use super::record::ENVELOPE_VERSION;
 use super::timestamp;
 use crate::{Actor, Hash, Outline, Record};
 
-/// What stands behind the body: `,"prev":"`, 64 digits, `"}`.
+/// The length of the text after the body: `,"prev":"`, 64 digits, `"}`.
 const TAIL: usize = 9 + 64 + 2;
 
-/// The parts of a line, the envelope's numbers read.
+/// The fields of a line, with parsed numbers.
 struct Parts<'a> {
     session: &'a str,
     seq: u64,
@@ -24,7 +24,7 @@ struct Parts<'a> {
     prev: &'a str,
 }
 
-/// The record, `None` when the line is not written as a draft writes it, or is no record.
+/// Reads the record. `None` if the line does not have the form of a draft, or is not a record.
 pub(crate) fn read(text: &str) -> Option<Record<'_>> {
     let parts = parts(text)?;
     let mut actor = Actor::new(parts.actor.to_owned());
@@ -46,8 +46,8 @@ pub(crate) fn read(text: &str) -> Option<Record<'_>> {
     })
 }
 
-/// What a line tells of what happened, `None` when it is not written as a draft writes it. What
-/// else is in it is not looked at, and whether the body is JSON is not asked.
+/// Reads the outline. `None` if the line does not have the form of a draft. It checks neither the
+/// other fields nor whether the body is JSON.
 pub(crate) fn outline(text: &str) -> Option<Outline<'_>> {
     let parts = parts(text)?;
     Some(Outline {
@@ -84,7 +84,7 @@ fn parts(text: &str) -> Option<Parts<'_>> {
     rest.expect(",\"prev\":\"")?;
     let prev = rest.take(64)?;
     rest.expect("\"}")?;
-    // An event is an object; what else stands here may be more than the body, or the body with
+    // The body of an event is an object. Other text might be more than the body, or the body with
     // white space around it.
     let is_object = body.starts_with('{') && body.ends_with('}');
     let whole = rest.0.is_empty() && is_object && !control(body);
@@ -101,7 +101,7 @@ fn parts(text: &str) -> Option<Parts<'_>> {
     })
 }
 
-/// A hyphenated UUID in lower case.
+/// Parses a hyphenated UUID in lower case.
 fn session(text: &str) -> Option<Uuid> {
     let session = Uuid::try_parse(text).ok()?;
     let canonical = *session
@@ -111,13 +111,13 @@ fn session(text: &str) -> Option<Uuid> {
     canonical.then_some(session)
 }
 
-/// True if a control character is among the bytes, line ends and tabs included. Every byte is
-/// looked at, which is faster.
+/// True if the text has a control character, including line ends and tabs. It checks every byte
+/// without a branch, which is faster.
 fn control(text: &str) -> bool {
     text.bytes().fold(false, |any, byte| any | (byte < b' '))
 }
 
-/// The text not read yet.
+/// The text that is not read yet.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
@@ -132,7 +132,7 @@ impl<'a> Rest<'a> {
         Some(taken)
     }
 
-    /// A number from 1, of so few digits that it fits.
+    /// Reads a number from 1 that fits into 19 digits.
     fn number(&mut self) -> Option<u64> {
         let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
         let text = self.take(digits)?;
@@ -140,7 +140,7 @@ impl<'a> Rest<'a> {
         plain.then(|| text.parse().ok()).flatten()
     }
 
-    /// A string without escapes, and the quote behind it.
+    /// Reads a string without escapes, and the quote after it.
     fn string(&mut self) -> Option<&'a str> {
         let length = self
             .0

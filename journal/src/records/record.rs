@@ -1,4 +1,4 @@
-//! A record is one line of JSON, kept and hashed as those exact bytes: how it is read.
+//! The reader of a record: one line of JSON, stored and hashed as those exact bytes.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,16 @@ use uuid::Uuid;
 use super::{plain_line, timestamp};
 use crate::{Hash, Malformed};
 
-/// The version of the envelope this crate writes and reads.
+/// The version of the envelope that this crate writes and reads.
 pub(crate) const ENVELOPE_VERSION: u32 = 1;
 
-/// Who did it: a kind in clear, and an opaque reference.
+/// The actor of an event: a kind in clear text, and an opaque reference.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq)]
 pub struct Actor {
-    /// For instance `engine`, `model`, `person`.
+    /// The kind, for example `engine`, `model`, `person`.
     pub kind: Cow<'static, str>,
-    /// Names nobody by itself; names and addresses belong in the body.
+    /// An opaque id that identifies a person only together with other data. Names and addresses
+    /// belong in the body.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }
@@ -31,7 +32,7 @@ impl Actor {
         }
     }
 
-    /// The same actor with a reference.
+    /// Returns the same actor with a reference.
     #[must_use]
     pub fn with_reference(self, reference: impl Into<String>) -> Self {
         Self {
@@ -41,7 +42,7 @@ impl Actor {
     }
 }
 
-/// One record, read: the envelope strictly, the body untouched.
+/// A parsed record: the envelope is parsed strictly, the body is not parsed.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
     /// The version of the envelope.
@@ -52,26 +53,27 @@ pub struct Record<'a> {
     pub seq: u64,
     /// Microseconds since 1970.
     pub at_us: i64,
-    /// What happened.
+    /// The kind of the event.
     pub kind: &'a str,
-    /// The seq of the record that directly led here.
+    /// The seq of the record that directly led to this one.
     pub cause: Option<u64>,
-    /// Who did it.
+    /// The actor that caused the event.
     pub actor: Actor,
     /// The body as it was written.
     pub body: &'a RawValue,
-    /// The leaf hash of the record before.
+    /// The leaf hash of the previous record.
     pub prev: Hash,
 }
 
 impl<'a> Record<'a> {
-    /// Reads a line. Unknown envelope keys are tolerated, everything else must be as
-    /// [`Draft::line`](crate::Draft::line) writes it. The body is JSON, and whether it can be read
-    /// back is not asked here: that is told when a record is appended, and what was ever taken is
-    /// read for ever.
+    /// Parses a line. It tolerates unknown envelope keys. Everything else must be as
+    /// [`Draft::line`](crate::Draft::line) writes it.
+    ///
+    /// The body must be JSON. The stricter rules for reading it back apply only to an append, so
+    /// that every stored record stays readable.
     ///
     /// # Errors
-    /// When the bytes are not a record; says what was expected and what came.
+    /// Fails if the bytes are not a record; the error names the expected and the found value.
     pub fn parse(line: &'a [u8]) -> Result<Self, Malformed> {
         let text = str::from_utf8(line)
             .map_err(|error| Malformed::new(format!("it is not UTF-8: {error}")))?;
@@ -81,7 +83,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Reads any record, however its JSON is written.
+    /// Parses any record, with a full JSON parser.
     fn parse_any(text: &'a str) -> Result<Self, Malformed> {
         if !text.starts_with('{') || !text.ends_with('}') || text.contains(['\n', '\r']) {
             return Err(Malformed::new("it is not one line of JSON from `{` to `}`"));
@@ -156,7 +158,7 @@ struct Envelope<'a> {
     prev: &'a str,
 }
 
-/// A cause is left out or a number, never null.
+/// Rejects `null`: a cause is absent or a number.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     u64::deserialize(deserializer).map(Some)
 }
@@ -187,14 +189,18 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_these() {
+    fn draft_writes_exact_bytes() {
         let zeros = "0".repeat(64);
         let session = "01934c1f-0000-7000-8000-000000000001";
         assert_eq!(
             String::from_utf8_lossy(draft().line().bytes()),
-            format!(
-                r#"{{"v":1,"session":"{session}","seq":42,"at":"2026-11-20T14:03:07.112345Z","kind":"confirmation_requested","cause":41,"actor":{{"kind":"engine"}},"body":{{"x": 1.0}},"prev":"{zeros}"}}"#
-            )
+            [
+                format!(r#"{{"v":1,"session":"{session}","seq":42,"#).as_str(),
+                r#""at":"2026-11-20T14:03:07.112345Z","kind":"confirmation_requested","#,
+                r#""cause":41,"actor":{"kind":"engine"},"body":{"x": 1.0},"#,
+                format!(r#""prev":"{zeros}"}}"#).as_str(),
+            ]
+            .concat()
         );
         let person = Draft {
             cause: None,
@@ -212,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_reads_back() {
+    fn line_is_read_back() {
         let line = draft().line();
         let record = line.record().unwrap();
         assert_eq!(
@@ -296,8 +302,8 @@ mod tests {
                 let line = draft.line();
                 if let Some(place) = line.place() {
                     let read = Record::parse(line.bytes()).unwrap();
-                    let told = (place.session, place.seq, place.at_us, place.prev);
-                    assert_eq!(told, (read.session, read.seq, read.at_us, read.prev));
+                    let found = (place.session, place.seq, place.at_us, place.prev);
+                    assert_eq!(found, (read.session, read.seq, read.at_us, read.prev));
                 }
                 line.bytes().to_vec()
             },
@@ -305,7 +311,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 4_000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn both_ways_of_reading_agree(
@@ -329,16 +339,17 @@ mod tests {
                 prop_assert_eq!(format!("{quick:?}"), format!("{slow:?}"));
                 if let Ok(record) = slow {
                     let outline = Outline::of(&line).unwrap();
-                    let told = (outline.seq, outline.at_us, outline.kind, outline.cause, outline.body);
+                    let Outline { seq, at_us, kind, cause, body } = outline;
+                    let found = (seq, at_us, kind, cause, body);
                     let Record { seq, at_us, kind, cause, body, .. } = record;
-                    prop_assert_eq!(told, (seq, at_us, kind, cause, body.get()));
+                    prop_assert_eq!(found, (seq, at_us, kind, cause, body.get()));
                 }
             }
         }
     }
 
     #[test]
-    fn what_a_draft_writes_is_read_without_a_parser() {
+    fn draft_is_read_by_fast_reader() {
         let with_all = Draft {
             actor: Actor::new("person").with_reference("p1"),
             ..draft()

@@ -1,20 +1,18 @@
-//! The one text form of a time: `2026-11-20T14:03:07.112345Z`, always 27 bytes, always
-//! microseconds, always UTC.
+//! The text form of a time: `2026-11-20T14:03:07.112345Z`, always 27 bytes, microseconds and UTC.
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 
-/// The first microsecond of the year 0 and the last of the year 9999: what four digits can say.
+/// The first microsecond of the year 0 and the last of the year 9999: the range of four digits.
 const RANGE_US: (i64, i64) = (-62_167_219_200_000_000, 253_402_300_799_999_999);
 
-/// What is written for a time: what four digits of a year cannot say is drawn to the nearest that
-/// they can.
+/// Clamps a time to the range that four digits of a year can express.
 pub(crate) fn drawn(at_us: i64) -> i64 {
     at_us.clamp(RANGE_US.0, RANGE_US.1)
 }
 
-/// Writes a time, [drawn] to what can be written.
+/// Writes a time, clamped as by [drawn].
 pub(crate) fn write(out: &mut Vec<u8>, at_us: i64) {
-    // Without its zone, which would be added to it again for each of its parts.
+    // The naive form avoids adding the zone offset again for each field.
     let at = DateTime::from_timestamp_micros(drawn(at_us)).unwrap_or_default();
     let at = at.naive_utc();
     let year = u32::try_from(at.year()).unwrap_or_default();

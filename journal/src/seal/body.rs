@@ -5,9 +5,9 @@
 //! "body":{"$sealed":"v1.<Base64>","$objects":["<address>",…]}      where the body names objects
 //! ```
 //!
-//! Its place is the line itself without the sealed text: the line with `{}`, or with
-//! `{"$objects":[…]}`, as its body. So it opens only in its own record, and a record before it
-//! cannot be exchanged either, because the line names its predecessor.
+//! The place of a body is its own line without the sealed text: the line with `{}`, or with
+//! `{"$objects":[…]}`, as its body. It therefore opens only in its own record. The previous record
+//! cannot be exchanged either, because the line contains its hash.
 
 use serde::Deserialize;
 use uuid::Uuid;
@@ -20,8 +20,8 @@ const BODY_PLACE: &[u8] = b"recount/v1/body\0";
 const MARK: &str = "{\"$sealed\":\"";
 const BODY: &str = "a body";
 
-/// The line of a draft with its body sealed; `objects` are the addresses that the body names, which
-/// stay in clear so that an export finds them.
+/// Encodes a draft with its body sealed. `objects` are the addresses that the body names; they stay
+/// in clear text, so that an export finds them.
 ///
 /// ```
 /// use recount_journal::seal::{SealedBody, SessionKey, line};
@@ -43,7 +43,7 @@ const BODY: &str = "a body";
 /// ```
 ///
 /// # Errors
-/// [`Error::Malformed`] for a body that the cipher does not take, which is of more than 256 GiB.
+/// [`Error::Malformed`] for a body over 256 GiB, the limit of the cipher.
 pub fn line(key: &SessionKey, draft: &Draft<'_>, objects: &[Hash]) -> Result<Line, Error> {
     let named = objects_json(objects);
     let sealed = key
@@ -63,11 +63,11 @@ pub fn line(key: &SessionKey, draft: &Draft<'_>, objects: &[Hash]) -> Result<Lin
     Ok(draft.line())
 }
 
-/// The body of a record that is sealed.
+/// The sealed body of a record.
 #[derive(Clone, Debug)]
 pub struct SealedBody {
     session: Uuid,
-    /// The objects that the body names.
+    /// The addresses of the objects that the body names.
     pub objects: Vec<Hash>,
     sealed: Vec<u8>,
     place: Vec<u8>,
@@ -83,15 +83,15 @@ struct Marker<'a> {
 }
 
 impl SealedBody {
-    /// Whether a body is marked as sealed.
+    /// True if a body is marked as sealed.
     pub fn is_one(body: &str) -> bool {
         body.starts_with(MARK)
     }
 
-    /// The sealed body of a record; none where it is in clear.
+    /// Reads the sealed body of a record. `None` if it is in clear text.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where it is marked as sealed and is not of that form.
+    /// [`Error::Malformed`] if it is marked as sealed and does not have that form.
     pub fn of(record: &Record<'_>) -> Result<Option<Self>, Error> {
         let body = record.body.get();
         if !Self::is_one(body) {
@@ -122,11 +122,11 @@ impl SealedBody {
         }))
     }
 
-    /// The body as it was before it was sealed.
+    /// Opens the body.
     ///
     /// # Errors
-    /// [`Error::DoesNotOpen`] where it was altered, moved here from another record, or sealed with
-    /// another key.
+    /// [`Error::DoesNotOpen`] if it was altered, moved from another record, or sealed with another
+    /// key.
     pub fn open(&self, key: &SessionKey) -> Result<String, Error> {
         let does_not_open = Error::DoesNotOpen {
             session: self.session,
@@ -150,7 +150,7 @@ fn place(draft: &Draft<'_>, named: &str) -> Vec<u8> {
     [BODY_PLACE, line.bytes()].concat()
 }
 
-/// `"$objects":["…"]`, or nothing.
+/// Encodes the addresses as `"$objects":["…"]`; empty without objects.
 fn objects_json(objects: &[Hash]) -> String {
     if objects.is_empty() {
         return String::new();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_is_a_record_that_shows_its_envelope_and_its_objects_only() {
+    fn sealed_line_shows_only_envelope_and_objects() {
         let named = [Hash::of_object(b"a"), Hash::of_object(b"b")];
         let line = line(&key(), &draft(), &named).unwrap();
         let text = str::from_utf8(line.bytes()).unwrap();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_marked_as_sealed_and_is_not_is_malformed() {
+    fn wrong_sealed_marker_is_malformed() {
         for body in [
             r#"{"$sealed":"x"}"#,
             r#"{"$sealed":"v1.!"}"#,

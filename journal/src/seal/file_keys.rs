@@ -1,4 +1,4 @@
-//! Keys in files of a directory of its own.
+//! A key store with a directory of files.
 //!
 //! ```text
 //! KEYS                  {"format":"recount-keys","version":1,"id":"<uuid>","check":"v1.<Base64>"}
@@ -7,7 +7,7 @@
 //! <session>.<name>      v1.<Base64>      a text of the side store, sealed under the session's key
 //! ```
 //!
-//! Each file is written beside its place, synced, and renamed. The check is sealed by the master
+//! Each file is written under another name, synced, and renamed. The check is sealed by the master
 //! key.
 
 use std::fs::{self, File};
@@ -31,13 +31,13 @@ const FORMAT: &str = "recount-keys";
 const VERSION: u64 = 1;
 const KEY: &str = "key";
 
-/// The maximum length of a file, in bytes; texts are as long as a resumption handle.
+/// The maximum length of a file, in bytes. Texts are as long as a resumption handle.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// A key store in a directory of its own, outside every journal, readable by its owner alone.
+/// A key store in its own directory, outside every journal, readable only for its owner.
 ///
-/// Several processes may have it open at the same time. Names of texts are of letters, digits, `-`
-/// and `_`, and not `key`.
+/// Several processes may have it open at the same time. The name of a text has letters, digits, `-`
+/// and `_`, and is not `key`.
 ///
 /// ```
 /// use recount_journal::block_on;
@@ -69,7 +69,7 @@ struct Marker {
 }
 
 impl FileKeyStore {
-    /// Opens the key store at `path`, and makes one where there is none.
+    /// Opens the key store at `path`, and creates it if there is none.
     ///
     /// # Errors
     /// As [`open`](Self::open), but for [`Error::Missing`].
@@ -82,8 +82,8 @@ impl FileKeyStore {
     /// Opens the key store at `path`.
     ///
     /// # Errors
-    /// [`Error::Insecure`] where users other than its owner can write to the directory, or read or
-    /// write a file of it; [`Error::WrongMasterKey`]; [`Error::InsideJournal`]; [`Error::Missing`];
+    /// [`Error::Insecure`] if users other than its owner can write to the directory, or read or
+    /// write a file in it; [`Error::WrongMasterKey`]; [`Error::InsideJournal`]; [`Error::Missing`];
     /// [`Error::NotAKeyStore`]; [`Error::Io`].
     pub fn open(path: impl Into<PathBuf>, master: MasterKey) -> Result<Self, Error> {
         let path = path.into();
@@ -91,7 +91,8 @@ impl FileKeyStore {
         Self::open_insecure(path, master)
     }
 
-    /// As [`create`](Self::create), also where other users can read or write what is there.
+    /// Like [`create`](Self::create), but also works if other users can read or write the
+    /// directory.
     ///
     /// ```
     /// use recount_journal::seal::{FileKeyStore, MasterKey};
@@ -114,7 +115,7 @@ impl FileKeyStore {
         Self::open_insecure(path, master)
     }
 
-    /// As [`open`](Self::open), also where other users can read or write what is there.
+    /// Like [`open`](Self::open), but also works if other users can read or write the directory.
     ///
     /// # Errors
     /// As [`open`](Self::open), but for [`Error::Insecure`].
@@ -130,7 +131,7 @@ impl FileKeyStore {
         Ok(Self { path, master })
     }
 
-    /// Where it is.
+    /// The directory of the key store.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -148,7 +149,7 @@ impl FileKeyStore {
 
     fn make_key(&self, session: Uuid) -> Result<SessionKey, Error> {
         let _lock = lock(&self.path)?;
-        // Another process may have made it before we had the lock.
+        // Another process may have created it before this one got the lock.
         if let Some(key) = self.read_key(session)? {
             return Ok(key);
         }
@@ -158,8 +159,8 @@ impl FileKeyStore {
         Ok(key)
     }
 
-    /// The file of a text. The name of the key's file would take the key away, and with it all that
-    /// it seals.
+    /// Returns the file of a text. It rejects the name of the key's file, which would replace the
+    /// key and lose everything that it seals.
     fn text_file(&self, session: Uuid, name: &str) -> Result<PathBuf, Error> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if name == KEY || name.is_empty() || !name.bytes().all(fits) {
@@ -188,7 +189,7 @@ impl FileKeyStore {
 }
 
 impl FileKeyStore {
-    /// The key goes first: what it sealed is of no use without it.
+    /// Removes the key first: its sealed data is useless without it.
     fn remove_all(&self, session: Uuid) -> Result<(), Error> {
         let _lock = lock(&self.path)?;
         let doing = || format!("erase session {session} from {}", self.path.display());
@@ -255,11 +256,11 @@ impl KeyStore for FileKeyStore {
     }
 }
 
-/// Refuses a place inside a journal, whatever links lead there.
+/// Rejects a path inside a journal, also through links.
 fn outside_journals(path: &Path) -> Result<(), Error> {
     let doing = || format!("find out where {} is", path.display());
     let mut whole = std::path::absolute(path).map_err(Error::io(doing()))?;
-    // What is not there yet stands in what is.
+    // A missing path is resolved through its nearest existing ancestor.
     while !whole.exists() && whole.pop() {}
     let whole = fs::canonicalize(&whole).map_err(Error::io(doing()))?;
     match whole
@@ -282,7 +283,7 @@ fn make(path: &Path, master: &MasterKey) -> Result<(), Error> {
         .map_or(Ok(()), sync_directory)
         .map_err(Error::io(doing()))?;
     let _lock = lock(path)?;
-    // Another process may have made it before we had the lock.
+    // Another process may have created it before this one got the lock.
     if read_marker(path)?.is_some() {
         return Ok(());
     }
@@ -332,7 +333,7 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// All or nothing: under the lock, so that the draft is ours.
+/// Writes a file atomically. The caller holds the lock, so no other process uses the draft.
 fn write(directory: &Path, path: &Path, content: &[u8]) -> Result<(), Error> {
     let draft = directory.join(DRAFT);
     let written = (|| {
@@ -345,7 +346,7 @@ fn write(directory: &Path, path: &Path, content: &[u8]) -> Result<(), Error> {
     written.map_err(Error::io(format!("write {}", path.display())))
 }
 
-/// A name is on the disk only when its directory is.
+/// Makes the names in a directory durable.
 fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -1,4 +1,4 @@
-//! The check of the users that can read or write a key store, before a key of it is believed.
+//! The check of which users can read or write a key store, before a key in it is trusted.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use super::Error;
 #[cfg(unix)]
 use crate::files::guard::guarded;
 
-/// The bits of a mode with which others read and write.
+/// The mode bits that let others read and write.
 #[cfg(unix)]
 const ANY: u32 = 0o006;
 
-/// Refuses a key store that users other than its owner can write to, or whose files they can read.
+/// Rejects a key store that other users than its owner can write to, or whose files they can read.
 #[cfg(unix)]
 pub(super) fn guard_keys(path: &Path) -> Result<(), Error> {
     guarded(path, ANY).map_err(|error| match error {

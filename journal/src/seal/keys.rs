@@ -1,4 +1,4 @@
-//! The key of a session, and the small trait of whatever keeps it.
+//! The key of a session, and the trait of key stores.
 
 use std::fmt;
 
@@ -11,34 +11,33 @@ use super::Error;
 use super::cipher::{Cipher, derive, keyed};
 use crate::BoxFuture;
 
-/// How every sealed text begins.
+/// The prefix of every sealed text.
 pub(super) const TEXT_VERSION: &str = "v1.";
 
 const TEXT_PLACE: &[u8] = b"recount/v1/text\0";
 
-/// Keeps what must not stand in the journal: the key of each session, and small texts sealed under
-/// it.
+/// A store for the key of each session, and for small texts sealed under it.
 ///
-/// It is outside the journal, so that a copy of the journal alone opens nothing. A store sees texts
-/// sealed only. [`FileKeyStore`](super::FileKeyStore) is one; a service with a vault of its own
-/// implements this over it.
+/// It is outside the journal, so that a copy of the journal alone opens nothing. A store gets only
+/// sealed texts. [`FileKeyStore`](super::FileKeyStore) is an implementation. A service with a vault
+/// can implement this trait for it.
 pub trait KeyStore: Send + Sync + 'static {
-    /// The key of a session, if it has one.
+    /// Returns the key of a session, if it has one.
     ///
     /// # Errors
-    /// When the store cannot be read, or the key is not what was stored.
+    /// Fails if the store cannot be read, or the stored key was altered.
     fn key(&self, session: Uuid) -> BoxFuture<'_, Result<Option<SessionKey>, Error>>;
 
-    /// The key of a session, made now if it has none. It is durable before it is returned.
+    /// Returns the key of a session, and creates it if needed. It is durable before it is returned.
     ///
     /// # Errors
-    /// When the store cannot be written or the system gives no random bytes.
+    /// Fails if the store cannot be written or the system has no random bytes.
     fn create_key(&self, session: Uuid) -> BoxFuture<'_, Result<SessionKey, Error>>;
 
-    /// Keeps a sealed text under a name of the session, in place of the one before.
+    /// Stores a sealed text under a name of the session, and replaces the previous one.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// Fails if the store cannot be written.
     fn keep<'a>(
         &'a self,
         session: Uuid,
@@ -46,31 +45,30 @@ pub trait KeyStore: Send + Sync + 'static {
         sealed: &'a str,
     ) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// What is kept under a name of the session.
+    /// Returns the text under a name of the session.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Fails if the store cannot be read.
     fn kept(
         &self,
         session: Uuid,
         name: &'static str,
     ) -> BoxFuture<'_, Result<Option<String>, Error>>;
 
-    /// Keeps nothing any more under a name of the session.
+    /// Removes the text under a name of the session.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// Fails if the store cannot be written.
     fn discard(&self, session: Uuid, name: &'static str) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Takes the key of a session away for good, and all that is kept under names of it. It is gone
-    /// durably before this returns; where there is nothing of the session, nothing happens.
+    /// Removes the key of a session for good, with all texts of the session. The removal is durable
+    /// before this returns. A session without a key is no error.
     ///
-    /// # Errors
-    /// When the store cannot be written.
+    /// Fails if the store cannot be written.
     fn erase(&self, session: Uuid) -> BoxFuture<'_, Result<(), Error>>;
 }
 
-/// The key under which a session's bodies, objects and texts are sealed.
+/// The key that seals a session's bodies, objects and texts.
 ///
 /// ```
 /// use recount_journal::seal::SessionKey;
@@ -91,7 +89,7 @@ pub struct SessionKey {
 }
 
 impl SessionKey {
-    /// A new key from the system's random bytes.
+    /// Creates a key from the system's random bytes.
     ///
     /// # Errors
     /// [`Error::NoEntropy`].
@@ -103,7 +101,7 @@ impl SessionKey {
         Ok(Self::from_bytes(session, secret))
     }
 
-    /// The key that these bytes are.
+    /// Creates a key from its bytes.
     pub fn from_bytes(session: Uuid, secret: Zeroizing<[u8; 32]>) -> Self {
         Self {
             session,
@@ -111,7 +109,7 @@ impl SessionKey {
         }
     }
 
-    /// Whose it is.
+    /// The session of the key.
     pub fn session(&self) -> Uuid {
         self.session
     }
@@ -120,8 +118,7 @@ impl SessionKey {
     /// has one sealed form.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for a text that the cipher does not take, which is of more than 256
-    /// GiB.
+    /// [`Error::Malformed`] for a text over 256 GiB, the limit of the cipher.
     pub fn seal_text(&self, place: &str, text: &str) -> Result<String, Error> {
         let sealed = self
             .cipher
@@ -130,7 +127,7 @@ impl SessionKey {
         Ok(format!("{TEXT_VERSION}{}", BASE64.encode(sealed)))
     }
 
-    /// Opens what [`seal_text`](Self::seal_text) sealed for this place.
+    /// Opens a text that [`seal_text`](Self::seal_text) sealed for this place.
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::DoesNotOpen`].
@@ -142,8 +139,8 @@ impl SessionKey {
         Ok(Zeroizing::new(text.to_owned()))
     }
 
-    /// A name that tells one party of the session from another and says nothing to whoever lacks
-    /// the key.
+    /// Derives a pseudonym from a name. It distinguishes the parties of a session, and reveals
+    /// nothing without the key.
     pub fn reference(&self, name: &str) -> Uuid {
         let key = derive(self.cipher.secret(), b"recount seal v1 reference");
         let whole = keyed(&key, &[name.as_bytes()]);
@@ -177,7 +174,7 @@ impl fmt::Debug for SessionKey {
     }
 }
 
-/// The bytes of `v1.` and Base64.
+/// Decodes `v1.` and Base64.
 pub(super) fn sealed_bytes(text: &str) -> Option<Vec<u8>> {
     BASE64.decode(text.strip_prefix(TEXT_VERSION)?).ok()
 }
@@ -198,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_at_one_place_has_one_sealed_form_and_every_other_differs() {
+    fn sealed_form_depends_on_key_place_and_text() {
         let sealed = key(1, 1).seal_text("a", "secret").unwrap();
         assert_eq!(key(1, 1).seal_text("a", "secret").unwrap(), sealed);
         let others = [
@@ -208,7 +205,7 @@ mod tests {
             key(1, 2).seal_text("a", "secret"),
         ];
         for other in others {
-            // Not even the nonces agree.
+            // Even the nonces differ.
             assert_ne!(other.unwrap().get(..34), sealed.get(..34));
         }
     }

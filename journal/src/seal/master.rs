@@ -11,13 +11,13 @@ use super::keys::{SessionKey, sealed_bytes, sealed_text};
 use super::{Error, keys};
 use crate::files::private::read_given;
 
-/// The maximum length of a file with a master key, in bytes: white space around 64 digits.
+/// The maximum length of a file with a master key, in bytes: 64 digits and white space around them.
 const FILE_BYTES_MAX: u64 = 4 << 10;
 
 const KEY_PLACE: &[u8] = b"recount/v1/key\0";
 const CHECK_PLACE: &[u8] = b"recount/v1/check\0";
 
-/// Wraps the keys of sessions, so that a copy of the key store alone opens nothing either.
+/// A key that wraps the keys of sessions. A copy of the key store without it opens nothing.
 ///
 /// ```
 /// use recount_journal::seal::{MasterKey, SessionKey};
@@ -34,13 +34,13 @@ const CHECK_PLACE: &[u8] = b"recount/v1/check\0";
 pub struct MasterKey(Cipher);
 
 impl MasterKey {
-    /// The key that these bytes are.
+    /// Creates a master key from its bytes.
     pub fn from_bytes(secret: Zeroizing<[u8; 32]>) -> Self {
         Self(Cipher::new(secret))
     }
 
-    /// Reads 64 hex digits, such as `openssl rand -hex 32` prints; white space around them does not
-    /// count.
+    /// Reads 64 hex digits, as `openssl rand -hex 32` prints them. White space around them is
+    /// ignored.
     ///
     /// # Errors
     /// [`Error::NotAMasterKey`].
@@ -75,19 +75,19 @@ impl MasterKey {
         Self::from_text(text)
     }
 
-    /// The key of a session as a store keeps it.
+    /// Wraps the key of a session for a key store.
     ///
     /// # Errors
-    /// None that a key of 32 bytes can have.
+    /// None for a key of 32 bytes.
     pub fn wrap(&self, key: &SessionKey) -> Result<String, Error> {
         let wrapped = self.0.seal(&key_place(key.session()), key.cipher.secret());
         Ok(sealed_text(&wrapped.ok_or(key.malformed(KEY))?))
     }
 
-    /// The key of this session, from what [`wrap`](Self::wrap) gave.
+    /// Unwraps the key of a session that [`wrap`](Self::wrap) wrapped.
     ///
     /// # Errors
-    /// [`Error::Malformed`]; [`Error::DoesNotOpen`] where another master key wrapped it, or for
+    /// [`Error::Malformed`]; [`Error::DoesNotOpen`] if it was wrapped by another master key or for
     /// another session.
     pub fn unwrap(&self, session: Uuid, wrapped: &str) -> Result<SessionKey, Error> {
         let malformed = || Error::Malformed { session, what: KEY };
@@ -98,13 +98,13 @@ impl MasterKey {
         Ok(SessionKey::from_bytes(session, Zeroizing::new(secret)))
     }
 
-    /// What a store keeps to know this key again.
+    /// Creates the check by which a store recognises this key.
     pub(super) fn check(&self, store: Uuid) -> String {
         let place = [CHECK_PLACE, store.as_bytes()].concat();
         keys::sealed_text(&self.0.seal(&place, b"").unwrap_or_default())
     }
 
-    /// True if this key made the check of a store.
+    /// True if this key created the check of a store.
     pub(super) fn made(&self, store: Uuid, check: &str) -> bool {
         let place = [CHECK_PLACE, store.as_bytes()].concat();
         sealed_bytes(check).is_some_and(|bytes| self.0.open(&place, &bytes).is_some())
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrapped_key_opens_for_its_session_and_its_master_only() {
+    fn wrapped_key_opens_for_its_session_and_master_key() {
         let master = |byte| MasterKey::from_bytes(Zeroizing::new([byte; 32]));
         let session = Uuid::from_u128(7);
         let wrapped = master(1)
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_master_key_is_32_bytes_or_64_digits_and_an_error_shows_none_of_it() {
+    fn master_key_is_32_bytes_or_64_hidden_digits() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("master");
         let store = Uuid::from_u128(1);

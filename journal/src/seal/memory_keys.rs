@@ -1,4 +1,4 @@
-//! Keys that are forgotten with their last owner.
+//! A key store in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Error, KeyStore, SessionKey};
 use crate::BoxFuture;
 
-/// A key store that forgets everything with its last owner; for tests and for journals in memory.
+/// A key store in memory, for tests and for journals in memory.
 ///
 /// ```
 /// use recount_journal::block_on;
@@ -35,7 +35,8 @@ struct Inner {
 
 impl MemoryKeyStore {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // The maps are whole between any two statements, so a panic elsewhere does not spoil them.
+        // Both maps are consistent between any two statements, so a panic elsewhere does not spoil
+        // them.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

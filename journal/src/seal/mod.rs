@@ -1,13 +1,11 @@
-//! Sealing: bodies, objects and single texts that only a session's key opens, and where that key is
-//! kept.
+//! Sealing: bodies, objects and texts that only a session's key can open, and the stores of keys.
 //!
 //! Everything is sealed with XChaCha20-Poly1305 under a key of its session, and bound to its place:
-//! what was moved to another place does not open. Keys stand outside the journal, wrapped by a
-//! master key. Nothing here changes what the journal stores or hashes: it keeps sealed bytes like
-//! any others.
+//! sealed bytes that were moved do not open. Keys are stored outside the journal, wrapped by a
+//! master key. The journal stores and hashes sealed bytes like any others.
 
-// The source starts with the cipher and the keys of sessions; on them stand the sealed body, object
-// and text. The stores of keys, in files and in memory, come last.
+// Read `cipher` and `keys` first, then `body`, `object`, and the key stores `file_keys` and
+// `memory_keys`.
 
 mod body;
 mod cipher;

@@ -1,4 +1,4 @@
-//! Sealed objects: their address is that of the sealed bytes.
+//! Sealed objects. The address of an object is the hash of its sealed bytes.
 //!
 //! ```text
 //! "RCSEAL\0\x01"(8)  nonce(24)  ciphertext  tag(16)
@@ -13,18 +13,17 @@ const MAGIC: &[u8; 8] = b"RCSEAL\0\x01";
 const OBJECT_PLACE: &[u8] = b"recount/v1/object\0";
 const OBJECT: &str = "an object";
 
-/// Whether the bytes of an object are sealed.
+/// True if the bytes of an object are sealed.
 pub fn is_sealed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
 impl SessionKey {
-    /// Seals an object of the session. One content has one sealed form, and so one address within a
-    /// session.
+    /// Seals an object of the session. One content has one sealed form, and so one address, within
+    /// a session.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for an object that the cipher does not take, which is of more than 256
-    /// GiB.
+    /// [`Error::Malformed`] for an object over 256 GiB, the limit of the cipher.
     pub fn seal_object(&self, content: &[u8]) -> Result<Object, Error> {
         let sealed = self
             .cipher
@@ -33,7 +32,7 @@ impl SessionKey {
         Ok(Object::new([MAGIC.as_slice(), &sealed].concat()))
     }
 
-    /// The content of a sealed object.
+    /// Opens a sealed object.
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::DoesNotOpen`].
@@ -57,7 +56,7 @@ mod tests {
     use crate::Hash;
 
     #[test]
-    fn the_address_is_that_of_the_sealed_bytes_and_no_other_session_opens_them() {
+    fn only_its_session_opens_an_object() {
         let key =
             |session| SessionKey::from_bytes(Uuid::from_u128(session), Zeroizing::new([7; 32]));
         let sealed = key(1).seal_object(b"content").unwrap();

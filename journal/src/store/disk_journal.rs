@@ -1,4 +1,4 @@
-//! The journal on disk: what it is made of, its opening and its close.
+//! The journal on disk: its parts, its opening and its close.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::files::disk::Disk;
 use crate::log::LogFiles;
 use crate::{Error, block_on};
 
-/// Keeps a journal in a directory.
+/// A journal in a directory.
 ///
 /// ```
 /// use recount_journal::{Actor, Append, DiskJournal, Draft, Hash, Journal, block_on};
@@ -44,17 +44,16 @@ use crate::{Error, block_on};
 /// # Ok::<(), recount_journal::Error>(())
 /// ```
 ///
-/// An append waits for its sync without holding its thread, with one exception: where a single
-/// stream appends and the disk took less than half a millisecond for each of the last commits, the
-/// sync is made within the poll of the append, since handing it to another thread would take
-/// longer. Such an append is ready when it is first polled; a task that does nothing else should
-/// yield now and then.
+/// An append waits for its sync without blocking its thread, with one exception. The sync runs in
+/// the poll of the append while a single stream appends and each of the last commits took less than
+/// half a millisecond. Handing it to another thread would take longer. Such an append is ready at
+/// its first poll. A task that does nothing else should yield now and then.
 pub struct DiskJournal {
     pub(super) shared: Arc<Shared>,
     opened: Opened,
     pub(super) path: PathBuf,
     pub(super) read_only: bool,
-    /// The log as a backup reads it.
+    /// The log for backups, and the id of the journal.
     log: (Arc<dyn Disk>, Uuid),
     ending: Mutex<Option<Ending>>,
 }
@@ -65,7 +64,7 @@ pub(super) struct Ending {
 }
 
 impl DiskJournal {
-    /// Opens a journal, and makes it when there is none.
+    /// Opens a journal, and creates it if there is none.
     ///
     /// # Errors
     /// See [`Options::open`].
@@ -73,31 +72,31 @@ impl DiskJournal {
         Self::options(path).open()
     }
 
-    /// Opens a journal that is there.
+    /// Opens an existing journal.
     ///
     /// # Errors
-    /// [`Error::Missing`] when it is not; else see [`Options::open`].
+    /// [`Error::Missing`] if it does not exist; otherwise see [`Options::open`].
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::options(path).create(false).open()
     }
 
-    /// Settings for opening the journal at a path.
+    /// Returns the options for opening the journal at a path.
     pub fn options(path: impl AsRef<Path>) -> Options {
         Options::new(path.as_ref())
     }
 
-    /// How the journal was found.
+    /// The state in which the journal was found.
     pub fn opened(&self) -> &Opened {
         &self.opened
     }
 
-    /// What the journal counts about itself.
+    /// Returns the counters of the journal.
     pub fn metrics(&self) -> Metrics {
         self.shared.state().metrics()
     }
 
-    /// The log, the id of the journal, and the last frame that is acknowledged once everything
-    /// admitted before the call is committed.
+    /// Waits until everything admitted so far is committed. Returns the log, the id of the journal,
+    /// and the last frame.
     pub(crate) fn acknowledged(&self) -> Result<(&dyn Disk, Uuid, u64), Error> {
         block_on(self.shared.settled())?;
         let until = self.shared.state().view.last.number;
@@ -113,9 +112,8 @@ impl DiskJournal {
             options.settings.others,
         )?;
         let recovered = recovery::recover(&directory, &options)?;
-        if options.vouches {
-            // It may have been made only now, and a repair that was cut short may have put a new
-            // one there.
+        if options.notes_close {
+            // The segment may be new: created just now, or by finishing an interrupted repair.
             directory.lock.hold_log(&directory.path)?;
         }
         let (index, opened) = (Arc::new(recovered.index), recovered.opened);
@@ -161,7 +159,7 @@ impl DiskJournal {
             index,
             directory: directory.path,
             journal: directory.journal,
-            vouches: options.vouches,
+            notes_close: options.notes_close,
             clock: options.settings.clock,
         };
         let indexer = spawned("journal indexer", move || indexer.run())?;
@@ -175,9 +173,9 @@ impl DiskJournal {
     pub(super) fn begin_close(&self) -> Option<Ending> {
         if self.read_only {
             let mut state = self.shared.state();
-            let was_open = state.let_index_go();
-            if was_open && !self.opened.read_whole && !state.doubted {
-                // sled touches its files even when they are only read. Without the note the next
+            let was_open = state.drop_index();
+            if was_open && !self.opened.read_whole && !state.needs_full_check {
+                // sled changes its files even when they are only read. Without the note the next
                 // opening reads the whole log.
                 let _unnoted = closed::write(&self.path);
             }
@@ -198,8 +196,8 @@ impl Options {
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::Missing`], [`Error::NotAJournal`], [`Error::NewerFormat`],
-    /// [`Error::Insecure`], [`Error::NotYours`], and [`Error::Damaged`] when
-    /// something that was acknowledged is gone or altered.
+    /// [`Error::Insecure`], [`Error::NotYours`], and [`Error::Damaged`] if an acknowledged record
+    /// is lost or altered.
     pub fn open(self) -> Result<DiskJournal, Error> {
         DiskJournal::from_options(self)
     }
@@ -216,8 +214,8 @@ fn spawned<T: Send + 'static>(
 }
 
 impl Drop for DiskJournal {
-    /// Closes the journal; whether that went well is told only by
-    /// [`Journal::close`](crate::Journal::close).
+    /// Closes the journal. Only [`Journal::close`](crate::Journal::close) reports errors of the
+    /// close.
     fn drop(&mut self) {
         if let Some(Ending { thread, .. }) = self.begin_close() {
             // A panic of the committer was turned into a failure on its own thread.

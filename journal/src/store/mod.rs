@@ -1,13 +1,13 @@
-//! The journal on disk: the log in front, the index behind it, each with a thread.
+//! The journal on disk: the log first, the index after it, each with a thread.
 //!
-//! The directory holds `JOURNAL` (what this is), `LOCK`, `CLOSED` (how the last close left
-//! everything), `log/` and `sled/`, what a repair or a compaction sets aside, and in `snapshots/`
-//! what readers keep and where the streams stand that wait, which may be removed at any time. The
-//! store does not know what an event means, and does not trust the index over the log.
+//! The directory holds `JOURNAL` (the marker), `LOCK`, `CLOSED` (the state at the last close),
+//! `log/` and `sled/`. It may also hold files that a repair or a compaction set aside, and the
+//! cache `snapshots/`, which may be removed at any time. The store does not interpret events, and
+//! trusts the log over the index.
 //!
-//! Read `disk_journal` first (opening and close), then `serving` (the answers). The rooms, from the
+//! Read `disk_journal` first (opening and close), then `serving` (the trait). The modules, from the
 //! lowest: `system`, `directory`, `survey`, `opening`, `group_commit`. `pages` and `reading` read
-//! back.
+//! records back.
 
 pub(crate) mod directory;
 mod disk_journal;

@@ -1,5 +1,5 @@
-//! Reads records, of as many streams at once as are wanted: the state is locked for all of them
-//! together, and what stands near each other in the log is read together.
+//! The reading of records, of many streams at once: one lock of the state serves all of them, and
+//! neighbours in the log are read together.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -7,41 +7,40 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::group_commit::queue::Shared;
-use super::reading::of_block;
+use super::reading::bytes_in_frame;
 use crate::index::Index;
 use crate::index::{Position, Stream};
-use crate::log::{Block, Entry};
+use crate::log::{FrameBytes, LoggedAppend};
 use crate::{Error, Line, Span};
 
-/// What is known of the stream of a span.
+/// The state of the stream of a span.
 #[derive(Default)]
 struct Known {
-    /// Its last seq, 0 where there is none.
+    /// The last seq of the stream; 0 if it does not exist.
     last: u64,
-    /// The first seq of its recent appends; those before stand in groups of the index.
+    /// The first seq of its recent appends. Earlier appends are in groups of the index.
     recent: u64,
-    /// How many of its recent appends are wanted.
+    /// The number of its recent appends that the span needs.
     wanted: usize,
 }
 
-/// An append of which records are wanted.
+/// An append from which a span needs records.
 struct WantedAppend<'s> {
     span: &'s Span,
     position: Position,
-    /// Its frame, unless the index has that.
-    block: Option<Arc<Block>>,
+    /// The frame of the append, unless the index has it.
+    frame_bytes: Option<Arc<FrameBytes>>,
 }
 
-/// What is known of the stream of each span, and the recent appends that are wanted for all of
-/// them, in their order.
+/// The state of the stream of each span, and the recent appends that all spans need, in order.
 type Recent<'s> = (Vec<Known>, Vec<WantedAppend<'s>>);
 
-/// The records of an append that are in a span, or what is wrong with it.
+/// The records of an append that are in a span, or the fault of the append.
 type Taken = Result<Vec<Line>, String>;
 
 impl Shared {
-    /// The records of spans, for each as many as there are. Nobody else has the state while these
-    /// are looked up, so they should be few.
+    /// Reads the records of each span. The state is locked during the lookup, so the spans should
+    /// be few.
     pub(super) fn read(&self, index: &Index, spans: &[Span]) -> Result<Vec<Vec<Line>>, Error> {
         let (known, appends) = self.recent(index, spans)?;
         let taken = self.records_of(index, &appends);
@@ -63,7 +62,7 @@ impl Shared {
         Ok(pages)
     }
 
-    /// What is known of each stream, and of all together the recent appends that are wanted.
+    /// Returns the state of each stream, and the recent appends that all spans need.
     fn recent<'s>(&self, index: &Index, spans: &'s [Span]) -> Result<Recent<'s>, Error> {
         let mut fetched = HashMap::new();
         loop {
@@ -71,17 +70,17 @@ impl Shared {
                 Ok(recent) => return Ok(recent),
                 Err(missing) => missing,
             };
-            // The index is asked while nobody waits for the state. It has all of these, and what
-            // comes to them meanwhile, this reading need not know; whoever appends must, so nothing
-            // of it is kept for others.
+            // The index is read without holding the state. It has all of these streams. This read
+            // need not see appends that arrive in the meantime, but later appends must, so the
+            // result is not cached.
             for session in missing {
                 fetched.insert(session, index.stream(session)?);
             }
         }
     }
 
-    /// What [`recent`](Shared::recent) gives, or else which streams are neither at hand nor
-    /// fetched.
+    /// Returns the same as [`recent`](Shared::recent), or else the streams that are neither cached
+    /// nor fetched.
     fn recent_of<'s>(
         &self,
         spans: &'s [Span],
@@ -91,12 +90,12 @@ impl Shared {
         let mut appends = Vec::with_capacity(spans.len());
         let mut missing = BTreeSet::new();
         let state = self.state();
-        // Spans of one stream often stand together.
+        // Spans of one stream are often next to each other.
         for of_one in spans.chunk_by(|one, other| one.session == other.session) {
             let Some(session) = of_one.first().map(|span| span.session) else {
                 continue;
             };
-            let stream = match (state.view.at_hand(&session), fetched.get(&session)) {
+            let stream = match (state.view.cached(&session), fetched.get(&session)) {
                 (Some(stream), _) | (None, Some(Some(stream))) => stream,
                 (None, Some(None)) => {
                     known.extend(of_one.iter().map(|_| Known::default()));
@@ -117,7 +116,7 @@ impl Shared {
                 appends.extend(wanted.map(|position| WantedAppend {
                     span,
                     position: *position,
-                    block: state.unindexed(position.frame.number),
+                    frame_bytes: state.unindexed(position.frame.number),
                 }));
                 known.push(Known {
                     last: stream.head.seq,
@@ -133,11 +132,11 @@ impl Shared {
         }
     }
 
-    /// What of appends is in the spans that they are wanted for.
+    /// Reads the records of appends that are in their spans.
     fn records_of(&self, index: &Index, appends: &[WantedAppend<'_>]) -> Vec<Taken> {
         let mut taken: Vec<Option<Taken>> = vec![None; appends.len()];
         let of_log = appends.iter().enumerate();
-        let of_log = of_log.filter(|(_, append)| append.block.is_none());
+        let of_log = of_log.filter(|(_, append)| append.frame_bytes.is_none());
         let of_log = of_log.map(|(at, append)| (at, append.position.frame, append.position.place));
         self.log.appends(of_log, |at, body| {
             if let Some((taken, append)) = taken.get_mut(at).zip(appends.get(at)) {
@@ -146,8 +145,8 @@ impl Shared {
         });
         let or_else = |(taken, append): (Option<Taken>, &WantedAppend<'_>)| {
             let Position { frame, place, .. } = append.position;
-            taken.unwrap_or_else(|| match &append.block {
-                Some(block) => append.lines(of_block(frame, place, block)?),
+            taken.unwrap_or_else(|| match &append.frame_bytes {
+                Some(frame_bytes) => append.lines(bytes_in_frame(frame, place, frame_bytes)?),
                 None => append.lines(&self.of_index(index, frame, place)?),
             })
         };
@@ -156,9 +155,9 @@ impl Shared {
 }
 
 impl WantedAppend<'_> {
-    /// Those of its records that are in the span.
+    /// The records that are in the span.
     fn lines(&self, body: &[u8]) -> Taken {
-        let (_, first, records) = Entry::records(body)
+        let (_, first, records) = LoggedAppend::records(body)
             .filter(|(session, first, _)| {
                 *session == self.span.session && *first == self.position.first
             })
@@ -170,10 +169,10 @@ impl WantedAppend<'_> {
     }
 }
 
-/// A page of records as it fills.
+/// A page of records under construction.
 struct Page<'s> {
     span: &'s Span,
-    /// The seq that comes next.
+    /// The next seq.
     seq: u64,
     lines: Vec<Line>,
 }
@@ -187,7 +186,7 @@ impl Page<'_> {
         }
     }
 
-    /// Puts in what is wanted of the appends before a seq, which stand in groups of the index.
+    /// Adds the appends before `recent`, which are in groups of the index.
     fn put_older(&mut self, shared: &Shared, index: &Index, recent: u64) -> Result<(), Error> {
         while self.seq < recent && self.lines.len() < self.span.limit {
             let group = index.group(self.span.session, self.seq)?;
@@ -200,7 +199,7 @@ impl Page<'_> {
                 .map(|position| WantedAppend {
                     span: self.span,
                     position: *position,
-                    block: None,
+                    frame_bytes: None,
                 })
                 .collect();
             let taken = shared.records_of(index, &appends);
@@ -214,11 +213,11 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Puts in what is wanted of an append, unless one before it is missing.
+    /// Adds the records of an append, unless an earlier one is missing.
     fn put(&mut self, position: Position, taken: Taken) -> Result<(), Error> {
         if self.lines.len() < self.span.limit && position.first <= self.seq {
             let lines = taken.map_err(|what| self.damaged(what))?;
-            // What an append before it had already; in a sound journal none has.
+            // Records that an earlier append already had; in a sound journal there are none.
             let known = self.seq - position.first.max(self.span.first());
             if self.lines.is_empty() {
                 self.lines = lines;

@@ -1,7 +1,7 @@
-//! Reads ends of streams, objects and commits; records are read by the [`pages`](super::pages).
-//! Where something stands is told by the view and the index. The bytes come from memory while the
-//! index is behind, then from the log, and from the index where the log does not have them as they
-//! were.
+//! The reading of stream heads, objects and commits. [`pages`](super::pages) reads records.
+//!
+//! The view and the index know the places. The bytes come from memory while the index lags, then
+//! from the log. If the log does not have the right bytes any more, they come from the index.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -13,24 +13,24 @@ use super::group_commit::queue::Shared;
 use crate::index::Index;
 use crate::index::ObjectPlace;
 use crate::index::read::nowhere;
-use crate::log::{Block, Entry, FramePlace, Place};
+use crate::log::{FrameBytes, FramePlace, LoggedAppend, Place};
 use crate::{Commit, Error, Hash, Head, Line};
 
 impl Shared {
-    /// The end of a stream.
+    /// Returns the head of a stream.
     pub(super) fn head(&self, index: &Index, session: Uuid) -> Result<Option<Head>, Error> {
         let mut state = self.state();
         let stream = state.view.stream(session, Some(index))?;
         Ok(stream.map(|stream| stream.head))
     }
 
-    /// The end of the journal's own stream.
+    /// Returns the head of the system stream.
     pub(super) fn system_head(&self) -> Result<Option<Head>, Error> {
         let index = self.state().usable()?;
         self.head(&index, Uuid::nil())
     }
 
-    /// The content of an object.
+    /// Returns the content of an object.
     pub(super) fn read_object(
         &self,
         index: &Index,
@@ -41,7 +41,7 @@ impl Shared {
             let place = state.view.object(&hash);
             place.map(|object| (object, state.unindexed(object.frame.number)))
         };
-        let Some((object, block)) = known.map_or_else(
+        let Some((object, frame_bytes)) = known.map_or_else(
             || {
                 index
                     .object(&hash)
@@ -54,8 +54,8 @@ impl Shared {
         };
         let is_it = |bytes: &Vec<u8>| Hash::of_object(bytes) == hash;
         let ObjectPlace { frame, place } = object;
-        let bytes = match block {
-            Some(block) => of_block(frame, place, &block).map(<[u8]>::to_vec),
+        let bytes = match frame_bytes {
+            Some(frame_bytes) => bytes_in_frame(frame, place, &frame_bytes).map(<[u8]>::to_vec),
             None => match self.log.bytes(frame, place).filter(is_it) {
                 Some(kept) => Ok(kept),
                 None => self.of_index(index, frame, place),
@@ -70,57 +70,64 @@ impl Shared {
         }
     }
 
-    /// What the index has where the log does not have it as it was; then the next opening must look
-    /// at all of both.
+    /// Reads bytes from the index that the log lacks. The next opening must check all of both.
     pub(super) fn of_index(
         &self,
         index: &Index,
         frame: FramePlace,
         place: Place,
     ) -> Result<Vec<u8>, String> {
-        self.state().doubted = true;
+        self.state().needs_full_check = true;
         index.bytes(frame.number, place)
     }
 
-    /// The first frame behind one, which must be committed.
+    /// Returns the first commit after a position, which must exist.
     pub(super) fn read_commit(&self, index: &Index, after: u64) -> Result<Commit, Error> {
         let position = after + 1;
         let waiting = self.state().unindexed(position);
-        let block = match waiting {
-            Some(block) => block,
+        let frame_bytes = match waiting {
+            Some(frame_bytes) => frame_bytes,
             None => {
-                let block = index.block(position).map_err(nowhere)?;
+                let frame_bytes = index.frame_bytes(position).map_err(nowhere)?;
                 let missing = || nowhere(format!("frame {position} is missing"));
-                Arc::new(block.ok_or_else(missing)?)
+                Arc::new(frame_bytes.ok_or_else(missing)?)
             }
         };
         let mut appends = Vec::new();
-        for (_, body, _) in block.entries() {
-            let entry = Entry::decode(body)
+        for (_, body, _) in frame_bytes.appends() {
+            let append = LoggedAppend::decode(body)
                 .ok_or_else(|| nowhere(format!("an append of frame {position} does not decode")))?;
-            appends.push((entry.session, Line::together(entry.lines.iter().copied())));
+            appends.push((append.session, Line::together(append.lines.iter().copied())));
         }
         Ok(Commit { position, appends })
     }
 
-    /// The ends of the streams behind a session, at most so many.
+    /// Returns the heads of the streams after a session, at most `limit`.
     pub(super) fn heads(
         &self,
         index: &Index,
         after: Uuid,
         limit: usize,
     ) -> Result<Vec<(Uuid, Head)>, Error> {
-        // What is at hand is looked at first: whatever leaves it meanwhile is in the index by then.
-        let at_hand: Vec<(Uuid, Head)> = self.state().view.heads_after(after).take(limit).collect();
+        // The cache is read before the index: a stream that leaves the cache in between is in the
+        // index by then.
+        let cached: Vec<(Uuid, Head)> = self.state().view.heads_after(after).take(limit).collect();
         let mut heads: BTreeMap<Uuid, Head> = index.heads(Bound::Excluded(after), limit)?;
-        heads.extend(at_hand);
+        heads.extend(cached);
         Ok(heads.into_iter().take(limit).collect())
     }
 }
 
-/// What stands at a place of a frame that is at hand.
-pub(super) fn of_block(frame: FramePlace, place: Place, block: &Block) -> Result<&[u8], String> {
+/// Returns the bytes at a place of a frame in memory.
+pub(super) fn bytes_in_frame(
+    frame: FramePlace,
+    place: Place,
+    frame_bytes: &FrameBytes,
+) -> Result<&[u8], String> {
     let (start, length) = (place.offset as usize, place.length as usize);
-    let bytes = block.0.get(start..).and_then(|rest| rest.get(..length));
+    let bytes = frame_bytes
+        .0
+        .get(start..)
+        .and_then(|rest| rest.get(..length));
     bytes.ok_or_else(|| format!("frame {} is too short", frame.number))
 }

@@ -1,4 +1,4 @@
-//! The answers of the journal on disk: [`Journal`] for [`DiskJournal`].
+//! The trait [`Journal`] for [`DiskJournal`].
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::disk_journal::{DiskJournal, Ending};
 use crate::index::Index;
 use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, Span};
 
-/// How many spans are read under one lock of the state.
+/// The number of spans that are read under one lock of the state.
 const SPANS_AT_ONCE: usize = 256;
 
 impl Journal for DiskJournal {
@@ -43,7 +43,7 @@ impl Journal for DiskJournal {
     fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, Error>> {
         self.looking(move |index| {
             let mut pages = Vec::with_capacity(spans.len());
-            // Whoever appends meanwhile comes in between.
+            // Appends of other tasks run between two groups of spans.
             for spans in spans.chunks(SPANS_AT_ONCE) {
                 pages.append(&mut self.shared.read(index, spans)?);
             }
@@ -97,7 +97,7 @@ impl Journal for DiskJournal {
 
     fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, Error>> {
         Box::pin(async move {
-            let index = self.shared.committed_behind(after).await?;
+            let index = self.shared.committed_after(after).await?;
             self.doubting(self.shared.read_commit(&index, after))
         })
     }
@@ -115,7 +115,7 @@ impl Journal for DiskJournal {
             if self.read_only {
                 return Err(Error::ReadOnly);
             }
-            // Once it is closed, the directory may be somebody else's.
+            // After a close, the directory may belong to another process.
             self.shared.settled().await?;
             snapshots::keep(&self.path, session, &bytes)
         })
@@ -132,8 +132,7 @@ impl Journal for DiskJournal {
     fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move {
             if let Some(Ending { ended, thread }) = self.begin_close() {
-                // The other end is dropped, never sent: it falls when the committer has let go of
-                // everything.
+                // The sender is never used, but dropped when the committer has released everything.
                 let _fallen = ended.await;
                 drop(thread);
             }
@@ -143,7 +142,7 @@ impl Journal for DiskJournal {
 }
 
 impl DiskJournal {
-    /// Looks something up once everything admitted so far is committed.
+    /// Runs a lookup once everything admitted so far is committed.
     fn looking<'j, T: Send>(
         &'j self,
         look: impl FnOnce(&Index) -> Result<T, Error> + Send + 'j,
@@ -154,11 +153,10 @@ impl DiskJournal {
         })
     }
 
-    /// Remembers that something in the index was wrong, so that the next opening looks at all of
-    /// it.
+    /// Notes a fault of the index, so that the next opening checks all of it.
     fn doubting<T>(&self, found: Result<T, Error>) -> Result<T, Error> {
         if matches!(found, Err(Error::Index { .. })) {
-            self.shared.state().doubted = true;
+            self.shared.state().needs_full_check = true;
         }
         found
     }

@@ -1,4 +1,4 @@
-//! The disk in memory: what is open now, the trace of what was done, and the faults to come.
+//! The disk in memory: its current content, the trace of its operations, and the scheduled faults.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::medium::{Medium, Operation, Tear, put};
 use crate::disk::{Disk, DiskFile};
 
-/// Keeps what was written and what was synced apart, and every operation in its order, so that the
-/// power can be cut afterwards at any of them.
+/// A disk in memory that records every operation, and distinguishes written from synced content.
+/// The power can be cut afterwards at any operation.
 ///
 /// ```
 /// use recount_journal::disk::Disk;
@@ -33,10 +33,10 @@ pub struct MemoryDisk {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// What the disk held before the trace begins.
+    /// The content before the trace begins.
     before: BTreeMap<String, Vec<u8>>,
     trace: Vec<Operation>,
-    /// What a reader sees.
+    /// The content that a reader sees.
     names: BTreeMap<String, u64>,
     files: BTreeMap<u64, Vec<u8>>,
     met: [u64; 3],
@@ -45,67 +45,66 @@ struct Kept {
     free: Option<u64>,
 }
 
-/// What can be made to go wrong.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fault {
-    /// A write, cut, creation, renaming or removal fails once; half of a write is done all the
-    /// same.
+    /// A write, truncation, creation, renaming or removal fails once. Half of a write is done
+    /// anyway.
     Write,
-    /// A sync, of a file or of the names, fails once. As in most systems the content is still read,
-    /// and a later sync answers well without making durable the content that this one was about;
-    /// names are made durable by it.
+    /// A sync, of a file or of the names, fails once. As in most systems the content is still
+    /// readable. A later sync succeeds without making that content durable; names are made durable
+    /// by it.
     Sync,
     /// A read ends half way with `UnexpectedEof`, once.
     Read,
-    /// With this write the space runs out, until [`MemoryDisk::set_free_space`]. What grows no file
-    /// still works.
+    /// The space runs out at this write, until [`MemoryDisk::set_free_space`]. Operations that grow
+    /// no file still work.
     Full,
 }
 
 impl MemoryDisk {
-    /// An empty disk without an end.
+    /// Creates an empty disk of unlimited size.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets one operation meet a fault: the `nth` from now, from 1, of those that
-    /// [`MemoryDisk::count`] counts for it.
+    /// Makes one operation fail: the `nth` from now, from 1, of those that [`MemoryDisk::count`]
+    /// counts for the fault.
     pub fn fail(&self, fault: Fault, nth: u64) {
         let mut kept = self.lock();
         let at = kept.count(fault) + nth;
         kept.faults.push((fault, at));
     }
 
-    /// Lets the change of this number, counted from 1, and all later ones fail; half of a write is
-    /// done all the same.
+    /// Makes all changes from this number fail, counted from 1. Half of a write is done anyway.
     pub fn fail_from(&self, change: u64) {
         self.lock().fails_from = Some(change);
     }
 
-    /// Sets how many bytes all files together may still grow by; a write that needs more is done as
-    /// far as there is space, and fails with `StorageFull`.
+    /// Sets the bytes by which all files together may still grow. A larger write is done as far as
+    /// there is space, and fails with `StorageFull`.
     pub fn set_free_space(&self, bytes: u64) {
         self.lock().free = Some(bytes);
     }
 
-    /// How many operations there were that this fault could have met, failed ones too.
+    /// The number of operations that this fault could have hit, including failed ones.
     pub fn count(&self, fault: Fault) -> u64 {
         self.lock().count(fault)
     }
 
-    /// How many operations there were that change the disk or make it durable, failed ones too: the
-    /// length of the trace.
+    /// The number of operations that change the disk or make it durable, including failed ones. It
+    /// is the length of the trace.
     pub fn changes(&self) -> u64 {
         self.lock().trace.len() as u64
     }
 
-    /// The disk as it is found after the power comes back.
+    /// Returns the disk after a power loss now.
     #[must_use]
     pub fn after_power_loss(&self, tear: Tear) -> Self {
         self.cut(u64::MAX, tear)
     }
 
-    /// The disk as it would be found had the power failed after so many of its
+    /// Returns the disk as it would be after a power loss behind `changes` of its
     /// [changes](MemoryDisk::changes).
     #[must_use]
     pub fn cut(&self, changes: u64, tear: Tear) -> Self {
@@ -145,7 +144,7 @@ impl Kept {
         }
     }
 
-    /// Counts an operation; says whether it works.
+    /// Counts an operation, and fails if a fault is scheduled for it.
     fn meet(&mut self, fault: Fault) -> io::Result<()> {
         let [writes, syncs, reads] = &mut self.met;
         *match fault {
@@ -166,7 +165,8 @@ impl Kept {
         }
     }
 
-    /// Takes the space a file grows by, or gives back what it shrinks by; says how long it became.
+    /// Takes the space by which a file grows, or returns the space by which it shrinks. Returns the
+    /// new length.
     fn resize(&mut self, from: usize, to: usize) -> usize {
         let Some(free) = &mut self.free else {
             return to;
@@ -177,7 +177,7 @@ impl Kept {
         became
     }
 
-    /// Traces a change of names that works, or a failure.
+    /// Records a successful change of names, or a failure.
     fn change_name(&mut self, operation: Operation, known: bool) -> io::Result<()> {
         let works = self.meet(Fault::Write);
         let lasting = works.is_ok() && known;
@@ -194,7 +194,7 @@ impl Kept {
         }
     }
 
-    /// A file whose name is gone gives its space back.
+    /// Returns the space of a file that has lost its name.
     fn forget(&mut self, file: Option<u64>) {
         let content = file.and_then(|file| self.files.get(&file));
         self.resize(content.map_or(0, Vec::len), 0);
@@ -302,7 +302,7 @@ impl DiskFile for MemoryFile {
         let mut kept = self.disk.lock();
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let mut done = kept.meet(Fault::Write);
-        // A write that fails has got somewhere: half way, or as far as there is space.
+        // A failed write is partly done: half of it, or as far as there is space.
         let tried = if done.is_ok() {
             bytes.len()
         } else {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_lasts_only_once_the_names_are_synced() {
+    fn name_lasts_only_after_names_are_synced() {
         let disk = MemoryDisk::new();
         wrote(&disk, "old", "a").sync().unwrap();
         disk.sync_names().unwrap();
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_sync_was_about_stays_in_doubt() {
+    fn content_of_failed_sync_stays_in_doubt() {
         let disk = MemoryDisk::new();
         let mut file = disk.open("a", true).unwrap();
         disk.sync_names().unwrap();
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_meet_the_operation_they_were_set_for() {
+    fn fault_hits_its_scheduled_operation() {
         let disk = MemoryDisk::new();
         let mut file = wrote(&disk, "a", "0123");
         disk.fail(Fault::Write, 2);

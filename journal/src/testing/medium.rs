@@ -1,5 +1,5 @@
-//! What a power loss leaves: the operations played again onto a medium that keeps synced and
-//! unsynced apart.
+//! The effect of a power loss: the operations are replayed onto a medium that distinguishes synced
+//! from unsynced content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::sync::Arc;
 /// The unit in which a torn write reaches the disk.
 const SECTOR: usize = 512;
 
-/// What of the unsynced operations survives a power loss.
+/// The unsynced operations that survive a power loss.
 ///
 /// Two operations on the same place survive in their order: a system may write a page early or
-/// late, never an older version over a newer one. Operations on different places survive or not as
-/// they please.
+/// late, but never an older version over a newer one. Operations on different places survive
+/// independently.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Tear {
-    /// None of it.
+    /// None of them.
     Nothing,
-    /// All of it.
+    /// All of them.
     Everything,
-    /// The front half of each write, and everything else.
+    /// The first half of each write, and all other operations.
     Front,
-    /// The sectors of writes, and the other operations, that a number chooses. A file may have
-    /// grown without its new content.
+    /// The sectors of writes, and the other operations, that a seed selects. A file may have grown
+    /// without its new content.
     Sectors(u64),
-    /// The whole operations that a number chooses.
+    /// The whole operations that a seed selects.
     Operations(u64),
 }
 
-/// One thing that was asked of the disk and changes it.
+/// An operation that changes the disk.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Create {
@@ -58,24 +58,24 @@ pub(super) enum Operation {
     SyncNames {
         works: bool,
     },
-    /// Failed without a trace on the medium.
+    /// An operation that failed without an effect on the medium.
     Failed,
 }
 
-/// Files by their number, so that an open one is not lost with its name.
+/// The files by number, so that an open file survives without its name.
 #[derive(Debug, Default)]
 pub(super) struct Medium {
     names: Pending<BTreeMap<String, u64>>,
     files: BTreeMap<u64, Pending<Vec<u8>>>,
 }
 
-/// Something durable, and the operations on it that are not durable yet.
+/// Durable content, and the operations on it that are not durable yet.
 #[derive(Debug, Default)]
 struct Pending<T> {
     durable: T,
     operations: Vec<Unsynced>,
-    /// A sync failed: what it was about is never known to be durable any more, whatever later syncs
-    /// answer.
+    /// True once a sync failed: its content is not known to be durable, whatever later syncs
+    /// return.
     doubtful: bool,
 }
 
@@ -94,7 +94,7 @@ enum State {
 }
 
 impl Medium {
-    /// A medium that holds these files and has nothing unsynced.
+    /// A medium with these files and nothing unsynced.
     pub(super) fn holding(files: &BTreeMap<String, Vec<u8>>) -> Self {
         let mut medium = Self::default();
         for (file, (name, bytes)) in (0..).zip(files) {
@@ -104,7 +104,7 @@ impl Medium {
         medium
     }
 
-    /// Takes the next operation; its number makes the choices of a tear.
+    /// Takes the next operation. Its number selects its fate in a tear.
     pub(super) fn take(&mut self, number: u64, operation: &Operation) {
         match operation {
             Operation::Create { .. } | Operation::Rename { .. } | Operation::Remove { .. } => {
@@ -116,7 +116,7 @@ impl Medium {
             Operation::Sync { file, works } => {
                 self.files.entry(*file).or_default().sync(*works, play);
             }
-            // A directory stays dirty in the system's journal, so the next sync that works makes
+            // A directory stays dirty in the system's journal, so the next successful sync makes
             // its names durable.
             Operation::SyncNames { works: true } => self.names.sync(true, play_name),
             Operation::SyncNames { works: false } => {}
@@ -124,7 +124,7 @@ impl Medium {
         }
     }
 
-    /// The files as they are found when the power comes back.
+    /// Returns the files after a power loss.
     pub(super) fn after(self, tear: Tear) -> BTreeMap<String, Vec<u8>> {
         let names = self.names.after(tear, play_name);
         let mut files = BTreeMap::new();
@@ -154,7 +154,7 @@ impl<T> Pending<T> {
             }
             return;
         }
-        // What stands in doubt lies between what does not, so all of it is kept in its order.
+        // Doubtful operations are between the others, so all are kept in their order.
         self.doubtful = true;
         let becomes = if works {
             State::Durable
@@ -251,7 +251,7 @@ fn sectors(content: &mut Vec<u8>, unsynced: &Unsynced, (offset, bytes): (usize, 
     }
     let mut at = 0;
     while at < bytes.len() {
-        // Sectors are those of the file, not of the write.
+        // Sectors are aligned to the file, not to the write.
         let end = ((offset + at) / SECTOR + 1) * SECTOR - offset;
         let end = end.min(bytes.len());
         let chosen = mixed(seed ^ unsynced.number << 32 ^ (at as u64 + 1));
@@ -276,7 +276,7 @@ pub(super) fn put(into: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     }
 }
 
-/// SplitMix64.
+/// The mixing function of SplitMix64.
 fn mixed(seed: u64) -> u64 {
     let mut value = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,4 @@
-//! A disk in memory under the log, that can be made to fail and that can lose power at any
-//! operation.
+//! A disk in memory for the log, which can fail on command and lose power at any operation.
 
 mod disk;
 mod medium;

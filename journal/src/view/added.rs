@@ -1,31 +1,31 @@
-//! The changes of the view that one append makes.
+//! The changes that one append makes to the view.
 
 use uuid::Uuid;
 
 use crate::log;
 use crate::{Hash, Head, WorkChange};
 
-/// What one append adds.
+/// The changes of one append.
 #[derive(Debug)]
 pub(crate) struct Added {
     pub(crate) session: Uuid,
     pub(crate) first: u64,
-    /// The end of the stream with it.
+    /// The head of the stream after the append.
     pub(crate) head: Head,
     pub(crate) work: Vec<WorkChange>,
-    /// Each with its first byte in the append and its length.
+    /// The objects, each with its first byte in the append and its length.
     pub(crate) objects: Vec<(Hash, usize, usize)>,
 }
 
 impl Added {
-    /// What an append of the log adds, of which the last record is known.
-    pub(crate) fn of(entry: &log::Entry<'_>, head: Head) -> Self {
-        let objects = entry.objects.iter();
+    /// The changes of an append in the log, given its last record.
+    pub(crate) fn of(append: &log::LoggedAppend<'_>, head: Head) -> Self {
+        let objects = append.objects.iter();
         Self {
-            session: entry.session,
-            first: entry.first,
+            session: append.session,
+            first: append.first,
             head,
-            work: entry.work.clone(),
+            work: append.work.clone(),
             objects: objects
                 .map(|(hash, first, bytes)| (*hash, *first, bytes.len()))
                 .collect(),

@@ -1,6 +1,7 @@
-//! The view of the committed log: the ends of streams, the open items, the known requests and
-//! objects. What changed since the last flush is kept here until the index has it; the rest is
-//! fetched from the index when it is needed.
+//! The view of the committed log: stream heads, open items, request ids and objects.
+//!
+//! It keeps what changed since the last flush until the index has it. Everything else is fetched
+//! from the index on demand.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -13,19 +14,19 @@ use crate::log::{FramePlace, Place, Written};
 use crate::records::open_work::OpenWork;
 use crate::{Error, Hash, Head, WorkChange};
 
-/// How many streams that the index knows are kept at hand.
-const STREAMS_AT_HAND: usize = 16_384;
+/// The maximum number of unchanged streams that are cached.
+const CACHED_STREAMS_MAX: usize = 16_384;
 
-/// How many of them are kept before others because they wait for an answer from outside, so that a
-/// list of what waits is quick.
-const WAITING_AT_HAND: usize = STREAMS_AT_HAND / 4 * 3;
+/// The maximum number of cached streams that are preferred because they wait for an answer from
+/// outside. A list of waiting items is then fast.
+const CACHED_WAITING_MAX: usize = CACHED_STREAMS_MAX / 4 * 3;
 
-/// The sum of the log up to a frame.
+/// The state that follows from the log up to a frame.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// The last frame that is in it.
+    /// The last frame that the view contains.
     pub(crate) last: Written,
-    /// How many records there are up to that.
+    /// The number of records up to that frame.
     pub(crate) records: u64,
     pub(crate) work: OpenWork,
     streams: BTreeMap<Uuid, Stream>,
@@ -36,7 +37,7 @@ pub(crate) struct View {
     flushing_streams: Vec<Uuid>,
 }
 
-/// What the index may not have yet.
+/// Values that the index may not have yet.
 #[derive(Debug)]
 struct Fresh<K, V> {
     fresh: HashMap<K, V>,
@@ -60,7 +61,7 @@ impl<K: Eq + std::hash::Hash, V: Copy> Fresh<K, V> {
 }
 
 impl View {
-    /// The view of a log up to a frame, all of which the index has.
+    /// The view of a log up to a frame, with everything in the index.
     pub(crate) fn new(last: Written, records: u64, work: OpenWork) -> Self {
         Self {
             last,
@@ -75,19 +76,19 @@ impl View {
         }
     }
 
-    /// The view of no log at all.
+    /// The view of an empty log.
     pub(crate) fn empty() -> Self {
         Self::new(Written::NOTHING, 0, OpenWork::default())
     }
 
-    /// A stream, fetched from the index if need be.
+    /// Returns a stream, and fetches it from the index if necessary.
     pub(crate) fn stream(
         &mut self,
         session: Uuid,
         index: Option<&Index>,
     ) -> Result<Option<&mut Stream>, Error> {
         match self.streams.entry(session) {
-            Entry::Occupied(at_hand) => Ok(Some(at_hand.into_mut())),
+            Entry::Occupied(cached) => Ok(Some(cached.into_mut())),
             Entry::Vacant(place) => {
                 let fetched = index.map(|index| index.stream(session)).transpose()?;
                 Ok(fetched.flatten().map(|stream| place.insert(stream)))
@@ -95,23 +96,23 @@ impl View {
         }
     }
 
-    /// A stream, unless it must be fetched from the index.
-    pub(crate) fn at_hand(&self, session: &Uuid) -> Option<&Stream> {
+    /// Returns a stream if it is cached.
+    pub(crate) fn cached(&self, session: &Uuid) -> Option<&Stream> {
         self.streams.get(session)
     }
 
-    /// Starts with streams that the index is known to have.
-    pub(crate) fn start_with(&mut self, kept: Vec<(Uuid, Stream)>) {
+    /// Caches streams that the index has.
+    pub(crate) fn cache(&mut self, kept: Vec<(Uuid, Stream)>) {
         self.streams.extend(kept);
     }
 
-    /// The streams that wait for an answer from outside, as the index has them: the first of them,
-    /// as many as are kept at hand before others.
+    /// Returns the rows of the first streams that wait for an answer from outside, as many as the
+    /// cache prefers.
     ///
     /// # Errors
-    /// Where the index cannot tell of one.
+    /// Fails if the index cannot return one of them.
     pub(crate) fn waiting(&mut self, index: &Index) -> Result<Vec<Row>, Error> {
-        let sessions: Vec<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
+        let sessions: Vec<Uuid> = self.work.asked().take(CACHED_WAITING_MAX).collect();
         let mut rows = Vec::with_capacity(sessions.len());
         for session in sessions {
             let stream = self.stream(session, Some(index))?;
@@ -120,7 +121,7 @@ impl View {
         Ok(rows)
     }
 
-    /// The ends of the streams that are at hand, from the one behind a session on.
+    /// Returns the heads of the cached streams, from the first one after `after`.
     pub(crate) fn heads_after(&self, after: Uuid) -> impl Iterator<Item = (Uuid, Head)> + '_ {
         use std::ops::Bound::{Excluded, Unbounded};
         self.streams
@@ -128,17 +129,17 @@ impl View {
             .map(|(session, stream)| (*session, stream.head))
     }
 
-    /// The item that a request names, unless only the index knows it.
+    /// Returns the item of a request id, unless only the index has it.
     pub(crate) fn request(&self, request: &Uuid) -> Option<(Uuid, u64)> {
         self.requests.get(request)
     }
 
-    /// Where an object stands, unless only the index knows it.
+    /// Returns the place of an object, unless only the index has it.
     pub(crate) fn object(&self, hash: &Hash) -> Option<ObjectPlace> {
         self.objects.get(hash)
     }
 
-    /// Takes in an append that stands at a place of a frame.
+    /// Adds an append, given its place in a frame.
     pub(crate) fn add(
         &mut self,
         frame: FramePlace,
@@ -186,19 +187,18 @@ impl View {
         Ok(())
     }
 
-    /// How many streams were added to since the last flush began, or before it, as long as it is
-    /// under way.
-    pub(crate) fn streams_at_work(&self) -> usize {
+    /// The number of streams that changed since the last flush began, or before it while it runs.
+    pub(crate) fn active_streams(&self) -> usize {
         self.changed_streams.len().max(self.flushing_streams.len())
     }
 
-    /// True if the index would have something to learn.
+    /// True if a flush would change the index.
     pub(crate) fn has_changed(&self) -> bool {
         !self.changed_streams.is_empty()
     }
 
-    /// The rows that changed since the last flush, each made when it is asked for: together they
-    /// may be as long as the index.
+    /// Iterates over the rows that changed since the last flush. Each row is created on demand,
+    /// because together they may be as large as the index.
     pub(crate) fn changed_rows(&self) -> impl Iterator<Item = Row> + '_ {
         let streams = self.changed_streams.iter().filter_map(|session| {
             let stream = self.streams.get(session)?;
@@ -213,7 +213,7 @@ impl View {
         streams.flatten().chain(work).chain(requests).chain(objects)
     }
 
-    /// [`View::changed_rows`], on their way to the index; what they hold stays at hand until
+    /// Returns the [changed rows](View::changed_rows) for the index. Their values stay cached until
     /// [`View::end_flush`].
     pub(crate) fn begin_flush(&mut self) -> Vec<Row> {
         let rows = self.changed_rows().collect();
@@ -221,7 +221,7 @@ impl View {
         rows
     }
 
-    /// The index is known to have [`View::changed_rows`].
+    /// Marks the [changed rows](View::changed_rows) as indexed.
     pub(crate) fn flushed(&mut self) {
         self.take_changes();
         self.end_flush();
@@ -239,23 +239,23 @@ impl View {
         self.objects.flushing = std::mem::take(&mut self.objects.fresh);
     }
 
-    /// The index has what [`View::begin_flush`] gave.
+    /// Marks the rows that [`View::begin_flush`] returned as indexed.
     pub(crate) fn end_flush(&mut self) {
         for session in std::mem::take(&mut self.flushing_streams) {
             if let Some(stream) = self.streams.get_mut(&session) {
                 stream.end_flush();
             }
         }
-        // Their room goes, too: after an opening that is a place for every session.
+        // This frees the capacity too: after an opening it has room for every session.
         self.requests.flushing = HashMap::new();
         self.objects.flushing = HashMap::new();
     }
 
-    /// Lets go of streams that the index has, where they are many. From here on they are fetched
-    /// from there, so whoever adds to the view without an index must not call this before the end.
-    pub(crate) fn let_go(&mut self) {
-        if self.streams.len() > STREAMS_AT_HAND {
-            let waiting: HashSet<Uuid> = self.work.asked().take(WAITING_AT_HAND).collect();
+    /// Drops cached streams that the index has, if there are many. They are fetched from the index
+    /// afterwards. A view that is filled without an index must not call this before the end.
+    pub(crate) fn evict(&mut self) {
+        if self.streams.len() > CACHED_STREAMS_MAX {
+            let waiting: HashSet<Uuid> = self.work.asked().take(CACHED_WAITING_MAX).collect();
             self.streams
                 .retain(|session, stream| stream.is_changed() || waiting.contains(session));
         }
@@ -289,17 +289,17 @@ mod tests {
     }
 
     #[test]
-    fn of_many_streams_those_that_wait_for_an_answer_stay_at_hand() {
+    fn waiting_streams_stay_cached() {
         let mut view = View::empty();
         for session in 1..=20_000 {
-            // Every other one is merely open.
+            // Every other item has no request id.
             let request = (session % 2 == 0).then_some(session);
             view.work.apply(&item(session, request));
         }
-        view.start_with((1..=20_000).map(kept).collect());
-        view.let_go();
+        view.cache((1..=20_000).map(kept).collect());
+        view.evict();
         assert_eq!(view.streams.len(), 10_000);
-        assert!(view.at_hand(&Uuid::from_u128(2)).is_some());
-        assert!(view.at_hand(&Uuid::from_u128(3)).is_none());
+        assert!(view.cached(&Uuid::from_u128(2)).is_some());
+        assert!(view.cached(&Uuid::from_u128(3)).is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! The view: the sum of the log up to a frame.
+//! The view: the state that follows from the log up to a frame.
 //!
-//! It follows from the frames alone, so the committer, an opening and a verification make it with
-//! the same code. It knows the log and the index, but not the queue, and it takes no lock.
+//! The committer, an opening and a verification build it with the same code, because it follows
+//! from the frames alone. It uses the log and the index, but not the queue, and takes no lock.
 //!
 //! Read `added` first (the changes of one append), then `committed` (the view).
 

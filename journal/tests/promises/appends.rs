@@ -1,4 +1,4 @@
-//! An append is all or nothing, is refused when it does not follow, and is read by the next read.
+//! An append is atomic, is rejected if it does not follow its stream, and is seen by the next read.
 
 use std::sync::Arc;
 
@@ -17,24 +17,27 @@ fn with_both(check: impl Fn(&dyn Journal)) {
 }
 
 #[test]
-fn a_stale_writer_is_told_and_nothing_is_written() {
+fn stale_writer_gets_conflict_and_writes_nothing() {
     with_both(|journal| {
         let mut first = Stream::new(1);
         first.append(journal, &["{}"]);
         let mut second = first.clone();
         first.append(journal, &[r#"{"by":"first"}"#]);
         let late = second.next(&[r#"{"by":"second"}"#]);
-        let told = block_on(journal.append(late)).unwrap_err();
+        let error = block_on(journal.append(late)).unwrap_err();
         assert!(
-            matches!(told, Error::Conflict { expected: 1, actual: 2, session } if session == first.session),
-            "{told}"
+            matches!(
+                error,
+                Error::Conflict { expected: 1, actual: 2, session } if session == first.session
+            ),
+            "{error}"
         );
         first.assert_in(journal);
     });
 }
 
 #[test]
-fn a_wrong_append_is_refused_and_nothing_is_written() {
+fn wrong_append_is_rejected_and_writes_nothing() {
     with_both(|journal| {
         let mut stream = Stream::new(1);
         stream.append(journal, &["{}", "{}"]);
@@ -117,7 +120,7 @@ fn a_wrong_append_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn what_was_acknowledged_is_read_next() {
+fn acknowledged_append_is_read_next() {
     with_both(|journal| {
         let mut stream = Stream::new(4);
         let large = format!(r#"{{"text":"{}"}}"#, "long ".repeat(20_000));
@@ -171,7 +174,7 @@ fn item(stream: &Stream, round: u32) -> OpenItem {
 }
 
 #[test]
-fn a_closed_journal_says_so() {
+fn closed_journal_returns_closed() {
     with_both(|journal| {
         let mut stream = Stream::new(1);
         stream.append(journal, &["{}"]);
@@ -189,7 +192,7 @@ fn a_closed_journal_says_so() {
 }
 
 #[test]
-fn many_writers_at_once_each_keep_their_stream() {
+fn concurrent_writers_each_keep_their_stream() {
     let directory = tempfile::tempdir().unwrap();
     let journal = DiskJournal::open(directory.path()).unwrap();
     let streams: Vec<Stream> = std::thread::scope(|scope| {

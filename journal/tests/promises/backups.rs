@@ -1,5 +1,5 @@
-//! A backup holds what was acknowledged before it was asked for, whoever writes meanwhile; what was
-//! done to it since is found.
+//! A backup holds every append that was acknowledged before it began, while others write. Every
+//! later change of the backup is found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use crate::stream::{Stream, closed_journal, log_file};
 
 const WRITERS: u128 = 64;
 
-/// Small segments, so that everything here rolls.
+/// Options with small segments, so that the log rolls.
 fn rolling(path: &Path) -> Options {
     DiskJournal::options(path).segment_bytes(32 << 10)
 }
 
-/// How many records of each stream are acknowledged, as far as a writer has come.
+/// The number of acknowledged records of each stream.
 type Acknowledged = Vec<Mutex<u64>>;
 
-/// Runs something while 64 threads append pairs of records without a pause.
+/// Runs a function while 64 threads append pairs of records without a pause.
 fn while_64_write(journal: &DiskJournal, run: impl FnOnce(&Acknowledged)) {
     let acknowledged: Acknowledged = (0..WRITERS).map(|_| Mutex::new(0)).collect();
     let (stop, begun) = (AtomicBool::new(false), Barrier::new(65));
@@ -55,7 +55,8 @@ fn counts(acknowledged: &Acknowledged) -> Vec<u64> {
         .collect()
 }
 
-/// The backup is sound, holds at least these records of each stream, and no append by half.
+/// Asserts that the backup is sound and has at least `least` records of each stream, without half
+/// an append.
 fn assert_holds(backup: &Path, least: &[u64]) {
     let report = verify::directory(backup).unwrap();
     assert!(report.is_sound(), "{report:?}");
@@ -67,7 +68,7 @@ fn assert_holds(backup: &Path, least: &[u64]) {
 }
 
 #[test]
-fn what_was_acknowledged_before_is_in_while_64_write() {
+fn backup_has_earlier_appends_while_64_write() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
     let journal = rolling(&path).open().unwrap();
@@ -81,7 +82,7 @@ fn what_was_acknowledged_before_is_in_while_64_write() {
             let copied = if number % 2 == 0 {
                 journal.backup(place, |_| {}).unwrap()
             } else {
-                // As another process does, which has no lock.
+                // Another process would also back up without a lock.
                 backup::directory(&path, place, |_| {}).unwrap()
             };
             assert_holds(place, &before);
@@ -95,7 +96,7 @@ fn what_was_acknowledged_before_is_in_while_64_write() {
     );
     assert!(all > 6 * 64, "they went on writing: {all} records");
     block_on(journal.close()).unwrap();
-    // Each is a beginning of the one after.
+    // Each backup is a prefix of the next one.
     let log = |place: &PathBuf| fs::read(log_file(place)).unwrap();
     for pair in places.windows(2) {
         assert!(log(&pair[1]).starts_with(&log(&pair[0])));
@@ -103,7 +104,7 @@ fn what_was_acknowledged_before_is_in_while_64_write() {
 }
 
 #[test]
-fn a_backup_ends_with_an_acknowledged_commit() {
+fn backup_ends_with_acknowledged_commit() {
     let directory = tempfile::tempdir().unwrap();
     let journal = DiskJournal::open(directory.path().join("journal")).unwrap();
     let mut stream = Stream::new(1);
@@ -120,7 +121,7 @@ fn a_backup_ends_with_an_acknowledged_commit() {
     let report = verify::directory(&to).unwrap();
     assert!(report.is_sound() && report.notes.iter().all(|note| !note.contains("not closed")));
     assert_eq!(report.heads[&stream.session].seq, 2);
-    // It is a journal as well: it can be looked at, and even go on.
+    // The backup is also a journal, which can be read and written.
     let looked = DiskJournal::options(&to).read_only().open().unwrap();
     assert_eq!(looked.opened().records, 3);
     drop(looked);
@@ -132,7 +133,7 @@ fn a_backup_ends_with_an_acknowledged_commit() {
 }
 
 #[test]
-fn restored_twice_it_is_the_same_journal_and_goes_on() {
+fn restored_twice_it_is_the_same_journal_and_continues() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -175,14 +176,14 @@ fn restored_twice_it_is_the_same_journal_and_goes_on() {
 }
 
 #[test]
-fn a_killed_journal_is_backed_up_without_what_was_never_acknowledged() {
+fn backup_of_killed_journal_lacks_unacknowledged_writes() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
         directory.path().join("backup"),
     );
     closed_journal(&path);
-    // As a process leaves it that is killed while it writes.
+    // The state after a process was killed while it wrote.
     fs::remove_file(path.join("CLOSED")).unwrap();
     let whole = fs::read(log_file(&path)).unwrap();
     let torn = [
@@ -199,7 +200,7 @@ fn a_killed_journal_is_backed_up_without_what_was_never_acknowledged() {
 }
 
 #[test]
-fn a_damaged_journal_is_refused_with_the_place_and_nothing_is_left() {
+fn damaged_journal_is_rejected_with_place_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -224,7 +225,7 @@ fn a_damaged_journal_is_refused_with_the_place_and_nothing_is_left() {
     let mut flipped = whole.clone();
     flipped[at + 150] ^= 1;
     assert_eq!(refused(&flipped), (Some(streams[1].session), Some(5)));
-    // A frame taken out, and one put in twice.
+    // A removed frame, and a frame that is put in twice.
     let start = (0..at)
         .rev()
         .find(|at| whole[*at..].starts_with(b"\0RC\xff"))
@@ -233,7 +234,7 @@ fn a_damaged_journal_is_refused_with_the_place_and_nothing_is_left() {
     let end = start + 32 + usize::try_from(length).unwrap();
     refused(&[&whole[..start], &whole[end..]].concat());
     refused(&[&whole[..end], &whole[start..]].concat());
-    // At the very end only the note of the close tells that it was acknowledged.
+    // At the very end, only `CLOSED` shows that the frame was acknowledged.
     let mut last = whole.clone();
     *last.last_mut().unwrap() ^= 1;
     refused(&last);
@@ -276,7 +277,7 @@ fn every_cut_and_every_flip_of_a_backup_is_found() {
         ends.push(ends[ends.len() - 1] + 32 + u32::from_be_bytes(*length) as usize);
     }
     assert_eq!(ends.pop(), Some(whole.len()));
-    // Between two frames nothing but the file BACKUP tells.
+    // Only `BACKUP` shows a cut between two frames.
     for cut in ends.iter().copied().chain((0..whole.len()).step_by(37)) {
         fs::write(log_file(&to), &whole[..cut]).unwrap();
         found(&format!("cut at {cut}"));
@@ -306,7 +307,7 @@ fn every_cut_and_every_flip_of_a_backup_is_found() {
 }
 
 #[test]
-fn an_altered_record_under_fitting_checksums_is_found_by_a_verified_restore() {
+fn verified_restore_finds_record_under_fitting_checksums() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -360,7 +361,7 @@ fn refit(log: &mut [u8]) {
 }
 
 #[test]
-fn nothing_is_replaced_and_nothing_is_made_up() {
+fn nothing_is_replaced_or_invented() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -387,7 +388,7 @@ fn nothing_is_replaced_and_nothing_is_made_up() {
 
 #[cfg(unix)]
 #[test]
-fn a_backup_is_verified_and_restored_from_where_nobody_can_write() {
+fn backup_is_verified_and_restored_from_read_only_place() {
     use std::os::unix::fs::PermissionsExt;
 
     let directory = tempfile::tempdir().unwrap();
@@ -395,8 +396,7 @@ fn a_backup_is_verified_and_restored_from_where_nobody_can_write() {
     closed_journal(&path);
     backup::directory(&path, &kept, |_| {}).unwrap();
     let before = verify::directory(&path).unwrap();
-    // The super-user may write all the same; for everybody else these are as on a disk that cannot
-    // be written.
+    // The superuser may write anyway; for other users these files are read-only.
     let allow = |file: &Path, mode| {
         fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
     };
@@ -419,7 +419,7 @@ fn a_backup_is_verified_and_restored_from_where_nobody_can_write() {
 }
 
 #[test]
-fn a_closed_journal_of_several_segments_is_backed_up_to_its_end() {
+fn closed_journal_of_several_segments_is_backed_up_to_end() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -443,7 +443,7 @@ fn a_closed_journal_of_several_segments_is_backed_up_to_its_end() {
     assert!(segments.len() > 1, "{segments:?}");
     let copied = backup::directory(&path, &to, |_| {}).unwrap();
     assert_eq!(copied.records, 22);
-    // What is missing at its end is told all the same.
+    // A missing end is found as well.
     fs::remove_dir_all(&to).unwrap();
     let bytes = fs::read(&last).unwrap();
     let frame = bytes
@@ -452,10 +452,10 @@ fn a_closed_journal_of_several_segments_is_backed_up_to_its_end() {
         .unwrap();
     for end in [frame, bytes.len() - 9] {
         fs::write(&last, &bytes[..end]).unwrap();
-        let told = backup::directory(&path, &to, |_| {}).unwrap_err();
-        assert!(matches!(told, Error::Damaged { .. }), "{told}");
+        let error = backup::directory(&path, &to, |_| {}).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
     }
     fs::remove_file(last).unwrap();
-    let told = backup::directory(&path, &to, |_| {}).unwrap_err();
-    assert!(matches!(told, Error::Damaged { .. }), "{told}");
+    let error = backup::directory(&path, &to, |_| {}).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
 }

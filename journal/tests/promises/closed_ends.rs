@@ -1,5 +1,5 @@
-//! A closed journal says where its log ends: whatever the log has less, or otherwise, is damage at
-//! every entrance, also where nothing else knows of it.
+//! A closed journal notes the end of its log. A log that is shorter or differs there is damaged for
+//! every operation, even if nothing else shows it.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use recount_journal::{
 
 use crate::stream::{Stream, closed_journal, log_file};
 
-/// The places at which the frames of a segment begin, and its length.
+/// Returns the offsets of the frames of a segment, and its length.
 fn frames(log: &[u8]) -> Vec<usize> {
     let mut starts = vec![64];
     while let Some(header) = log
@@ -28,7 +28,7 @@ fn is_damaged<T>(told: Result<T, Error>) -> bool {
     matches!(told, Err(Error::Damaged { .. }))
 }
 
-/// Every entrance finds the loss, and the repair names it and ends it.
+/// Asserts that every operation finds the loss, and that the repair reports it and ends it.
 fn assert_loss_is_found(path: &Path) {
     let report = verify::directory(path).unwrap();
     assert!(!report.is_sound(), "{report:?}");
@@ -50,7 +50,7 @@ fn assert_loss_is_found(path: &Path) {
     block_on(DiskJournal::open(path).unwrap().close()).unwrap();
 }
 
-/// A closed journal whose index is gone and whose log is changed in place.
+/// Creates a closed journal without an index and with a changed log, and checks it.
 fn injured(change: impl Fn(&mut Vec<u8>)) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
@@ -111,7 +111,7 @@ fn zeroed_tail_after_roll_is_damage() {
         .collect();
     files.sort();
     assert!(files.len() > 2);
-    // All of the last segment, as if it had been prepared and never used.
+    // The last segment is zeroed completely, as if it was prepared and never used.
     let last = files.pop().unwrap();
     let length = fs::metadata(&last).unwrap().len();
     fs::write(&last, vec![0; usize::try_from(length).unwrap()]).unwrap();
@@ -119,8 +119,8 @@ fn zeroed_tail_after_roll_is_damage() {
     assert_loss_is_found(&path);
 }
 
-/// Other frames of the same length, which hold together: only what the close noted of the end tells
-/// them apart.
+/// Other frames of the same length, which are consistent. Only the end in `CLOSED` distinguishes
+/// them.
 #[test]
 fn replaced_log_of_same_length_is_damage() {
     let directory = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ fn replaced_log_of_same_length_is_damage() {
     );
     closed_journal(&path);
     fs::create_dir(&other).unwrap();
-    // The same journal without its streams, grown behind its beginning with other records.
+    // The same journal without its streams, continued with other records.
     fs::copy(path.join("JOURNAL"), other.join("JOURNAL")).unwrap();
     let journal = DiskJournal::open(&other).unwrap();
     let mut stream = Stream::new(9);
@@ -144,7 +144,7 @@ fn replaced_log_of_same_length_is_damage() {
     assert!(is_damaged(DiskJournal::open(&path)));
 }
 
-/// The note of a close outlives a power loss behind the next opening: a log that went on behind it
+/// `CLOSED` may come back after a power loss behind the next opening. A log that continued after it
 /// has lost nothing.
 #[test]
 fn log_that_went_on_behind_older_note_is_sound() {
@@ -162,8 +162,8 @@ fn log_that_went_on_behind_older_note_is_sound() {
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
 
-/// A journal that has the note of a close and was written to behind it was closed once, and not
-/// since: that is what a verification says of it.
+/// A journal with `CLOSED` and later writes was closed once, and not since. A verification reports
+/// that.
 #[test]
 fn log_that_went_on_unclosed_is_said_to_have_been_closed() {
     let directory = tempfile::tempdir().unwrap();
@@ -196,7 +196,7 @@ fn log_that_went_on_unclosed_is_said_to_have_been_closed() {
     assert!(never, "{report:?}");
 }
 
-/// A note of before it said where the log ends is read as ever.
+/// A note of an older version without an end is still read.
 #[test]
 fn note_without_end_is_read_as_before() {
     let directory = tempfile::tempdir().unwrap();
@@ -212,8 +212,7 @@ fn note_without_end_is_read_as_before() {
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
 
-/// A note that cannot be read or names no log vouches for nothing, and says that something happened
-/// to it.
+/// A note that is unreadable or names no log is damage.
 #[test]
 fn note_that_cannot_be_read_is_damage() {
     for note in ["{\"files\":", "{\"files\":{}}"] {

@@ -1,4 +1,4 @@
-//! A compaction gives back space and nothing else, whenever it is cut short.
+//! A compaction returns space and changes nothing else, wherever it is interrupted.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use recount_journal::{
 use crate::killed;
 use crate::stream::{Stream, closed_journal, log_file};
 
-/// The names in a journal's directory.
+/// Returns the names in a journal's directory.
 fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).unwrap();
     let mut names: Vec<String> = entries
@@ -41,7 +41,7 @@ fn has_everything(path: &Path, streams: &[Stream], about: &str) -> IndexState {
 }
 
 #[test]
-fn a_compacted_journal_is_smaller_and_the_same() {
+fn compacted_journal_is_smaller_and_equal() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let journal = DiskJournal::options(path)
@@ -67,14 +67,14 @@ fn a_compacted_journal_is_smaller_and_the_same() {
     let after = verify::directory(path).unwrap();
     assert!(after.is_sound(), "{after:?}");
     assert_eq!((after.records, after.root), (before.records, before.root));
-    // It is as after a close: nothing need be read.
+    // The state is that of a close: the log need not be read.
     let journal = DiskJournal::open(path).unwrap();
     assert!(!journal.opened().read_whole);
     drop(journal);
     assert_eq!(has_everything(path, &[stream], "after"), IndexState::Kept);
 }
 
-/// Not a test by itself: the process that is ended.
+/// The child process that is ended, not a test by itself.
 #[test]
 fn child_compacts() {
     if let Some(path) = killed::journal() {
@@ -118,27 +118,27 @@ fn a_damaged_log_is_not_compacted() {
     let sound = fs::read(log_file(path)).unwrap();
     let mut injured = sound.clone();
     injured[300] ^= 1;
-    // One that is cut where a frame ends is sound by itself; the index knows better.
+    // A log that is cut at the end of a frame is sound by itself; only the index shows the loss.
     let last = sound
         .windows(4)
         .rposition(|window| window == b"\0RC\xff")
         .unwrap();
     for log in [&injured[..], &sound[..last]] {
         fs::write(log_file(path), log).unwrap();
-        let told = compact(path, CompactOptions::default()).unwrap_err();
-        assert!(matches!(told, Error::Damaged { .. }), "{told}");
+        let error = compact(path, CompactOptions::default()).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
         assert!(path.join("sled").exists() && !path.join("sled.new").exists());
     }
     fs::write(log_file(path), sound).unwrap();
     let journal = DiskJournal::open(path).unwrap();
-    let told = compact(path, CompactOptions::default()).unwrap_err();
-    assert!(matches!(told, Error::InUse { .. }), "{told}");
+    let error = compact(path, CompactOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
     drop(journal);
     compact(path, CompactOptions::default()).unwrap();
 }
 
 #[test]
-fn a_damaged_index_is_compacted_all_the_same() {
+fn damaged_index_is_compacted_anyway() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let streams = closed_journal(path);

@@ -1,6 +1,6 @@
-//! A power loss after each single operation of a script, torn in four ways; and each kind of fault
-//! at each operation it can meet: the journal stops with one clear error, acknowledges nothing
-//! more, and recovers when it is opened again.
+//! A power loss after each operation of a script, torn in four ways. Each kind of fault at each
+//! operation. The journal stops with one clear error, acknowledges nothing more, and recovers when
+//! it is opened again.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn open(path: &Path, disk: &MemoryDisk) -> Result<DiskJournal, Error> {
     options(path).disk(Arc::new(disk.clone())).open()
 }
 
-/// Looks only, which is faster, and needs a journal that was made.
+/// Opens an existing journal for reading, which is faster.
 fn look(path: &Path, disk: &MemoryDisk) -> Result<DiskJournal, Error> {
     let disk = Arc::new(disk.clone());
     options(path).disk(disk).read_only().open()
@@ -32,8 +32,8 @@ fn histories() -> Vec<History> {
     (1..=3).map(History::new).collect()
 }
 
-/// How many appends of one history come in a row: the first of them are committed by the thread of
-/// the journal, the rest where they are made.
+/// The number of consecutive appends to one history. The committer commits the first ones, the rest
+/// commit in place.
 const IN_A_ROW: usize = 16;
 
 /// Appends one after the other, until one fails.
@@ -107,12 +107,13 @@ fn every_operation_can_be_the_last() {
     }
     assert!(torn > 100, "only {torn} left a torn write");
     println!(
-        "crash points: {points} (each of {operations} operations of 200 appends, torn in four ways; {different} of them \
-         different), {torn} with a torn write to cut off, lost: 0"
+        "crash points: {points} (each of {operations} operations of 200 appends, \
+         torn in four ways; {different} of them different), \
+         {torn} with a torn write to cut off, lost: 0"
     );
 }
 
-/// The files and what is in them.
+/// The files and their content.
 fn content(disk: &MemoryDisk) -> Vec<(String, Vec<u8>)> {
     let read = |name: String| {
         let mut file = disk.open(&name, false).unwrap();
@@ -123,7 +124,7 @@ fn content(disk: &MemoryDisk) -> Vec<(String, Vec<u8>)> {
     disk.list().unwrap().into_iter().map(read).collect()
 }
 
-/// How many faults a kind can make while a journal is made, filled and closed.
+/// The number of faults of a kind that are possible while a journal is created, filled and closed.
 fn places(fault: Fault, directory: &Path) -> u64 {
     let disk = MemoryDisk::new();
     let journal = open(&directory.join("whole"), &disk).unwrap();
@@ -134,7 +135,7 @@ fn places(fault: Fault, directory: &Path) -> u64 {
 
 const FAULTY_APPENDS: usize = 60;
 
-/// Lets one operation fail; says whether the journal noticed.
+/// Makes one operation fail. Returns true if the journal noticed.
 fn with_fault(fault: Fault, nth: u64, path: &Path) -> bool {
     let case = format!("{fault:?} {nth}");
     let disk = MemoryDisk::new();
@@ -146,17 +147,17 @@ fn with_fault(fault: Fault, nth: u64, path: &Path) -> bool {
         Err(other) => panic!("{case}: {other}"),
         Ok(journal) => {
             if let Err(error) = appends(&journal, &mut histories, FAULTY_APPENDS, &disk) {
-                // A disk that is full refuses and fails nothing; its own tests have it go on.
+                // A full disk rejects the append and fails nothing; other tests let it continue.
                 if !matches!(error, Error::NoSpace { .. }) {
                     stays_stopped(&journal, &error, &histories, &case);
                 }
             } else {
-                // The last that can fail is the closing record.
+                // The closing record is the last operation that can fail.
                 noticed = block_on(journal.close()).is_err();
             }
         }
     }
-    // The process starts again, the computer does not.
+    // The process starts again, without a power loss.
     disk.set_free_space(u64::MAX);
     let journal = open(path, &disk).unwrap_or_else(|error| panic!("{case}, again: {error}"));
     all_kept(&journal, &histories, u64::MAX, &case);
@@ -166,7 +167,7 @@ fn with_fault(fault: Fault, nth: u64, path: &Path) -> bool {
     appends(&journal, &mut histories, 6, &disk).unwrap();
     let then = disk.changes();
     drop(journal);
-    // Whatever was acknowledged before and behind the fault outlives a power loss, too.
+    // Every append that was acknowledged before or after the fault also survives a power loss.
     let path = path.with_extension("later");
     fs::create_dir_all(&path).unwrap();
     fs::copy(
@@ -180,7 +181,7 @@ fn with_fault(fault: Fault, nth: u64, path: &Path) -> bool {
     noticed
 }
 
-/// One clear error, told to everybody from then on.
+/// Asserts that all later calls return the same clear error.
 fn stays_stopped(journal: &DiskJournal, first: &Error, histories: &[History], case: &str) {
     let told = first.to_string();
     assert!(matches!(first, Error::Poisoned { .. }), "{case}: {first}");
@@ -219,7 +220,7 @@ fn every_write_and_sync_can_fail() {
 }
 
 #[test]
-fn whoever_waits_is_told_the_same() {
+fn waiting_callers_get_the_same_error() {
     for (fault, nth) in [(Fault::Sync, 9), (Fault::Write, 12), (Fault::Full, 7)] {
         let directory = scratch();
         let case = format!("{fault:?} {nth}");

@@ -1,12 +1,13 @@
-//! An export is complete, exact and verifiable by itself; every injury to it is found with session
-//! and seq.
+//! An export is complete, exact and verifiable by itself. Every fault in it is found with its
+//! session and seq.
 
 use recount_journal::{Append, DiskJournal, Journal, Object, block_on, export, verify};
 use uuid::Uuid;
 
 use crate::stream::Stream;
 
-/// An export of two sessions with a text object and a binary one, as lines, and the streams.
+/// Returns an export of two sessions with a text object and a binary one, as lines, and the
+/// streams.
 fn exported() -> (Vec<String>, [Stream; 2]) {
     let directory = tempfile::tempdir().unwrap();
     let journal = DiskJournal::open(directory.path()).unwrap();
@@ -70,7 +71,7 @@ fn found(lines: &[String], stream: &Stream, seq: u64) {
 }
 
 #[test]
-fn an_export_has_the_exact_bytes_and_each_object_once_before_its_first_use() {
+fn export_has_exact_bytes_and_objects_before_first_use() {
     let (lines, streams) = exported();
     for stream in &streams {
         let places: Vec<usize> = (1..=6).map(|seq| line_of(&lines, stream, seq)).collect();
@@ -91,7 +92,7 @@ fn an_export_has_the_exact_bytes_and_each_object_once_before_its_first_use() {
 }
 
 #[test]
-fn one_session_is_exported_alone() {
+fn one_session_is_exported() {
     let directory = tempfile::tempdir().unwrap();
     let journal = DiskJournal::open(directory.path()).unwrap();
     let mut streams = [Stream::new(1), Stream::new(2)];
@@ -105,7 +106,7 @@ fn one_session_is_exported_alone() {
 }
 
 #[test]
-fn a_flipped_byte() {
+fn flipped_byte_is_found() {
     let (lines, [stream, _]) = exported();
     for (seq, from, to) in [
         (4, "\"n\":1", "\"n\":2"),
@@ -129,7 +130,7 @@ fn a_flipped_byte() {
 }
 
 #[test]
-fn a_removed_record() {
+fn removed_record_is_found() {
     let (lines, [stream, _]) = exported();
     for seq in 1..=6 {
         let mut injured = lines.clone();
@@ -139,7 +140,7 @@ fn a_removed_record() {
 }
 
 #[test]
-fn a_removed_object() {
+fn removed_object_is_found() {
     let (mut lines, [stream, _]) = exported();
     lines.remove(line_of(&lines, &stream, 3) - 1);
     let file: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -147,7 +148,7 @@ fn a_removed_object() {
 }
 
 #[test]
-fn a_swapped_pair() {
+fn swapped_pair_is_found() {
     let (lines, [stream, _]) = exported();
     let mut injured = lines.clone();
     let at = line_of(&lines, &stream, 4);
@@ -156,7 +157,7 @@ fn a_swapped_pair() {
 }
 
 #[test]
-fn a_pair_swapped_across_two_sessions() {
+fn pair_swapped_across_sessions_is_found() {
     let (lines, [first, second]) = exported();
     let mut injured = lines.clone();
     let last = first.lines.len();
@@ -165,7 +166,7 @@ fn a_pair_swapped_across_two_sessions() {
 }
 
 #[test]
-fn a_cut_tail() {
+fn cut_tail_is_found() {
     let (lines, [_, stream]) = exported();
     for seq in 2..=6_usize {
         let mut injured = lines.clone();
@@ -180,7 +181,7 @@ fn a_cut_tail() {
 }
 
 #[test]
-fn a_removed_session() {
+fn removed_session_is_found() {
     let (lines, streams) = exported();
     for stream in &streams {
         let id = stream.session.to_string();

@@ -1,4 +1,4 @@
-//! A follower sees every commit once, in order, after its sync and never before.
+//! A follower sees every commit once, in order, and only after its sync.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,13 +14,13 @@ use uuid::Uuid;
 
 use crate::stream::Stream;
 
-/// Whether a future is still waiting.
+/// True if a future is still pending.
 fn waits<T>(future: &mut (impl Future<Output = T> + Unpin)) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     matches!(pin!(future).poll(&mut context), Poll::Pending)
 }
 
-/// The records of one stream that a follower saw behind a position, until it has so many.
+/// Follows from a position until it has `count` records of one stream.
 fn followed(journal: &dyn Journal, mut after: u64, session: Uuid, count: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     while lines.len() < count {
@@ -34,7 +34,7 @@ fn followed(journal: &dyn Journal, mut after: u64, session: Uuid, count: usize) 
 }
 
 #[test]
-fn a_follower_from_the_beginning_sees_everything_though_it_is_far_behind() {
+fn follower_far_behind_sees_everything() {
     let directory = tempfile::tempdir().unwrap();
     let mut stream = Stream::new(1);
     let journal = DiskJournal::open(directory.path()).unwrap();
@@ -43,7 +43,7 @@ fn a_follower_from_the_beginning_sees_everything_though_it_is_far_behind() {
     }
     assert_eq!(followed(&journal, 0, stream.session, 100), stream.lines);
     block_on(journal.close()).unwrap();
-    // What is long in the index is followed just so.
+    // Commits that are only in the index are followed as well.
     let journal = DiskJournal::open(directory.path()).unwrap();
     assert_eq!(followed(&journal, 0, stream.session, 100), stream.lines);
     let now = block_on(journal.position()).unwrap();
@@ -53,7 +53,7 @@ fn a_follower_from_the_beginning_sees_everything_though_it_is_far_behind() {
 }
 
 #[test]
-fn followers_and_writers_at_once_miss_and_double_nothing() {
+fn concurrent_followers_see_each_commit_once() {
     let directory = tempfile::tempdir().unwrap();
     let journal = Arc::new(DiskJournal::open(directory.path()).unwrap());
     thread::scope(|scope| {
@@ -77,7 +77,7 @@ fn followers_and_writers_at_once_miss_and_double_nothing() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_committed_all_the_same() {
+fn unawaited_append_is_committed() {
     let directory = tempfile::tempdir().unwrap();
     let journal = DiskJournal::open(directory.path()).unwrap();
     let mut stream = Stream::new(1);
@@ -85,7 +85,7 @@ fn what_nobody_waits_for_is_committed_all_the_same() {
     let mut append = stream.next(&["{}"]);
     append.durability = Durability::Buffered;
     block_on(journal.append(append)).unwrap();
-    // A follower does not hurry what comes; it hears of it in the end.
+    // A follower does not make the committer commit earlier; it sees the commit in the end.
     assert_eq!(
         followed(&journal, now, stream.session, 1),
         stream.lines[..1]
@@ -93,7 +93,7 @@ fn what_nobody_waits_for_is_committed_all_the_same() {
 }
 
 #[test]
-fn a_commit_that_was_not_synced_is_never_seen() {
+fn unsynced_commit_is_never_seen() {
     let directory = tempfile::tempdir().unwrap();
     let disk = MemoryDisk::new();
     let journal = DiskJournal::options(directory.path())
@@ -106,14 +106,14 @@ fn a_commit_that_was_not_synced_is_never_seen() {
     let mut waiting = journal.follow(now);
     assert!(waits(&mut waiting));
     disk.fail(Fault::Sync, 1);
-    let told = block_on(journal.append(stream.next(&["{}"]))).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
-    let told = block_on(waiting).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+    let error = block_on(journal.append(stream.next(&["{}"]))).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
+    let error = block_on(waiting).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
 }
 
 #[test]
-fn a_journal_in_memory_is_followed_alike_and_a_close_ends_the_wait() {
+fn memory_journal_is_followed_until_close() {
     let journal = MemoryJournal::new();
     let mut stream = Stream::new(1);
     stream.append(&journal, &["{}", "{}"]);

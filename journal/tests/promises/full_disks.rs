@@ -1,5 +1,4 @@
-//! A disk that is full refuses appends and fails nothing: once there is room, the same journal goes
-//! on.
+//! A full disk rejects appends and fails nothing: once there is room, the same journal continues.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ fn full_disk_refuses_and_journal_goes_on_with_room() {
         stream.append(&journal, &[&body]);
         other.append(&journal, &["{}"]);
         disk.set_free_space(0);
-        // What was prepared is used up first.
+        // The preallocated space is used up first.
         let told = loop {
             match block_on(journal.append(stream.clone().next(&[&body]))) {
                 Ok(_) => drop(stream.next(&[&body])),
@@ -28,7 +27,7 @@ fn full_disk_refuses_and_journal_goes_on_with_room() {
             }
         };
         assert!(matches!(told, Error::NoSpace { .. }), "{told}");
-        // Refused once more, of another stream too, and what is there is read.
+        // Another stream is rejected as well, and reads still work.
         let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(30_000));
         let told = block_on(journal.append(other.clone().next(&[&large]))).unwrap_err();
         assert!(matches!(told, Error::NoSpace { .. }), "{told}");
@@ -60,8 +59,8 @@ fn buffered_append_outlasts_full_disk() {
     let mut buffered = stream.next(&[&large]);
     buffered.durability = Durability::Buffered;
     block_on(journal.append(buffered)).unwrap();
-    let told = block_on(journal.append(other.clone().next(&[&large]))).unwrap_err();
-    assert!(matches!(told, Error::NoSpace { .. }), "{told}");
+    let error = block_on(journal.append(other.clone().next(&[&large]))).unwrap_err();
+    assert!(matches!(error, Error::NoSpace { .. }), "{error}");
     disk.set_free_space(1 << 30);
     other.append(&journal, &["{}"]);
     stream.assert_in(&journal);
@@ -75,7 +74,7 @@ fn room_is_told_without_an_append() {
         let told = journal.room();
         matches!(told, Err(Error::NoSpace { .. }))
     };
-    // Below the floor.
+    // The free space is below the floor.
     let directory = tempfile::tempdir().unwrap();
     let disk = MemoryDisk::new();
     let opened = options(directory.path()).disk(Arc::new(disk.clone()));
@@ -83,13 +82,13 @@ fn room_is_told_without_an_append() {
     journal.room().unwrap();
     disk.set_free_space(999);
     assert!(no_room(&journal));
-    // The next append looks, too, however many went by since the last look.
+    // The next append checks the space, however many appends were since the last check.
     let told = block_on(journal.append(Stream::new(1).next(&["{}"]))).unwrap_err();
     assert!(matches!(told, Error::NoSpace { .. }), "{told}");
     disk.set_free_space(1 << 30);
     journal.room().unwrap();
 
-    // Without a floor, a commit that did not fit tells.
+    // Without a floor, the failed commit shows the lack of room.
     let directory = tempfile::tempdir().unwrap();
     let disk = MemoryDisk::new();
     let opened = options(directory.path()).disk(Arc::new(disk.clone()));
@@ -107,7 +106,7 @@ fn room_is_told_without_an_append() {
     journal.room().unwrap();
 }
 
-/// The index is left as it is, and the next opening makes it level.
+/// The index stays behind, and the next opening brings it up to the log.
 #[test]
 fn close_on_full_disk_leaves_the_index_behind() {
     let directory = tempfile::tempdir().unwrap();

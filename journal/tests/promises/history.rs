@@ -1,19 +1,19 @@
-//! What one writer did to its stream, append by append, and when it was told that it is kept; and
-//! whether a journal that was opened again holds it.
+//! The history of one writer's stream: its appends, and the time of each acknowledgement. It checks
+//! whether a reopened journal holds them.
 
 use recount_journal::{Error, Journal, Object, OpenItem, WorkChange, block_on};
 
 use crate::random::Random;
 use crate::stream::Stream;
 
-/// A stream with the ends of its appends. Every append settles the open item of the one before and
-/// opens its own.
+/// A stream with the ends of its appends. Every append settles the open item of the previous one
+/// and opens its own.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     pub(crate) stream: Stream,
     ends: Vec<u64>,
     objects: Vec<(u64, Object)>,
-    /// Each acknowledged seq, with the moment after which that was known.
+    /// Each acknowledged seq, with the time after which that was known.
     kept: Vec<(u64, u64)>,
 }
 
@@ -27,24 +27,24 @@ impl History {
         }
     }
 
-    /// How many appends were acknowledged.
+    /// The number of acknowledged appends.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.kept.len() as u64
     }
 
-    /// How many appends end at or before a seq.
+    /// The number of appends that end at or before a seq.
     pub(crate) fn appends_up_to(&self, seq: u64) -> usize {
         self.ends.iter().filter(|end| **end <= seq).count()
     }
 
-    /// The last seq that was acknowledged by a moment.
+    /// The last seq that was acknowledged by a time.
     pub(crate) fn acknowledged_by(&self, moment: u64) -> u64 {
         let known = self.kept.iter().rev().find(|(then, _)| *then <= moment);
         known.map_or(0, |(_, seq)| *seq)
     }
 
-    /// Appends a few records, now and then a large one or an object; `now` is asked once it is
-    /// acknowledged.
+    /// Appends a few records, sometimes a large one or an object. `now` is called after the
+    /// acknowledgement.
     pub(crate) fn append(
         &mut self,
         journal: &dyn Journal,
@@ -83,7 +83,7 @@ impl History {
         Ok(())
     }
 
-    /// What is open when the stream ends at the end of an append.
+    /// The open item of the stream after the append that ends at `end`.
     fn last_item(&self, end: u64) -> Option<OpenItem> {
         let at = self.ends.iter().position(|known| *known == end)?;
         let before = at.checked_sub(1).map_or(0, |at| self.ends[at]);
@@ -98,8 +98,8 @@ impl History {
         })
     }
 
-    /// Says what is wrong unless the journal holds whole appends of this stream, from the first on,
-    /// at least up to a seq.
+    /// Fails unless the journal holds complete appends of this stream, from the first one at least
+    /// up to `least`.
     pub(crate) fn check(&self, journal: &dyn Journal, least: u64) -> Result<u64, String> {
         let session = self.stream.session;
         let told = |error: Error| format!("{session}: {error}");
@@ -136,7 +136,8 @@ impl History {
         Ok(found)
     }
 
-    /// Goes on from what the journal holds, which may lack appends that were never acknowledged.
+    /// Continues from the content of the journal, which may lack appends that were never
+    /// acknowledged.
     pub(crate) fn resume(&mut self, journal: &dyn Journal) {
         let head = block_on(journal.head(self.stream.session)).unwrap();
         let found = head.map_or(0, |head| head.seq);

@@ -1,5 +1,4 @@
-//! What an export holds becomes a journal again, byte for byte; what is wrong with it leaves
-//! nothing.
+//! An export becomes a journal again, byte for byte. A faulty export leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,8 +24,8 @@ fn exported(path: &Path, session: Option<Uuid>) -> String {
     String::from_utf8(file).unwrap()
 }
 
-/// A closed journal of three streams longer than an append of an import, with two objects that the
-/// first two name; and the streams.
+/// Creates a closed journal of three streams that are longer than one append of an import. The
+/// first two name two objects. Returns the streams.
 fn original(path: &Path) -> [Stream; 3] {
     let journal = DiskJournal::open(path).unwrap();
     let mut streams = [Stream::new(1), Stream::new(2), Stream::new(3)];
@@ -55,7 +54,7 @@ fn original(path: &Path) -> [Stream; 3] {
 }
 
 #[test]
-fn an_import_has_the_exact_bytes_and_its_export_is_the_same_file() {
+fn import_has_exact_bytes_and_exports_the_same_file() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -78,7 +77,7 @@ fn an_import_has_the_exact_bytes_and_its_export_is_the_same_file() {
     let of_file = verify::export(file.as_bytes()).unwrap();
     assert_eq!((report.root, report.heads), (of_file.root, of_file.heads));
     assert_eq!(exported(&to, None), file);
-    // It goes on where the original ended, which was closed.
+    // It continues at the end of the original, which was closed.
     let journal = DiskJournal::open(&to).unwrap();
     assert_eq!(journal.opened().after, After::Clean);
     assert_eq!(journal.opened().records, imported.records);
@@ -100,7 +99,7 @@ fn an_import_has_the_exact_bytes_and_its_export_is_the_same_file() {
 }
 
 #[test]
-fn one_session_becomes_a_journal_of_its_own() {
+fn one_session_becomes_a_journal() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -118,7 +117,7 @@ fn one_session_becomes_a_journal_of_its_own() {
 }
 
 #[test]
-fn whoever_knows_what_is_open_is_asked_once_for_each_record() {
+fn open_work_is_asked_once_for_each_record() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -140,7 +139,7 @@ fn whoever_knows_what_is_open_is_asked_once_for_each_record() {
         assert_eq!(*seen, append.expected, "in order");
         *seen += append.lines.len() as u64;
         objects += append.objects.len();
-        // The second item is settled at once, but its request stays known.
+        // The second item is settled at once, but its request id stays known.
         let session = append.session;
         Ok::<_, Error>(match append.expected {
             0 => vec![
@@ -156,7 +155,7 @@ fn whoever_knows_what_is_open_is_asked_once_for_each_record() {
     for stream in &streams {
         assert_eq!(asked[&stream.session], stream.seq());
     }
-    // What is open is nothing of the journal's own stream, which is heard of all the same.
+    // Open work of the system stream is ignored, but its appends are passed anyway.
     assert_eq!(asked.len(), 4);
     let journal = DiskJournal::open(&to).unwrap();
     let open = block_on(journal.open_work(None, 10)).unwrap();
@@ -169,7 +168,7 @@ fn whoever_knows_what_is_open_is_asked_once_for_each_record() {
 }
 
 #[test]
-fn who_is_asked_can_refuse_and_cannot_open_what_is_anothers() {
+fn open_work_can_fail_and_cannot_open_foreign_items() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (
         directory.path().join("journal"),
@@ -194,7 +193,7 @@ fn who_is_asked_can_refuse_and_cannot_open_what_is_anothers() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
-/// The file is refused at this place, and nothing is left.
+/// Asserts that the file is rejected at this place, and that nothing is left.
 fn refused(directory: &Path, lines: &[String], place: Option<(Uuid, u64)>) {
     let file: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let to = directory.join("import");
@@ -213,7 +212,7 @@ fn refused(directory: &Path, lines: &[String], place: Option<(Uuid, u64)>) {
 }
 
 #[test]
-fn a_damaged_export_is_refused_with_the_place_and_nothing_is_left() {
+fn damaged_export_is_rejected_with_place_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
     let [first, second, third] = original(&path);
@@ -230,14 +229,14 @@ fn a_damaged_export_is_refused_with_the_place_and_nothing_is_left() {
     };
     for (stream, seq) in [(&first, 1), (&first, 70), (&second, 130), (&third, 132)] {
         let (line, place) = (at(stream, seq), (stream.session, seq as u64));
-        // The next record tells; for the last one the trailer does.
+        // The next record shows the fault; for the last record it is the trailer.
         check(
             &|lines| lines[line] = lines[line].replacen("noted", "notes", 1),
             Some(place),
         );
         check(&|lines| drop(lines.remove(line)), Some(place));
         check(&|lines| lines.swap(line, line + 1), Some(place));
-        // What cannot be read counts as the record behind the one before.
+        // An unreadable line counts as the record after the previous one.
         let cut = Some(place).filter(|_| seq > 1);
         check(&|lines| lines[line].truncate(100), cut);
         check(&|lines| lines.insert(line, lines[line].clone()), None);
@@ -263,7 +262,7 @@ fn a_damaged_export_is_refused_with_the_place_and_nothing_is_left() {
 }
 
 #[test]
-fn what_no_journal_takes_is_not_imported_and_nothing_is_replaced() {
+fn unacceptable_records_are_not_imported() {
     let directory = tempfile::tempdir().unwrap();
     let to = directory.path().join("import");
     let stream = |body: &str| {
@@ -289,11 +288,13 @@ fn what_no_journal_takes_is_not_imported_and_nothing_is_replaced() {
     import(file.as_bytes(), &to, nothing_open).unwrap();
     let error = import(file.as_bytes(), &to, nothing_open).unwrap_err();
     assert!(matches!(error, Error::Occupied { .. }), "{error}");
-    let empty = r#"{"trailer":{"records":0,"objects":0,"heads":{},"root":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}"#;
-    refused(&directory.path().join("import"), &[empty.to_owned()], None);
+    let root = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let empty =
+        format!(r#"{{"trailer":{{"records":0,"objects":0,"heads":{{}},"root":"{root}"}}}}"#);
+    refused(&directory.path().join("import"), &[empty], None);
 }
 
-/// The export of one stream of two records, as no journal would write it.
+/// Writes an export of one stream of two records that no journal would write.
 fn by_hand(stream: &Stream) -> String {
     let leaves = [stream.lines[0].leaf(), stream.lines[1].leaf()];
     let node = [&[1][..], leaves[0].as_bytes(), leaves[1].as_bytes()].concat();
@@ -308,12 +309,13 @@ fn by_hand(stream: &Stream) -> String {
     );
     let root = recount_journal::Hash::of_object(&node);
     format!(
-        "{lines}{{\"trailer\":{{\"records\":2,\"objects\":0,\"heads\":{heads},\"root\":\"{root}\"}}}}\n"
+        "{lines}{{\"trailer\":{{\"records\":2,\"objects\":0,\"heads\":{heads},\
+         \"root\":\"{root}\"}}}}\n"
     )
 }
 
 #[test]
-fn a_file_without_line_ends_is_refused_before_it_fills_the_memory() {
+fn file_without_line_ends_is_rejected_early() {
     let directory = tempfile::tempdir().unwrap();
     let endless = || io::BufReader::new(io::repeat(b'x'));
     let imported = import(endless(), directory.path().join("to"), |_| {

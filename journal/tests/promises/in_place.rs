@@ -1,5 +1,5 @@
-//! An append that is alone is committed where it is made, and one that meets another is not lost
-//! between the two.
+//! A single writer's append is committed in place. An append that meets another one is not lost
+//! between the two threads.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use recount_journal::{DiskJournal, Error, Journal, block_on};
 
 use crate::stream::Stream;
 
-/// A disk that notes who syncs what.
+/// A disk that notes the thread of each sync.
 #[derive(Clone, Default)]
 struct Watched {
     disk: MemoryDisk,
@@ -92,14 +92,14 @@ impl DiskFile for WatchedFile {
 }
 
 #[test]
-fn an_append_that_is_alone_is_synced_by_its_own_thread() {
+fn single_writer_syncs_on_its_own_thread() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Watched::default();
     let journal = disk.journal(directory.path());
     let me = thread::current().id();
     let opening = disk.syncs_of(me);
     let mut stream = Stream::new(1);
-    // One that is slow by chance counts for a while, never for all of these.
+    // One sync that is slow by chance counts for a while, but not for all of these.
     let mut told = Vec::new();
     for _ in 0..500 {
         stream.append(&journal, &["{}"]);
@@ -111,10 +111,10 @@ fn an_append_that_is_alone_is_synced_by_its_own_thread() {
     );
     stream.assert_in(&journal);
     drop(journal);
-    // What was acknowledged was on the disk, whoever wrote it.
+    // Every acknowledged append was on disk, whichever thread wrote it.
     for (seq, changes) in (1..).zip(told).skip(3).step_by(7) {
         let lost = disk.disk.cut(changes, Tear::Nothing);
-        // The index has what came later, too.
+        // The index has the later appends, too.
         std::fs::remove_dir_all(directory.path().join("sled")).unwrap();
         let again = DiskJournal::options(directory.path()).disk(Arc::new(lost));
         let head = block_on(again.open().unwrap().head(stream.session)).unwrap();
@@ -123,7 +123,7 @@ fn an_append_that_is_alone_is_synced_by_its_own_thread() {
 }
 
 #[test]
-fn whoever_meets_another_at_the_end_of_the_log_is_committed_all_the_same() {
+fn concurrent_appends_are_all_committed() {
     let directory = tempfile::tempdir().unwrap();
     let journal = Arc::new(Watched::default().journal(directory.path()));
     let writers = (1..=4).map(|number| {
@@ -145,7 +145,7 @@ fn whoever_meets_another_at_the_end_of_the_log_is_committed_all_the_same() {
 }
 
 #[test]
-fn a_sync_that_fails_where_the_append_is_made_ends_the_journal() {
+fn failed_sync_in_place_ends_journal() {
     let directory = tempfile::tempdir().unwrap();
     let disk = Watched::default();
     let journal = disk.journal(directory.path());
@@ -155,11 +155,11 @@ fn a_sync_that_fails_where_the_append_is_made_ends_the_journal() {
     }
     disk.disk.fail(recount_journal::testing::Fault::Sync, 1);
     let refused = stream.clone().next(&["{}"]);
-    let told = block_on(recount_journal::Journal::append(&journal, refused)).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+    let error = block_on(recount_journal::Journal::append(&journal, refused)).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
     let later = stream.clone().next(&["{}"]);
-    let told = block_on(recount_journal::Journal::append(&journal, later)).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
-    let told = block_on(recount_journal::Journal::close(&journal)).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+    let error = block_on(recount_journal::Journal::append(&journal, later)).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
+    let error = block_on(recount_journal::Journal::close(&journal)).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
 }

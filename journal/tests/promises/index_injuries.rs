@@ -1,4 +1,4 @@
-//! Whatever happens to the index, the journal opens with everything.
+//! The journal opens with everything, whatever happened to the index.
 
 use std::fs;
 use std::path::Path;
@@ -122,7 +122,7 @@ fn flipped_torn_and_empty_index_files_lose_nothing() {
             injured
         });
         for injured in injured.chain([Vec::new(), bytes[..end / 2].to_vec()]) {
-            // The log has no further records here, since opening for looking adds none.
+            // Opening for reading adds no records, so the log has no further ones here.
             fs::remove_dir_all(&sled).unwrap();
             fs::create_dir(&sled).unwrap();
             sound
@@ -205,14 +205,14 @@ fn open_work_and_objects_are_rebuilt_too() {
 }
 
 #[test]
-fn rows_that_are_gone_altered_or_invented_are_found_though_sled_finds_them_sound() {
+fn lost_altered_or_invented_rows_are_found() {
     let directory = tempfile::tempdir().unwrap();
     let streams = closed_journal(directory.path());
     for prefix in [b'b', b'h', b'm'] {
         for injury in ["gone", "altered", "invented"] {
             let store = index(directory.path());
             let rows = store.scan_prefix([prefix]).map(Result::unwrap);
-            // Keys that were made ahead have no values yet.
+            // Keys that were created ahead have no values yet.
             let (key, value) = rows.filter(|(_, value)| !value.is_empty()).last().unwrap();
             let mut altered = value.to_vec();
             altered[9] ^= 1;

@@ -1,5 +1,5 @@
-//! What may have become of sled's files when the power comes back: nothing is ever made durable
-//! there while a journal is open, so anything goes.
+//! The states in which sled's files may be found after a power loss. Nothing in them is made
+//! durable while a journal is open, so every state is possible.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,7 @@ use tempfile::TempDir;
 
 use crate::random::Random;
 
-/// Copies of a journal's directory without its log, each with the moment from which on it may be
-/// found.
+/// Copies of a journal's directory without its log, each with the time from which it may be found.
 pub(crate) struct IndexStates {
     copies: Vec<(u64, PathBuf)>,
 }
@@ -20,14 +19,14 @@ impl IndexStates {
         Self { copies: Vec::new() }
     }
 
-    /// Copies the directory as it is now; `now` must not be asked before that.
+    /// Copies the current directory. `now` must be called only after that.
     pub(crate) fn keep(&mut self, journal: &Path, beside: &Path, now: impl Fn() -> u64) {
         let copy = beside.join(format!("copy-{}", self.copies.len()));
         copy_directory(journal, &copy);
         self.copies.push((now(), copy));
     }
 
-    /// Makes a directory in which the index is as it may be found at a moment; says how that is.
+    /// Creates a directory whose index is in a possible state of a time. Returns a description.
     pub(crate) fn make(&self, at: &Path, moment: u64, random: &mut Random) -> &'static str {
         let known = self.copies.partition_point(|(then, _)| *then <= moment);
         let (_, first) = &self.copies[0];
@@ -36,7 +35,7 @@ impl IndexStates {
         let index = at.join("sled");
         let from = |copy: usize| self.copies[copy].1.join("sled");
         match random.below(8) {
-            // Copying costs most of the time, so most cases do without.
+            // Copying takes most of the time, so most cases do without it.
             0..3 => "gone",
             3 => {
                 fs::create_dir(&index).unwrap();
@@ -66,8 +65,8 @@ impl IndexStates {
     }
 }
 
-/// A directory for tests that are not about the disk beneath it: in memory, where the system has
-/// such a place with room.
+/// Returns a directory for tests that do not depend on the disk: in memory, if the system has such
+/// a place with room.
 pub(crate) fn scratch() -> TempDir {
     let memory = RealDisk::new("/dev/shm");
     let room =
@@ -78,7 +77,7 @@ pub(crate) fn scratch() -> TempDir {
     made.unwrap_or_else(|| tempfile::tempdir().unwrap())
 }
 
-/// All files below a directory, in order.
+/// Returns all files below a directory, sorted.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -106,7 +105,7 @@ pub(crate) fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
-/// Cuts a file or writes something else over a part of it.
+/// Cuts a file or overwrites a part of it.
 fn tear(file: &Path, random: &mut Random) {
     let mut bytes = fs::read(file).unwrap();
     let at = random.index(bytes.len().max(1));

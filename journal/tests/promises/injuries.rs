@@ -1,5 +1,5 @@
-//! Whatever is done to one file of a journal, nothing is lost silently and nothing panics: it opens
-//! with everything in it, or opening and verification name the damage.
+//! Any damage to one file of a journal loses nothing silently and causes no panic. The journal
+//! opens with everything in it, or opening and verification report the damage.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,20 +13,20 @@ use crate::random::{Random, times};
 use crate::stream::options;
 
 const SEED: u64 = 0x5eed_0004;
-/// How every frame of the log begins.
+/// The first bytes of every frame of the log.
 const FRAME_MAGIC: &[u8] = b"\0RC\xff";
 
-/// One journal at three moments, and what was appended to it.
+/// A journal at three times, and its history.
 struct Patients {
-    /// While it was filled the first time.
+    /// The journal while it was filled the first time.
     older: PathBuf,
-    /// It was closed, opened and filled once more; and its process was killed.
+    /// The journal after it was closed, opened and filled again, and its process was killed.
     killed: PathBuf,
     closed: PathBuf,
     histories: Vec<History>,
-    /// What was there when it was closed for the first time: the index knows all of that.
+    /// The time of the first close: the index knows everything before it.
     vouched: u64,
-    /// What was there when it was killed.
+    /// The time of the kill.
     killed_at: u64,
 }
 
@@ -43,7 +43,7 @@ impl Patients {
                     history.append(journal, &mut random, || moment).unwrap();
                 }
             }
-            // Once a read was answered, nothing is still being written.
+            // Once a read was answered, no write is pending.
             block_on(journal.sessions(None, 9)).unwrap();
             moment
         };
@@ -60,7 +60,7 @@ impl Patients {
         let index = copy("closed-before").join("sled");
         let journal = options(&path).open().unwrap();
         let killed_at = fill(&journal);
-        // The index of a killed process may be no newer than its last flush.
+        // The index of a killed process may have only its last flush.
         let killed = copy("killed");
         fs::remove_dir_all(killed.join("sled")).unwrap();
         copy_directory(&index, &killed.join("sled"));
@@ -79,7 +79,7 @@ impl Patients {
 }
 
 #[test]
-fn no_injury_goes_silently() {
+fn no_injury_is_silent() {
     let injuries = times("RECOUNT_INJURIES", 500);
     let directory = scratch();
     let patients = Patients::new(directory.path());
@@ -107,18 +107,20 @@ fn no_injury_goes_silently() {
     }
     assert!(whole > 0 && named > 0);
     println!(
-        "injuries: {injuries} (seed {SEED:#x}): {whole} opened with everything in it, {named} were named, {unacknowledged} \
-         hit the end of a log that nobody had closed and was told to be such, lost silently: 0"
+        "injuries: {injuries} (seed {SEED:#x}): {whole} opened with everything in it, \
+         {named} were named, {unacknowledged} hit the end of a log that was not closed, \
+         as was reported, lost silently: 0"
     );
 }
 
 enum Outcome {
-    /// Everything is there.
+    /// The journal has everything.
     Whole,
-    /// Opening refused the journal, and so does verification.
+    /// Opening and verification reject the journal.
     Named,
-    /// What is gone stood at the very end of a journal that was not closed, where nothing tells it
-    /// from a write that was never acknowledged. Both say that the journal was not closed.
+    /// The lost records were at the very end of a journal that was not closed. There they look like
+    /// a write that was never acknowledged. Opening and verification report that the journal was
+    /// not closed.
     CutAsUnacknowledged,
 }
 
@@ -151,7 +153,7 @@ fn outcome(place: &Path, patients: &Patients, was_closed: bool, case: &str) -> O
     };
     assert!(!was_closed, "{case}: {lost}");
     let found = check(patients.vouched).unwrap_or_else(|what| panic!("{case}: {what}"));
-    // One was appended to after the other, so what is gone is the end of the log and nothing else.
+    // The histories were appended one after the other, so only the end of the log may be lost.
     let kept = patients.histories.iter().zip(found);
     let kept: Vec<_> = kept
         .map(|(history, seq)| history.appends_up_to(seq))
@@ -174,7 +176,7 @@ fn outcome(place: &Path, patients: &Patients, was_closed: bool, case: &str) -> O
     Outcome::CutAsUnacknowledged
 }
 
-/// Does something to one file; says what.
+/// Damages one file. Returns a description.
 fn injure(place: &Path, older: &Path, random: &mut Random) -> String {
     let all = files(place);
     let logs: Vec<&PathBuf> = all
@@ -190,7 +192,7 @@ fn injure(place: &Path, older: &Path, random: &mut Random) -> String {
     let name = file.strip_prefix(place).unwrap();
     let shown = name.display();
     let mut bytes = fs::read(file).unwrap();
-    // Behind that, the space was only reserved.
+    // The space after it is only preallocated.
     let used = bytes
         .iter()
         .rposition(|byte| *byte != 0)

@@ -1,4 +1,5 @@
-//! Ends a process of this test binary at each step of what it does, and copies journals.
+//! Child processes of this test binary that end at each step of an operation, and copies of
+//! journals.
 
 use std::env;
 use std::fs;
@@ -9,12 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const JOURNAL: &str = "RECOUNT_JOURNAL_UPKEEP";
 const STEP: &str = "RECOUNT_JOURNAL_STEP";
 
-/// In the child: the journal to work on; none in the test run itself.
+/// Returns the journal that the child uses; `None` in the test run itself.
 pub(crate) fn journal() -> Option<String> {
     env::var(JOURNAL).ok()
 }
 
-/// In the child: ends the process at the step that the parent chose.
+/// Returns a callback for the child that ends the process at the step that the parent chose.
 pub(crate) fn at_step() -> impl Fn(&str) + Send + Sync + 'static {
     let (last, met) = (
         env::var(STEP).unwrap().parse::<u64>().unwrap(),
@@ -28,8 +29,8 @@ pub(crate) fn at_step() -> impl Fn(&str) + Send + Sync + 'static {
     }
 }
 
-/// In the parent: for each step, works on a copy of a journal until that step, and shows what is
-/// left. Gives the steps.
+/// Runs a child for each step of an operation, on a copy of a journal until that step. It shows
+/// the result. Returns the steps.
 pub(crate) fn at_every_step(
     child: &str,
     sound: &Path,
@@ -63,7 +64,7 @@ pub(crate) fn at_every_step(
     steps
 }
 
-/// Copies a directory with all that is in it.
+/// Copies a directory with its content.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

@@ -1,4 +1,4 @@
-//! A process ended by SIGKILL loses nothing that it was told is kept, however often that happens.
+//! A process that is killed with SIGKILL loses no acknowledged record, however often that happens.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -20,12 +20,12 @@ use crate::stream::options;
 const JOURNAL: &str = "RECOUNT_JOURNAL_KILL";
 const WRITERS: u128 = 64;
 const SEED: u64 = 0x5eed_0003;
-/// A journal grows over so many kills; then another is begun.
+/// The number of kills of one journal; then another is started.
 const KILLS_OF_ONE: u64 = 100;
-/// The most acknowledgements that are read before the kill.
+/// The maximum number of acknowledgements that are read before the kill.
 const PATIENCE: u64 = 1_000;
 
-/// Not a test by itself: the process that is killed.
+/// The child process that is killed, not a test by itself.
 #[test]
 fn child_appends() {
     let Ok(path) = env::var(JOURNAL) else { return };
@@ -50,8 +50,8 @@ fn child_appends() {
     });
 }
 
-/// One to four records that say which append they are of; an object now and then; the open item of
-/// the append before is settled and one of this append opened.
+/// Creates one to four records that name their append, sometimes with an object. They settle the
+/// open item of the previous append and open one of this append.
 fn next_append(journal: &dyn Journal, session: Uuid, head: Option<Head>) -> Append {
     let expected = head.map_or(0, |head| head.seq);
     let mut prev = head.map_or(Hash::ZERO, |head| head.hash);
@@ -63,7 +63,9 @@ fn next_append(journal: &dyn Journal, session: Uuid, head: Option<Head>) -> Appe
     let mut lines = Vec::new();
     for n in 0..of {
         let body = json!({
-            "append": expected + 1, "of": of, "object": object.as_ref().map(|object| object.hash.to_string()),
+            "append": expected + 1,
+            "of": of,
+            "object": object.as_ref().map(|object| object.hash.to_string()),
             "text": "k".repeat(random.index(300)),
         });
         let draft = Draft {
@@ -124,8 +126,8 @@ fn nothing_acknowledged_is_lost() {
                 .into_iter()
                 .map(|(session, seq, hash)| (session, (seq, hash)));
             let last: BTreeMap<_, _> = last.collect();
-            // A look leaves the crash to the next process; else the crash is dealt with here, and
-            // the journal closed.
+            // Opening for reading leaves the crash to the next process. Otherwise the crash is
+            // handled here, and the journal is closed.
             let looks = random.below(2) == 0 && directory.path().join("log").exists();
             let opened = if looks && !known.is_empty() {
                 options(directory.path()).read_only().open()
@@ -156,12 +158,13 @@ fn nothing_acknowledged_is_lost() {
         done = kills.min(done + KILLS_OF_ONE);
     }
     println!(
-        "kills: {kills} (seed {SEED:#x}), acknowledged appends: {acknowledged}, records kept: {records}, lost: 0"
+        "kills: {kills} (seed {SEED:#x}), acknowledged appends: {acknowledged}, \
+         records kept: {records}, lost: 0"
     );
 }
 
-/// Reads on from what is known of a stream: whole appends, one after the other, at least up to what
-/// was acknowledged.
+/// Reads a stream from its known end: complete appends in order, at least up to the acknowledged
+/// one.
 fn check(
     journal: &DiskJournal,
     session: Uuid,
@@ -222,8 +225,8 @@ fn check(
     Ok(())
 }
 
-/// What the child was told is kept; it is killed after so many acknowledgements, or while it opens
-/// the journal.
+/// Returns the acknowledgements of a child that is killed after some of them, or while it opens the
+/// journal.
 fn appended_until_killed(path: &Path, random: &mut Random) -> Vec<(Uuid, u64, String)> {
     let while_opening = random.below(8) == 0;
     let patience = random.below(PATIENCE) + 1;
@@ -242,11 +245,11 @@ fn appended_until_killed(path: &Path, random: &mut Random) -> Vec<(Uuid, u64, St
         .lines()
         .map(Result::unwrap);
     let mut acknowledged = Vec::new();
-    // What was told before the kill is still read after it.
+    // Acknowledgements before the kill are still read after it.
     for line in lines {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
-            // The harness begins the line.
+            // The test harness writes the start of the line.
             [.., "opening"] if while_opening => child.kill().unwrap(),
             // The last line may be cut.
             ["kept", session, seq, hash] if hash.len() == 64 => {

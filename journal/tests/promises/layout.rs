@@ -1,5 +1,5 @@
-//! The bytes that the README draws are the bytes: a log built by hand is opened, and the rows of
-//! the index are those.
+//! The format matches the drawings in the README: a log that is built by hand is opened, and the
+//! index has the drawn rows.
 
 use std::fs;
 
@@ -39,7 +39,7 @@ fn sized(bytes: &[u8]) -> Vec<u8> {
     fields(&[&u32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes])
 }
 
-/// An append of lines, one object and two changes of open work.
+/// Encodes an append of lines, one object and two changes of open work.
 fn append(session: Uuid, first: u64, lines: &[Line], object: &Object) -> Vec<u8> {
     let lines_bytes: Vec<u8> = lines.iter().flat_map(|line| sized(line.bytes())).collect();
     let opened = fields(&[
@@ -133,7 +133,7 @@ fn a_log_of_two_segments_built_by_hand_is_read() {
         second,
     )
     .unwrap();
-    // Prepared and never used.
+    // A segment that was prepared and never used.
     fs::write(
         log_file(path).with_file_name("0000000000000003.log"),
         [0; 4096],
@@ -171,12 +171,12 @@ fn a_log_of_two_segments_built_by_hand_is_read() {
 }
 
 #[test]
-fn the_rows_of_the_index_are_those_drawn() {
+fn index_has_the_drawn_rows() {
     let directory = tempfile::tempdir().unwrap();
     let journal = DiskJournal::open(directory.path()).unwrap();
     let mut stream = Stream::new(1);
     let session = stream.session;
-    // Noise, so that what is stored of the frame that holds it takes two parts.
+    // Random bytes, so that the stored form of their frame has two parts.
     let noise = (0..9_000_u32).map(|at| Hash::of_line(&at.to_be_bytes()).as_bytes()[0]);
     let object = Object::new(noise.collect::<Vec<u8>>());
     let opened = Append {
@@ -221,7 +221,8 @@ fn the_rows_of_the_index_are_those_drawn() {
             &at.to_be_bytes(),
         ])
     };
-    // Frame 1 is the opening record, frame 2 the first append of the stream; one append a frame.
+    // Frame 1 is the opening record, frame 2 the first append of the stream; each frame has one
+    // append.
     let position = |first: u64, frame: u64| {
         let length = u32::try_from(frames[usize::try_from(frame).unwrap() - 1].len()).unwrap() - 40;
         fields(&[

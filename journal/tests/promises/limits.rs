@@ -1,5 +1,5 @@
-//! What could not be read back is refused with its name before anything is written; what is just
-//! within the limits is kept and read back.
+//! A record that could not be read back is rejected with a specific error before anything is
+//! written. A record just within the limits is stored and read back.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use recount_journal::{
 
 use crate::stream::Stream;
 
-/// What the journal says to one record with this body, drafted by the caller or brought as bytes.
+/// Returns the error for one record with this body, drafted or given as bytes.
 fn told(journal: &dyn Journal, stream: &Stream, body: &str, as_bytes: bool) -> Option<Error> {
     let mut append = stream.clone().next(&[body]);
     if as_bytes {
@@ -27,7 +27,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn what_cannot_be_read_back_is_refused_with_its_name() {
+fn unreadable_body_is_rejected_by_kind() {
     let directory = tempfile::tempdir().unwrap();
     let disk = DiskJournal::open(directory.path()).unwrap();
     let memory = MemoryJournal::new();
@@ -87,7 +87,7 @@ fn what_cannot_be_read_back_is_refused_with_its_name() {
 }
 
 #[test]
-fn the_envelope_is_not_free_of_it_either() {
+fn unreadable_envelope_is_rejected_by_kind() {
     let journal = MemoryJournal::new();
     let stream = Stream::new(1);
     let good = String::from_utf8(stream.clone().next(&["{}"]).lines[0].bytes().to_vec()).unwrap();
@@ -113,13 +113,13 @@ fn the_envelope_is_not_free_of_it_either() {
             "{extra}: {told}"
         );
     }
-    // Named twice in another spelling, it would be one record to us and another to the next reader.
+    // A key that is named twice in another spelling would be read differently by another reader.
     let told_twice = told(r#","\u0073eq":7"#).unwrap_err();
     assert!(matches!(told_twice, Error::Refused { .. }), "{told_twice}");
     assert_eq!(told(r#","later":{"y":[1.5]}"#).unwrap().seq, 1);
 }
 
-/// A body that makes the record exactly so long.
+/// Creates a record of exactly `length` bytes.
 fn record_of(stream: &Stream, length: usize) -> Append {
     let bare = stream.clone().next(&[r#"{"text":""}"#]).lines[0]
         .bytes()
@@ -142,7 +142,7 @@ fn too_large(journal: &dyn Journal, append: Append, what: &str, size: usize, lim
 }
 
 #[test]
-fn sizes_at_the_limit_are_kept_and_one_byte_more_is_refused() {
+fn sizes_at_limit_are_stored_and_one_byte_more_is_rejected() {
     assert_eq!(
         (DEPTH_LIMIT, RECORD_LIMIT, OBJECT_LIMIT, APPEND_LIMIT),
         (64, 4 << 20, 64 << 20, 128 << 20)
@@ -158,7 +158,7 @@ fn sizes_at_the_limit_are_kept_and_one_byte_more_is_refused() {
     block_on(journal.append(most)).unwrap();
     stream.assert_in(&journal);
 
-    // Two objects and a record fill an append: each counts with 64 bytes.
+    // Two objects and a record fill an append: each counts 64 bytes in addition.
     let object = |length: usize, byte: u8| Object::new(vec![byte; length]);
     let with = |mut append: Append, objects: &[Object]| {
         append.objects = objects.to_vec();
@@ -188,18 +188,18 @@ fn sizes_at_the_limit_are_kept_and_one_byte_more_is_refused() {
     }
 }
 
-/// The files that sled makes for pages that are too large, which it never syncs.
+/// Counts the files that sled creates for oversized pages, which it never syncs.
 fn files_of_large_pages(path: &Path) -> usize {
     fs::read_dir(path.join("sled/blobs")).unwrap().count()
 }
 
 #[test]
-fn however_large_a_value_is_no_page_of_the_index_is() {
+fn large_values_make_no_large_index_pages() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let journal = DiskJournal::open(path).unwrap();
     let mut stream = Stream::new(1);
-    // Commits of one piece, full or nearly, of a few, and of many, so that leaves come to be filled
+    // Commits of one full or nearly full piece, of a few pieces, and of many, so that leaves fill
     // in every way.
     for size in [6_600, 6_700, 6_800, 20_000, 300].repeat(80) {
         let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(size));
@@ -224,7 +224,7 @@ fn however_large_a_value_is_no_page_of_the_index_is() {
 }
 
 #[test]
-fn a_line_is_the_same_however_it_was_made() {
+fn drafted_and_given_lines_are_equal() {
     let draft = Draft {
         session: uuid::Uuid::from_u128(1),
         seq: 1,
@@ -242,7 +242,7 @@ fn a_line_is_the_same_however_it_was_made() {
     for line in [drafted, brought] {
         let journal = MemoryJournal::new();
         let head = block_on(journal.append(Append::new(draft.session, 1 - 1, vec![line])));
-        // The year 10000 is not to be written, so it was drawn to the last moment before it.
+        // The year 10000 cannot be written, so the time was clamped to the last moment before it.
         assert_eq!(head.unwrap().at_us, 253_402_300_799_999_999);
     }
 }

@@ -1,4 +1,4 @@
-//! What the log lost or altered is found, at opening and by verification, with session and seq.
+//! Lost or altered parts of the log are found at opening and by verification, with session and seq.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::stream::{Stream, closed_journal, log_file};
 
-/// The frames of a log as (start, end).
+/// Returns the frames of a log as (start, end).
 fn frames(log: &[u8]) -> Vec<(usize, usize)> {
     let mut frames = Vec::new();
     let mut at = 64;
@@ -21,15 +21,15 @@ fn frames(log: &[u8]) -> Vec<(usize, usize)> {
     frames
 }
 
-/// Where the bytes of a record stand.
+/// Returns the offset of a record's bytes.
 fn place_of(log: &[u8], line: &[u8]) -> usize {
     log.windows(line.len())
         .position(|window| window == line)
         .unwrap()
 }
 
-/// The journal is refused, naming this record, and so does verification, which moreover changes
-/// nothing.
+/// Asserts that opening and verification reject the journal with this record, and that verification
+/// changes nothing.
 fn found_at(path: &Path, session: Uuid, seq: u64) {
     let report = verify::directory(path).unwrap();
     assert!(
@@ -65,7 +65,7 @@ fn injured(injure: impl Fn(&mut Vec<u8>, &[Stream]) -> (Uuid, u64)) {
 }
 
 #[test]
-fn a_flipped_byte_of_a_record() {
+fn flipped_byte_of_record_is_found() {
     injured(|log, streams| {
         let at = place_of(log, streams[1].lines[4].bytes()) + 150;
         log[at] ^= 1;
@@ -74,7 +74,7 @@ fn a_flipped_byte_of_a_record() {
 }
 
 #[test]
-fn a_flipped_byte_of_a_frame_header() {
+fn flipped_byte_of_frame_header_is_found() {
     injured(|log, streams| {
         let at = place_of(log, streams[1].lines[4].bytes());
         let (start, _) = *frames(log)
@@ -87,7 +87,7 @@ fn a_flipped_byte_of_a_frame_header() {
 }
 
 #[test]
-fn a_removed_frame() {
+fn removed_frame_is_found() {
     injured(|log, streams| {
         let at = place_of(log, streams[2].lines[2].bytes());
         let (start, end) = *frames(log)
@@ -95,13 +95,13 @@ fn a_removed_frame() {
             .find(|(start, end)| (*start..*end).contains(&at))
             .unwrap();
         log.drain(start..end);
-        // The first record that stands in the wrong place is the one that follows in the log.
+        // The first record at a wrong place is the one that follows in the log.
         (streams[0].session, 5)
     });
 }
 
 #[test]
-fn a_swapped_pair_of_frames() {
+fn swapped_frames_are_found() {
     injured(|log, streams| {
         let at = place_of(log, streams[0].lines[2].bytes());
         let all = frames(log);
@@ -116,7 +116,7 @@ fn a_swapped_pair_of_frames() {
 }
 
 #[test]
-fn a_duplicated_frame() {
+fn duplicated_frame_is_found() {
     injured(|log, streams| {
         let at = place_of(log, streams[0].lines[2].bytes());
         let (start, end) = *frames(log)
@@ -130,7 +130,7 @@ fn a_duplicated_frame() {
 }
 
 #[test]
-fn a_cut_tail_is_known_to_the_index() {
+fn cut_tail_is_found_by_index() {
     let directory = tempfile::tempdir().unwrap();
     let streams = closed_journal(directory.path());
     let mut log = fs::read(log_file(directory.path())).unwrap();
@@ -161,7 +161,7 @@ fn a_cut_tail_is_known_to_the_index() {
             ..
         })
     ));
-    // Zeros for the tail are no better.
+    // Zeros instead of the tail are found as well.
     log.resize(sound.len(), 0);
     fs::write(log_file(directory.path()), &log).unwrap();
     assert!(matches!(
@@ -177,7 +177,7 @@ fn a_cut_tail_is_known_to_the_index() {
 }
 
 #[test]
-fn a_cut_tail_without_an_index_shows_that_nobody_closed() {
+fn cut_tail_without_index_shows_missing_close() {
     let directory = tempfile::tempdir().unwrap();
     closed_journal(directory.path());
     let mut log = fs::read(log_file(directory.path())).unwrap();
@@ -197,7 +197,7 @@ fn a_cut_tail_without_an_index_shows_that_nobody_closed() {
 }
 
 #[test]
-fn a_session_removed_from_a_log_that_was_made_sound_again_is_known_to_the_index() {
+fn session_removed_from_consistent_log_is_found_by_index() {
     let directory = tempfile::tempdir().unwrap();
     let streams = closed_journal(directory.path());
     let log = fs::read(log_file(directory.path())).unwrap();
@@ -226,13 +226,14 @@ fn a_session_removed_from_a_log_that_was_made_sound_again_is_known_to_the_index(
             .any(|finding| (finding.session, finding.seq) == place),
         "{report:?}"
     );
-    assert!(
-        matches!(DiskJournal::open(directory.path()), Err(Error::Damaged { session: Some(at), .. }) if at == streams[1].session)
-    );
+    assert!(matches!(
+        DiskJournal::open(directory.path()),
+        Err(Error::Damaged { session: Some(at), .. }) if at == streams[1].session
+    ));
 }
 
 #[test]
-fn a_flipped_byte_anywhere_in_the_log_is_never_taken_for_truth() {
+fn flipped_byte_anywhere_in_log_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let streams = closed_journal(directory.path());
     let log = fs::read(log_file(directory.path())).unwrap();
@@ -261,7 +262,7 @@ fn a_flipped_byte_anywhere_in_the_log_is_never_taken_for_truth() {
 }
 
 #[test]
-fn a_log_that_is_gone_with_its_index_is_not_made_anew_by_looking() {
+fn read_only_opening_does_not_recreate_lost_log() {
     for emptied in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         closed_journal(directory.path());
@@ -284,7 +285,7 @@ fn a_log_that_is_gone_with_its_index_is_not_made_anew_by_looking() {
 }
 
 #[test]
-fn a_foreign_file_in_the_log_is_found_by_both() {
+fn foreign_file_in_log_is_found() {
     let directory = tempfile::tempdir().unwrap();
     closed_journal(directory.path());
     fs::write(

@@ -1,4 +1,4 @@
-//! What the journal promises, one module a promise.
+//! The promises of the journal, one module for each.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,5 @@
-//! A journal is opened by one at a time, only where one is, and says what went before.
+//! A journal is opened by one process at a time and only where a journal is. It records how the
+//! last use ended.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -15,7 +16,7 @@ use crate::index_states::{copy_directory, scratch};
 use crate::stream::{Stream, closed_journal};
 
 #[test]
-fn a_journal_in_use_is_not_opened_again() {
+fn journal_in_use_is_not_opened_again() {
     let directory = tempfile::tempdir().unwrap();
     let journal = DiskJournal::open(directory.path()).unwrap();
     assert!(matches!(
@@ -35,14 +36,14 @@ fn a_journal_in_use_is_not_opened_again() {
 }
 
 #[test]
-fn something_else_is_refused_and_left_alone() {
+fn other_directory_is_rejected_and_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let foreign = directory.path().join("letter.txt");
     fs::write(&foreign, "dear").unwrap();
-    let told = DiskJournal::open(directory.path()).unwrap_err();
+    let error = DiskJournal::open(directory.path()).unwrap_err();
     assert!(
-        matches!(&told, Error::NotAJournal { found, .. } if found.contains("letter.txt")),
-        "{told}"
+        matches!(&error, Error::NotAJournal { found, .. } if found.contains("letter.txt")),
+        "{error}"
     );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     assert!(matches!(
@@ -70,10 +71,10 @@ fn something_else_is_refused_and_left_alone() {
         })
     ));
     fs::write(path.join("JOURNAL"), r#"{"format":"diary"}"#).unwrap();
-    let told = DiskJournal::open(&path).unwrap_err();
+    let error = DiskJournal::open(&path).unwrap_err();
     assert!(
-        matches!(&told, Error::NotAJournal { found, .. } if found.contains("diary")),
-        "{told}"
+        matches!(&error, Error::NotAJournal { found, .. } if found.contains("diary")),
+        "{error}"
     );
     fs::remove_file(path.join("JOURNAL")).unwrap();
     assert!(matches!(
@@ -83,7 +84,7 @@ fn something_else_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_creation_that_was_cut_short_is_taken_up() {
+fn interrupted_creation_is_finished() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("LOCK"), "").unwrap();
     fs::write(directory.path().join("JOURNAL.new"), "{\"for").unwrap();
@@ -95,7 +96,7 @@ fn a_creation_that_was_cut_short_is_taken_up() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_place_of_the_lock_is_refused_at_once() {
+fn pipe_as_lock_file_is_rejected_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
     closed_journal(&path);
@@ -112,7 +113,7 @@ fn a_pipe_in_place_of_the_lock_is_refused_at_once() {
 }
 
 #[test]
-fn the_system_stream_tells_openings_and_closings() {
+fn system_stream_records_openings_and_closes() {
     let directory = tempfile::tempdir().unwrap();
     let mut clock = 7;
     for _ in 0..2 {
@@ -123,7 +124,7 @@ fn the_system_stream_tells_openings_and_closings() {
             .unwrap();
         assert!(block_on(journal.sessions(None, 9)).unwrap().is_empty());
         block_on(journal.close()).unwrap();
-        // A clock that is set back does not make the journal refuse itself.
+        // A clock that is set back does not make the journal reject its own record.
         clock -= 5;
     }
     let journal = DiskJournal::options(directory.path())
@@ -156,7 +157,7 @@ fn the_system_stream_tells_openings_and_closings() {
 }
 
 #[test]
-fn looking_adds_nothing() {
+fn read_only_opening_adds_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let streams = closed_journal(directory.path());
     let before = verify::directory(directory.path()).unwrap();
@@ -176,13 +177,13 @@ fn looking_adds_nothing() {
     assert!(after.is_sound() && after.notes.is_empty(), "{after:?}");
 }
 
-/// Set for the child process of the test below: the journal that it holds until its standard input
-/// ends.
+/// The environment variable of the child process below: the journal that it holds until its
+/// standard input ends.
 const HELD: &str = "RECOUNT_JOURNAL_HELD";
 
-/// Not a test by itself: what the other process does.
+/// The other process, not a test by itself.
 #[test]
-fn a_process_that_has_the_journal() {
+fn child_holds_journal() {
     let Some(path) = std::env::var_os(HELD) else {
         return;
     };
@@ -193,14 +194,10 @@ fn a_process_that_has_the_journal() {
 }
 
 #[test]
-fn an_opening_may_wait_until_another_process_lets_go() {
+fn opening_waits_for_other_process() {
     let directory = tempfile::tempdir().unwrap();
     let mut other = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "opening::a_process_that_has_the_journal",
-            "--nocapture",
-        ])
+        .args(["--exact", "opening::child_holds_journal", "--nocapture"])
         .env(HELD, directory.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -226,11 +223,11 @@ fn an_opening_may_wait_until_another_process_lets_go() {
 }
 
 #[test]
-fn a_journal_of_many_sessions_is_read_from_its_log_wherever_their_records_stand() {
+fn many_sessions_are_read_from_log() {
     let scratch = scratch();
     let path = scratch.path().join("journal");
     let journal = DiskJournal::open(&path).unwrap();
-    // More streams, and more bytes, than are kept at hand while the index is filled.
+    // More streams and bytes than the cache holds while the index is filled.
     let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(1_000));
     let mut streams: Vec<Stream> = (1..=26_000).map(Stream::new).collect();
     for stream in &mut streams {
@@ -241,7 +238,7 @@ fn a_journal_of_many_sessions_is_read_from_its_log_wherever_their_records_stand(
     block_on(journal.close()).unwrap();
     let (index, older) = (path.join("sled"), scratch.path().join("older"));
     copy_directory(&index, &older);
-    // The first one comes again behind all of them.
+    // The first stream appears again after all of them.
     let journal = DiskJournal::open(&path).unwrap();
     streams[0].append(&journal, &["{}"]);
     block_on(journal.close()).unwrap();

@@ -1,5 +1,5 @@
-//! A journal that other users can write to is not believed, and a new one is for its user alone and
-//! never made through a link.
+//! A journal that other users can write to is not trusted. A new one is private to its user, and is
+//! never created through a link.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -17,7 +17,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Every entrance refuses the journal because of this place, and changes nothing.
+/// Asserts that every operation rejects the journal because of this path, and changes nothing.
 fn assert_refused(path: &Path, because: &Path) {
     let before = fs::read_dir(path).unwrap().count();
     let place = |told: Error| match told {
@@ -39,7 +39,7 @@ fn assert_refused(path: &Path, because: &Path) {
     assert_eq!(fs::read_dir(path).unwrap().count(), before);
 }
 
-/// Every entrance takes the journal where it is told to.
+/// Asserts that every operation accepts the journal when the options say so.
 fn assert_taken(path: &Path, trusting: fn(Options) -> Options) {
     let journal = trusting(DiskJournal::options(path)).open().unwrap();
     block_on(journal.close()).unwrap();
@@ -62,7 +62,7 @@ fn directory_that_others_write_to_is_refused() {
     assert!(!repair(&path, trusted).unwrap().was_needed());
     compact(&path, CompactOptions::default().insecure_directory()).unwrap();
     assert!(verify::insecure_directory(&path).unwrap().is_sound());
-    // A group of the owner's own is the owner.
+    // A private group of the owner counts as the owner.
     set_mode(&path, 0o770);
     if own_group.gid() == own_group.uid() {
         assert_taken(&path, |options| options);
@@ -73,7 +73,7 @@ fn directory_that_others_write_to_is_refused() {
         set_mode(&path, mode);
         assert_taken(&path, |options| options);
     }
-    // Nothing is made in an empty one either.
+    // An empty directory is rejected as well.
     let empty = directory.path().join("empty");
     fs::create_dir(&empty).unwrap();
     set_mode(&empty, 0o1777);
@@ -110,7 +110,7 @@ fn closed_journal_again(path: &Path) {
     block_on(journal.unwrap().close()).unwrap();
 }
 
-/// As the superuser only, who alone can give files away.
+/// This test needs the superuser, who alone can give files away.
 #[test]
 fn file_of_another_user_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -128,7 +128,7 @@ fn file_of_another_user_is_refused() {
     assert_refused(&path, &planted);
     fs::remove_file(&planted).unwrap();
     assert_taken(&path, |options| options);
-    // The files that the superuser makes would be of no use to the owner.
+    // The owner could not use files of the superuser.
     chown(&path, Some(4_711), Some(4_711)).unwrap();
     for told in [DiskJournal::open(&path).map(drop), guard(&path)] {
         assert!(
@@ -164,7 +164,7 @@ fn what_is_made_is_for_its_user_alone() {
         assert_eq!(mode(&place), expected, "{name}");
         seen += 1;
         for entry in fs::read_dir(&place).into_iter().flatten() {
-            // sled makes its own files, behind the mode of their directory.
+            // sled creates its files with its own mode, inside the private directory.
             let entry = entry.unwrap().path();
             assert!(
                 name == "sled" || mode(&entry) == 0o600,
@@ -197,7 +197,7 @@ fn drafts_do_not_follow_links() {
     repair(&path, RepairOptions::default()).unwrap();
     assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
 
-    // The lock, and a segment that is yet to be made.
+    // The lock, and a segment that is not created yet.
     fs::remove_file(path.join("LOCK")).unwrap();
     symlink(&outside, path.join("LOCK")).unwrap();
     DiskJournal::open(&path).unwrap_err();
@@ -274,10 +274,10 @@ fn key_store_that_others_read_or_write_is_refused() {
         println!("not looked at: files of other users, since only the superuser makes them");
     }
 
-    // What a link leads to is neither read nor written.
+    // The target of a link is neither read nor written.
     fs::remove_file(&key).unwrap();
     symlink("/dev/zero", &key).unwrap();
     let keys = FileKeyStore::open(&path, master()).unwrap();
-    let told = block_on(keys.key(session)).unwrap_err();
-    assert!(matches!(told, seal::Error::Io { .. }), "{told}");
+    let error = block_on(keys.key(session)).unwrap_err();
+    assert!(matches!(error, seal::Error::Io { .. }), "{error}");
 }

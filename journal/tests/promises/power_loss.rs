@@ -1,5 +1,4 @@
-//! What was acknowledged as durable survives a power loss at any moment, whatever is left of the
-//! index.
+//! Durable appends survive a power loss at any time, whatever remains of the index.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +23,7 @@ pub(crate) fn open(path: &Path, disk: &MemoryDisk) -> Result<DiskJournal, Error>
     options(path).disk(Arc::new(disk.clone())).open()
 }
 
-/// Several writers at once, on a journal that is closed and opened again in between.
+/// Runs several concurrent writers on a journal that is closed and opened again in between.
 fn script(directory: &Path) -> (MemoryDisk, Vec<History>, IndexStates) {
     let path = directory.join("whole");
     let disk = MemoryDisk::new();
@@ -45,7 +44,7 @@ fn script(directory: &Path) -> (MemoryDisk, Vec<History>, IndexStates) {
                 });
             }
         });
-        // Once while it is open, as a process that is killed leaves it, and once closed.
+        // One copy while it is open, as after a kill, and one after the close.
         states.keep(&path, directory, || disk.changes());
         block_on(journal.close()).unwrap();
         states.keep(&path, directory, || disk.changes());
@@ -54,7 +53,7 @@ fn script(directory: &Path) -> (MemoryDisk, Vec<History>, IndexStates) {
 }
 
 #[test]
-fn any_moment_keeps_what_was_acknowledged() {
+fn acknowledged_appends_survive_power_loss_at_any_time() {
     let cuts = times("RECOUNT_CUTS", 2_000);
     let directory = scratch();
     let (disk, histories, states) = script(directory.path());
@@ -83,8 +82,8 @@ fn any_moment_keeps_what_was_acknowledged() {
     });
     let acknowledged: u64 = histories.iter().map(History::acknowledged).sum();
     println!(
-        "power loss: {cuts} cuts (seed {SEED:#x}) in a trace of {changes} operations with {acknowledged} acknowledged \
-         appends, {} with a torn write to cut off, lost: 0",
+        "power loss: {cuts} cuts (seed {SEED:#x}) in a trace of {changes} operations \
+         with {acknowledged} acknowledged appends, {} with a torn write to cut off, lost: 0",
         torn.into_inner()
     );
 }
@@ -109,8 +108,8 @@ fn check_cut(
     let index = states.make(place, moment, &mut random);
     let case = format!("cut {cut} after operation {moment}, {tear:?}, index {index}");
     let found = disk.cut(moment, tear);
-    // Most are only looked at, which is faster; before anything was kept there may be nothing to
-    // look at yet.
+    // Most are only opened for reading, which is faster. Before the first append there may be no
+    // journal yet.
     let made = histories
         .iter()
         .any(|history| history.acknowledged_by(moment) > 0);
@@ -134,7 +133,7 @@ fn check_cut(
     cut_bytes
 }
 
-/// The journal takes appends as if nothing had been, and keeps them over the next power loss.
+/// Asserts that the journal accepts appends as usual, and that they survive the next power loss.
 fn goes_on(
     journal: DiskJournal,
     place: &Path,
@@ -151,7 +150,7 @@ fn goes_on(
         .collect();
     let disk = disk.after_power_loss(Tear::Nothing);
     drop(journal);
-    // The index knows a closing that the power loss took back.
+    // The index knows a close that the power loss undid.
     fs::remove_dir_all(place.join("sled")).unwrap();
     let journal = open(place, &disk).unwrap_or_else(|error| panic!("{case}, again: {error}"));
     next.assert_in(&journal);

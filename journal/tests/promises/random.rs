@@ -1,8 +1,8 @@
-//! Numbers that look random and come again with the same seed.
+//! Pseudo-random numbers, repeatable by their seed.
 
 use std::env;
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -19,12 +19,12 @@ impl Random {
         value ^ value >> 31
     }
 
-    /// A number below a bound.
+    /// Returns a number below a bound.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.number() % bound.max(1)
     }
 
-    /// An index into something of this length.
+    /// Returns an index into something of this length.
     pub(crate) fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap()
     }
@@ -34,7 +34,8 @@ impl Random {
     }
 }
 
-/// How often to do something: as the environment says, or as often as a change may wait for.
+/// Returns the number of repetitions from an environment variable, or a default that is fast enough
+/// for every change.
 pub(crate) fn times(variable: &str, otherwise: u64) -> u64 {
     env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
 }

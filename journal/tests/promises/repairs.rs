@@ -1,5 +1,4 @@
-//! A repair recovers what can be recovered, says exactly what could not, and loses nothing on its
-//! own.
+//! A repair recovers what it can, reports exactly what it cannot, and loses nothing by itself.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +28,7 @@ fn repaired(path: &Path) -> Repaired {
     report
 }
 
-/// A closed journal whose log has several segments.
+/// Creates a closed journal whose log has several segments.
 fn rolled_journal(path: &Path) -> Vec<Stream> {
     let journal = DiskJournal::options(path)
         .segment_bytes(2_000)
@@ -54,7 +53,7 @@ fn segments(path: &Path) -> Vec<std::path::PathBuf> {
     files
 }
 
-/// The frames of all segments, one behind the other.
+/// Returns the frames of all segments, concatenated.
 fn frames(path: &Path) -> Vec<u8> {
     let mut frames = Vec::new();
     for file in segments(path) {
@@ -111,7 +110,7 @@ fn hurt(stream: &Stream, recovered: u64, salvaged: &[(u64, u64)], lost: &[(u64, 
     }
 }
 
-/// The kinds of the system stream.
+/// Returns the kinds and bodies of the system stream.
 fn system(path: &Path) -> Vec<(String, String)> {
     let journal = DiskJournal::options(path).read_only().open().unwrap();
     let lines = block_on(journal.read(Uuid::nil(), 1, usize::MAX)).unwrap();
@@ -122,7 +121,7 @@ fn system(path: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_sound_journal_is_not_touched() {
+fn sound_journal_is_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     closed_journal(path);
@@ -146,8 +145,8 @@ fn a_sound_journal_is_not_touched() {
         !journal.opened().read_whole,
         "the note of the close still holds"
     );
-    let told = repair(path, RepairOptions::default()).unwrap_err();
-    assert!(matches!(told, Error::InUse { .. }), "{told}");
+    let error = repair(path, RepairOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
 }
 
 #[test]
@@ -175,7 +174,7 @@ fn damaged_index_is_made_again_and_missing_one_is_left() {
 }
 
 #[test]
-fn a_flip_that_the_index_has_is_restored_byte_for_byte() {
+fn flipped_record_is_restored_from_index() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let streams = rolled_journal(path);
@@ -212,7 +211,7 @@ fn a_flip_that_the_index_has_is_restored_byte_for_byte() {
         ("journal_repaired", "journal_closed")
     );
     assert!(body.contains(r#""frames_from_index":2"#), "{body}");
-    // It goes on as if nothing had been.
+    // It continues as usual.
     let mut streams = streams;
     let journal = DiskJournal::open(path).unwrap();
     streams[1].append(&journal, &["{}"]);
@@ -220,15 +219,15 @@ fn a_flip_that_the_index_has_is_restored_byte_for_byte() {
 }
 
 #[test]
-fn a_flip_without_an_index_costs_that_append_alone() {
+fn flip_without_index_costs_only_its_append() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let streams = rolled_journal(path);
     flip(path, streams[1].lines[4].bytes());
     without_index(path);
     let report = repaired(path);
-    // Of the two records of the append one is whole, as the record behind it shows; but an append
-    // lives whole or not at all.
+    // One of the two records of the append is complete, as its successor proves. But an append
+    // survives only as a whole.
     assert_eq!(report.hurt, [hurt(&streams[1], 4, &[(6, 16)], &[(5, 5)])]);
     assert_eq!((report.records_lost(), report.records_salvaged()), (1, 11));
     assert_eq!(report.frames_unnamed, 0, "{report:?}");
@@ -245,7 +244,7 @@ fn a_flip_without_an_index_costs_that_append_alone() {
 }
 
 #[test]
-fn what_readers_made_of_the_old_log_goes_with_it() {
+fn snapshots_are_removed_with_old_log() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let streams = closed_journal(path);
@@ -255,14 +254,14 @@ fn what_readers_made_of_the_old_log_goes_with_it() {
     assert_eq!(kept(&journal), None);
     block_on(journal.keep_snapshot(session, b"folded".to_vec())).unwrap();
     block_on(journal.close()).unwrap();
-    let told = block_on(journal.keep_snapshot(session, b"late".to_vec())).unwrap_err();
-    assert!(matches!(told, Error::Closed), "{told}");
+    let error = block_on(journal.keep_snapshot(session, b"late".to_vec())).unwrap_err();
+    assert!(matches!(error, Error::Closed), "{error}");
     let looked = DiskJournal::options(path).read_only().open().unwrap();
     assert_eq!(kept(&looked), Some(b"folded".to_vec()));
-    let told = block_on(looked.keep_snapshot(session, b"looked".to_vec())).unwrap_err();
-    assert!(matches!(told, Error::ReadOnly), "{told}");
+    let error = block_on(looked.keep_snapshot(session, b"looked".to_vec())).unwrap_err();
+    assert!(matches!(error, Error::ReadOnly), "{error}");
     drop(looked);
-    // What needs no repair keeps it, as a compaction does.
+    // An operation that needs no repair keeps the snapshots, for example a compaction.
     repaired(path);
     compact(path, CompactOptions::default()).unwrap();
     let looked = DiskJournal::options(path).read_only().open().unwrap();
@@ -275,7 +274,7 @@ fn what_readers_made_of_the_old_log_goes_with_it() {
 }
 
 #[test]
-fn a_second_repair_keeps_what_the_first_one_set_aside() {
+fn second_repair_keeps_files_of_first_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let streams = closed_journal(path);
@@ -290,7 +289,7 @@ fn a_second_repair_keeps_what_the_first_one_set_aside() {
 }
 
 #[test]
-fn a_segment_that_is_gone_is_restored_or_named() {
+fn lost_segment_is_restored_or_reported() {
     for with_index in [true, false] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
@@ -332,7 +331,7 @@ fn damaged_headers_cost_nothing() {
         let path = directory.path();
         let streams = rolled_journal(path);
         let sound = frames(path);
-        // The header of a segment, that of a frame, and those of two frames side by side.
+        // The header of a segment, the header of a frame, and those of two adjacent frames.
         for (segment, at) in [(1, 20), (2, 64 + 9), (3, 64 + 3)] {
             let file = &segments(path)[segment];
             let mut bytes = fs::read(file).unwrap();
@@ -363,7 +362,7 @@ fn damaged_headers_cost_nothing() {
 }
 
 #[test]
-fn what_both_lost_is_named_exactly() {
+fn loss_in_log_and_index_is_reported_exactly() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let journal = DiskJournal::open(path).unwrap();
@@ -380,7 +379,7 @@ fn what_both_lost_is_named_exactly() {
     }
     drop(journal);
     let line = streams[0].lines[7].bytes().to_vec();
-    // In the log, the lengths of the append as well, so that nothing of it can be read.
+    // In the log, the lengths of the append are damaged as well, so that nothing of it can be read.
     let mut bytes = fs::read(log_file(path)).unwrap();
     let at = bytes
         .windows(line.len())
@@ -404,10 +403,7 @@ fn what_both_lost_is_named_exactly() {
     let report = repaired(path);
     assert_eq!(report.hurt, [hurt(&streams[0], 6, &[], &[(7, 8)])]);
     assert_eq!(report.objects_lost, [object.hash]);
-    assert_eq!(
-        report.frames_unnamed, 0,
-        "the index names all that was in it"
-    );
+    assert_eq!(report.frames_unnamed, 0, "the index names everything in it");
     assert_eq!((lines(path, &streams[0]), lines(path, &streams[1])), (6, 8));
 }
 
@@ -472,12 +468,12 @@ fn the_marker_is_restored_from_the_log() {
     }
     fs::remove_dir_all(path.join("log")).unwrap();
     fs::write(path.join("JOURNAL"), "?").unwrap();
-    let told = repair(path, RepairOptions::default()).unwrap_err();
-    assert!(matches!(told, Error::NotAJournal { .. }), "{told}");
+    let error = repair(path, RepairOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::NotAJournal { .. }), "{error}");
 }
 
 #[test]
-fn a_log_that_is_gone_comes_back_from_the_index() {
+fn lost_log_is_restored_from_index() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let streams = rolled_journal(path);
@@ -491,8 +487,8 @@ fn a_log_that_is_gone_comes_back_from_the_index() {
         .for_each(|stream| assert_eq!(lines(path, stream), 16));
     without_index(path);
     fs::remove_dir_all(path.join("log")).unwrap();
-    let told = repair(path, RepairOptions::default()).unwrap_err();
-    assert!(matches!(told, Error::Damaged { .. }), "{told}");
+    let error = repair(path, RepairOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
 }
 
 #[test]
@@ -502,7 +498,7 @@ fn segments_of_other_histories_do_no_harm() {
     let streams = rolled_journal(path);
     let sound = frames(path);
     rolled_journal(other);
-    // One of another journal, and one that is an older copy of itself.
+    // A segment of another journal, and one that is an older copy of itself.
     fs::copy(&segments(other)[1], &segments(path)[1]).unwrap();
     let bytes = fs::read(&segments(path)[3]).unwrap();
     let second = 65
@@ -517,7 +513,7 @@ fn segments_of_other_histories_do_no_harm() {
     streams
         .iter()
         .for_each(|stream| assert_eq!(lines(path, stream), 16));
-    // A whole log put back from before: the index knows what came after.
+    // An old copy of the whole log: the index knows the later frames.
     let old = directory.path().join("old");
     killed::copy(&path.join("log"), &old);
     let mut stream = streams[0].clone();
@@ -534,7 +530,7 @@ fn segments_of_other_histories_do_no_harm() {
     assert_eq!(lines(path, &stream), 17);
 }
 
-/// Not a test by itself: the process that is ended.
+/// The child process that is ended, not a test by itself.
 #[test]
 fn child_repairs() {
     if let Some(path) = killed::journal() {
@@ -543,7 +539,7 @@ fn child_repairs() {
 }
 
 #[test]
-fn ended_at_any_step_it_can_be_run_again() {
+fn repair_ended_at_any_step_can_be_run_again() {
     for with_index in [true, false] {
         let directory = tempfile::tempdir().unwrap();
         let injured = directory.path().join("injured");
@@ -556,7 +552,7 @@ fn ended_at_any_step_it_can_be_run_again() {
         let left = [16, if with_index { 16 } else { 4 }, 16];
         let mut opened = 0;
         let steps = killed::at_every_step("repairs::child_repairs", &injured, |path, about| {
-            // Either the journal opens and all is done, or it is refused as before.
+            // Either the journal opens and everything is done, or it is rejected as before.
             let again = path.with_file_name("again");
             killed::copy(path, &again);
             match DiskJournal::open_existing(&again) {
@@ -592,7 +588,7 @@ fn ended_at_any_step_it_can_be_run_again() {
     }
 }
 
-/// A journal that a verification calls damaged, a dry run calls in need of a repair.
+/// Asserts that a dry run reports damage if a verification does.
 fn assert_dry_run_agrees(path: &Path, about: &str) {
     let again = path.with_file_name("looked-at");
     killed::copy(path, &again);
@@ -607,7 +603,7 @@ fn assert_dry_run_agrees(path: &Path, about: &str) {
     assert_eq!(dry_run.unfinished, is_decided, "{about}");
 }
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 fn mixed(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut value = *seed;
@@ -616,7 +612,7 @@ fn mixed(seed: &mut u64) -> u64 {
     value ^ value >> 31
 }
 
-/// Injures a file: flips, a cut, a hole, a piece repeated or taken out, emptied, removed.
+/// Damages a file: flips, a cut, a hole, a repeated or removed piece, emptied, or removed.
 fn injure(file: &Path, seed: &mut u64) -> &'static str {
     let mut bytes = fs::read(file).unwrap();
     let mut below = |limit: usize| usize::try_from(mixed(seed)).unwrap_or(0) % limit.max(1);
@@ -697,12 +693,14 @@ fn after_random_injuries_every_record_is_accounted_for() {
         fs::remove_dir_all(path).unwrap();
     }
     println!(
-        "100 injuries: {needed} needed a repair, {lossy} lost something, {nothing_left} had nothing left"
+        "100 injuries: {needed} needed a repair, {lossy} lost something, \
+         {nothing_left} had nothing left"
     );
     assert!(needed > 70 && lossy > 20 && nothing_left < 5);
 }
 
-/// The journal opens and is sound; every record lives, or is salvaged exactly, or is told as lost.
+/// Asserts that the journal opens and is sound. Every record survives, is salvaged exactly, or is
+/// reported as lost.
 fn accounted(path: &Path, streams: &[Stream], report: &Repaired, is_named: bool, about: &str) {
     let journal = DiskJournal::open_existing(path)
         .unwrap_or_else(|error| panic!("{about}: {error}, {report:?}"));
@@ -740,8 +738,8 @@ fn accounted(path: &Path, streams: &[Stream], report: &Repaired, is_named: bool,
         let recovered = hurt.map_or(found.len() as u64, |hurt| hurt.recovered);
         assert_eq!(recovered, found.len() as u64, "{about}");
     }
-    // With its index every loss has a name; without, the end of the log may be gone, and nothing
-    // vouches for that.
+    // With its index every loss is named. Without it, the end of the log may be lost, and nothing
+    // proves its completeness.
     assert!(!is_named || unnamed == 0, "{about}: {report:?}");
     let is_told = report.frames_unnamed > 0 || report.cut_bytes > 0 || !report.was_closed;
     assert!(unnamed == 0 || is_told, "{about}: {unnamed} {report:?}");
@@ -756,7 +754,7 @@ fn accounted(path: &Path, streams: &[Stream], report: &Repaired, is_named: bool,
 }
 
 #[test]
-fn an_opening_that_is_refused_leaves_an_index_that_it_cannot_use_to_the_repair() {
+fn failed_opening_leaves_unusable_index_to_repair() {
     let directory = tempfile::tempdir().unwrap();
     type Injury = (&'static str, fn(&Path));
     let injuries: [Injury; 2] = [
@@ -790,7 +788,7 @@ fn an_opening_that_is_refused_leaves_an_index_that_it_cannot_use_to_the_repair()
 }
 
 #[test]
-fn an_end_that_only_the_note_of_the_close_misses_is_told() {
+fn end_that_only_closed_file_knows_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let streams = closed_journal(directory.path());
     without_index(directory.path());
@@ -819,8 +817,8 @@ fn an_end_that_only_the_note_of_the_close_misses_is_told() {
     assert_eq!(lines(directory.path(), &streams[0]), streams[0].lines.len());
 }
 
-/// The state behind a repair or an opening that was killed while it made the index: verification
-/// and repair say the same of it, a dry run too, and then it is sound.
+/// The state after a repair or an opening was killed while it built the index. Verification and
+/// repair report the same fault, a dry run too, and the repair ends it.
 #[test]
 fn repair_finds_what_verification_finds_in_index() {
     type Change = fn(&Path);
@@ -866,7 +864,7 @@ fn repair_finds_what_verification_finds_in_index() {
     }
 }
 
-/// Puts the index of an earlier close in the place of the one of now.
+/// Replaces the index with that of an earlier close.
 fn older_index(path: &Path) {
     let older = path.with_extension("older");
     killed::copy(&path.join("sled"), &older);
@@ -894,7 +892,7 @@ fn dangling_index_link_is_told_and_replaced() {
     assert_eq!(done.damages, dry.damages);
     assert!(verify::directory(&path).unwrap().is_sound());
     assert!(!path.join("nowhere").exists());
-    // An opening makes the index again as well, and so does a compaction.
+    // An opening rebuilds the index as well, and so does a compaction.
     dangle();
     block_on(DiskJournal::open(&path).unwrap().close()).unwrap();
     dangle();

@@ -1,5 +1,5 @@
-//! The power may fail at any write, renaming or sync of a roll: nothing acknowledged is lost, and
-//! the log goes on.
+//! The power may fail at any write, renaming or sync of a roll: no acknowledged record is lost, and
+//! the log continues.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,15 +24,16 @@ fn open(path: &Path, disk: Arc<dyn Disk>) -> Result<DiskJournal, Error> {
         .open()
 }
 
-/// What was acknowledged, and how many changes the disk had seen by then.
+/// The acknowledged records, and the changes of the disk at each acknowledgement.
 #[derive(Default)]
 struct Told {
     streams: [Option<Stream>; 2],
-    /// By the number of changes: how many records each stream had been told are kept.
+    /// The number of acknowledged records of each stream, by the number of changes.
     kept: BTreeMap<u64, [usize; 2]>,
 }
 
-/// Appends of every size, from a small part of a segment to more than one, until something fails.
+/// Appends of every size, from a small part of a segment to more than one, until an operation
+/// fails.
 fn script(journal: &dyn Journal, disk: &MemoryDisk, rounds: usize) -> Told {
     let mut streams = [Stream::new(1), Stream::new(2)];
     let mut kept = BTreeMap::new();
@@ -44,7 +45,7 @@ fn script(journal: &dyn Journal, disk: &MemoryDisk, rounds: usize) -> Told {
             other => other * 130,
         };
         let body = format!(r#"{{"round":{round},"text":"{}"}}"#, "y".repeat(length));
-        // So many in a row that the last of them are committed where they are made.
+        // Many in a row, so that the last of them are committed in place.
         let at = round / 16 % 2;
         let append = streams[at].next(&[&body, "{}"]);
         if block_on(journal.append(append)).is_err() {
@@ -60,13 +61,14 @@ fn script(journal: &dyn Journal, disk: &MemoryDisk, rounds: usize) -> Told {
 }
 
 impl Told {
-    /// How many records had been told are kept when the disk had seen so many changes.
+    /// The number of acknowledged records after this many changes of the disk.
     fn kept_by(&self, changes: u64) -> [usize; 2] {
         let last = self.kept.range(..=changes).next_back();
         last.map_or([0; 2], |(_, counts)| *counts)
     }
 
-    /// Everything told is there, whole appends only, and nothing that was never appended.
+    /// Asserts that every acknowledged record is there, in complete appends, and no record that was
+    /// never appended.
     fn assert_in(&self, journal: &dyn Journal, changes: u64, about: &str) {
         let counts = self.kept_by(changes);
         for (stream, kept) in self.streams.iter().flatten().zip(counts) {
@@ -78,7 +80,7 @@ impl Told {
     }
 }
 
-/// The files of a disk in memory as a directory that is verified like any other.
+/// Verifies the files of a disk in memory, as a directory.
 fn verified(disk: &MemoryDisk, path: &Path, about: &str) {
     let log = path.join("log");
     match fs::remove_dir_all(&log) {
@@ -97,8 +99,8 @@ fn verified(disk: &MemoryDisk, path: &Path, about: &str) {
     assert!(report.notes.is_empty(), "{about}: {report:?}");
 }
 
-/// The journal that a disk holds opens with what was told, without an index, goes on over a roll,
-/// and is sound.
+/// Asserts that the journal opens without an index, has the acknowledged records, continues over a
+/// roll, and is sound.
 fn goes_on(disk: &MemoryDisk, path: &Path, told: &Told, changes: u64, about: &str) {
     match fs::remove_dir_all(path.join("sled")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => panic!("{error}"),
@@ -107,7 +109,7 @@ fn goes_on(disk: &MemoryDisk, path: &Path, told: &Told, changes: u64, about: &st
     let journal =
         open(path, Arc::new(disk.clone())).unwrap_or_else(|error| panic!("{about}: {error}"));
     told.assert_in(&journal, changes, about);
-    // Another one each time that this disk is taken up.
+    // A new stream for each opening of this disk.
     let taken: u128 = block_on(journal.sessions(None, 99)).unwrap().len() as u128;
     let mut next = Stream::new(100 + taken);
     for _ in 0..3 {
@@ -120,7 +122,7 @@ fn goes_on(disk: &MemoryDisk, path: &Path, told: &Told, changes: u64, about: &st
 }
 
 #[test]
-fn cut_at_every_operation_nothing_told_is_lost() {
+fn power_loss_at_any_operation_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (path, whole) = (directory.path(), MemoryDisk::new());
     let journal = open(path, Arc::new(whole.clone())).unwrap();
@@ -147,7 +149,7 @@ fn cut_at_every_operation_nothing_told_is_lost() {
 }
 
 #[test]
-fn whatever_fails_in_a_roll_stops_the_journal_and_reopening_recovers() {
+fn fault_in_roll_stops_journal_and_reopening_recovers() {
     let directory = tempfile::tempdir().unwrap();
     let whole = MemoryDisk::new();
     let journal = open(&directory.path().join("whole"), Arc::new(whole.clone())).unwrap();
@@ -173,7 +175,7 @@ fn whatever_fails_in_a_roll_stops_the_journal_and_reopening_recovers() {
                 }
                 Err(_) => Told::default(),
             };
-            // The process died, or the power failed, too.
+            // The process died, or the power failed as well.
             let (all, lost) = (disk.changes(), disk.after_power_loss(Tear::Sectors(nth)));
             goes_on(&lost, &path, &told, all, &format!("{about}, power lost"));
             goes_on(&disk, &path, &told, all, &about);
@@ -191,7 +193,7 @@ fn whatever_fails_in_a_roll_stops_the_journal_and_reopening_recovers() {
     assert!(stopped > 40, "{stopped}");
 }
 
-/// A disk under a process that dies instead of syncing, once it is told to.
+/// A disk whose process dies instead of syncing, once it is told to.
 struct Dying {
     disk: MemoryDisk,
     dies: Arc<AtomicBool>,
@@ -255,7 +257,7 @@ impl DiskFile for DyingFile {
 }
 
 #[test]
-fn a_frame_that_was_never_synced_is_not_left_to_the_index_alone() {
+fn unsynced_frame_is_not_only_in_index() {
     let directory = tempfile::tempdir().unwrap();
     let (disk, dies) = (MemoryDisk::new(), Arc::new(AtomicBool::new(false)));
     let dying = Dying {
@@ -275,13 +277,13 @@ fn a_frame_that_was_never_synced_is_not_left_to_the_index_alone() {
         .unwrap();
     stream.assert_in(&looking);
     drop(looking);
-    // What was shown once, and is in the index now, lasts.
+    // A record that was read once, and is in the index now, must last.
     let lost = disk.after_power_loss(Tear::Nothing);
     let journal = open(directory.path(), Arc::new(lost)).unwrap();
     stream.assert_in(&journal);
 }
 
-/// A disk on which making the second segment waits until it is let go.
+/// A disk on which creating the second segment waits for permission.
 struct Gate {
     disk: MemoryDisk,
     reached: Mutex<Sender<()>>,
@@ -319,7 +321,7 @@ impl Disk for Gate {
 }
 
 #[test]
-fn a_segment_still_being_made_is_waited_for_before_the_journal_can_be_opened_again() {
+fn opening_waits_for_segment_being_created() {
     let directory = tempfile::tempdir().unwrap();
     let disk = MemoryDisk::new();
     let ((reached, at_gate), (let_go, go)) = (channel(), channel());
@@ -332,11 +334,11 @@ fn a_segment_still_being_made_is_waited_for_before_the_journal_can_be_opened_aga
     let mut stream = Stream::new(1);
     stream.append(&journal, &[&format!("\"{}\"", "x".repeat(2_000))]);
     at_gate.recv().unwrap();
-    // The next commit fails while the segment is being made.
+    // The next commit fails while the segment is being created.
     disk.fail(Fault::Sync, 1);
     let told = block_on(journal.append(stream.clone().next(&["{}"])));
     assert!(matches!(told, Err(Error::Poisoned { .. })), "{told:?}");
-    // Whoever makes it would empty a file that the next opening may have begun to use.
+    // Its thread could empty a file that the next opening already uses.
     for _ in 0..20 {
         let told = open(directory.path(), Arc::new(disk.clone()));
         assert!(matches!(told, Err(Error::InUse { .. })), "{told:?}");

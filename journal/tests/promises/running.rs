@@ -1,4 +1,4 @@
-//! What a running journal tells about itself, and how it behaves when the disk is nearly full.
+//! The metrics of an open journal, and its behaviour when the disk is nearly full.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use recount_journal::{DiskJournal, Error, IndexState, Journal, Object, block_on}
 use crate::stream::{Stream, closed_journal, log_file};
 
 #[test]
-fn below_the_floor_nothing_is_taken_and_service_resumes_with_the_space() {
+fn below_floor_appends_are_rejected_until_space_returns() {
     let directory = tempfile::tempdir().unwrap();
     let disk = MemoryDisk::new();
     let journal = DiskJournal::options(directory.path())
@@ -22,7 +22,7 @@ fn below_the_floor_nothing_is_taken_and_service_resumes_with_the_space() {
     disk.set_free_space(999_999);
     let mut refused = 0;
     let mut attempt = stream.clone();
-    // The space is looked at every now and then; once it is low, at every append.
+    // The free space is checked at every 64th append; once it is low, at every append.
     for _ in 0..200 {
         let before = attempt.clone();
         match block_on(journal.append(attempt.next(&["{}"]))) {
@@ -39,7 +39,7 @@ fn below_the_floor_nothing_is_taken_and_service_resumes_with_the_space() {
     attempt.assert_in(&journal);
     disk.set_free_space(1_000_000);
     attempt.append(&journal, &["{}"]);
-    // Closing is not refused.
+    // A close is not rejected.
     disk.set_free_space(0);
     block_on(journal.close()).unwrap();
 }
@@ -60,7 +60,7 @@ fn metrics_count_commits_and_batches() {
 }
 
 #[test]
-fn a_log_is_read_whole_only_when_a_file_changed_since_the_close() {
+fn log_is_read_only_if_file_changed_since_close() {
     let directory = tempfile::tempdir().unwrap();
     let streams = closed_journal(directory.path());
     let look = || {
@@ -81,7 +81,7 @@ fn a_log_is_read_whole_only_when_a_file_changed_since_the_close() {
 }
 
 #[test]
-fn what_the_log_loses_under_an_open_journal_is_read_from_the_index_and_found_by_the_next_opening() {
+fn loss_under_open_journal_is_read_from_index_and_found_later() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let mut stream = Stream::new(1);
@@ -111,7 +111,7 @@ fn what_the_log_loses_under_an_open_journal_is_read_from_the_index_and_found_by_
 }
 
 #[test]
-fn a_large_append_needs_little_more_room_than_its_bytes() {
+fn large_append_needs_little_more_memory_than_its_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let disk = MemoryDisk::new();
     let journal = DiskJournal::options(directory.path())

@@ -1,5 +1,5 @@
-//! The store in memory and the store on disk answer alike, and so does the disk after opening
-//! again.
+//! The journals in memory and on disk return the same answers, and so does a reopened journal on
+//! disk.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use crate::stream::Stream;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Appends so many records, objects of this size, open work on this item.
+    /// Appends records, objects of this size, and open work on this item.
     Append {
         stream: usize,
         records: usize,
@@ -23,9 +23,9 @@ enum Step {
     },
     /// Settles an item.
     Settle { stream: usize, item: u64 },
-    /// Appends what somebody else would have to append first.
+    /// Makes an append that does not follow the stream.
     Stale { stream: usize },
-    /// Closes the disk and opens it again, its index gone or not.
+    /// Closes the disk journal and opens it again, with or without its index.
     Reopen { index_gone: bool },
 }
 
@@ -96,7 +96,11 @@ fn answers(journal: &dyn Journal, streams: &[Stream], objects: &[Object]) -> Str
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 12,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn both_stores_answer_alike(steps in steps()) {
@@ -114,9 +118,26 @@ proptest! {
                     objects.push(object.clone());
                     let request = (item % 2 == 0).then(|| Uuid::from_u128(u128::from(item)));
                     let kind = "call".to_owned();
-                    let put = OpenItem { session, item, kind, since_us: 0, deadline_us: deadline, request, flags: 1 };
-                    let durability = if buffered { Durability::Buffered } else { Durability::Durable };
-                    Append { objects: vec![object], open_work: vec![WorkChange::Put(put)], durability, ..streams[stream].next(&vec![&*text; records]) }
+                    let put = OpenItem {
+                        session,
+                        item,
+                        kind,
+                        since_us: 0,
+                        deadline_us: deadline,
+                        request,
+                        flags: 1,
+                    };
+                    let durability = if buffered {
+                        Durability::Buffered
+                    } else {
+                        Durability::Durable
+                    };
+                    Append {
+                        objects: vec![object],
+                        open_work: vec![WorkChange::Put(put)],
+                        durability,
+                        ..streams[stream].next(&vec![&*text; records])
+                    }
                 }
                 Step::Settle { stream, item } => {
                     let settle = WorkChange::Remove { session: streams[stream].session, item };
@@ -138,7 +159,8 @@ proptest! {
             };
             let told = (block_on(memory.append(append.clone())), block_on(disk.append(append)));
             prop_assert_eq!(format!("{:?}", told.0), format!("{:?}", told.1));
-            prop_assert_eq!(answers(&memory, &streams, &objects), answers(&disk, &streams, &objects));
+            let in_memory = answers(&memory, &streams, &objects);
+            prop_assert_eq!(in_memory, answers(&disk, &streams, &objects));
         }
     }
 }

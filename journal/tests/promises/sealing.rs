@@ -1,4 +1,4 @@
-//! A sealed session is a session like any other to whoever has no key, and shows nothing of itself.
+//! A sealed session behaves like any other for users without its key, and reveals no content.
 
 use std::env;
 use std::fs;
@@ -37,7 +37,7 @@ fn sealed_line(key: &SessionKey, seq: u64, prev: Hash, objects: &[Hash]) -> Line
     seal::line(key, &draft, objects).unwrap()
 }
 
-/// A session of three records, the first of which names an object.
+/// Writes a session of three records, the first of which names an object.
 fn write_and_die(journal: &Path, keys: &dyn KeyStore) {
     let key = block_on(keys.create_key(SESSION)).unwrap();
     let journal = DiskJournal::open(journal).unwrap();
@@ -49,13 +49,13 @@ fn write_and_die(journal: &Path, keys: &dyn KeyStore) {
     block_on(journal.append(append)).unwrap();
     let third = sealed_line(&key, 3, second.leaf(), &[]);
     block_on(journal.append(Append::new(SESSION, 2, vec![third]))).unwrap();
-    // No destructor runs: what is read next was on the disk.
+    // No destructor runs, so everything that is read later was on disk.
     std::process::abort();
 }
 
 const CHILD: &str = "RECOUNT_JOURNAL_SEALING";
 
-/// Not a test by itself: the process that is killed.
+/// The child process that is killed, not a test by itself.
 #[test]
 fn child_seals() {
     let Ok(directory) = env::var(CHILD) else {
@@ -84,7 +84,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 #[test]
-fn a_sealed_session_survives_its_process_verifies_without_keys_and_opens_with_them() {
+fn sealed_session_survives_kill_and_verifies_without_keys() {
     let directory = tempfile::tempdir().unwrap();
     let (path, at) = (
         directory.path().join("journal"),
@@ -135,7 +135,7 @@ fn a_sealed_session_survives_its_process_verifies_without_keys_and_opens_with_th
 fn verified_by_the_script(export: &Path) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/verify_export.py");
     let Ok(said) = Command::new("python3").arg(script).arg(export).output() else {
-        // Not every place that builds this has a Python; the one that takes changes has.
+        // Not every build machine has Python; the CI has.
         return;
     };
     let text = String::from_utf8_lossy(&said.stdout);
@@ -146,12 +146,12 @@ fn verified_by_the_script(export: &Path) {
 }
 
 #[test]
-fn swapped_bodies_are_taken_by_the_journal_and_refused_by_the_key() {
+fn swapped_bodies_do_not_open() {
     let directory = tempfile::tempdir().unwrap();
     let key = SessionKey::generate(SESSION).unwrap();
     let first = sealed_line(&key, 1, Hash::ZERO, &[]);
     let second = sealed_line(&key, 2, first.leaf(), &[]);
-    // Somebody who can write the journal builds a chain that holds, with the bodies exchanged.
+    // An attacker who can write the journal builds a valid chain with exchanged bodies.
     let forged = |of: &Line, seq, prev| {
         let record = of.record().unwrap();
         Draft {
@@ -184,7 +184,7 @@ fn swapped_bodies_are_taken_by_the_journal_and_refused_by_the_key() {
 }
 
 #[test]
-fn another_master_key_is_told_by_name_and_opens_nothing() {
+fn wrong_master_key_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().join("keys");
     let keys = FileKeyStore::create(&at, master("1")).unwrap();
@@ -201,7 +201,7 @@ fn another_master_key_is_told_by_name_and_opens_nothing() {
     let missing = FileKeyStore::open(directory.path().join("nothing"), master("1"));
     assert!(matches!(missing, Err(seal::Error::Missing { .. })));
     assert!(!directory.path().join("nothing").exists());
-    // The key of another session under this one's name.
+    // The key of another session under the name of this one.
     let other = Uuid::from_u128(8);
     block_on(keys.create_key(other)).unwrap();
     fs::copy(
@@ -214,7 +214,7 @@ fn another_master_key_is_told_by_name_and_opens_nothing() {
 }
 
 #[test]
-fn a_key_store_inside_a_journal_is_refused_whatever_leads_there() {
+fn key_store_inside_journal_is_rejected_through_any_path() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
     block_on(DiskJournal::open(&path).unwrap().close()).unwrap();
@@ -237,14 +237,14 @@ fn a_key_store_inside_a_journal_is_refused_whatever_leads_there() {
         }
     }
     assert!(!path.join("keys").exists() && !path.join("a").exists());
-    // The other way round the journal does not begin in a directory that holds something else.
+    // A journal is not created in a directory that holds something else, either.
     let early = directory.path().join("early");
     FileKeyStore::create(early.join("keys"), master("1")).unwrap();
     assert!(DiskJournal::open(&early).is_err());
 }
 
 #[test]
-fn one_key_is_made_however_many_ask_for_it_at_once() {
+fn concurrent_requests_create_one_key() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().join("keys");
     let keys = Arc::new(FileKeyStore::create(&at, master("1")).unwrap());
@@ -265,7 +265,7 @@ fn one_key_is_made_however_many_ask_for_it_at_once() {
 }
 
 #[test]
-fn the_side_store_keeps_the_last_and_shows_nothing() {
+fn side_store_keeps_last_text_sealed() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().join("keys");
     let keys = FileKeyStore::create(&at, master("1")).unwrap();
@@ -286,7 +286,7 @@ fn the_side_store_keeps_the_last_and_shows_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn only_its_owner_reads_a_key_store() {
+fn key_store_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().join("keys");
@@ -298,7 +298,7 @@ fn only_its_owner_reads_a_key_store() {
 }
 
 #[test]
-fn no_name_of_a_text_reaches_the_key_or_another_file() {
+fn text_name_cannot_reach_another_file() {
     let directory = tempfile::tempdir().unwrap();
     let keys = FileKeyStore::create(directory.path().join("keys"), master("1")).unwrap();
     let sealed = {
@@ -315,7 +315,7 @@ fn no_name_of_a_text_reaches_the_key_or_another_file() {
 }
 
 #[test]
-fn what_is_erased_is_gone_from_the_disk_and_nothing_else_is() {
+fn erasing_removes_only_its_session() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().join("keys");
     let keys = FileKeyStore::create(&at, master("1")).unwrap();
@@ -336,6 +336,6 @@ fn what_is_erased_is_gone_from_the_disk_and_nothing_else_is() {
     assert!(block_on(keys.key(other)).unwrap().is_some());
     let kept = block_on(keys.kept(other, "resumption")).unwrap();
     assert_eq!(kept.as_deref(), Some("v1.sealed"));
-    // There is nothing left to erase, and that is no mistake.
+    // Erasing a missing session is no error.
     block_on(keys.erase(erased)).unwrap();
 }

@@ -1,5 +1,5 @@
-//! Many spans are read at once as each would be alone, and what a close keeps of the streams that
-//! wait makes that quicker and nothing else.
+//! Many spans are read together as each would be alone. The file of a close with the rows of
+//! waiting streams makes that faster and changes nothing else.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::index_states::copy_directory;
 use crate::stream::Stream;
 
-/// Streams whose appends stand among each other, the first of so many that the index has them in
-/// groups, the second with one that is long; in the first two something waits for an answer.
+/// Creates streams with interleaved appends. The first has so many that the index has them in
+/// groups, the second has a long one. The first two have an item that waits for an answer.
 fn streams(journal: &dyn Journal) -> Vec<Stream> {
     let mut streams: Vec<Stream> = (1..=4).map(Stream::new).collect();
     let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(300_000));
@@ -42,7 +42,7 @@ fn open(session: Uuid) -> OpenItem {
     }
 }
 
-/// Settles what is open in a stream.
+/// Settles the open item of a stream.
 fn settle(journal: &dyn Journal, stream: &mut Stream) {
     let (session, item) = (stream.session, 2);
     let mut append = stream.next(&["{}"]);
@@ -50,8 +50,8 @@ fn settle(journal: &dyn Journal, stream: &mut Stream) {
     block_on(journal.append(append)).unwrap();
 }
 
-/// Spans of these streams and of one that is not there, near their ends and behind them, empty
-/// ones, and some twice.
+/// Creates spans of these streams and of a missing one, near their ends and after them, some empty,
+/// some twice.
 fn spans(streams: &[Stream]) -> Vec<Span> {
     let mut spans = Vec::new();
     for session in streams
@@ -116,7 +116,7 @@ fn kept(journal: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_close_keeps_where_streams_stand_that_wait_until_none_does() {
+fn close_keeps_rows_of_waiting_streams() {
     let directory = tempfile::tempdir().unwrap();
     let journal = DiskJournal::open(directory.path()).unwrap();
     let mut streams = streams(&journal);
@@ -137,7 +137,7 @@ fn a_close_keeps_where_streams_stand_that_wait_until_none_does() {
 }
 
 #[test]
-fn what_was_kept_of_streams_never_misleads() {
+fn kept_rows_never_mislead() {
     let directory = tempfile::tempdir().unwrap();
     let (path, beside) = (
         directory.path().join("journal"),
@@ -173,8 +173,8 @@ fn what_was_kept_of_streams_never_misleads() {
         ("empty", Some(Vec::new())),
         ("something else", Some(b"x".repeat(5_000))),
     ] {
-        // Copied files are newer than the note of the close, so the journal is closed once more,
-        // and only then its file put in.
+        // Copied files are newer than `CLOSED`, so the journal is closed again, and only then gets
+        // its file.
         let _absent = fs::remove_dir_all(&beside);
         copy_directory(&path, &beside);
         let mut streams = streams.clone();
@@ -196,7 +196,7 @@ fn what_was_kept_of_streams_never_misleads() {
             );
             assert_reads(&journal, &streams);
             if !looking {
-                // More than a group of positions, behind those that were kept.
+                // More than one group of positions after the kept ones.
                 for _ in 0..40 {
                     for stream in &mut streams {
                         stream.append(&journal, &["{}"]);

@@ -1,4 +1,4 @@
-//! A caller that appends to one stream and remembers what it appended.
+//! A caller that appends to one stream and remembers its records.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ impl Stream {
         })
     }
 
-    /// Drafts the next append with these bodies and takes it as done.
+    /// Drafts the next append with these bodies and counts it as done.
     pub(crate) fn next(&mut self, bodies: &[&str]) -> Append {
         let expected = self.seq();
         self.at_us += 1;
@@ -64,7 +64,7 @@ impl Stream {
         assert_eq!(Some(block_on(journal.append(append)).unwrap()), self.head());
     }
 
-    /// The journal has exactly what was appended.
+    /// Asserts that the journal has exactly the appended records.
     pub(crate) fn assert_in(&self, journal: &dyn Journal) {
         assert_eq!(block_on(journal.head(self.session)).unwrap(), self.head());
         assert_eq!(
@@ -74,15 +74,15 @@ impl Stream {
     }
 }
 
-/// How the tests of crashes and injuries open a journal: with segments so small that the log rolls
-/// often, and down to the last free byte.
+/// The options of crash and injury tests: small segments, so that the log rolls often, and no
+/// free-space floor.
 pub(crate) fn options(path: &Path) -> Options {
     DiskJournal::options(path)
         .segment_bytes(16 << 10)
         .floor_bytes(0)
 }
 
-/// A closed journal of three streams, and those streams.
+/// Creates a closed journal of three streams. Returns the streams.
 pub(crate) fn closed_journal(path: &Path) -> Vec<Stream> {
     let journal = DiskJournal::open(path).unwrap();
     let mut streams = [Stream::new(1), Stream::new(2), Stream::new(3)];
@@ -96,8 +96,8 @@ pub(crate) fn closed_journal(path: &Path) -> Vec<Stream> {
     streams.to_vec()
 }
 
-/// The index, once nobody has it: a process that another test begins holds the lock of what is open
-/// here until it runs.
+/// Opens the index once its lock is free. A child process of another test shares the lock of a file
+/// until it runs.
 pub(crate) fn index(path: &Path) -> sled::Db {
     loop {
         match sled::open(path.join("sled")) {
@@ -111,7 +111,7 @@ pub(crate) fn index(path: &Path) -> sled::Db {
     }
 }
 
-/// The one file of the log.
+/// The single file of the log.
 pub(crate) fn log_file(path: &Path) -> std::path::PathBuf {
     path.join("log").join("0000000000000001.log")
 }

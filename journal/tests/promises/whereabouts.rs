@@ -1,5 +1,5 @@
-//! One process has a journal, whatever happens to its names: a second one is refused, and a journal
-//! that is moved, replaced or removed takes no append any more.
+//! A single process has a journal, whatever happens to its names. A second one is rejected, and a
+//! journal that is moved, replaced or removed accepts no append any more.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn is_in_use<T>(opened: Result<T, Error>) -> bool {
     matches!(opened, Err(Error::InUse { .. }))
 }
 
-/// Every entrance that wants a journal for itself refuses this one.
+/// Asserts that every operation that needs exclusive access is rejected.
 fn assert_in_use(path: &Path) {
     assert!(is_in_use(DiskJournal::open(path)), "open");
     let reading = DiskJournal::options(path).read_only().open();
@@ -40,14 +40,14 @@ fn lock_file_removed_second_opener_is_refused() {
     stream.append(&journal, &["{}"]);
     fs::remove_file(path.join("LOCK")).unwrap();
     assert_in_use(&path);
-    // The first of them made it anew.
+    // The first attempt created it again.
     assert!(path.join("LOCK").exists());
     assert_in_use(&path);
     fs::remove_file(path.join("LOCK")).unwrap();
     fs::write(path.join("LOCK"), "").unwrap();
     assert_in_use(&path);
 
-    // The holder goes on, and a backup beside it still reads.
+    // The holder continues, and a backup beside it still works.
     stream.append(&journal, &["{}", "{}"]);
     backup::directory(&path, directory.path().join("copy"), |_| {}).unwrap();
     block_on(journal.close()).unwrap();
@@ -72,8 +72,8 @@ fn journal_in_use_is_refused_under_every_path() {
     assert_in_use(&moved);
 }
 
-/// The effect of one change of names on a journal that is open: the next append, and every later
-/// one.
+/// Asserts that after a change of names of an open journal, the next append and all later ones
+/// fail.
 fn appends_after(change: impl Fn(&Path)) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
@@ -83,11 +83,11 @@ fn appends_after(change: impl Fn(&Path)) {
     change(&path);
     let before = fs::read_dir(directory.path()).unwrap().count();
     for _ in 0..2 {
-        let told = block_on(journal.append(stream.clone().next(&["{}"]))).unwrap_err();
-        assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+        let error = block_on(journal.append(stream.clone().next(&["{}"]))).unwrap_err();
+        assert!(matches!(error, Error::Poisoned { .. }), "{error}");
         assert!(
-            told.to_string().contains("moved, replaced or removed"),
-            "{told}"
+            error.to_string().contains("moved, replaced or removed"),
+            "{error}"
         );
     }
     let kept = block_on(journal.keep_snapshot(stream.session, vec![1]));
@@ -104,7 +104,7 @@ fn moved_or_removed_journal_takes_no_append() {
     appends_after(|path| fs::rename(path, path.with_file_name("moved")).unwrap());
     appends_after(|path| fs::remove_dir_all(path.join("log")).unwrap());
     appends_after(|path| fs::remove_file(log_file(path)).unwrap());
-    // Replaced by a copy, and by a new journal.
+    // The journal is replaced by a copy, and by a new journal.
     appends_after(|path| {
         let whole = fs::read(log_file(path)).unwrap();
         fs::remove_file(log_file(path)).unwrap();
@@ -116,7 +116,7 @@ fn moved_or_removed_journal_takes_no_append() {
     });
 }
 
-/// A segment that is prepared by name must not make a directory in the place of one that was moved.
+/// The preparation of a segment must not create a directory in place of a moved one.
 #[cfg(unix)]
 #[test]
 fn moved_journal_does_not_roll_into_new_directory() {
@@ -129,8 +129,8 @@ fn moved_journal_does_not_roll_into_new_directory() {
         stream.append(&journal, &[&body]);
     }
     fs::rename(&path, path.with_file_name("moved")).unwrap();
-    // It rolls at once.
+    // The log rolls at once.
     let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(12_000));
-    let told = block_on(journal.append(stream.next(&[&large]))).unwrap_err();
-    assert!(matches!(told, Error::Poisoned { .. }), "{told}");
+    let error = block_on(journal.append(stream.next(&[&large]))).unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The index of a program from before frames were compressed goes on as it is.
+//! An index from before frames were compressed is used unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use recount_journal::{DiskJournal, IndexState, Journal, block_on, verify};
 use crate::index_states::copy_directory;
 use crate::stream::{Stream, closed_journal, index, log_file};
 
-/// The frames of the log, each with its number.
+/// Returns the frames of the log, each with its number.
 fn frames(path: &Path) -> Vec<(u64, Vec<u8>)> {
     let log = fs::read(log_file(path)).unwrap();
     let mut frames = Vec::new();
@@ -28,7 +28,7 @@ fn sealed(key: &[u8], payload: &[u8]) -> Vec<u8> {
     [&crc.to_be_bytes(), payload].concat()
 }
 
-/// Puts frames into the index as they are, in parts.
+/// Writes uncompressed frames to the index, in parts.
 fn put_whole(store: &sled::Db, frames: &[(u64, Vec<u8>)]) {
     for (number, frame) in frames {
         for (part, piece) in (0_u32..).zip(frame.chunks(7_000)) {
@@ -38,13 +38,13 @@ fn put_whole(store: &sled::Db, frames: &[(u64, Vec<u8>)]) {
     }
 }
 
-/// Puts the mark where it stood then.
+/// Moves the mark to its old key.
 fn move_mark(store: &sled::Db) {
     let mark = store.remove(b"m2").unwrap().unwrap();
     store.insert(b"m", sealed(b"m", &mark[4..])).unwrap();
 }
 
-/// Appends what takes two parts as it is, and one compressed.
+/// Makes an append whose frame takes two parts uncompressed and one compressed.
 fn append_long(path: &Path, streams: &mut [Stream]) {
     let journal = DiskJournal::open(path).unwrap();
     let body = format!(r#"{{"text":"{}"}}"#, "again and ".repeat(1_000));
@@ -53,7 +53,7 @@ fn append_long(path: &Path, streams: &mut [Stream]) {
 }
 
 #[test]
-fn an_index_of_whole_frames_is_kept_and_filled_on() {
+fn old_index_is_kept_and_filled() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let mut streams = closed_journal(path);
@@ -76,7 +76,7 @@ fn an_index_of_whole_frames_is_kept_and_filled_on() {
 }
 
 #[test]
-fn a_whole_frame_that_was_put_in_before_a_crash_does_not_spoil_the_compressed_one() {
+fn parts_of_old_version_do_not_spoil_compressed_frame() {
     let directory = tempfile::tempdir().unwrap();
     let path = &directory.path().join("journal");
     let before = directory.path().join("before");
@@ -85,7 +85,7 @@ fn a_whole_frame_that_was_put_in_before_a_crash_does_not_spoil_the_compressed_on
     append_long(path, &mut streams);
     assert!(verify::directory(path).unwrap().is_sound());
 
-    // The index as it was before the long append, and that in it without a mark that says so.
+    // The index from before the long append, with that frame and without a mark that covers it.
     fs::remove_dir_all(path.join("sled")).unwrap();
     copy_directory(&before, &path.join("sled"));
     let store = index(path);
@@ -108,7 +108,7 @@ fn a_whole_frame_that_was_put_in_before_a_crash_does_not_spoil_the_compressed_on
     let report = verify::directory(path).unwrap();
     assert!(report.is_sound(), "{report:?}");
 
-    // Only the index has the frame now.
+    // Now only the index has the frame.
     let mut log = fs::read(log_file(path)).unwrap();
     let at = log.windows(long.len()).position(|it| it == long).unwrap();
     log[at + 200] ^= 1;
@@ -132,7 +132,7 @@ fn parts_left_behind_a_compressed_frame_may_have_gaps() {
     block_on(journal.close()).unwrap();
     let frames = frames(path);
     let (number, _) = frames.iter().max_by_key(|(_, frame)| frame.len()).unwrap();
-    // Of its five parts as a whole frame a power loss left two; compressed it takes one.
+    // A power loss left two of the five parts of the uncompressed frame; compressed it takes one.
     let store = index(path);
     for part in [2_u32, 4] {
         let key = [&b"b"[..], &number.to_be_bytes(), &part.to_be_bytes()].concat();

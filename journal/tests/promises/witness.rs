@@ -1,4 +1,4 @@
-//! What only the index still has of the log is neither lost silently nor withheld from a repair.
+//! Frames that only the index still has are neither lost silently nor withheld from a repair.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use recount_journal::{Journal, Repaired};
 
 use crate::stream::{Stream, closed_journal, index, log_file};
 
-/// Where the frames of the only segment begin, and where the last one ends.
+/// Returns the offsets of the frames of the only segment, and the end of the last one.
 fn frames(log: &[u8]) -> Vec<usize> {
     let mut places = vec![64];
     let mut at = 64;
@@ -24,7 +24,7 @@ fn frames(log: &[u8]) -> Vec<usize> {
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// All rows of the index but those of frames.
+/// Returns all rows of the index but those of frames.
 fn rows(store: &sled::Db) -> Rows {
     let rows = store.iter().map(Result::unwrap);
     rows.filter(|(key, _)| key[0] != b'b')
@@ -32,8 +32,8 @@ fn rows(store: &sled::Db) -> Rows {
         .collect()
 }
 
-/// A journal whose index has all frames, while its rows and its mark speak of fewer, as a kill may
-/// leave it.
+/// Creates a journal whose index has all frames, while its rows and its mark cover fewer, as after
+/// a kill.
 fn killed_journal(path: &Path) -> Stream {
     let mut stream = Stream::new(9);
     let journal = DiskJournal::open(path).unwrap();
@@ -54,8 +54,8 @@ fn killed_journal(path: &Path) -> Stream {
     }
     store.flush().unwrap();
     drop(store);
-    // What a close leaves and a kill does not goes: the note, and the record in the log and the
-    // index.
+    // Removes what only a close leaves: the file `CLOSED`, and the closing record in the log and
+    // the index.
     fs::remove_file(path.join("CLOSED")).unwrap();
     let mut log = fs::read(log_file(path)).unwrap();
     let places = frames(&log);
@@ -71,14 +71,14 @@ fn killed_journal(path: &Path) -> Stream {
 }
 
 #[test]
-fn an_index_whose_mark_is_behind_is_caught_up() {
+fn index_with_old_mark_is_caught_up() {
     let directory = tempfile::tempdir().unwrap();
     let stream = killed_journal(directory.path());
     stream.assert_in(&DiskJournal::open(directory.path()).unwrap());
 }
 
 #[test]
-fn frames_behind_the_mark_that_the_log_lost_are_told_and_restored() {
+fn frames_after_mark_are_restored_from_index() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let stream = killed_journal(path);
@@ -97,7 +97,7 @@ fn frames_behind_the_mark_that_the_log_lost_are_told_and_restored() {
             !told.contains("the index is not what"),
             "the index was brought on, and is sound: {told}"
         );
-        // A new index would be filled from the log that is left, and this one would go.
+        // A new index would be filled from the remaining log, and this one would be removed.
         let refused = compact(path, CompactOptions::default()).unwrap_err();
         assert!(matches!(refused, Error::Damaged { .. }), "{cut}: {refused}");
     }
@@ -110,7 +110,7 @@ fn frames_behind_the_mark_that_the_log_lost_are_told_and_restored() {
 }
 
 #[test]
-fn an_opening_that_is_refused_leaves_the_index_to_the_repair() {
+fn failed_opening_leaves_index_to_repair() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let streams = closed_journal(path);
@@ -123,8 +123,8 @@ fn an_opening_that_is_refused_leaves_the_index_to_the_repair() {
     store.flush().unwrap();
     drop(store);
     for _ in 0..2 {
-        let told = DiskJournal::open(path).unwrap_err();
-        assert!(matches!(told, Error::Damaged { .. }), "{told}");
+        let error = DiskJournal::open(path).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
     }
     let report = repair(path, RepairOptions::default()).unwrap();
     assert!(
@@ -136,7 +136,7 @@ fn an_opening_that_is_refused_leaves_the_index_to_the_repair() {
 }
 
 #[test]
-fn an_index_that_does_not_say_any_more_how_far_it_reaches_is_not_thrown_away() {
+fn index_without_mark_is_not_removed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let streams = closed_journal(path);
@@ -147,12 +147,15 @@ fn an_index_that_does_not_say_any_more_how_far_it_reaches_is_not_thrown_away() {
     fs::remove_file(path.join("CLOSED")).unwrap();
     let whole = fs::read(log_file(path)).unwrap();
     let places = frames(&whole);
-    // Cut between two frames the log is sound by itself, and only the index has the last.
+    // A log that is cut between two frames is sound by itself; only the index has the last frame.
     for log in [&whole[..places[places.len() - 2]], &whole] {
         fs::write(log_file(path), log).unwrap();
         let refused = compact(path, CompactOptions::default()).unwrap_err();
         assert!(
-            matches!(&refused, Error::Damaged { what, .. } if what.contains("the index has frames up to")),
+            matches!(
+                &refused,
+                Error::Damaged { what, .. } if what.contains("the index has frames up to")
+            ),
             "{refused}"
         );
         assert!(path.join("sled").exists() && !path.join("sled.new").exists());
@@ -163,7 +166,7 @@ fn an_index_that_does_not_say_any_more_how_far_it_reaches_is_not_thrown_away() {
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
 
-/// A backup to which something was done, repaired; it opens as an ordinary journal afterwards.
+/// Repairs a damaged backup, which then opens as an ordinary journal.
 fn repaired_backup(
     alter: impl Fn(&Path),
 ) -> (Repaired, Vec<Stream>, DiskJournal, tempfile::TempDir) {
@@ -175,8 +178,8 @@ fn repaired_backup(
     let streams = closed_journal(&path);
     backup::directory(&path, &to, |_| {}).unwrap();
     alter(&to);
-    let told = DiskJournal::open(&to).unwrap_err();
-    assert!(matches!(told, Error::Damaged { .. }), "{told}");
+    let error = DiskJournal::open(&to).unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
     let dry = repair(&to, RepairOptions::default().dry_run()).unwrap();
     assert!(dry.was_needed(), "{dry:?}");
     let report = repair(&to, RepairOptions::default()).unwrap();
@@ -187,7 +190,7 @@ fn repaired_backup(
 }
 
 #[test]
-fn a_backup_that_is_damaged_can_be_repaired() {
+fn damaged_backup_can_be_repaired() {
     let (report, streams, journal, _directory) = repaired_backup(|path| {
         let mut log = fs::read(log_file(path)).unwrap();
         let places = frames(&log);
@@ -202,7 +205,7 @@ fn a_backup_that_is_damaged_can_be_repaired() {
 }
 
 #[test]
-fn a_backup_that_was_cut_can_be_repaired_and_is_not_said_to_be_whole() {
+fn cut_backup_can_be_repaired_and_reports_loss() {
     let (report, _, _, _directory) = repaired_backup(|path| {
         let log = fs::read(log_file(path)).unwrap();
         let places = frames(&log);
@@ -212,7 +215,7 @@ fn a_backup_that_was_cut_can_be_repaired_and_is_not_said_to_be_whole() {
 }
 
 #[test]
-fn a_backup_that_does_not_say_any_more_where_it_ends_can_be_repaired() {
+fn backup_without_readable_end_can_be_repaired() {
     let (report, streams, journal, _directory) =
         repaired_backup(|path| fs::write(path.join("BACKUP"), "scribbled over").unwrap());
     assert!(!report.lost_something(), "{report:?}");
@@ -220,7 +223,7 @@ fn a_backup_that_does_not_say_any_more_where_it_ends_can_be_repaired() {
 }
 
 #[test]
-fn a_head_far_behind_everything_is_not_counted_up_to() {
+fn distant_head_is_not_reached_by_counting() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     closed_journal(path);

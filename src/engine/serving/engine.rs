@@ -26,7 +26,7 @@ use crate::engine::notify::updates::Updates;
 use crate::engine::task::parts::{Connections, Running, Shared, Stream};
 use crate::engine::task::retrying_journal::{self, SpaceWait};
 use crate::engine::task::session_task::{Begin, SessionTask};
-use crate::engine::task::stint::Stint;
+use crate::engine::task::yield_after_sync::YieldAfterSync;
 use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
 use crate::session::{Seq, Session, SessionId};
 use crate::tool::Temporary;
@@ -217,7 +217,7 @@ impl Engine {
             self.inner.clock.clone(),
             agent.withholds_input.then(|| agent.non_blocking.clone()),
         ));
-        let stint = Stint::default();
+        let yield_after_sync = YieldAfterSync::default();
         let task = SessionTask {
             id,
             agent,
@@ -265,12 +265,12 @@ impl Engine {
             failure: failure.clone(),
             draining: None,
             handles: 0,
-            stint: stint.clone(),
+            yield_after_sync: yield_after_sync.clone(),
             over: over.clone(),
             inbox,
             own: own.clone(),
         };
-        tokio::spawn(stint.serve(Box::pin(Box::new(task).serve(begin))));
+        tokio::spawn(yield_after_sync.serve(Box::pin(Box::new(task).serve(begin))));
         TaskRef {
             inbox: own,
             failure,

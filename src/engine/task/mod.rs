@@ -2,10 +2,10 @@
 //!
 //! It does not know the engine that spawned it. Read `parts` and `session_task`, then the folders:
 //! `record` appends batches, `connection` opens and loses connections, `effects` starts owed
-//! effects. `time` sets the `timer`. `stint` makes the task yield to other sessions on its thread.
-//! `retrying_journal` waits for disk space. `idle`, `retiring`, `closing` and `drain` handle four
-//! ends: of a silent connection, of an idle task, of the session, of the engine. A file named like
-//! a file of a lower module has the session task's steps for that type.
+//! effects. `time` sets the `timer`. `yield_after_sync` makes the task yield to other sessions on
+//! its thread. `retrying_journal` waits for disk space. `idle`, `retiring`, `closing` and `drain`
+//! handle four ends: of a silent connection, of an idle task, of the session, of the engine. A file
+//! named like a file of a lower module has the session task's steps for that type.
 
 mod closing;
 mod connection;
@@ -18,6 +18,6 @@ mod record;
 mod retiring;
 pub(super) mod retrying_journal;
 pub(super) mod session_task;
-pub(super) mod stint;
 mod time;
 mod timer;
+pub(super) mod yield_after_sync;

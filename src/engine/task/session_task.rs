@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::draining::Draining;
 use super::parts::{Connections, Running, Shared, Stream};
-use super::stint::Stint;
+use super::yield_after_sync::YieldAfterSync;
 use crate::engine::admission::attempted_answer::AttemptedAnswer;
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::connection::incoming::Incoming;
@@ -52,7 +52,7 @@ pub(in crate::engine) struct SessionTask {
     /// The drain in progress, once the engine shuts down.
     pub(in crate::engine) draining: Option<Draining>,
     pub(in crate::engine) handles: usize,
-    pub(in crate::engine) stint: Stint,
+    pub(in crate::engine) yield_after_sync: YieldAfterSync,
     /// Fires once the session is closed, and ends its subscriptions.
     pub(in crate::engine) over: CancellationToken,
     pub(in crate::engine) inbox: mpsc::UnboundedReceiver<Box<Input>>,

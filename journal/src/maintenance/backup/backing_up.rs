@@ -1,4 +1,4 @@
-//! The copy of a journal to another directory.
+//! The backup of a journal into another directory.
 
 use std::path::Path;
 
@@ -16,26 +16,26 @@ use crate::store::directory::manifest::Manifest;
 use crate::store::survey;
 use crate::{DiskJournal, Error, Progress};
 
-/// What a backup holds.
+/// The content of a backup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BackedUp {
     /// The id of the journal.
     pub journal: Uuid,
-    /// How many commits.
+    /// The number of commits.
     pub frames: u64,
-    /// How many records, those of the system stream too.
+    /// The number of records, including the system stream.
     pub records: u64,
-    /// Bytes of the log.
+    /// The bytes of the log.
     pub bytes: u64,
 }
 
-/// Backs up the journal in a directory, beside whoever has it open: it takes no lock and changes
-/// nothing there.
+/// Backs up the journal in a directory that another process may have open. It takes no lock and
+/// changes nothing there.
 ///
-/// The log only grows and its frames check themselves, so all commits that are whole are copied.
-/// Whoever has the journal open may rather call [`DiskJournal::backup`], which knows up to where
-/// commits were acknowledged.
+/// The log only grows and its frames have checksums, so all complete commits are copied. A process
+/// that has the journal open should call [`DiskJournal::backup`], which knows the last acknowledged
+/// commit.
 ///
 /// ```
 /// use recount_journal::{DiskJournal, backup, verify};
@@ -49,9 +49,9 @@ pub struct BackedUp {
 /// ```
 ///
 /// # Errors
-/// [`Error::Damaged`] when the log is damaged anywhere but at its very end, with the first place of
-/// it; [`Error::Occupied`] when something is at the destination; [`Error::Missing`],
-/// [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`]. Nothing is left behind.
+/// [`Error::Damaged`] with the first fault, if the log is damaged anywhere but at its very end;
+/// [`Error::Occupied`] if the destination exists; [`Error::Missing`], [`Error::NotAJournal`],
+/// [`Error::NewerFormat`] and [`Error::Io`]. Nothing is left behind.
 pub fn directory(
     path: impl AsRef<Path>,
     to: impl AsRef<Path>,
@@ -62,13 +62,14 @@ pub fn directory(
     let disk = RealDisk::reading(path.join("log"));
     let (closed, backup) = (closed::log_end(path), Manifest::read(path)?);
     let check = |copied: &Copied| {
-        // Unless somebody went on with it meanwhile, a log that was closed is whole.
+        // A closed log must be complete, unless another process reopened it in the meantime.
         let end = (segment_name(copied.last.segment), copied.last.end);
         let closed = closed.filter(|closed| *closed != end);
         if let Some((name, bytes)) = closed.filter(|it| closed::log_end(path).as_ref() == Some(it))
         {
             let what = format!(
-                "its log is whole up to frame {}, which ends at byte {} of {}; it was closed at byte {bytes} of {name}",
+                "its log is whole up to frame {}, which ends at byte {} of {}; \
+                 it was closed at byte {bytes} of {name}",
                 copied.last.number, end.1, end.0
             );
             return Err(damaged(&disk, journal, what));
@@ -79,10 +80,9 @@ pub fn directory(
 }
 
 impl DiskJournal {
-    /// Copies everything that was acknowledged before the call into a directory that is a journal
-    /// of its own, while appends go on. `progress` is told about once a mebibyte.
+    /// Copies all appends that were acknowledged before the call, while appends continue. The copy
+    /// is a journal itself. `progress` is called about once a mebibyte.
     ///
-    /// # Errors
     /// See [`backup::directory`](crate::maintenance::backup::directory()), and [`Error::Poisoned`]
     /// once the store failed.
     pub fn backup(
@@ -102,7 +102,7 @@ impl DiskJournal {
     }
 }
 
-/// Copies the frames up to one, all that are whole without one.
+/// Copies the frames up to `until`, or all complete frames.
 fn back_up(
     disk: &dyn Disk,
     journal: Uuid,
@@ -121,7 +121,7 @@ fn back_up(
     Ok(BackedUp::of(journal, &copied))
 }
 
-/// Checks a copy of a backup against what that says of itself.
+/// Checks the copy of a backup against its `BACKUP` file.
 pub(super) fn as_noted(manifest: &Manifest, journal: Uuid, copied: &Copied) -> Result<(), Error> {
     let found = Manifest::of(journal, copied.last, copied.records);
     match manifest.differs(&found) {
@@ -145,7 +145,7 @@ impl BackedUp {
     }
 }
 
-/// Copies a log into a directory in the making, and marks that as the same journal.
+/// Copies a log into an unfinished directory, and writes the marker of the same journal.
 pub(super) fn copied(
     disk: &dyn Disk,
     place: &Unfinished,
@@ -163,7 +163,7 @@ pub(super) fn copied(
     Ok(copied)
 }
 
-/// Says which record the damage is at, by reading everything that can be read.
+/// Creates the error for damage, with the record at fault. It reads everything that can be read.
 fn damaged(disk: &dyn Disk, journal: Uuid, what: String) -> Error {
     let findings =
         survey::of_log(disk, journal, None, NotedEnd::default()).map(survey::Survey::findings);

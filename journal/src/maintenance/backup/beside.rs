@@ -1,4 +1,4 @@
-//! A consistent prefix of a journal that another process has open, to look at.
+//! A read-only copy of a journal that another process has open.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,20 +12,20 @@ use crate::maintenance::verify;
 use crate::maintenance::verify::{INDEX_MISSING, Report};
 use crate::{Error, Progress};
 
-/// The beginning of the names of the directories that hold copies.
+/// The prefix of the names of all copies.
 const PREFIX: &str = "recount-beside-";
 
-/// The file by whose lock a copy is known to be in use.
+/// The lock file that shows that a copy is in use.
 const IN_USE: &str = "LOCK";
 
-/// That file before it is locked.
+/// The name of the lock file before it is locked.
 const IN_USE_DRAFT: &str = "LOCK.new";
 
-/// A copy of all whole commits of a journal, in a directory of its own that goes with this value.
+/// A copy of all complete commits of a journal, in a temporary directory that is removed on drop.
 ///
-/// The copy takes no lock, so the process that has the journal open is not disturbed. It stands
-/// where the system keeps temporary files, for the user of this process alone. What a killed
-/// process left there is removed when the next copy is made.
+/// The copy takes no lock, so it does not disturb the process that has the journal open. It is in
+/// the system's directory for temporary files, and only the user of this process can read it. The
+/// copy of a killed process is removed when the next one is made.
 ///
 /// ```
 /// use recount_journal::{DiskJournal, backup::Beside};
@@ -47,14 +47,14 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Copies the journal in a directory as it is now.
+    /// Copies the current content of the journal in a directory.
     ///
     /// # Errors
-    /// As [`directory`], and [`Error::Io`] where there is no room for a copy.
+    /// As [`directory`], and [`Error::Io`] if there is no room for a copy.
     pub fn of(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Self, Error> {
         let scratch = std::env::temp_dir().join(format!("{PREFIX}{}", Uuid::new_v4()));
         let making = Error::io(format!("make the directory {}", scratch.display()));
-        // A directory that is there already is another user's.
+        // An existing directory belongs to another user.
         private()
             .recursive(false)
             .create(&scratch)
@@ -63,7 +63,7 @@ impl Beside {
             let _ = fs::remove_dir_all(&scratch);
             Error::io(format!("lock {}", scratch.display()))(error)
         })?;
-        // What cannot be looked at or removed is left to the system.
+        // Directories that cannot be read or removed are left to the system.
         let _ = sweep(&scratch);
         let copy = scratch.join("journal");
         match directory(path, &copy, progress) {
@@ -74,7 +74,7 @@ impl Beside {
                 read_up_to,
             }),
             Err(error) => {
-                // The first error is the one that says why.
+                // The first error is the cause.
                 let _ = fs::remove_dir_all(&scratch);
                 Err(error)
             }
@@ -87,14 +87,14 @@ impl Beside {
         &self.copy
     }
 
-    /// The number of commits and records that were whole when the journal was read.
+    /// The number of complete commits and records when the journal was read.
     #[must_use]
     pub fn read_up_to(&self) -> BackedUp {
         self.read_up_to
     }
 
-    /// Verifies what was read. The index belongs to the process that has the journal open, so it is
-    /// not looked at.
+    /// Verifies the copy. It ignores that the copy has no index, which belongs to the other
+    /// process.
     ///
     /// # Errors
     /// As [`verify::directory`].
@@ -105,8 +105,8 @@ impl Beside {
     }
 }
 
-/// Locks the directory of a copy. The file is locked before it has its name, or another process
-/// takes the copy for one that was left behind, and removes it.
+/// Locks the directory of a copy. The file is locked before it gets its name; otherwise another
+/// process could take the copy for an abandoned one, and remove it.
 fn locked(scratch: &Path) -> io::Result<File> {
     let draft = scratch.join(IN_USE_DRAFT);
     let file = anew(&draft)?;
@@ -115,7 +115,7 @@ fn locked(scratch: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Removes the copies beside this one that belong to the same user and that no process has locked.
+/// Removes the other copies of the same user that no process has locked.
 fn sweep(scratch: &Path) -> io::Result<()> {
     let owner = owner(&fs::symlink_metadata(scratch)?);
     let beside = scratch.parent().unwrap_or(Path::new("."));
@@ -129,7 +129,7 @@ fn sweep(scratch: &Path) -> io::Result<()> {
         if !facts.is_dir() || self::owner(&facts) != owner {
             continue;
         }
-        // One that has no lock yet is just being made.
+        // A copy without a lock file is just being made.
         let Ok(lock) = File::open(entry.path().join(IN_USE)) else {
             continue;
         };
@@ -146,7 +146,7 @@ fn owner(facts: &fs::Metadata) -> u32 {
     facts.uid()
 }
 
-/// Elsewhere the directory of temporary files is the user's own.
+/// On other systems the directory of temporary files belongs to the user.
 #[cfg(not(unix))]
 fn owner(_: &fs::Metadata) -> u32 {
     0
@@ -154,7 +154,7 @@ fn owner(_: &fs::Metadata) -> u32 {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system, which clears its temporary files.
+        // A directory that cannot be removed is left to the system, which clears temporary files.
         let _ = fs::remove_dir_all(&self.scratch);
     }
 }
@@ -177,7 +177,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    // A directory may go while it is looked at.
+                    // A directory may be removed while it is read.
                     let _ = sweep(&sweeper);
                 }
             });

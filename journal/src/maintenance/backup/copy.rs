@@ -1,9 +1,8 @@
-//! Copies a log frame by frame into another directory, while somebody may be writing it.
+//! The copy of a log frame by frame, while another process may write it.
 //!
-//! A log only grows, and frames check themselves. So a reader without a lock may only see too
-//! little: a frame half written, an end that has moved meanwhile. Whatever looks wrong is therefore
-//! looked at once more, from the last sound frame on; what still looks wrong then, with nothing
-//! gained in between, is.
+//! A log only grows, and frames have checksums. A reader without a lock can therefore only see too
+//! little: a frame that is half written, or an end that has moved. After a fault it reads again
+//! from the last sound frame. A fault that remains, without a new frame in between, is damage.
 
 use std::io::{self, ErrorKind};
 
@@ -14,11 +13,11 @@ use crate::Progress;
 use crate::files::disk::Disk;
 use crate::log::segments::{Stopped, misplaced, numbers, total};
 use crate::log::{
-    Bad, Block, Entry, Header, LogReader, SEGMENT_HEADER, SegmentHeader, Step, Written,
+    Bad, FrameBytes, Header, LogReader, LoggedAppend, SEGMENT_HEADER, SegmentHeader, Step, Written,
     segment_name,
 };
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copied {
     pub(crate) last: Written,
@@ -26,7 +25,7 @@ pub(crate) struct Copied {
     pub(crate) bytes: u64,
 }
 
-/// Copies all whole sound frames, or those up to one that is known to be committed, and syncs them.
+/// Copies and syncs all complete frames, or those up to a committed frame `until`.
 pub(crate) fn copy(
     from: &dyn Disk,
     to: &dyn Disk,
@@ -44,13 +43,14 @@ pub(crate) fn copy(
         records: 0,
         out: Out::new(to),
         total: total(from, &numbers(from)?).unwrap_or(0),
-        told: 0,
+        reported: 0,
         progress,
     };
-    let mut doubted = None;
+    let mut last_fault = None;
     loop {
         let found = match copy.go_on() {
-            // A file that ended sooner than it said was cut by its writer, who closed it.
+            // A file that is shorter than its reported length was cut by its writer, which closed
+            // it.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Rest::Doubtful(error.to_string())
             }
@@ -58,8 +58,10 @@ pub(crate) fn copy(
         };
         match found {
             Rest::Complete => break,
-            Rest::Doubtful(what) if doubted == Some(copy.at) => return Err(Stopped::Damaged(what)),
-            Rest::Doubtful(_) => doubted = Some(copy.at),
+            Rest::Doubtful(what) if last_fault == Some(copy.at) => {
+                return Err(Stopped::Damaged(what));
+            }
+            Rest::Doubtful(_) => last_fault = Some(copy.at),
         }
     }
     copy.out.finish()?;
@@ -79,38 +81,38 @@ struct Copy<'d> {
     from: &'d dyn Disk,
     journal: Uuid,
     until: Option<u64>,
-    /// Where reading goes on.
+    /// The position where reading continues.
     at: Written,
-    /// The last frame copied.
+    /// The last copied frame.
     last: Written,
-    /// The header of the segment that is read, until a frame of it is copied.
+    /// The header of the current segment, until its first frame is copied.
     header: Option<SegmentHeader>,
     records: u64,
     out: Out<'d>,
     total: u64,
-    told: u64,
+    reported: u64,
     progress: &'d mut dyn FnMut(Progress),
 }
 
-/// What stands behind the last sound frame.
+/// The state after the last sound frame.
 enum Rest {
     Complete,
-    /// What looks wrong.
+    /// A possible fault.
     Doubtful(String),
 }
 
-/// How a segment ends.
+/// The end of a segment.
 enum End {
-    /// With the frame up to which frames were wanted.
+    /// The last requested frame.
     Reached,
     Zeros,
-    /// With what may be a write that was not finished.
+    /// A write that may be unfinished.
     Torn,
     Doubtful(String),
 }
 
 impl Copy<'_> {
-    /// Copies from the last sound frame on, through all segments.
+    /// Copies from the last sound frame, through all segments.
     fn go_on(&mut self) -> io::Result<Rest> {
         loop {
             let end = if self.at.segment == 0 {
@@ -130,7 +132,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Goes to the next segment, unless the log ends here.
+    /// Moves to the next segment. Returns the state if the log ends here.
     fn next_segment(&mut self, is_torn: bool) -> io::Result<Option<Rest>> {
         let number = self.at.segment + 1;
         let file = match self.from.open(&segment_name(number), false) {
@@ -150,13 +152,13 @@ impl Copy<'_> {
                 };
                 Ok(None)
             }
-            // Prepared and not used yet.
+            // A prepared segment that is not used yet.
             None if !reader.has_frames()? => self.end(number + 1).map(Some),
             found => Ok(Some(Rest::Doubtful(misplaced(number, found, &expected)))),
         }
     }
 
-    /// Whether the log may end before a segment.
+    /// Checks whether the log may end before a segment.
     fn end(&self, number: u64) -> io::Result<Rest> {
         let beyond = segment_name(number);
         let names = self.from.list()?;
@@ -207,9 +209,9 @@ impl Copy<'_> {
                     header,
                     checksum,
                     end,
-                    block,
+                    frame_bytes,
                 } => {
-                    let records = match records(&header, &block) {
+                    let records = match records(&header, &frame_bytes) {
                         Some(records)
                             if header.number == self.at.number + 1
                                 && header.chain == self.at.checksum =>
@@ -235,39 +237,39 @@ impl Copy<'_> {
                         end,
                         ..self.at
                     };
-                    self.take(&block)?;
+                    self.take(&frame_bytes)?;
                     self.records += records;
                 }
             }
         }
     }
 
-    fn take(&mut self, block: &Block) -> io::Result<()> {
+    fn take(&mut self, frame_bytes: &FrameBytes) -> io::Result<()> {
         if let Some(header) = self.header.take() {
             self.out.begin(&header)?;
         }
-        self.out.write(&block.0)?;
+        self.out.write(&frame_bytes.0)?;
         self.last = self.at;
-        if self.out.bytes - self.told > GATHER as u64 {
-            self.told = self.out.bytes;
+        if self.out.bytes - self.reported > GATHER as u64 {
+            self.reported = self.out.bytes;
             (self.progress)(Progress {
-                done: self.told,
-                total: self.total.max(self.told),
+                done: self.reported,
+                total: self.total.max(self.reported),
             });
         }
         Ok(())
     }
 }
 
-/// How many records a frame holds, if it reads.
-fn records(header: &Header, block: &Block) -> Option<u64> {
+/// Counts the records of a frame. `None` if an append cannot be decoded.
+fn records(header: &Header, frame_bytes: &FrameBytes) -> Option<u64> {
     let (mut records, mut appends) = (0, 0);
-    for (_, body, intact) in block.entries() {
-        let entry = Entry::decode(body).filter(|_| intact)?;
-        records += entry.lines.len() as u64;
+    for (_, body, intact) in frame_bytes.appends() {
+        let append = LoggedAppend::decode(body).filter(|_| intact)?;
+        records += append.lines.len() as u64;
         appends += 1;
     }
-    (appends == header.entries).then_some(records)
+    (appends == header.appends).then_some(records)
 }
 
 #[cfg(test)]

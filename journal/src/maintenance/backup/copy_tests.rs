@@ -7,12 +7,12 @@ use uuid::Uuid;
 use super::{Copied, copy};
 use crate::files::disk::{Disk, DiskFile, RealDisk};
 use crate::log::segments::Stopped;
-use crate::log::{LogWriter, SEGMENT_HEADER, encode_entry, segment_name};
+use crate::log::{LogWriter, SEGMENT_HEADER, encode_append, segment_name};
 use crate::{Append, Line};
 
 const JOURNAL: Uuid = Uuid::from_u128(5);
 
-/// A log in which the first looks at a segment see what it was before its last frames came.
+/// A log whose first segment, at its first reads, has only the bytes from before its last frames.
 struct Growing {
     disk: RealDisk,
     segment: &'static str,
@@ -20,7 +20,7 @@ struct Growing {
     early: AtomicUsize,
 }
 
-/// A file that is zeros from some byte on.
+/// A file whose content is zeros from an offset on.
 struct Early(Box<dyn DiskFile>, u64);
 
 impl Disk for Growing {
@@ -87,13 +87,14 @@ impl DiskFile for Early {
     }
 }
 
-/// A log of two segments with three frames each; where the frames of the first end.
+/// Writes a log of two segments with three frames each. Returns the ends of the frames of the
+/// first.
 fn log(disk: &RealDisk) -> Vec<u64> {
     let append = Append::new(Uuid::from_u128(1), 0, vec![Line::new(*b"{}")]);
-    let entry = encode_entry(&append, |_| false).bytes;
-    let limit = SEGMENT_HEADER + 3 * (32 + entry.len() as u64);
+    let encoded = encode_append(&append, |_| false).bytes;
+    let limit = SEGMENT_HEADER + 3 * (32 + encoded.len() as u64);
     let mut writer = LogWriter::create(Arc::new(disk.clone()), JOURNAL, limit).unwrap();
-    let written = (0..6).map(|_| writer.commit(std::iter::once(&entry[..])).unwrap().0);
+    let written = (0..6).map(|_| writer.commit(std::iter::once(&encoded[..])).unwrap().0);
     let ends = written
         .filter(|it| it.segment == 1)
         .map(|it| it.end)
@@ -111,7 +112,7 @@ fn copied(early: usize, before: impl Fn(&[u64]) -> u64) -> Result<Copied, Stoppe
         disk,
         segment: "0000000000000001.log",
         before: before(&ends),
-        // The total is asked for first, then the header is read.
+        // The first access is for the total, the second one reads the header.
         early: AtomicUsize::new(early + 2),
     };
     let to = RealDisk::new(directory.path().join("copy"));
@@ -119,8 +120,8 @@ fn copied(early: usize, before: impl Fn(&[u64]) -> u64) -> Result<Copied, Stoppe
 }
 
 #[test]
-fn what_came_while_it_was_read_is_looked_at_once_more() {
-    // The end was between two frames, in a header, in a frame.
+fn fault_at_end_is_read_again() {
+    // The end is between two frames, in a header, in a frame.
     for bytes in [0, 9, 40] {
         let copied = copied(1, |ends| ends.iter().rev().nth(1).unwrap() + bytes);
         let copied = copied.map(|it| (it.last.number, it.records));
@@ -128,7 +129,7 @@ fn what_came_while_it_was_read_is_looked_at_once_more() {
     }
 }
 
-/// A log that a repair renames when its second segment is to be opened for the second time.
+/// A log that a repair renames when its second segment is opened for the second time.
 struct Going(RealDisk, std::path::PathBuf, AtomicUsize);
 
 impl Disk for Going {
@@ -161,12 +162,12 @@ impl Disk for Going {
 }
 
 #[test]
-fn a_log_that_goes_away_is_not_taken_for_its_beginning() {
+fn vanished_log_is_not_taken_for_complete() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let disk = RealDisk::new(&path);
     log(&disk);
-    // The total is asked for first, which opens every segment.
+    // The total is computed first, which opens every segment.
     let going = Going(disk, path.clone(), AtomicUsize::new(0));
     let to = RealDisk::new(directory.path().join("copy"));
     let copied = copy(&going, &to, JOURNAL, None, &mut |_| {});
@@ -175,7 +176,7 @@ fn a_log_that_goes_away_is_not_taken_for_its_beginning() {
 }
 
 #[test]
-fn what_still_looks_wrong_is_wrong() {
+fn repeated_fault_is_damage() {
     let copied = copied(usize::MAX - 2, |ends| ends.iter().min().unwrap() + 9);
     assert!(matches!(copied, Err(Stopped::Damaged(_))));
 }

@@ -1,8 +1,8 @@
-//! Copies a journal while it is written, and makes a journal of the copy again.
+//! The backup of a journal that may be in use, and the restore.
 //!
-//! A backup is a directory that is a journal of its own, with the same id and the bytes of the same
-//! frames, and with a file `BACKUP` that says where it ends. It can be verified by itself. A backup
-//! takes no lock and changes nothing in the journal; it does not know what a record means.
+//! A backup is a directory that is a journal itself. It has the same id, the bytes of the same
+//! frames, and a file `BACKUP` with its end. It can be verified by itself. A backup takes no lock,
+//! changes nothing in the journal, and does not interpret records.
 
 // Read `backing_up` first, then `copy` (frame by frame) with `out`, `restoring` and `beside`.
 

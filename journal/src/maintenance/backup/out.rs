@@ -5,17 +5,17 @@ use std::io;
 use crate::files::disk::{Disk, DiskFile};
 use crate::log::{SegmentHeader, segment_name};
 
-/// How much is gathered before it is written.
+/// The number of bytes that are gathered before a write.
 pub(super) const GATHER: usize = 1 << 20;
 
-/// The log that is written.
+/// The log under construction.
 pub(super) struct Out<'d> {
     disk: &'d dyn Disk,
     file: Option<Box<dyn DiskFile>>,
-    /// What is written of the file.
+    /// The written bytes of the current file.
     length: u64,
     gathered: Vec<u8>,
-    /// All bytes taken.
+    /// The total of bytes taken.
     pub(super) bytes: u64,
 }
 
@@ -30,7 +30,7 @@ impl<'d> Out<'d> {
         }
     }
 
-    /// Goes on in a new segment.
+    /// Continues in a new segment.
     pub(super) fn begin(&mut self, header: &SegmentHeader) -> io::Result<()> {
         self.sync()?;
         self.file = Some(self.disk.open(&segment_name(header.segment), true)?);

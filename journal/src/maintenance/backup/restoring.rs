@@ -1,4 +1,4 @@
-//! The journal that is made of a backup.
+//! The restore of a journal from a backup.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::store::directory::claim::journal_at;
 use crate::store::directory::manifest::Manifest;
 use crate::{DiskJournal, Error, Progress};
 
-/// What became of a backup.
+/// The result of a restore.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Restored {
-    /// What was copied.
+    /// The content of the backup.
     pub backup: BackedUp,
-    /// What the verification found, if there was one; it is sound.
+    /// The report of the verification, if there was one; it is sound.
     pub report: Option<Report>,
 }
 
-/// Makes a journal of a backup: copies it, and builds the index. With `verified` everything is
-/// verified, each record and object.
+/// Restores a journal from a backup: copies it, and builds the index. With `verified`, every record
+/// and object is verified.
 ///
-/// No record is added, so restoring twice gives equal heads; the journal goes on when it is opened
-/// the next time. `progress` is told of the copy, then of the index.
+/// No record is added, so restoring twice results in equal heads. `progress` is called for the
+/// copy, then for the index.
 ///
 /// ```
 /// use recount_journal::{DiskJournal, backup};
@@ -40,9 +40,8 @@ pub struct Restored {
 /// ```
 ///
 /// # Errors
-/// [`Error::NotABackup`] when the directory is none; [`Error::Damaged`] when it is not what was
-/// written, with the first place; else as [`directory`](super::directory()). Nothing is left
-/// behind.
+/// [`Error::NotABackup`] if the directory is not a backup; [`Error::Damaged`] with the first fault
+/// if it was altered; otherwise as [`directory`](super::directory()). Nothing is left behind.
 pub fn restore(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
@@ -56,10 +55,10 @@ pub fn restore(
     })?;
     let place = Unfinished::begin(to.as_ref())?;
     let disk = RealDisk::reading(from.join("log"));
-    let copied = copied(&disk, &place, journal, None, &mut |told| progress(told))?;
+    let copied = copied(&disk, &place, journal, None, &mut |it| progress(it))?;
     as_noted(&manifest, journal, &copied)?;
     let opening = DiskJournal::options(place.path()).read_only();
-    drop(opening.progress(move |told| progress(told)).open()?);
+    drop(opening.progress(move |it| progress(it)).open()?);
     let report = verified
         .then(|| verify::directory(place.path()))
         .transpose()?;

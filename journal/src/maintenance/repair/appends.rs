@@ -1,19 +1,19 @@
-//! Finds the appends in bytes of which some are not what they were.
+//! The search for appends in partly damaged bytes.
 
-use crate::log::{ENTRY_HEADER, Entry, FRAME_HEADER, FRAME_MAGIC};
+use crate::log::{APPEND_HEADER, FRAME_HEADER, FRAME_MAGIC, LoggedAppend};
 
-/// An append that can be read.
+/// An append that can be decoded.
 pub(super) struct Readable<'b> {
-    /// With its length and checksum in front.
+    /// The append with its length and checksum.
     pub(super) bytes: &'b [u8],
-    pub(super) entry: Entry<'b>,
+    pub(super) decoded: LoggedAppend<'b>,
     /// True if its checksum holds.
     pub(super) is_intact: bool,
 }
 
-/// The appends that can be read, and whether nothing else is in the bytes.
+/// Returns the appends that can be decoded, and true if the bytes contain nothing else.
 ///
-/// Behind one that cannot be read every byte may be where the next one begins.
+/// After an undecodable append, the next one may start at any byte.
 pub(super) fn readable(bytes: &[u8]) -> (Vec<Readable<'_>>, bool) {
     let end = bytes
         .iter()
@@ -40,10 +40,10 @@ fn first(bytes: &[u8]) -> Option<Readable<'_>> {
     let (checksum, rest) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
     let body = rest.get(..length)?;
-    let entry = Entry::decode(body)?;
-    (!entry.lines.is_empty()).then_some(Readable {
-        bytes: bytes.get(..ENTRY_HEADER + length)?,
-        entry,
+    let decoded = LoggedAppend::decode(body)?;
+    (!decoded.lines.is_empty()).then_some(Readable {
+        bytes: bytes.get(..APPEND_HEADER + length)?,
+        decoded,
         is_intact: crc32fast::hash(body).to_be_bytes() == *checksum,
     })
 }

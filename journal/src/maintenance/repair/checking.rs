@@ -1,9 +1,10 @@
-//! The strict reading of a log, which tells if it needs a repair, and the notes beside it.
+//! The strict check of a log, which decides whether it needs a repair, and the notes beside the
+//! log.
 
 use crate::Error;
 use crate::files::disk::RealDisk;
 use crate::log::segments::Stopped;
-use crate::log::{Entry, Written, read_log};
+use crate::log::{LoggedAppend, Written, read_log};
 use crate::store::directory::claim::Directory;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest::Manifest;
@@ -14,21 +15,21 @@ use super::witness::Witness;
 
 /// The marker and the notes beside a log.
 pub(super) struct Notes {
-    /// True if the marker is as it was written.
+    /// True if the marker is intact.
     pub(super) has_marker: bool,
-    /// True if the note of a backup can be read, or there is none.
+    /// True if the file `BACKUP` is readable or missing.
     pub(super) has_backup: bool,
-    /// True if the note of a close can be read, or there is none.
+    /// True if the file `CLOSED` is readable or missing.
     pub(super) has_close: bool,
-    /// The end that a backup noted.
+    /// The end of the log according to `BACKUP`.
     pub(super) backup: Option<Manifest>,
-    /// The end that a close noted.
+    /// The end of the log according to `CLOSED`.
     pub(super) closed_at: NotedEnd,
 }
 
 impl Notes {
-    /// Reads the notes and reports those that cannot be read; `marker` tells what is wrong with the
-    /// marker.
+    /// Reads the notes and reports the unreadable ones. `marker` is the fault of the marker, if it
+    /// has one.
     pub(super) fn of(
         directory: &Directory,
         marker: Option<String>,
@@ -55,7 +56,7 @@ impl Notes {
     }
 }
 
-/// What was read, or the damage that it cannot be read for.
+/// Separates the value from the damage that made it unreadable.
 fn readable<T>(read: Result<T, Error>) -> Result<(Option<T>, Option<String>), Error> {
     match read {
         Ok(read) => Ok((Some(read), None)),
@@ -64,7 +65,7 @@ fn readable<T>(read: Result<T, Error>) -> Result<(Option<T>, Option<String>), Er
     }
 }
 
-/// A damage of something else than a frame.
+/// Creates the damage of something else than a frame.
 pub(super) fn beside(what: String, remedy: Remedy) -> Damage {
     Damage {
         frames: None,
@@ -73,8 +74,8 @@ pub(super) fn beside(what: String, remedy: Remedy) -> Damage {
     }
 }
 
-/// Reads the log strictly; gives its streams if all of it is sound, reaches as far as the index
-/// knows, and ends where it was noted to end.
+/// Reads the log strictly. Returns its streams if it is sound, reaches the last frame that the
+/// index has, and ends at its noted end.
 pub(super) fn checked(
     disk: &RealDisk,
     directory: &Directory,
@@ -85,16 +86,17 @@ pub(super) fn checked(
     let mut streams = Streams::default();
     let mark = index.mark;
     let mut is_known = mark.is_none_or(|mark| mark.number == 0);
-    let read = read_log(disk, directory.journal, |header, last, block| {
+    let read = read_log(disk, directory.journal, |header, last, frame_bytes| {
         let mut count = 0;
-        for (_, body, is_intact) in block.entries() {
-            let entry = Entry::decode(body).filter(|_| is_intact);
-            let lives = entry.is_some_and(|entry| streams.offer(&entry, true) == Verdict::Lives);
+        for (_, body, is_intact) in frame_bytes.appends() {
+            let append = LoggedAppend::decode(body).filter(|_| is_intact);
+            let lives =
+                append.is_some_and(|append| streams.accept(&append, true) == Verdict::Lives);
             count += u32::from(lives);
         }
         is_known |= mark == Some(last);
         closed_at.see(last);
-        if count == header.entries {
+        if count == header.appends {
             Ok(())
         } else {
             Err(Stopped::Damaged(format!("frame {}", last.number)))

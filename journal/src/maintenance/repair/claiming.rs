@@ -1,5 +1,4 @@
-//! Takes hold of a journal whose marker may be damaged: whose it is, the log and the index say as
-//! well.
+//! The claim of a journal whose marker may be damaged. The log and the index also name the journal.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +12,7 @@ use crate::index::Index;
 use crate::log::LogReader;
 use crate::store::directory::claim::{Directory, Others, index_place};
 
-/// The journal, and what is wrong with its marker.
+/// Claims the journal, and returns the fault of its marker, if it has one.
 pub(super) fn claim(path: &Path, others: Others) -> Result<(Directory, Option<String>), Error> {
     let mut directory = match Directory::claim(path, false, others) {
         Ok(directory) => directory,
@@ -30,7 +29,7 @@ pub(super) fn claim(path: &Path, others: Others) -> Result<(Directory, Option<St
     };
     let marked = directory.journal;
     let agreed = agreed(path).filter(|log| *log != marked);
-    // An index that is of the journal the marker names makes it the log that is of another one.
+    // If the index belongs to the journal of the marker, the log is the foreign part.
     let other = agreed.filter(|_| !index_is_of(path, marked));
     let what =
         other.map(|log| format!("the marker names journal {marked}, the log is of journal {log}"));
@@ -38,7 +37,7 @@ pub(super) fn claim(path: &Path, others: Others) -> Result<(Directory, Option<St
     Ok((directory, what))
 }
 
-/// The journal that all headers of segments name which hold their checksum.
+/// The journal that all segment headers with a valid checksum name.
 fn agreed(path: &Path) -> Option<Uuid> {
     let disk = RealDisk::new(path.join(LOG));
     let mut ids = BTreeSet::new();

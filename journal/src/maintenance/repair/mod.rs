@@ -1,14 +1,13 @@
-//! Recovers what can be recovered of a damaged journal, and says exactly what could not.
+//! The repair of a damaged journal. It recovers what it can, and reports exactly what it cannot.
 //!
-//! Every frame is taken from the log if it is sound there, else from the index, which has the same
-//! bytes; else its single appends that hold their checksums are taken. A stream lives on as far as
-//! it has no gap and its chain of hashes holds; whole records behind that go into a salvage file.
-//! The log is written anew beside the old one, which is kept. A repair does not know what a record
-//! means.
+//! It takes each frame from the log if it is sound there, otherwise from the index, which has the
+//! same bytes. If neither has it, the repair takes its single appends with valid checksums. A
+//! stream survives up to its first gap or break in the chain of hashes. Complete records after that
+//! go into a salvage file. The new log is written beside the old one, which is kept. A repair does
+//! not interpret records.
 //!
-//! Read `options` and `report` first, then `repairing` (the order of things), `claiming`, `witness`
-//! and `checking` (what is damaged), `rewriting` with `sources`, `appends`, `streams` and
-//! `new_log`.
+//! Read `options` and `report` first, then `repairing` (the steps), `claiming`, `witness` and
+//! `checking` (what is damaged), `rewriting` with `sources`, `appends`, `streams` and `new_log`.
 
 mod appends;
 mod checking;

@@ -1,5 +1,5 @@
-//! Writes the log anew, frame by frame, beside the old one. Whatever is not altered comes out byte
-//! for byte as it was: a frame follows from its appends, its number and the frame before.
+//! The writer of the new log beside the old one. Undamaged frames have the same bytes as before,
+//! because a frame follows from its appends, its number and the previous frame.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use crate::files::disk::{Disk, DiskFile, RealDisk};
 use crate::files::swap::Names;
 use crate::log::{FRAME_HEADER, Header, SEGMENT_HEADER, SegmentHeader, Written, segment_name};
 
-/// How long a segment grows whose end nothing tells.
+/// The maximum length of a segment, in bytes, if the old segments are unknown.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
-/// The log as it comes to be; with nowhere to write to, only its sums.
+/// The log under construction. In a dry run only its checksums are computed.
 pub(super) struct NewLog<'n> {
     to: Option<(RealDisk, &'n Names)>,
     journal: Uuid,
     file: Option<Box<dyn DiskFile>>,
     pub(super) last: Written,
-    /// The segment of the old log that the last frame was in.
+    /// The segment of the last frame in the old log.
     old_segment: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ impl<'n> NewLog<'n> {
         }
     }
 
-    /// Adds a frame of these appends, each with its header. It begins a segment where the old one
+    /// Adds a frame of these appends, each with its header. It starts a segment where the old log
     /// did.
     pub(super) fn frame(
         &mut self,
@@ -47,7 +47,7 @@ impl<'n> NewLog<'n> {
         let header = Header {
             length: u32::try_from(payload.len()).map_err(too_long)?,
             number: self.last.number + 1,
-            entries: u32::try_from(appends.len()).map_err(too_long)?,
+            appends: u32::try_from(appends.len()).map_err(too_long)?,
             chain: self.last.checksum,
             payload: crc32fast::hash(payload),
         };

@@ -7,7 +7,7 @@ use crate::Progress;
 use crate::store::directory::claim::Others;
 use crate::store::opening::settings::Settings;
 
-/// Settings for a repair.
+/// The settings of a repair.
 #[derive(Default)]
 pub struct RepairOptions {
     pub(super) dry_run: bool,
@@ -15,7 +15,7 @@ pub struct RepairOptions {
 }
 
 impl RepairOptions {
-    /// Only reports what would be done, and changes nothing.
+    /// Reports the repair without changing anything.
     #[must_use]
     pub fn dry_run(self) -> Self {
         Self {
@@ -24,35 +24,35 @@ impl RepairOptions {
         }
     }
 
-    /// What the system stream names as the program that repaired the journal.
+    /// Sets the name of the program, for the record of the repair in the system stream.
     #[must_use]
     pub fn program(mut self, program: impl Into<String>) -> Self {
         self.settings.program = program.into();
         self
     }
 
-    /// Is told how much of the new log the index has, about once a mebibyte.
+    /// Sets a callback for the progress of the new index, called about once a mebibyte.
     #[must_use]
     pub fn progress(mut self, progress: impl Fn(Progress) + Send + 'static) -> Self {
         self.settings.progress = Box::new(progress);
         self
     }
 
-    /// Where the time of the record of the repair comes from, in microseconds since 1970.
+    /// Sets the clock for the record of the repair, in microseconds since 1970.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         self.settings.clock = Arc::new(clock);
         self
     }
 
-    /// Works in a directory that [`guard`](crate::guard()) refuses.
+    /// Allows a directory that [`guard`](crate::guard()) rejects.
     #[must_use]
     pub fn insecure_directory(mut self) -> Self {
         self.settings.others = Others::Trusted;
         self
     }
 
-    /// Is told of every change of the directory before it is made, so that a test can end the
+    /// Sets a callback for every change of the directory, called before it. A test can end the
     /// process there.
     #[cfg(feature = "testing")]
     #[must_use]

@@ -1,4 +1,4 @@
-//! The repair itself: what is sound is kept, what is not is rewritten.
+//! The steps of a repair: sound parts are kept, the rest is rewritten.
 
 use std::io;
 use std::path::Path;
@@ -19,15 +19,15 @@ use crate::store::directory::closed;
 use crate::store::opening::settling;
 use crate::{DiskJournal, Error, Progress};
 
-/// Repairs the log and the marker of a journal. One that is sound is not changed; an index that is
-/// damaged while the log is sound is made again from that, as an opening does it too; one that is
-/// missing is left to the opening.
+/// Repairs the log and the marker of a journal.
 ///
-/// A backup is an ordinary journal afterwards, since it does not end any more where it says. The
-/// old log stays as `log.damaged-1`, or the next free number, and the old index as
-/// `sled.damaged-1`. The system stream gets a record `journal_repaired` that counts what happened.
-/// Objects of salvaged records stay in the journal. A repair that is cut short can be run again;
-/// once it is decided, opening finishes it.
+/// A sound log is not changed. A damaged index beside a sound log is rebuilt from it, as an opening
+/// does, too. A missing index is left to the next opening.
+///
+/// A repaired backup is an ordinary journal, because its end has changed. The old log stays as
+/// `log.damaged-1`, or with the next free number, and the old index as `sled.damaged-1`. The system
+/// stream gets a record `journal_repaired` with counts. Objects of salvaged records stay in the
+/// journal. An interrupted repair can be run again; once it is decided, any opening finishes it.
 ///
 /// ```
 /// use recount_journal::{DiskJournal, Journal, RepairOptions, block_on, repair};
@@ -43,8 +43,8 @@ use crate::{DiskJournal, Error, Progress};
 ///
 /// # Errors
 /// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],
-/// [`Error::NewerFormat`]; [`Error::NotAJournal`] when neither the marker nor the log says whose it
-/// is; [`Error::Damaged`] when neither log nor index has anything left; [`Error::Io`].
+/// [`Error::NewerFormat`]; [`Error::NotAJournal`] if neither the marker nor the log names the
+/// journal; [`Error::Damaged`] if neither the log nor the index has any record; [`Error::Io`].
 pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired, Error> {
     let (directory, marker) = claiming::claim(path.as_ref(), options.settings.others)?;
     let names = Names::seen_by(&directory.path, Arc::clone(&options.settings.steps));
@@ -72,7 +72,7 @@ pub fn repair(path: impl AsRef<Path>, options: RepairOptions) -> Result<Repaired
     }
 }
 
-/// Finishes a repair that was cut short when it was already decided; a dry run only reports it.
+/// Finishes an interrupted repair that was already decided. A dry run only reports it.
 fn finish_decided(
     directory: &Directory,
     names: &Names,
@@ -80,7 +80,8 @@ fn finish_decided(
     mut report: Repaired,
 ) -> Result<Repaired, Error> {
     if options.dry_run {
-        let note = "a repair was cut short when it was already decided; repairing or opening the journal finishes it";
+        let note = "a repair was cut short when it was already decided; \
+                    repairing or opening the journal finishes it";
         report.notes.push(note.to_owned());
         report.unfinished = true;
         return Ok(report);
@@ -97,14 +98,14 @@ struct Repair {
     directory: Directory,
     names: Names,
     disk: RealDisk,
-    /// True if every file was as the last close left it.
+    /// True if `CLOSED` described every file correctly.
     was_noted: bool,
     notes: Notes,
     options: RepairOptions,
 }
 
 impl Repair {
-    /// Reads the log strictly; the streams and the last frame of one that is sound.
+    /// Checks the log strictly. Returns its streams and the last frame if it is sound.
     fn checked(&mut self, index: &Witness) -> Result<Option<(Streams, Written)>, Error> {
         let Notes {
             backup, closed_at, ..
@@ -113,7 +114,7 @@ impl Repair {
             .map_err(repairing(&self.directory))
     }
 
-    /// Keeps a log that is sound, and restores what is damaged beside it.
+    /// Keeps a sound log, and restores the damaged files beside it.
     fn keep(
         self,
         index: Witness,
@@ -121,8 +122,8 @@ impl Repair {
         last: Written,
         mut report: Repaired,
     ) -> Result<Repaired, Error> {
-        // What was cut off exactly behind a frame leaves no other trace, and nothing to restore it
-        // from.
+        // A log that was cut off exactly after a frame leaves no other trace, and nothing to
+        // restore it from.
         let closed_at = self.notes.closed_at;
         let shortened = closed_at
             .lost(last)
@@ -134,14 +135,17 @@ impl Repair {
         report.sessions = streams.sessions();
         report.was_closed = streams.closed;
         report.identical = true;
-        // What a verification finds in the index; one that was never whole, as behind a repair that
-        // was killed, too.
+        // The first fault of the index. An index that was never complete, for example after a
+        // killed repair, has one, too.
         let fault = index
             .fault(&self.disk, &self.directory, closed_at)
             .map_err(repairing(&self.directory))?;
         let fault = fault.filter(|_| !is_short);
         if let Some(what) = index.trouble.as_ref().filter(|_| fault.is_none()) {
-            report.notes.push(format!("the log is sound; {what}; that needs no repair, since the next opening makes the index again from the log"));
+            report.notes.push(format!(
+                "the log is sound; {what}; that needs no repair, \
+                 since the next opening makes the index again from the log"
+            ));
         }
         let is_faulty = fault.is_some();
         let fault = fault.map(|what| beside(what, Remedy::Rewritten));
@@ -151,7 +155,7 @@ impl Repair {
         Ok(report)
     }
 
-    /// Restores what is damaged beside a sound log: the notes, the marker and the index.
+    /// Restores the damaged files beside a sound log: the notes, the marker and the index.
     fn restore_beside(self, is_short: bool, is_faulty: bool) -> Result<(), Error> {
         let is_real = !self.options.dry_run;
         if is_real && is_short {
@@ -169,14 +173,14 @@ impl Repair {
             self.names.step("make the index again");
             settle(&self.directory, self.options.settings.progress)?;
         } else if self.was_noted {
-            // sled touches its files even when they are only read.
+            // sled changes its files even when they are only read.
             closed::write(&self.directory.path)
                 .map_err(Error::io("note how the journal was found"))?;
         }
         Ok(())
     }
 
-    /// Writes the marker anew, if it is damaged.
+    /// Writes the marker again, if it is damaged.
     fn restore_marker(&self) -> Result<(), Error> {
         if self.notes.has_marker {
             return Ok(());
@@ -187,7 +191,7 @@ impl Repair {
             .map_err(repairing(&self.directory))
     }
 
-    /// Writes a new log of what can be recovered, and puts it in the place of the old one.
+    /// Writes a new log of everything that can be recovered, and replaces the old one with it.
     fn rewrite(mut self, index: Witness, report: Repaired) -> Result<Repaired, Error> {
         let (directory, names) = (&self.directory, &self.names);
         let mut rewriting = Rewriting::new(directory, names, &self.disk, &index, report);
@@ -212,7 +216,7 @@ impl Repair {
             return Ok(report);
         }
         self.restore_marker()?;
-        // It tells of the log that is replaced.
+        // `CLOSED` describes the log that is being replaced.
         closed::remove(&directory.path).map_err(repairing(directory))?;
         let aside = names.decide_repair().map_err(repairing(directory))?;
         (report.damaged_log, report.salvage) = (aside.log, aside.salvage);
@@ -223,7 +227,7 @@ impl Repair {
     }
 }
 
-/// The error of a repair that the system stopped.
+/// The error of a repair that the operating system stopped.
 fn repairing(directory: &Directory) -> impl FnOnce(io::Error) -> Error + use<> {
     Error::io(format!(
         "repair the journal at {}",
@@ -231,7 +235,7 @@ fn repairing(directory: &Directory) -> impl FnOnce(io::Error) -> Error + use<> {
     ))
 }
 
-/// Makes the index level with the log, and leaves everything as a close does.
+/// Brings the index up to the log, and leaves everything as a close does.
 fn settle(directory: &Directory, progress: Box<dyn Fn(Progress) + Send>) -> Result<(), Error> {
     let settings = DiskJournal::options(&directory.path).read_only();
     settling::settle(directory, &settings.progress(progress)).map(drop)

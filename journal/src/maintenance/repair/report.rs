@@ -1,4 +1,4 @@
-//! What a repair found and did.
+//! The report of a repair.
 
 use std::fmt;
 
@@ -6,44 +6,42 @@ use uuid::Uuid;
 
 use crate::Hash;
 
-/// What a repair found, and what it did; from a dry run, what it would do.
+/// The findings and actions of a repair; for a dry run, its planned actions.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Repaired {
-    /// Everything that was wrong with the log and the marker. Empty when there was nothing to
-    /// repair, and then nothing was changed.
+    /// The damage of the log and the marker. Without damage, nothing was changed.
     pub damages: Vec<Damage>,
-    /// The records that live on, those of the system stream too, without the one that tells of this
+    /// The number of surviving records, including the system stream, without the record of this
     /// repair.
     pub records: u64,
-    /// The sessions that live on, without the system stream.
+    /// The number of surviving sessions, without the system stream.
     pub sessions: u64,
-    /// True if every frame is, byte for byte, what was written once.
+    /// True if every frame has the bytes that were once written.
     pub identical: bool,
-    /// Frames that only the index still had whole.
+    /// The number of frames that only the index still had complete.
     pub frames_from_index: u64,
-    /// The sessions that do not have all their records any more, and the system stream if it is one
-    /// of them.
+    /// The sessions that lost records, and the system stream if it is one of them.
     pub hurt: Vec<Hurt>,
-    /// Frames that are gone, wholly or partly, with records that nothing names any more.
+    /// The number of frames that are lost, completely or partly, with records that are no longer
+    /// known.
     pub frames_unnamed: u64,
-    /// Objects that were there and are lost. Those of lost records are known only where the index
-    /// is.
+    /// The objects that are lost. The objects of lost records are known only with an index.
     pub objects_lost: Vec<Hash>,
-    /// Bytes at the end of the log that are either of a write that was never acknowledged, or
-    /// damaged beyond telling.
+    /// The number of bytes at the end of the log that are either an unacknowledged write or
+    /// unrecognisable damage.
     pub cut_bytes: u64,
-    /// True if what lives on ends with the record of a close. If not, and the index is gone too,
-    /// nothing vouches that the log ends where it ended.
+    /// True if the surviving log ends with the record of a close. If not, and if the index is lost
+    /// as well, nothing proves that the log is complete.
     pub was_closed: bool,
-    /// The file in the journal's directory that has the records behind gaps, as their exact lines.
+    /// The file in the journal's directory with the records after gaps, as their exact lines.
     pub salvage: Option<String>,
-    /// The name that the old log has now.
+    /// The new name of the old log.
     pub damaged_log: Option<String>,
-    /// True if a dry run met a repair that was cut short after it was decided. Nothing else is
-    /// reported then: what the journal holds is known once that is finished.
+    /// True if a dry run found an interrupted repair that was already decided. Nothing else is
+    /// reported then, because the content is known only after it is finished.
     pub unfinished: bool,
-    /// What is worth knowing and no damage to the log.
+    /// Remarks that are no damage of the log.
     pub notes: Vec<String>,
 }
 
@@ -53,62 +51,62 @@ impl Repaired {
         self.unfinished || !self.damages.is_empty()
     }
 
-    /// True if something does not live on: is lost, or only salvaged.
+    /// True if something is lost, or only salvaged.
     pub fn lost_something(&self) -> bool {
         let gone = self.damages.iter().any(|it| it.remedy == Remedy::Lost);
         gone || !self.hurt.is_empty() || self.frames_unnamed > 0 || !self.objects_lost.is_empty()
     }
 
-    /// How many records are in the salvage file.
+    /// The number of records in the salvage file.
     pub fn records_salvaged(&self) -> u64 {
         self.hurt.iter().map(|hurt| total(&hurt.salvaged)).sum()
     }
 
-    /// How many records are known to be lost.
+    /// The number of records that are known to be lost.
     pub fn records_lost(&self) -> u64 {
         self.hurt.iter().map(|hurt| total(&hurt.lost)).sum()
     }
 }
 
-/// A stream that does not have all its records any more.
+/// A stream that lost records.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hurt {
     /// The stream; nil for the system stream.
     pub session: Uuid,
-    /// It lives on with its records up to this one; 0 when none is left.
+    /// The seq of its last surviving record; 0 if none survived.
     pub recovered: u64,
-    /// Records that are whole but stand behind a gap, or are of another history, from and to. They
-    /// are in the salvage file.
+    /// The complete records after a gap, or of another history, as ranges from and to. They are in
+    /// the salvage file.
     pub salvaged: Vec<(u64, u64)>,
-    /// Records that are gone, from and to, as far as anything still knows of them.
+    /// The lost records, as ranges from and to, as far as they are known.
     pub lost: Vec<(u64, u64)>,
 }
 
-/// Something that was wrong, and what became of it.
+/// A fault, and its remedy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Damage {
-    /// The frames it concerns, from and to, where that can be told.
+    /// The frames at fault, as a range from and to, if known.
     pub frames: Option<(u64, u64)>,
-    /// What was wrong, and where.
+    /// The fault, and its place.
     pub what: String,
-    /// What came of it.
+    /// The remedy.
     pub remedy: Remedy,
 }
 
-/// What came of a damage.
+/// The remedy of a fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Remedy {
-    /// The index had the frames whole.
+    /// The complete frames were taken from the index.
     Index,
-    /// So many appends of the frames hold their checksums and were taken.
+    /// The given number of appends of the frames, which have valid checksums, were taken.
     Appends(u64),
-    /// What holds nothing but what follows from the rest was written anew.
+    /// A part that follows from the rest was written again.
     Rewritten,
-    /// It was left where it is, in the old log.
+    /// The part was left in the old log.
     SetAside,
-    /// It was taken away: what it says cannot be read, and nothing else says it.
+    /// The part was removed: it cannot be read, and nothing else contains its information.
     Removed,
-    /// Nothing of the frames is left.
+    /// The frames are lost completely.
     Lost,
 }
 
@@ -126,7 +124,7 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// Seqs in order as ranges from and to.
+/// Groups ascending seqs into ranges from and to.
 pub(super) fn ranges(seqs: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for seq in seqs {

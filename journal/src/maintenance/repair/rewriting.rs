@@ -1,5 +1,5 @@
-//! Goes through everything that can be had in the order of the log, writes what lives on, and notes
-//! what does not.
+//! The rewriting of a log: it reads all sources in the order of the log, writes what survives, and
+//! reports the rest.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,28 +12,28 @@ use uuid::Uuid;
 use super::appends::readable;
 use super::new_log::NewLog;
 use super::report::{Damage, Remedy, Repaired};
-use super::sources::{Blocks, Piece, Place, Sources, Whole};
+use super::sources::{FrameReader, Piece, Place, Sources, Whole};
 use super::streams::{Streams, Verdict};
 use super::witness::Witness;
 use crate::files::disk::{Disk, RealDisk};
 use crate::files::private::anew;
 use crate::files::swap::{LOG_PART, Names, SALVAGE_PART};
 use crate::index::Index;
-use crate::log::{Block, FRAME_HEADER};
+use crate::log::{FRAME_HEADER, FrameBytes};
 use crate::store::directory::claim::Directory;
 use crate::store::system;
 use crate::{Append, Line, Object};
 
-/// How many bytes of objects one append of the repair's own takes.
+/// The maximum bytes of objects in one append of the repair itself.
 const OBJECTS_AT_ONCE: usize = 64 << 20;
 
-/// A repair under way.
+/// A repair in progress.
 pub(super) struct Rewriting<'r> {
     directory: &'r Directory,
     names: &'r Names,
     disk: &'r dyn Disk,
     witness: &'r Witness,
-    /// The last frame that the index can name the records of.
+    /// The last frame whose records the index can name.
     named_up_to: u64,
     streams: Streams,
     new_log: NewLog<'r>,
@@ -66,13 +66,13 @@ impl<'r> Rewriting<'r> {
         }
     }
 
-    /// True if nothing at all could be had.
+    /// True if no record could be read.
     pub(super) fn is_empty(&self) -> bool {
         self.streams.records == 0 && self.salvaged == 0
     }
 
-    /// Reads everything and, unless it is dry, writes the new log. It once reached at least up to
-    /// the noted frame.
+    /// Reads all sources and, unless it is a dry run, writes the new log. The old log once reached
+    /// at least the frame `noted`.
     pub(super) fn read(&mut self, is_dry: bool, noted: u64) -> io::Result<()> {
         self.is_dry = is_dry;
         if !is_dry {
@@ -83,7 +83,7 @@ impl<'r> Rewriting<'r> {
         let index = self.index(&mut sources);
         self.report.damages.append(&mut sources.damages);
         let (history, others) = sources.history();
-        let mut blocks = Blocks::new(self.disk, &sources.files, index);
+        let mut reader = FrameReader::new(self.disk, &sources.files, index);
         let mark = self.witness.mark.map_or(0, |mark| mark.number);
         let numbers: BTreeSet<u64> = history
             .keys()
@@ -101,21 +101,21 @@ impl<'r> Rewriting<'r> {
             let pieces = sources.pieces.get(&number).map(Vec::as_slice);
             let pieces = pieces.unwrap_or_default();
             match history.get(&number) {
-                Some(whole) => self.whole(&mut blocks, number, *whole, pieces)?,
+                Some(whole) => self.whole(&mut reader, number, *whole, pieces)?,
                 None if pieces.is_empty() => self.missing(number, number),
                 None => self.report.identical = false,
             }
             for piece in pieces {
                 let restored = history.contains_key(&number);
-                self.piece(&mut blocks, number, *piece, restored)?;
+                self.piece(&mut reader, number, *piece, restored)?;
             }
         }
-        self.others(&mut blocks, &others)?;
+        self.others(&mut reader, &others)?;
         let proven = self.streams.proven();
         self.salvage(&proven)
     }
 
-    /// Adds the index to the sources, and what it knows to what was there.
+    /// Adds the index to the sources, and its knowledge to the streams.
     fn index(&mut self, sources: &mut Sources) -> Option<&'r Index> {
         let index = self.witness.index.as_ref()?;
         let is_ours = self.witness.mark.is_some();
@@ -150,18 +150,18 @@ impl<'r> Rewriting<'r> {
         self.report.frames_unnamed += to.saturating_sub(named.max(from - 1));
     }
 
-    /// Writes what lives of a whole frame.
+    /// Writes the surviving appends of a complete frame.
     fn whole(
         &mut self,
-        blocks: &mut Blocks<'_>,
+        reader: &mut FrameReader<'_>,
         number: u64,
         whole: Whole,
         pieces: &[Piece],
     ) -> io::Result<()> {
-        let block = blocks.read(number, whole.place)?;
-        let living = self.living(&block)?;
+        let frame_bytes = reader.read(number, whole.place)?;
+        let living = self.living(&frame_bytes)?;
         if !living.is_empty() {
-            let segment = blocks.segment(whole.place);
+            let segment = reader.segment(whole.place);
             self.new_log.frame(&living, segment)?;
         }
         let written = self.new_log.last;
@@ -178,7 +178,7 @@ impl<'r> Rewriting<'r> {
         Ok(())
     }
 
-    /// Notes a frame that only the index had, together with those before it.
+    /// Reports a frame that only the index had, together with the frames before it.
     fn restored(&mut self, number: u64) {
         if let Some(last) = self.report.damages.last_mut()
             && last.remedy == Remedy::Index
@@ -193,12 +193,12 @@ impl<'r> Rewriting<'r> {
         }
     }
 
-    /// The appends of a sound frame that live on, with their headers.
-    fn living<'b>(&mut self, block: &'b Block) -> io::Result<Vec<&'b [u8]>> {
-        let (found, _) = readable(block.payload());
+    /// Returns the surviving appends of a sound frame, with their headers.
+    fn living<'b>(&mut self, frame_bytes: &'b FrameBytes) -> io::Result<Vec<&'b [u8]>> {
+        let (found, _) = readable(frame_bytes.payload());
         let mut living = Vec::with_capacity(found.len());
         for append in found {
-            match self.streams.offer(&append.entry, true) {
+            match self.streams.accept(&append.decoded, true) {
                 Verdict::Lives => living.push(append.bytes),
                 Verdict::Twice => {}
                 Verdict::Salvaged(lines) => self.salvage(&lines)?,
@@ -207,10 +207,10 @@ impl<'r> Rewriting<'r> {
         Ok(living)
     }
 
-    /// Takes the appends of an unsound frame that hold their checksums.
+    /// Takes the appends of an unsound frame that have valid checksums.
     fn piece(
         &mut self,
-        blocks: &mut Blocks<'_>,
+        reader: &mut FrameReader<'_>,
         number: u64,
         piece: Piece,
         is_restored: bool,
@@ -219,15 +219,15 @@ impl<'r> Rewriting<'r> {
             file: piece.file,
             at: piece.at,
         };
-        let block = blocks.read(number, place)?;
-        // Nothing may be left of its header.
-        let (found, is_all) = readable(block.0.get(FRAME_HEADER..).unwrap_or(&block.0));
-        // What nothing knows of at the very end is what an opening would cut off.
+        let frame_bytes = reader.read(number, place)?;
+        // The frame's header may be lost.
+        let (found, is_all) = readable(frame_bytes.0.get(FRAME_HEADER..).unwrap_or(&frame_bytes.0));
+        // An opening would cut off unknown bytes at the very end.
         let may_be_unfinished = piece.is_tail && number > self.named_up_to;
         let (mut living, mut taken, mut all_named) = (Vec::new(), 0, is_all);
         for append in &found {
             if append.is_intact {
-                match self.streams.offer(&append.entry, true) {
+                match self.streams.accept(&append.decoded, true) {
                     Verdict::Lives => {
                         living.push(append.bytes);
                         taken += 1;
@@ -239,20 +239,21 @@ impl<'r> Rewriting<'r> {
                     }
                 }
             } else if !is_restored && !may_be_unfinished {
-                all_named &= self.streams.broken(&append.entry);
+                all_named &= self.streams.broken(&append.decoded);
             }
         }
-        let segment = blocks.segment(place);
+        let segment = reader.segment(place);
         if !living.is_empty() {
             self.new_log.frame(&living, segment)?;
         }
         if may_be_unfinished && taken == 0 && !is_restored {
-            self.report.cut_bytes += block.0.len() as u64;
+            self.report.cut_bytes += frame_bytes.0.len() as u64;
             return Ok(());
         }
         let segment = segment.unwrap_or_default();
         let what = format!(
-            "frame {number} of the log, at byte {} of segment {segment}, does not hold its checksum",
+            "frame {number} of the log, at byte {} of segment {segment}, \
+             does not hold its checksum",
             piece.at
         );
         let remedy = match (taken, is_restored) {
@@ -266,12 +267,12 @@ impl<'r> Rewriting<'r> {
         Ok(())
     }
 
-    /// Salvages what only frames of other histories have.
-    fn others(&mut self, blocks: &mut Blocks<'_>, others: &[(u64, Whole)]) -> io::Result<()> {
+    /// Salvages the records that only frames of other histories have.
+    fn others(&mut self, reader: &mut FrameReader<'_>, others: &[(u64, Whole)]) -> io::Result<()> {
         for (number, whole) in others {
-            let block = blocks.read(*number, whole.place)?;
-            for append in readable(block.payload()).0 {
-                if let Verdict::Salvaged(lines) = self.streams.offer(&append.entry, false) {
+            let frame_bytes = reader.read(*number, whole.place)?;
+            for append in readable(frame_bytes.payload()).0 {
+                if let Verdict::Salvaged(lines) = self.streams.accept(&append.decoded, false) {
                     self.salvage(&lines)?;
                 }
             }
@@ -312,7 +313,7 @@ impl<'r> Rewriting<'r> {
         self.report.hurt = self.streams.hurt();
         self.report.objects_lost = self.streams.objects_lost();
         if self.report.damages.is_empty() {
-            // Each part is sound by itself, and yet opening refuses the whole.
+            // Each part is sound by itself, but an opening rejects the whole.
             self.report.damages.push(Damage {
                 frames: None,
                 what: "the log does not hold together".to_owned(),
@@ -361,12 +362,12 @@ impl<'r> Rewriting<'r> {
     }
 
     fn own(&mut self, append: &Append) -> io::Result<()> {
-        let bytes = crate::log::encode_entry(append, |_| false).bytes;
+        let bytes = crate::log::encode_append(append, |_| false).bytes;
         self.new_log.frame(&[&bytes], None).map(drop)
     }
 }
 
-/// As many objects as one append takes, at least one if there is any.
+/// Takes as many objects as fit into one append, at least one if there is any.
 fn some(objects: &mut std::iter::Peekable<std::vec::IntoIter<Object>>) -> Vec<Object> {
     let (mut taken, mut bytes) = (Vec::new(), 0);
     while let Some(next) =

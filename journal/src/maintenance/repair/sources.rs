@@ -1,4 +1,4 @@
-//! Where each frame can still be had: whole from the log or from the index, or in pieces.
+//! The sources of each frame: complete from the log or from the index, or in pieces.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,12 +8,12 @@ use uuid::Uuid;
 use super::report::{Damage, Remedy};
 use crate::files::disk::Disk;
 use crate::index::Index;
-use crate::log::{Block, Header, LogReader, SegmentHeader, Step, segment_name};
+use crate::log::{FrameBytes, Header, LogReader, SegmentHeader, Step, segment_name};
 
-/// Where the bytes of a frame are.
+/// The source of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// In a file of the log, by its place in [`Sources::files`].
+    /// A file of the log, by its index in [`Sources::files`], and the offset in it.
     Log {
         file: usize,
         at: u64,
@@ -21,22 +21,22 @@ pub(super) enum Place {
     Index,
 }
 
-/// A whole frame that holds its checksums.
+/// A complete frame with valid checksums.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     pub(super) checksum: u32,
     pub(super) chain: u32,
     pub(super) place: Place,
-    /// How many frames fit behind it, one to the next, itself included.
+    /// The number of consecutive frames that fit after it, itself included.
     depth: u64,
 }
 
-/// Bytes that are no sound frame but may hold sound appends.
+/// Bytes that are not a sound frame but may contain sound appends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) file: usize,
     pub(super) at: u64,
-    /// Nothing stands behind it in the last segment, so it may be a write that was never finished.
+    /// True if nothing follows it in the last segment, so that it may be an unfinished write.
     pub(super) is_tail: bool,
 }
 
@@ -46,18 +46,18 @@ pub(super) struct LogFile {
     pub(super) segment: u64,
 }
 
-/// Everything that can be had.
+/// All sources.
 #[derive(Default)]
 pub(super) struct Sources {
     pub(super) files: Vec<LogFile>,
-    /// By the number of the frame, those of the log first.
+    /// The complete frames by number, those of the log first.
     pub(super) whole: BTreeMap<u64, Vec<Whole>>,
     pub(super) pieces: BTreeMap<u64, Vec<Piece>>,
     pub(super) damages: Vec<Damage>,
 }
 
 impl Sources {
-    /// Reads all files of the log that are not of another journal.
+    /// Reads all files of the log that do not belong to another journal.
     pub(super) fn of_log(disk: &dyn Disk, journal: Uuid) -> io::Result<Self> {
         let mut sources = Self::default();
         let mut expected = 1;
@@ -116,7 +116,8 @@ impl Sources {
                 } => {
                     if header.number <= *last {
                         let what = format!(
-                            "frame {} of the log, at byte {at} of segment {segment}, stands behind frame {last}",
+                            "frame {} of the log, at byte {at} of segment {segment}, \
+                             stands behind frame {last}",
                             header.number
                         );
                         let frames = Some((header.number, header.number));
@@ -146,7 +147,7 @@ impl Sources {
         }
     }
 
-    /// Reads the header of a segment and reports what is wrong with it; says if frames may follow.
+    /// Reads the header of a segment and reports its faults. Returns true if frames may follow.
     fn header(
         &mut self,
         reader: &mut LogReader,
@@ -192,14 +193,14 @@ impl Sources {
         }
     }
 
-    /// Adds the whole frames of an index. One that does not know whose it is must have a frame in
-    /// common with the log.
+    /// Adds the complete frames of an index. An index without a mark must have a frame in common
+    /// with the log.
     pub(super) fn add_index(&mut self, index: &Index, is_ours: bool) -> Result<bool, String> {
         let mut theirs = Vec::new();
         let mut in_common = is_ours;
         for number in index.frames() {
-            let block = index.block(number).ok().flatten();
-            let Some((header, checksum)) = block.as_ref().and_then(Block::header) else {
+            let frame_bytes = index.frame_bytes(number).ok().flatten();
+            let Some((header, checksum)) = frame_bytes.as_ref().and_then(FrameBytes::header) else {
                 continue;
             };
             if header.number == number {
@@ -214,7 +215,7 @@ impl Sources {
         Ok(in_common)
     }
 
-    /// The history that goes on longest, frame by frame, and the frames of others.
+    /// Returns the history with the most consecutive frames, and the frames of other histories.
     pub(super) fn history(&mut self) -> (BTreeMap<u64, Whole>, Vec<(u64, Whole)>) {
         let mut next: Vec<Whole> = Vec::new();
         let mut next_number = 0;
@@ -234,7 +235,7 @@ impl Sources {
             let chain = before
                 .filter(|(last, _)| last + 1 == *number)
                 .map(|(_, checksum)| checksum);
-            // The first of equals is that of the log, hence the reversal.
+            // The reversal makes the first of equal frames win, which is the one of the log.
             let best = wholes
                 .iter()
                 .rev()
@@ -249,15 +250,15 @@ impl Sources {
     }
 }
 
-/// Reads blocks once more.
-pub(super) struct Blocks<'s> {
+/// A reader that reads frames a second time.
+pub(super) struct FrameReader<'s> {
     disk: &'s dyn Disk,
     files: &'s [LogFile],
     index: Option<&'s Index>,
     open: Option<(usize, LogReader)>,
 }
 
-impl<'s> Blocks<'s> {
+impl<'s> FrameReader<'s> {
     pub(super) fn new(disk: &'s dyn Disk, files: &'s [LogFile], index: Option<&'s Index>) -> Self {
         Self {
             disk,
@@ -267,7 +268,7 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// The segment that a place of the log is in.
+    /// The segment of a place in the log.
     pub(super) fn segment(&self, place: Place) -> Option<u64> {
         match place {
             Place::Log { file, .. } => self.files.get(file).map(|file| file.segment),
@@ -275,13 +276,13 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// What stands at a place, sound or not.
-    pub(super) fn read(&mut self, number: u64, place: Place) -> io::Result<Block> {
+    /// Reads the bytes at a place, sound or not.
+    pub(super) fn read(&mut self, number: u64, place: Place) -> io::Result<FrameBytes> {
         let gone = || io::Error::other(format!("frame {number} was there a moment ago"));
         match place {
             Place::Index => {
-                let block = self.index.map(|index| index.block(number));
-                block
+                let frame_bytes = self.index.map(|index| index.frame_bytes(number));
+                frame_bytes
                     .transpose()
                     .map_err(io::Error::other)?
                     .flatten()
@@ -295,8 +296,8 @@ impl<'s> Blocks<'s> {
                 let (_, reader) = self.open.as_mut().ok_or_else(gone)?;
                 reader.seek(at);
                 match reader.step()? {
-                    Step::Frame { block, .. } => Ok(block),
-                    Step::Bad(bad) => Ok(bad.block),
+                    Step::Frame { frame_bytes, .. } => Ok(frame_bytes),
+                    Step::Bad(bad) => Ok(bad.frame_bytes),
                     Step::End => Err(gone()),
                 }
             }

@@ -1,5 +1,5 @@
-//! Decides of every append whether it lives on: a stream goes on as long as it has no gap and its
-//! chain of hashes holds.
+//! The decision for every append whether it survives: a stream survives up to its first gap or
+//! break in its chain of hashes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -7,77 +7,77 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::report::{Hurt, ranges};
-use crate::log::Entry;
+use crate::log::LoggedAppend;
 use crate::store::system;
 use crate::{Hash, Head, Line, Object, Record};
 
-/// The streams as far as they live on, and what is known of the rest.
+/// The surviving streams, and what is known of the rest.
 #[derive(Default)]
 pub(super) struct Streams {
     streams: BTreeMap<Uuid, Stream>,
     pub(super) records: u64,
-    /// True if the last append taken is the record of a close.
+    /// True if the last accepted append is the record of a close.
     pub(super) closed: bool,
     objects: HashSet<Hash>,
-    /// Of appends that do not live on; others may name them, too.
+    /// The objects of appends that do not survive. Other appends may name them, too.
     orphans: HashMap<Hash, Arc<[u8]>>,
     named: BTreeSet<Hash>,
-    /// Records of appends that do not hold their checksum, by seq.
+    /// The records of appends with invalid checksums, by seq.
     doubtful: Vec<(u64, Uuid, Line)>,
-    /// The leaves that whole records that do not live, and the index, vouch for.
+    /// The leaf hashes that complete lost records or the index name.
     vouched: HashSet<Hash>,
 }
 
 #[derive(Default)]
 struct Stream {
-    /// The leaf of every record that lives on.
+    /// The leaf hash of every surviving record.
     leaves: Vec<Hash>,
     at_us: i64,
     salvaged: BTreeMap<u64, BTreeSet<Hash>>,
-    /// The last record that anything knows of.
+    /// The last record that is known from any source.
     known: u64,
 }
 
-/// What becomes of an append.
+/// The decision for an append.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     Lives,
-    /// All of it lives already.
+    /// All of its records survive already.
     Twice,
-    /// These lines are whole and were not known, but do not follow.
+    /// These lines are complete and new, but do not follow the surviving records.
     Salvaged(Vec<Line>),
 }
 
 impl Streams {
-    /// Takes an append that holds its checksum. One of another history never lives on, whatever it
-    /// follows.
-    pub(super) fn offer(&mut self, entry: &Entry<'_>, is_history: bool) -> Verdict {
-        let lines: Vec<Line> = entry.lines.iter().map(|line| Line::new(*line)).collect();
-        let stream = self.streams.entry(entry.session).or_default();
+    /// Takes an append with a valid checksum. An append of another history never survives, even if
+    /// it would follow.
+    pub(super) fn accept(&mut self, append: &LoggedAppend<'_>, is_history: bool) -> Verdict {
+        let lines: Vec<Line> = append.lines.iter().map(|line| Line::new(*line)).collect();
+        let stream = self.streams.entry(append.session).or_default();
         let living = stream.leaves.len() as u64;
         if is_history
-            && entry.first == living + 1
-            && let Some(at_us) = follows(entry, &lines, stream.leaves.last())
-            && entry
+            && append.first == living + 1
+            && let Some(at_us) = follows(append, &lines, stream.leaves.last())
+            && append
                 .objects
                 .iter()
                 .all(|(hash, _, bytes)| Hash::of_object(bytes) == *hash)
         {
             stream.leaves.extend(lines.iter().map(Line::leaf));
             stream.at_us = at_us.max(stream.at_us);
-            stream.known = stream.known.max(entry.last());
+            stream.known = stream.known.max(append.last());
             self.records += lines.len() as u64;
-            self.closed = entry.session.is_nil()
+            self.closed = append.session.is_nil()
                 && lines.last().is_some_and(|line| {
                     line.record()
                         .is_ok_and(|record| record.kind == system::CLOSED)
                 });
-            let objects = entry.objects.iter().map(|(hash, _, _)| *hash);
+            let objects = append.objects.iter().map(|(hash, _, _)| *hash);
             self.objects.extend(objects);
             return Verdict::Lives;
         }
         let mut unknown = Vec::new();
-        for (line, seq) in lines.into_iter().zip(entry.first..) {
+        for (line, seq) in lines.into_iter().zip(append.first..) {
             if stream.lives(seq, line.leaf()) {
                 continue;
             }
@@ -87,7 +87,7 @@ impl Streams {
                 unknown.push(line);
             }
         }
-        self.keep_objects(entry);
+        self.keep_objects(append);
         self.closed &= unknown.is_empty();
         if unknown.is_empty() {
             Verdict::Twice
@@ -96,28 +96,28 @@ impl Streams {
         }
     }
 
-    /// Learns from an append that does not hold its checksum what was there. Says whether anything
-    /// could be learnt.
-    pub(super) fn broken(&mut self, entry: &Entry<'_>) -> bool {
+    /// Learns from an append with an invalid checksum which records existed. Returns true if it
+    /// could.
+    pub(super) fn broken(&mut self, append: &LoggedAppend<'_>) -> bool {
         let says_so = |(line, seq): &(&&[u8], u64)| {
             Record::parse(line)
-                .is_ok_and(|record| record.session == entry.session && record.seq == *seq)
+                .is_ok_and(|record| record.session == append.session && record.seq == *seq)
         };
-        let readable = entry.lines.iter().zip(entry.first..).filter(says_so);
-        let doubtful = readable.map(|(line, seq)| (seq, entry.session, Line::new(*line)));
+        let readable = append.lines.iter().zip(append.first..).filter(says_so);
+        let doubtful = readable.map(|(line, seq)| (seq, append.session, Line::new(*line)));
         let before = self.doubtful.len();
         self.doubtful.extend(doubtful);
-        // The name may be what was hit; any of its records vouches for it.
+        // The session id may be the damaged part. Any record that names the same session confirms
+        // it.
         let named = self.doubtful.len() > before;
         if named {
-            self.known(entry.session, entry.last());
-            self.keep_objects(entry);
+            self.known(append.session, append.last());
+            self.keep_objects(append);
         }
         named
     }
 
-    /// Records of appends that do not hold their checksum, but that the record behind each vouches
-    /// for.
+    /// Returns the records of appends with invalid checksums whose successor names their hash.
     pub(super) fn proven(&mut self) -> Vec<Line> {
         let mut proven = Vec::new();
         self.doubtful
@@ -136,8 +136,8 @@ impl Streams {
         proven
     }
 
-    fn keep_objects(&mut self, entry: &Entry<'_>) {
-        for (hash, _, bytes) in &entry.objects {
+    fn keep_objects(&mut self, append: &LoggedAppend<'_>) {
+        for (hash, _, bytes) in &append.objects {
             self.named.insert(*hash);
             if Hash::of_object(bytes) == *hash {
                 self.orphans.insert(*hash, Arc::from(*bytes));
@@ -145,19 +145,19 @@ impl Streams {
         }
     }
 
-    /// The index knows that a stream ended like this.
+    /// Notes the head of a stream according to the index.
     pub(super) fn known_head(&mut self, session: Uuid, head: &Head) {
         self.known(session, head.seq);
         self.vouched.insert(head.hash);
     }
 
-    /// Something knows that a stream had this record.
+    /// Notes that a stream once had a record.
     fn known(&mut self, session: Uuid, seq: u64) {
         let stream = self.streams.entry(session).or_default();
         stream.known = stream.known.max(seq);
     }
 
-    /// Something knows that there was this object.
+    /// Notes that an object once existed.
     pub(super) fn known_object(&mut self, hash: Hash) {
         self.named.insert(hash);
     }
@@ -177,7 +177,7 @@ impl Streams {
         self.streams.iter().filter(lives).count() as u64
     }
 
-    /// The objects of appends that do not live on and that no other append has.
+    /// Returns the objects of lost appends that no other append has.
     pub(super) fn orphans(&self) -> Vec<Object> {
         let mut orphans: Vec<Object> = self
             .orphans
@@ -192,7 +192,7 @@ impl Streams {
         orphans
     }
 
-    /// The objects that something knows of and nothing has.
+    /// Returns the objects that are known and lost.
     pub(super) fn objects_lost(&self) -> Vec<Hash> {
         let lost = |hash: &&Hash| !self.objects.contains(hash) && !self.orphans.contains_key(hash);
         self.named.iter().filter(lost).copied().collect()
@@ -203,7 +203,7 @@ impl Streams {
             let recovered = stream.leaves.len() as u64;
             let mut lost = Vec::new();
             let mut next = recovered + 1;
-            // What is known may be far behind what is there, so it is not counted through.
+            // A known seq may be far beyond the existing ones, so it is not reached by counting.
             for seq in stream.salvaged.keys().filter(|seq| **seq > recovered) {
                 lost.extend((*seq > next).then(|| (next, seq - 1)));
                 next = seq.saturating_add(1);
@@ -228,14 +228,14 @@ impl Stream {
     }
 }
 
-/// Whether the lines of an append are what they say and follow a record, each the one before; gives
-/// the time of the last.
-fn follows(entry: &Entry<'_>, lines: &[Line], last: Option<&Hash>) -> Option<i64> {
+/// Returns the time of the last line. `None` unless each line is the expected record and follows
+/// the previous one.
+fn follows(append: &LoggedAppend<'_>, lines: &[Line], last: Option<&Hash>) -> Option<i64> {
     let mut prev = last.copied().unwrap_or(Hash::ZERO);
     let mut at_us = None;
-    for (line, seq) in lines.iter().zip(entry.first..) {
+    for (line, seq) in lines.iter().zip(append.first..) {
         let record = line.record().ok()?;
-        let fits = record.session == entry.session && record.seq == seq && record.prev == prev;
+        let fits = record.session == append.session && record.seq == seq && record.prev == prev;
         fits.then_some(())?;
         (prev, at_us) = (line.leaf(), Some(record.at_us));
     }

@@ -1,4 +1,4 @@
-//! The index as a witness of what the log had.
+//! The index as a witness of the content of the log.
 
 use crate::files::disk::RealDisk;
 use crate::files::swap::Names;
@@ -9,12 +9,12 @@ use crate::store::directory::closed;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::survey;
 
-/// The index as far as it can be had.
+/// The readable part of the index.
 pub(super) struct Witness {
     pub(super) index: Option<Index>,
-    /// The last frame it vouches for, if it says that it is of this journal.
+    /// The mark of the index, if it belongs to this journal.
     pub(super) mark: Option<Written>,
-    /// The last frame it has or speaks of.
+    /// The last frame that the index contains or covers.
     pub(super) known: u64,
     pub(super) trouble: Option<String>,
 }
@@ -49,8 +49,7 @@ impl Witness {
         witness
     }
 
-    /// The first thing that a verification finds wrong with an index that is there, beside a log
-    /// that is sound.
+    /// Returns the first fault that a verification finds in an existing index beside a sound log.
     pub(super) fn fault(
         &self,
         disk: &RealDisk,

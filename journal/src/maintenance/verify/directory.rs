@@ -1,4 +1,4 @@
-//! Verifies a journal where it lies: the log as the anchor, the index as its witness.
+//! The verification of a journal's directory, with the index as the witness of the log.
 
 use std::fs;
 use std::io;
@@ -17,22 +17,22 @@ use crate::store::directory::manifest::Manifest;
 use crate::store::survey::{self, Streams, Survey};
 use crate::{Error, Hash};
 
-/// The note about a journal without an index.
+/// The note for a journal without an index.
 pub(crate) const INDEX_MISSING: &str =
     "the index is missing; the next opening rebuilds it from the log";
 
-/// Verifies the journal in a directory. It takes the lock, adds nothing, cuts nothing, and repairs
-/// nothing. Where nobody can write, it verifies the log alone.
+/// Verifies the journal in a directory. It takes the lock, and adds, cuts and repairs nothing. In a
+/// read-only directory it verifies only the log.
 ///
 /// # Errors
 /// [`Error::Insecure`], [`Error::NotYours`], [`Error::InUse`], [`Error::Missing`],
-/// [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`] when the journal cannot be read
-/// at all; everything else is a finding of the report.
+/// [`Error::NotAJournal`], [`Error::NewerFormat`] and [`Error::Io`] if the journal cannot be read
+/// at all. Every other fault is a finding of the report.
 pub fn directory(path: impl AsRef<Path>) -> Result<Report, Error> {
     claimed(path.as_ref(), Others::Refused)
 }
 
-/// As [`directory`], also of a journal that [`guard`](crate::guard()) refuses.
+/// Like [`directory`], but also verifies a journal that [`guard`](crate::guard()) rejects.
 ///
 /// # Errors
 /// As [`directory`], without [`Error::Insecure`] and [`Error::NotYours`].
@@ -45,9 +45,9 @@ fn claimed(path: &Path, others: Others) -> Result<Report, Error> {
     let was_noted = closed::holds(&directory.path);
     let report = report_on(&directory)?;
     if was_noted && report.is_sound() && directory.lock.can_write {
-        // sled touches its files even when they are only read.
+        // sled changes its files even when they are only read.
         match closed::write(&directory.path) {
-            // Without the note the next opening reads the whole log.
+            // Without `CLOSED` the next opening reads the whole log.
             Err(error) if is_full(&error) => {}
             noted => noted.map_err(Error::io("note how the journal was found"))?,
         }
@@ -82,7 +82,7 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
     });
     let mut survey = survey::of_log(&disk, directory.journal, index, noted).map_err(reading())?;
     if let Some(why) = survey.refused_by_disk().filter(|_| index.is_some()) {
-        // sled writes also to read, so what it said then tells nothing of the index.
+        // sled also writes when it reads, so its error is no fault of the index.
         notes.push(not_looked_at(&why));
         index = None;
         survey = survey::of_log(&disk, directory.journal, None, noted).map_err(reading())?;
@@ -103,8 +103,8 @@ fn report_on(directory: &Directory) -> Result<Report, Error> {
     Ok(report(survey.streams, objects, notes))
 }
 
-/// Compares the end of the log with the notes beside it and with the index. Returns a note that is
-/// worth knowing and no damage.
+/// Compares the end of the log with the notes beside it and with the index. Returns a remark that
+/// is no damage.
 fn look_at_end(
     directory: &Directory,
     survey: &mut Survey,
@@ -138,19 +138,19 @@ fn look_at_end(
         if closed::is_noted(&directory.path) {
             survey.streams.find(None, None, survey::BEHIND.to_owned());
         } else {
-            // A repair or an opening was killed before it had made the index level.
+            // A repair or an opening was killed before it had brought the index up to the log.
             return Some("the index is behind the log; the next opening catches it up".to_owned());
         }
     }
     None
 }
 
-/// The note about an index that the disk did not let sled open or read.
+/// The note about an index that sled could not open or read because of the disk.
 fn not_looked_at(why: &io::Error) -> String {
     format!("the index was not looked at, since the disk takes no writes: {why}")
 }
 
-/// The index and its mark, if it has any.
+/// Opens the index, and returns it with its mark, if it has one.
 fn open_index(
     directory: &Directory,
     notes: &mut Vec<String>,

@@ -1,4 +1,4 @@
-//! Verifies an exported file by itself.
+//! The verification of an exported file by itself.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, Read};
@@ -17,30 +17,32 @@ use crate::{Error, Hash, Object, Record};
 
 const OBJECT: &[u8] = b"{\"object\":";
 const TRAILER: &[u8] = b"{\"trailer\":";
-/// No record is as long as this.
+/// The maximum length of a record's line, in bytes. No record reaches it.
 const RECORD_LINE_LIMIT: usize = 2 * RECORD_LIMIT;
-/// An object may be long, and a trailer has a head for every session; neither is as long as this.
+/// The maximum length of any line, in bytes. An object may be long, and a trailer has a head for
+/// every session.
 const LINE_LIMIT: usize = 1 << 30;
 
-/// Verifies an exported file: chains, objects, and the trailer that says what a complete file
-/// holds.
+/// Verifies an exported file: chains, objects, and the trailer.
 ///
-/// Which hashes in a record name objects is not known here, so whoever takes an object out of the
-/// file, or puts it behind its first use, and makes the trailer fit is caught only by
-/// [`export_naming`].
+/// The verifier does not know which hashes in a record name objects. It therefore misses an object
+/// that was removed or moved behind its first use, if the trailer was adjusted. Only
+/// [`export_naming`] finds that.
 ///
 /// # Errors
-/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer
-/// than any record; everything else is a finding of the report.
+/// [`Error::Io`] if the file cannot be read, [`Error::DamagedExport`] if a line is longer than any
+/// record. Every other fault is a finding of the report.
 pub fn export(reader: impl BufRead) -> Result<Report, Error> {
     export_naming(reader, |_| Vec::new())
 }
 
-/// Verifies an exported file as [`export`] does, and that every object that a record names stands
-/// before it. `names` says which those are.
+/// Verifies an exported file like [`export`]. It also checks that each object precedes the first
+/// record that names it. `names` returns the objects of a record.
 ///
 /// ```
-/// use recount_journal::{Actor, Append, Draft, Hash, Journal, MemoryJournal, Object, block_on, export, verify};
+/// use recount_journal::{
+///     Actor, Append, Draft, Hash, Journal, MemoryJournal, Object, block_on, export, verify,
+/// };
 /// # use uuid::Uuid;
 /// let journal = MemoryJournal::new();
 /// let catalog = Object::new(*b"{}");
@@ -48,7 +50,8 @@ pub fn export(reader: impl BufRead) -> Result<Report, Error> {
 ///     session: Uuid::from_u128(1), seq: 1, at_us: 0, kind: "catalog", cause: None,
 ///     actor: Actor::new("engine"), body: &format!("\"{}\"", catalog.hash), prev: Hash::ZERO,
 /// }.line();
-/// block_on(journal.append(Append { objects: vec![catalog], ..Append::new(Uuid::from_u128(1), 0, vec![line]) }))?;
+/// let append = Append::new(Uuid::from_u128(1), 0, vec![line]);
+/// block_on(journal.append(Append { objects: vec![catalog], ..append }))?;
 /// let mut file = Vec::new();
 /// block_on(export(&journal, None, &mut file))?;
 /// let without: String = str::from_utf8(&file).unwrap().lines()
@@ -63,8 +66,8 @@ pub fn export(reader: impl BufRead) -> Result<Report, Error> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`] when the file cannot be read, [`Error::DamagedExport`] when a line of it is longer
-/// than any record; everything else is a finding of the report.
+/// [`Error::Io`] if the file cannot be read, [`Error::DamagedExport`] if a line is longer than any
+/// record. Every other fault is a finding of the report.
 pub fn export_naming(
     mut reader: impl BufRead,
     mut names: impl FnMut(&Record<'_>) -> Vec<Hash>,
@@ -77,8 +80,8 @@ pub fn export_naming(
     Ok(check.report())
 }
 
-/// Reads a line without its end; says whether it had one, `None` behind the last line. One that is
-/// longer than any that an export has is refused before all of it is in memory.
+/// Reads a line without its line end. Returns true if it had one, and `None` after the last line. A
+/// line that is too long for an export is rejected before it is in memory.
 pub(crate) fn next_line(
     reader: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -107,16 +110,16 @@ pub(crate) fn next_line(
     Ok(is_there.then(|| line.pop_if(|byte| *byte == b'\n').is_some()))
 }
 
-/// What a line was.
+/// The kind of a line.
 pub(crate) enum Seen {
-    /// A record, where it stands, and its leaf hash.
+    /// A record, its place, and its leaf hash.
     Record(Place, Hash),
     Object(Object),
-    /// The trailer, or something that is wrong.
+    /// The trailer, or a fault.
     Other,
 }
 
-/// Checks line after line, each read once.
+/// A check that reads each line once.
 #[derive(Default)]
 pub(crate) struct Check {
     streams: Streams,
@@ -127,17 +130,17 @@ pub(crate) struct Check {
     number: u64,
     /// The stream and seq of the last record.
     place: Option<(Uuid, u64)>,
-    /// What is wrong with objects, until the record comes that they belong to.
+    /// The faults of objects, until the record that follows them.
     about_objects: Vec<String>,
 }
 
 impl Check {
-    /// The first thing that was found to be wrong so far.
+    /// The first fault so far.
     pub(crate) fn finding(&self) -> Option<&Finding> {
         self.streams.findings.first()
     }
 
-    /// Takes the next line; `names` says which objects a record names.
+    /// Checks the next line. `names` returns the objects of a record.
     pub(crate) fn line(
         &mut self,
         line: &[u8],
@@ -173,7 +176,7 @@ impl Check {
     }
 
     fn record(&mut self, line: &[u8], names: &mut impl FnMut(&Record<'_>) -> Vec<Hash>) -> Seen {
-        // What cannot be read counts as the record that should stand here.
+        // An unreadable line counts as the record that should be here.
         let guess = self
             .place
             .map_or((Uuid::nil(), 1), |(session, seq)| (session, seq + 1));
@@ -247,7 +250,7 @@ impl Check {
         None
     }
 
-    /// Compares with the trailer, and tells everything.
+    /// Compares the lines with the trailer, and returns the report.
     pub(crate) fn report(mut self) -> Report {
         for what in std::mem::take(&mut self.about_objects) {
             self.streams.find(None, None, what);

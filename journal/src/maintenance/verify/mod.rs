@@ -1,8 +1,8 @@
-//! Verifies a journal's directory or an exported file, and reports everything that is wrong.
+//! The verification of a journal's directory or of an exported file. It reports every fault.
 //!
-//! A forger who rewrites records and everything that vouches for them alike, log and index or file
-//! and trailer, is caught only by a root kept elsewhere: [`Report::against`]. Verification does not
-//! know what a record means.
+//! A forger may rewrite records together with everything that confirms them: log and index, or file
+//! and trailer. Only a root that is kept elsewhere reveals that: [`Report::against`]. Verification
+//! does not interpret records.
 
 // Read `report` first, then `directory` (a journal) and `export` (a file).
 

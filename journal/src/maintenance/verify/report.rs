@@ -7,49 +7,48 @@ use uuid::Uuid;
 use crate::store::survey::Finding;
 use crate::{Hash, Head};
 
-/// The verdict of a verification: each is about the records that the report counts, no more.
+/// The verdict of a verification about the records that the report counts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Integrity {
-    /// Something is wrong, or the root is not the one that was kept elsewhere.
+    /// A fault was found, or the root differs from the one that was kept elsewhere.
     Damaged,
-    /// Every hash, chain and witness agrees. Nothing from outside vouches for them, so a rewrite of
-    /// all of them alike, such as a session taken out of an export with its trailer made anew,
-    /// passes.
+    /// All hashes, chains and witnesses agree. Nothing from outside confirms them. A consistent
+    /// rewrite passes, for example an export without one session and with a new trailer.
     Consistent,
-    /// Consistent, and the root is the one that was kept elsewhere.
+    /// Consistent, and the root equals the one that was kept elsewhere.
     Anchored,
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// Records read, those of the system stream too.
+    /// The number of records, including the system stream.
     pub records: u64,
-    /// Sessions, without the system stream.
+    /// The number of sessions, without the system stream.
     pub sessions: u64,
-    /// Different objects.
+    /// The number of different objects.
     pub objects: u64,
-    /// The tree hash over all records, stream after stream in the order of their ids for a
-    /// directory, in the order of the file for an export. An export of a whole journal is in that
-    /// order, so both are the same.
+    /// The tree hash over all records. A directory is hashed stream after stream in the order of
+    /// their ids, an export in the order of the file. An export of a whole journal has the same
+    /// order, so both roots are equal.
     pub root: Hash,
-    /// The earliest and the latest time of a record, in microseconds since 1970 in UTC; `None`
-    /// without any record.
+    /// The earliest and the latest time of a record, in microseconds since 1970; `None` without
+    /// records.
     pub span_us: Option<(i64, i64)>,
     /// The root that was kept elsewhere, if one was given to [`against`](Report::against).
     pub anchor: Option<Hash>,
-    /// The ends of all streams.
+    /// The heads of all streams.
     pub heads: BTreeMap<Uuid, Head>,
-    /// Everything that is wrong; empty when all is well.
+    /// The faults; empty for a sound journal.
     pub findings: Vec<Finding>,
-    /// What is worth knowing and no damage.
+    /// Remarks that are no damage.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// True if nothing is wrong.
+    /// True if there is no fault.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
     }
@@ -63,7 +62,7 @@ impl Report {
         }
     }
 
-    /// The report, compared with a root that was kept elsewhere. Another root is a finding.
+    /// Compares the report with a root that was kept elsewhere. A different root is a finding.
     ///
     /// ```
     /// use recount_journal::verify::{self, Integrity};

@@ -1,4 +1,4 @@
-//! The directory of a journal: its marker, checked before anything else, and its lock.
+//! The directory of a journal: its marker, which is checked first, and its lock.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,16 +20,16 @@ const FORMAT: &str = "recount-journal";
 const VERSION: u64 = 1;
 const MARKER: &str = "JOURNAL";
 const MARKER_DRAFT: &str = "JOURNAL.new";
-/// The maximum length of the marker, in bytes; what is written is a hundredth of this.
+/// The maximum length of the marker, in bytes. A written marker has a hundredth of it.
 const MARKER_BYTES_MAX: u64 = 8 << 10;
 
-/// The trust in users that can write to the directory beside its owner.
+/// The trust in other users that can write to the directory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Others {
-    /// A directory that they can write to is refused.
+    /// Reject a directory that other users can write to.
     #[default]
     Refused,
-    /// Files that they put there are believed.
+    /// Trust files that other users wrote.
     Trusted,
 }
 
@@ -42,7 +42,7 @@ impl Others {
     }
 }
 
-/// A directory that is a journal and is ours while this lives.
+/// A directory that is a journal and is locked while this value lives.
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) path: PathBuf,
@@ -51,7 +51,7 @@ pub(crate) struct Directory {
     pub(crate) lock: Lock,
 }
 
-/// What the file `JOURNAL` says.
+/// The content of the file `JOURNAL`.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Marker {
     format: String,
@@ -61,12 +61,12 @@ pub(crate) struct Marker {
 }
 
 impl Directory {
-    /// Takes hold of a journal, and makes one in an empty or missing directory if told to.
+    /// Claims a journal. With `create`, it creates a journal in an empty or missing directory.
     pub(crate) fn claim(path: &Path, create: bool, others: Others) -> Result<Self, Error> {
         Self::claim_within(path, create, Duration::ZERO, others)
     }
 
-    /// As [`claim`](Self::claim), and waits so long for whoever has the journal to let go of it.
+    /// Like [`claim`](Self::claim), but waits up to `wait` for the process that holds the journal.
     pub(crate) fn claim_within(
         path: &Path,
         create: bool,
@@ -91,7 +91,7 @@ impl Directory {
             }
         }
         let lock = Lock::take(path, wait)?;
-        // Another process may have made the journal before we had the lock.
+        // Another process may have created the journal before this one got the lock.
         let (marker, created) =
             match found.map_or_else(|| read_marker(path), |marker| Ok(Some(marker)))? {
                 Some(marker) => (marker, false),
@@ -109,7 +109,7 @@ impl Directory {
         })
     }
 
-    /// Takes hold of a journal whose marker is gone or altered, if something else knows its id.
+    /// Claims a journal whose marker is lost or altered, given its id from another source.
     pub(crate) fn claim_unmarked(path: &Path, journal: Uuid) -> Result<Self, Error> {
         Ok(Self {
             path: path.to_owned(),
@@ -119,19 +119,19 @@ impl Directory {
         })
     }
 
-    /// Writes the marker anew.
+    /// Writes the marker again.
     pub(crate) fn restore_marker(&self) -> io::Result<()> {
         write_marker(&self.path, self.journal).map(drop)
     }
 }
 
-/// Makes a directory and those above it, their names durable wherever the path begins.
+/// Creates a directory with missing parents, and makes their names durable.
 fn make(path: &Path) -> io::Result<()> {
     let whole = std::path::absolute(path)?;
     let new = whole.ancestors().skip(1).take_while(|it| !it.exists());
     let new = new.count();
     private().create(&whole)?;
-    // The name of each new one is in the one above it.
+    // The name of each new directory is in its parent.
     let mut above = whole.ancestors().skip(1).take(new + 1);
     above.try_for_each(sync_directory)
 }
@@ -176,7 +176,7 @@ fn read_marker(path: &Path) -> Result<Option<Marker>, Error> {
         .map_err(|_| not_a_journal(path, text()))
 }
 
-/// Which journal is in a directory; takes no lock.
+/// Returns the id of the journal in a directory, without taking a lock.
 pub(crate) fn journal_at(path: &Path) -> Result<Uuid, Error> {
     match read_marker(path)? {
         Some(marker) => Ok(marker.id),
@@ -189,12 +189,12 @@ pub(crate) fn journal_at(path: &Path) -> Result<Uuid, Error> {
     }
 }
 
-/// Where a journal keeps its index.
+/// The path of a journal's index.
 pub(crate) fn index_place(directory: &Path) -> PathBuf {
     directory.join(SLED)
 }
 
-/// Makes a directory the journal with this id.
+/// Writes the marker of a journal with this id.
 pub(crate) fn write_marker(path: &Path, id: Uuid) -> io::Result<Marker> {
     let marker = Marker {
         format: FORMAT.to_owned(),
@@ -210,7 +210,7 @@ pub(crate) fn write_marker(path: &Path, id: Uuid) -> io::Result<Marker> {
     Ok(marker)
 }
 
-/// What stands in the directory, `None` when there is none.
+/// Returns the names in the directory. `None` if it does not exist.
 fn names(path: &Path) -> Result<Option<Vec<String>>, Error> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -225,7 +225,7 @@ fn names(path: &Path) -> Result<Option<Vec<String>>, Error> {
         .map_err(Error::io(format!("list {}", path.display())))
 }
 
-/// What a journal that was never finished would not have.
+/// Describes the names that an unfinished journal would not have.
 fn foreign(names: &[String]) -> String {
     let mut others: Vec<&str> = names
         .iter()
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_journal_is_for_its_user_alone_and_an_empty_directory_stays_as_it_was_given() {
+    fn new_journal_is_private_and_given_directory_keeps_its_mode() {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let place = tempfile::tempdir().unwrap();
         let journal = place.path().join("above/journal");

@@ -1,5 +1,5 @@
-//! The note that a clean close leaves behind: where the log ends, and the size and time of every
-//! file, so that an opening that finds them so need not read them.
+//! The file `CLOSED` of a clean close: the end of the log, and the size and time of every file. An
+//! opening that finds all files unchanged need not read them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,24 +18,24 @@ use crate::log::Written;
 
 const NAME: &str = "CLOSED";
 const DRAFT: &str = "CLOSED.new";
-/// The maximum length of the note, in bytes: some hundred thousand files.
+/// The maximum length of the file, in bytes: room for some hundred thousand files.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Length and time of last change of a file, by its path in the journal.
+/// The content of `CLOSED`: the size and the time of the last change of each file, by its path.
 #[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Closed {
     files: BTreeMap<String, Stamp>,
-    /// What the close kept of the streams that wait. Only of what is still the same file, anything
-    /// is believed; without it nothing else is believed less.
+    /// The stamp of the file with the rows of waiting streams. That file is used only if it is
+    /// unchanged. Without it, the rest of this note stays valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     waiting: Option<Stamp>,
-    /// The last frame of the log; in a note from before it was kept there is none.
+    /// The last frame of the log; `None` in a note of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end: Option<Manifest>,
 }
 
-/// The end that the last close noted, held against a reading of the log. A log that goes on behind
-/// it is sound: the removal of the note is not synced, so a power loss may bring it back.
+/// The noted end of the last close, compared with the log while it is read. A log that continues
+/// after it is sound: the removal of the note is not synced, so a power loss may bring it back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NotedEnd {
     noted: Option<Manifest>,
@@ -43,11 +43,10 @@ pub(crate) struct NotedEnd {
 }
 
 impl NotedEnd {
-    /// The end that the note of a directory says, if there is a note and it says one.
+    /// Reads the end from the note of a directory, if there is one.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if there is a note and it cannot be read: it was synced before it got its
-    /// name.
+    /// [`Error::Damaged`] if there is an unreadable note: it was synced before it got its name.
     pub(crate) fn of(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(NAME);
         let bytes = match private::read(&path, BYTES_MAX) {
@@ -72,23 +71,23 @@ impl NotedEnd {
         })
     }
 
-    /// Takes the next frame that was read.
+    /// Compares the next frame of the log.
     pub(crate) fn see(&mut self, frame: Written) {
         self.met |= self.noted.is_some_and(|noted| noted.ends_with(frame));
     }
 
-    /// The number of the last frame at the close, 0 where none was noted.
+    /// The number of the last frame at the close; 0 without a note.
     pub(crate) fn frame(&self) -> u64 {
         self.noted.map_or(0, |noted| noted.frame)
     }
 
-    /// True if a log whose last frame is this one is the one that the note speaks of.
+    /// True if the log of the note ends with this frame.
     pub(crate) fn is_last(&self, last: Written) -> bool {
         self.noted.is_none_or(|noted| noted.ends_with(last))
     }
 
-    /// The evidence that a log that was read up to `last` is not the one that was closed, or not
-    /// all of it.
+    /// Returns a description if a log that ends at `last` is shorter than at the close, or another
+    /// one.
     pub(crate) fn lost(&self, last: Written) -> Option<String> {
         let noted = self.noted.filter(|_| !self.met)?.frame;
         Some(if last.number < noted {
@@ -117,7 +116,7 @@ impl Stamp {
     }
 }
 
-/// True if the directory has the note of a close.
+/// True if the directory has a readable note of a close.
 pub(crate) fn is_noted(directory: &Path) -> bool {
     noted(directory).is_some()
 }
@@ -128,7 +127,7 @@ pub(crate) fn holds(directory: &Path) -> bool {
     noted.is_some() && noted == stamps(directory).ok()
 }
 
-/// True if what is kept of the streams that wait is what the last close kept.
+/// True if the file with the rows of waiting streams is as the last close left it.
 pub(crate) fn holds_waiting(directory: &Path) -> bool {
     let noted = noted(directory).and_then(|it| it.waiting);
     noted.is_some() && noted == stamp_of_waiting(directory)
@@ -139,37 +138,37 @@ fn noted(directory: &Path) -> Option<Closed> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// The last segment of the log at the last close, and where it ended, if nothing was written since.
-/// Segments before that may end with zeros.
+/// Returns the last segment of the log at the last close and its length, if nothing was written
+/// since. Earlier segments may end with zeros.
 pub(crate) fn log_end(directory: &Path) -> Option<(String, u64)> {
     let noted = noted(directory)?;
     let mut files = noted.files.iter().rev();
     files.find_map(|(path, stamp)| Some((path.strip_prefix("log/")?.to_owned(), stamp.bytes)))
 }
 
-/// What shows that the log has lost its end since the last close, if anything does: it only grows.
+/// Returns a description if the log is shorter than at the last close: a log only grows.
 pub(crate) fn shortened(directory: &Path) -> Option<String> {
     let noted = noted(directory)?;
     let of_log = |(path, _): &(&String, &Stamp)| path.starts_with("log/");
     let noted = noted.files.iter().filter(of_log);
     let noted: u64 = noted.map(|(_, stamp)| stamp.bytes).sum();
     let mut files = BTreeMap::new();
-    // A log that is not there has lost everything, which is told otherwise.
+    // A missing log is reported elsewhere.
     gather(directory, Path::new("log"), &mut files).ok()?;
     let bytes: u64 = files.values().map(|stamp| stamp.bytes).sum();
     (bytes < noted)
         .then(|| format!("the log has {bytes} of the {noted} bytes that it was closed with"))
 }
 
-/// Notes how all files are at a close, and where the log ended, with what that kept of the streams
-/// that wait, if it could.
+/// Writes the note at a close, with the end of the log. `kept` is true if the close wrote the rows
+/// of waiting streams.
 pub(crate) fn write_at_close(directory: &Path, end: Manifest, kept: bool) -> io::Result<()> {
     let waiting = kept.then(|| stamp_of_waiting(directory));
     write_with(directory, waiting.flatten(), Some(end))
 }
 
-/// Notes how all files are now, where the log is known to end. Of the streams that wait is believed
-/// what was before, since only a close knows what it kept.
+/// Writes the note of the current files, with a known end of the log. The stamp of the waiting
+/// streams is taken from the previous note, because only a close writes their rows.
 pub(crate) fn write_with_end(directory: &Path, end: Manifest) -> io::Result<()> {
     write_with(
         directory,
@@ -178,7 +177,7 @@ pub(crate) fn write_with_end(directory: &Path, end: Manifest) -> io::Result<()> 
     )
 }
 
-/// Notes how all files are now. All else that was noted stays.
+/// Writes the note of the current files. The rest of the previous note is kept.
 pub(crate) fn write(directory: &Path) -> io::Result<()> {
     let (waiting, end) = noted(directory).map_or((None, None), |it| (it.waiting, it.end));
     write_with(directory, waiting, end)
@@ -199,7 +198,7 @@ fn write_with(directory: &Path, waiting: Option<Stamp>, end: Option<Manifest>) -
     sync_directory(directory)
 }
 
-/// Forgets the note, since files are about to change.
+/// Removes the note, because files are about to change.
 pub(crate) fn remove(directory: &Path) -> io::Result<()> {
     match fs::remove_file(directory.join(NAME)) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -233,7 +232,7 @@ fn gather(directory: &Path, part: &Path, files: &mut BTreeMap<String, Stamp>) ->
     Ok(())
 }
 
-/// The time of the last change of content or name, which nobody can set back.
+/// The time of the last change of content or name, which cannot be set back.
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
 fn changed_ns(facts: &fs::Metadata) -> io::Result<i128> {

@@ -1,9 +1,8 @@
 //! The locks of a journal: one on the file `LOCK`, and one on the first segment of the log.
 //!
-//! `LOCK` can be removed and made anew beside a process that holds it. The first segment cannot: a
-//! log without it is damaged, and whatever path leads to the journal, moved, mounted or linked,
-//! that file is
-//! the same.
+//! `LOCK` can be removed and created again while a process holds it. The first segment cannot: a
+//! log without it is damaged. It is the same file under any path to the journal, whether moved,
+//! mounted or linked.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -19,25 +18,25 @@ use crate::log::segment_name;
 
 pub(in crate::store) const LOCK: &str = "LOCK";
 
-/// The pause between two tries to take a lock.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// The pause between two attempts to take a lock.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The locks on a directory, released when this is dropped.
+/// The locks on a directory, released on drop.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
-    /// The first segment, once there is one.
+    /// The first segment, once it exists.
     log: Option<File>,
-    /// True if files can be written beside it.
+    /// True if files can be written in the directory.
     pub(crate) can_write: bool,
 }
 
 impl Drop for Lock {
-    /// Closing alone would leave the lock with a child process that is just being started and still
-    /// shares the file.
+    /// Unlocks explicitly. After closing alone, a child process that is being started could still
+    /// share the file and its lock.
     fn drop(&mut self) {
         for file in self.log.iter().chain([&self.file]) {
-            // Closing follows, which unlocks as well as it can.
+            // Closing the file follows, and unlocks as well.
             let _unlocked = file.unlock();
         }
     }
@@ -59,8 +58,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Locks the first segment of the log where it is another file than before, or was not there
-    /// yet.
+    /// Locks the first segment of the log, if it is a new file since the last call.
     ///
     /// # Errors
     /// [`Error::InUse`] if another process or handle holds it.
@@ -69,8 +67,8 @@ impl Lock {
     }
 
     fn hold_log_within(&mut self, path: &Path, wait: Duration) -> Result<(), Error> {
-        // Elsewhere a locked file cannot be read through another handle, nor removed while it is
-        // open.
+        // On other systems a locked file cannot be read through another handle, and cannot be
+        // removed while it is open.
         if !cfg!(unix) {
             return Ok(());
         }
@@ -88,21 +86,22 @@ impl Lock {
         match locked(&file, path, wait) {
             Ok(()) => self.log = Some(file),
             Err(error @ Error::InUse { .. }) => return Err(error),
-            // A file system that locks no file that is open for reading only; LOCK is held.
+            // Some file systems cannot lock a file that is open for reading only. `LOCK` is held
+            // anyway.
             Err(_) => {}
         }
         Ok(())
     }
 }
 
-/// The file `LOCK`, and whether it can be written.
+/// Opens the file `LOCK`. Returns true if it can be written.
 fn opened(path: &Path) -> io::Result<(File, bool)> {
     let mut options = private::options();
     options.create(true).truncate(false).write(true);
     match private::lockable(&options, &path.join(LOCK)) {
         Ok(file) => Ok((file, true)),
         Err(error) => match error.kind() {
-            // Where nobody may write, such as on a disk for backups, one may still look.
+            // A read-only directory, such as a disk of backups, can still be read.
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
                 let mut options = private::options();
                 let looked = private::lockable(options.read(true), &path.join(LOCK));
@@ -119,9 +118,9 @@ fn locked(file: &File, path: &Path, wait: Duration) -> Result<(), Error> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            // The system wakes nobody after a given time, so we look again and again.
+            // The system has no lock call with a timeout, so this polls.
             Err(TryLockError::WouldBlock) if begun.elapsed() < wait => {
-                thread::sleep(LOOK_AGAIN.min(wait));
+                thread::sleep(LOCK_POLL_INTERVAL.min(wait));
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::InUse {

@@ -1,5 +1,5 @@
-//! The end of a log, as a backup and the note of a close say it, so that one that was cut or went
-//! on is told.
+//! The end of a log as a backup and a close note it. A log that was cut or that continued is
+//! detected by it.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +13,7 @@ use crate::files::private;
 use crate::files::swap::BACKUP as NAME;
 use crate::log::Written;
 
-/// The maximum length of the file, in bytes; what is written is a hundredth of this.
+/// The maximum length of the file, in bytes. A written file has a hundredth of it.
 const BYTES_MAX: u64 = 32 << 10;
 
 /// The content of the file `BACKUP`, and of `end` in `CLOSED`.
@@ -21,10 +21,10 @@ const BYTES_MAX: u64 = 32 << 10;
 pub(crate) struct Manifest {
     journal: Uuid,
     pub(crate) frame: u64,
-    /// The checksum of the last frame, which stands for all before it as well.
+    /// The checksum of the last frame, which covers all frames before it as well.
     checksum: u32,
     segment: u64,
-    /// Where in that the last frame ends.
+    /// The end of the last frame in that segment.
     end: u64,
     pub(crate) records: u64,
 }
@@ -41,7 +41,7 @@ impl Manifest {
         }
     }
 
-    /// True if a frame is the last one that this speaks of, at its place.
+    /// True if a frame is the noted last frame, at its place.
     pub(crate) fn ends_with(&self, frame: Written) -> bool {
         let Self {
             frame: number,
@@ -59,7 +59,7 @@ impl Manifest {
             }
     }
 
-    /// What the directory says, `None` when it is no backup.
+    /// Reads the file `BACKUP`. `None` if the directory is not a backup.
     pub(crate) fn read(directory: &Path) -> Result<Option<Self>, Error> {
         let path = directory.join(NAME);
         let bytes = match private::read(&path, BYTES_MAX) {
@@ -85,7 +85,7 @@ impl Manifest {
         file.sync_all()
     }
 
-    /// How what is there differs, if it does.
+    /// Describes the difference to the found end, if there is one.
     pub(crate) fn differs(&self, found: &Self) -> Option<String> {
         if found == self {
             return None;
@@ -106,7 +106,7 @@ impl Manifest {
     }
 }
 
-/// Makes a backup an ordinary journal, which goes on.
+/// Removes the file `BACKUP`, which makes the directory an ordinary journal.
 pub(crate) fn remove(directory: &Path) -> io::Result<()> {
     match fs::remove_file(directory.join(NAME)) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

@@ -1,10 +1,10 @@
-//! The directory of a journal: whose it is, who holds it, and the notes in it.
+//! The directory of a journal: its marker, its locks, and its notes.
 //!
-//! The room does not know the bytes of the log or of the index, only where they are and where a
-//! note says that the log ends.
+//! This module does not know the bytes of the log or of the index. It knows only their paths, and
+//! the noted end of the log.
 //!
-//! Read `claim` first (the marker), then `lock`, `manifest` (where the log ends), `closed` (the
-//! note of a clean close) and `snapshots` (what readers keep, a cache).
+//! Read `claim` first (the marker), then `lock`, `manifest` (the end of the log), `closed` (the
+//! note of a clean close) and `snapshots` (the snapshots of readers, a cache).
 
 pub(crate) mod claim;
 pub(crate) mod closed;

@@ -1,8 +1,8 @@
-//! What readers keep of streams, a file each, and what the journal keeps of those that wait: in a
-//! directory beside log and index.
+//! The directory `snapshots/` beside the log and the index.
 //!
-//! A cache: nothing of it is synced, and a crash may leave any of it torn, which is for the reader
-//! to find out.
+//! It has the snapshots of streams that readers keep, one file each, and the journal's own file
+//! with the rows of waiting streams. They are a cache. Nothing is synced, so a crash may leave a
+//! torn file, which its reader must detect.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,14 +16,14 @@ use crate::files::private;
 use crate::files::private::{anew, private};
 use crate::files::swap::SNAPSHOTS;
 
-/// How the names of drafts end.
+/// The file extension of drafts.
 const DRAFT: &str = "new";
 
-/// The maximum length of a file, in bytes: a session of some million records, folded.
+/// The maximum length of a file, in bytes: a folded session of some million records.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// The file of the journal's own: where the streams stand that wait for an answer, as a clean close
-/// left them.
+/// The file of the journal itself: the rows of the streams that wait for an answer, written by a
+/// clean close.
 const WAITING: &str = "waiting";
 
 pub(in crate::store) fn read(directory: &Path, session: Uuid) -> Result<Option<Vec<u8>>, Error> {
@@ -31,7 +31,7 @@ pub(in crate::store) fn read(directory: &Path, session: Uuid) -> Result<Option<V
     read.map_err(Error::io(format!("read the snapshot of {session}")))
 }
 
-/// A reader sees either the one before or this one whole.
+/// Writes a snapshot. A reader sees either the previous one or the complete new one.
 pub(in crate::store) fn keep(directory: &Path, session: Uuid, bytes: &[u8]) -> Result<(), Error> {
     let kept = keep_file(directory, &session.to_string(), bytes);
     kept.map_err(Error::io(format!("keep a snapshot of {session}")))
@@ -41,12 +41,12 @@ pub(super) fn place_of_waiting(directory: &Path) -> PathBuf {
     directory.join(SNAPSHOTS).join(WAITING)
 }
 
-/// What was last kept of the streams that wait.
+/// Reads the rows of waiting streams.
 pub(in crate::store) fn waiting(directory: &Path) -> Option<Vec<u8>> {
     read_file(directory, WAITING).ok().flatten()
 }
 
-/// Keeps what is told of the streams that wait, or lets go of what was told of them before.
+/// Writes the rows of waiting streams, or removes the previous ones.
 pub(in crate::store) fn keep_waiting(directory: &Path, bytes: Option<&[u8]>) -> io::Result<()> {
     match bytes {
         Some(bytes) => keep_file(directory, WAITING, bytes),
@@ -68,7 +68,7 @@ fn read_file(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
 fn keep_file(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     static DRAFTS: AtomicU64 = AtomicU64::new(0);
     let place = directory.join(SNAPSHOTS).join(name);
-    // Each writer has a draft of its own, so that none renames what another is still writing.
+    // Each writer has its own draft, so that none renames an incomplete draft of another.
     let draft = DRAFTS.fetch_add(1, Ordering::Relaxed);
     let draft = place.with_extension(format!("{draft}.{DRAFT}"));
     let made = match private().recursive(false).create(directory.join(SNAPSHOTS)) {
@@ -80,20 +80,19 @@ fn keep_file(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
         .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&draft, &place));
     if kept.is_err() {
-        // What cannot be removed either is removed when the journal is opened.
+        // A draft that cannot be removed now is removed by the next opening.
         let _ = fs::remove_file(&draft);
     }
     kept
 }
 
-/// Removes the drafts that a process left that ended while it wrote. Nobody else has the journal
-/// open.
+/// Removes the drafts of a process that ended while it wrote. The caller holds the journal's lock.
 pub(in crate::store) fn remove_drafts(directory: &Path) {
     let kept = fs::read_dir(directory.join(SNAPSHOTS));
     for file in kept.into_iter().flatten().flatten() {
         let path = file.path();
         if path.extension().is_some_and(|it| it == DRAFT) {
-            // A cache is none the worse for a file that nobody reads.
+            // A leftover file does no harm in a cache.
             let _ = fs::remove_file(path);
         }
     }
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writers_do_not_take_each_others_drafts_and_what_one_left_is_removed() {
+    fn writers_use_own_drafts_and_leftovers_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let (place, session) = (directory.path(), Uuid::from_u128(7));
         std::thread::scope(|all| {

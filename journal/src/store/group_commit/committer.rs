@@ -1,5 +1,4 @@
-//! The thread at the end of the log: it commits what no append commits itself, and closes. The
-//! index follows on a thread of its own.
+//! The committer: the thread that commits what no append commits in place, and closes the log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use uuid::Uuid;
 
-use super::company::Crowd;
+use super::commit_delay::CommitDelay;
 use super::log_end::LogEnd;
 use super::queue::Shared;
 use super::queued::Queued;
@@ -21,26 +20,26 @@ use crate::store::directory::{closed, snapshots};
 use crate::store::system;
 use crate::view::Added;
 
-/// How many bytes the index may be behind before commits wait for it.
-const BEHIND_LIMIT: usize = 64 << 20;
+/// The maximum size, in bytes, of the frames that the index lacks. Commits wait above it.
+const INDEX_LAG_LIMIT: usize = 64 << 20;
 
-/// The pause between two tries to write what a full disk had no room for.
-const ROOM_PAUSE: Duration = Duration::from_millis(100);
+/// The pause between two attempts to write to a full disk.
+const ROOM_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Sees to it that everything queued is committed.
+/// Commits everything that is queued.
 pub(crate) struct Committer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: Arc<Index>,
     pub(crate) directory: PathBuf,
     pub(crate) journal: Uuid,
-    /// True if the log is in the directory, so that a clean close can vouch for it.
-    pub(crate) vouches: bool,
+    /// True if the log is in the directory, so that a clean close can write `CLOSED` for it.
+    pub(crate) notes_close: bool,
     pub(crate) clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
 
 impl Committer {
-    /// Works until the journal closes or fails, then lets go of everything; `_ended` falls when
-    /// that is done.
+    /// Runs until the journal closes or fails, then releases everything. `_ended` is dropped after
+    /// that.
     pub(crate) fn run(self, indexer: JoinHandle<Result<(), String>>, _ended: oneshot::Sender<()>) {
         let worked = catch_unwind(AssertUnwindSafe(|| self.work()))
             .unwrap_or_else(|_| Err("the committer panicked".to_owned()));
@@ -52,7 +51,7 @@ impl Committer {
         let indexed = indexer
             .join()
             .unwrap_or_else(|_| Err("the indexer panicked".to_owned()));
-        // Whoever commits still is waited for.
+        // Waits for a commit in place that is still running.
         let end = self.end().take();
         let ended = worked.and(indexed).and_then(|()| self.finish(end));
         let Self { shared, index, .. } = self;
@@ -65,9 +64,9 @@ impl Committer {
     }
 
     fn work(&self) -> Result<(), String> {
-        let mut crowd = Crowd::default();
+        let mut delay = CommitDelay::default();
         loop {
-            self.shared.wait(&mut crowd);
+            self.shared.wait(&mut delay);
             let mut end = self.end();
             let Some(end) = end.as_mut() else {
                 return Err("the end of the log is gone".to_owned());
@@ -81,8 +80,8 @@ impl Committer {
                 end.commit(&self.shared, vec![closing])?;
                 return self.wait_for_room();
             }
-            // Of the last commit, whoever made it.
-            end.tell(&mut crowd);
+            // The last commit, whether it was made here or in place.
+            end.report_last_commit(&mut delay);
             self.wait_for_index()?;
         }
     }
@@ -92,15 +91,15 @@ impl Committer {
         end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the journal is to be closed and everything admitted is committed; an error if it
-    /// failed.
+    /// Returns whether the journal is closing and every admitted append is committed. Fails if the
+    /// journal failed.
     fn is_over(&self) -> Result<bool, String> {
         let state = self.shared.state();
         state.outcome().map_err(|error| error.to_string())?;
         Ok(state.is_over())
     }
 
-    /// Waits a while, or for the next append, where a full disk had no room for what is queued.
+    /// Waits for a while, or for the next append, if a full disk has no room for the queue.
     fn wait_for_room(&self) -> Result<(), String> {
         let state = self.shared.state();
         if state.full().is_ok() {
@@ -109,15 +108,16 @@ impl Committer {
         if state.closing {
             return Err("the disk is full, and what was queued is not written".to_owned());
         }
-        let waited = self.shared.arrived.wait_timeout(state, ROOM_PAUSE);
+        let waited = self.shared.arrived.wait_timeout(state, ROOM_RETRY_INTERVAL);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
         Ok(())
     }
 
-    /// What is not in the index is held in memory, and that must not grow without bounds.
+    /// Waits while the index lags too far behind. The frames that it lacks are held in memory,
+    /// which must not grow without bounds.
     fn wait_for_index(&self) -> Result<(), String> {
         let mut state = self.shared.state();
-        while state.unindexed_bytes > BEHIND_LIMIT && !state.has_failed() {
+        while state.unindexed_bytes > INDEX_LAG_LIMIT && !state.has_failed() {
             state = self
                 .shared
                 .indexing
@@ -127,7 +127,8 @@ impl Committer {
         state.outcome().map_err(|error| error.to_string())
     }
 
-    /// As the last frame it shows that nothing is missing behind it.
+    /// Makes the closing record. As the last record of the log it shows that nothing is missing
+    /// after it.
     fn closing_record(&self) -> Result<Queued, String> {
         let head = {
             let mut state = self.shared.state();
@@ -144,30 +145,31 @@ impl Committer {
             work: Vec::new(),
             objects: Vec::new(),
         };
-        let entry = crate::log::encode_entry(&append, |_| false).bytes;
-        Ok(Queued::own(entry, added))
+        let bytes = crate::log::encode_append(&append, |_| false).bytes;
+        Ok(Queued::own(bytes, added))
     }
 
-    /// Makes the index durable, so that one that is behind a closed log is known to be damaged.
+    /// Makes the index durable at the close. An index that is behind a closed log is then known to
+    /// be damaged.
     fn finish(&self, end: Option<LogEnd>) -> Result<(), String> {
         end.map_or(Ok(()), LogEnd::close)?;
         if !self.is_indexed() {
             return Ok(());
         }
-        let waiting = self.vouches.then(|| self.waiting()).flatten();
-        // After the last that the index is asked, which may make it write.
+        let waiting = self.notes_close.then(|| self.waiting()).flatten();
+        // This follows the last read of the index, because a read may make sled write.
         match self.index.flush(&index_place(&self.directory)) {
-            // The log has everything. Without the note of the close, the next opening reads it.
+            // The log has everything. Without `CLOSED`, the next opening reads it.
             Err(why) if refused_by_disk(&why).is_some() => return Ok(()),
             flushed => flushed?,
         }
         let (trusted, end) = {
             let state = self.shared.state();
             let end = Manifest::of(self.journal, state.view.last, state.view.records);
-            (!state.doubted, end)
+            (!state.needs_full_check, end)
         };
-        if self.vouches && trusted {
-            // Without it the next opening is slower, and nothing else.
+        if self.notes_close && trusted {
+            // Without the kept rows the next opening is slower, and nothing else.
             let kept = snapshots::keep_waiting(&self.directory, waiting.as_deref()).is_ok();
             closed::write_at_close(&self.directory, end, kept)
                 .map_err(|error| format!("failed to note the close: {error}"))?;
@@ -175,23 +177,23 @@ impl Committer {
         Ok(())
     }
 
-    /// True if the index has everything. It has not where the disk had no room for it.
+    /// True if the index has everything. It lacks frames if the disk had no room for them.
     fn is_indexed(&self) -> bool {
         let state = self.shared.state();
         state.unindexed.is_empty() && !state.view.has_changed()
     }
 
-    /// Where the streams stand that wait, so that the next opening need not ask the index for each;
-    /// nothing where none does. An index that cannot tell is doubted.
+    /// The rows of the streams that wait for an answer. With them the next opening need not ask the
+    /// index for each. `None` if no stream waits, or if the index cannot be read.
     fn waiting(&self) -> Option<Vec<u8>> {
         let mut state = self.shared.state();
-        if state.doubted {
+        if state.needs_full_check {
             return None;
         }
         let rows = state.view.waiting(&self.index);
         let mark = self.index.mark(self.journal);
         let (Ok(rows), Ok(mark)) = (rows, mark) else {
-            state.doubted = true;
+            state.needs_full_check = true;
             return None;
         };
         let mark = mark.filter(|_| !rows.is_empty())?;

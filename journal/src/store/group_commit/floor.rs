@@ -1,4 +1,4 @@
-//! The free-space floor: appends are refused while the disk is nearly full, before anything is
+//! The free-space floor: appends are rejected while the disk is nearly full, before anything is
 //! written.
 
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Error;
 use crate::files::disk::Disk;
-use crate::index::ROOM_LEAST;
+use crate::index::FREE_SPACE_MIN;
 
-/// How many appends go by between two looks at the disk while there is room.
-const LOOK_EVERY: u32 = 64;
+/// The number of appends between two checks of the disk while there is room.
+const CHECK_EVERY: u32 = 64;
 
-/// The free space, in bytes, from which a commit is expected to fit again: the least by which the
-/// log grows.
-const COMMIT_LEAST: u64 = 64 << 10;
+/// The free space, in bytes, from which a commit is expected to fit again. The log grows by at
+/// least that much.
+const COMMIT_ROOM_MIN: u64 = 64 << 10;
 
-/// Looks at the free space now and then, and at every append while there is too little.
+/// Checks the free space at every 64th append, and at every append while there is too little.
 pub(crate) struct Floor {
     disk: Arc<dyn Disk>,
     floor: u64,
@@ -31,24 +31,24 @@ impl Floor {
         }
     }
 
-    /// Whether there is room for an append.
+    /// Rejects an append if the disk is nearly full.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let count = self.appends.fetch_add(1, Ordering::Relaxed);
-        if count.is_multiple_of(LOOK_EVERY) {
-            self.look()
+        if count.is_multiple_of(CHECK_EVERY) {
+            self.check_free_space()
         } else {
             Ok(())
         }
     }
 
-    /// Looks at the free space. Where it is too little, every append looks from then on.
-    pub(in crate::store) fn look(&self) -> Result<(), Error> {
+    /// Checks the free space. If there is too little, every append checks from then on.
+    pub(in crate::store) fn check_free_space(&self) -> Result<(), Error> {
         self.expect_free(self.floor)
     }
 
-    /// Looks at the free space after a commit for which there was none.
-    pub(super) fn look_again_after_full(&self) -> Result<(), Error> {
-        self.expect_free(self.floor.max(COMMIT_LEAST))
+    /// Checks the free space after a commit that had no room.
+    pub(super) fn check_after_full(&self) -> Result<(), Error> {
+        self.expect_free(self.floor.max(COMMIT_ROOM_MIN))
     }
 
     fn expect_free(&self, least: u64) -> Result<(), Error> {
@@ -62,28 +62,29 @@ impl Floor {
         if free >= least {
             return Ok(());
         }
-        self.look_again();
+        self.check_at_next_append();
         Err(Error::NoSpace {
             free,
             floor: self.floor,
         })
     }
 
-    /// Has the next append look.
-    fn look_again(&self) {
+    /// Makes the next append check the free space.
+    fn check_at_next_append(&self) {
         self.appends.store(0, Ordering::Relaxed);
     }
 
-    /// The free bytes and the floor of a disk that had no room for a commit.
+    /// The free bytes and the floor, for the error of a commit that had no room.
     pub(in crate::store) fn no_room(&self) -> (u64, u64) {
-        self.look_again();
+        self.check_at_next_append();
         (self.disk.free_space().unwrap_or(0), self.floor)
     }
 
-    /// True if so little is free that the index must wait: sled cannot go on after a write that had
-    /// no room. It begins to wait at half the floor, so appends are refused before.
+    /// True if the index must wait because so little space is free. sled cannot continue after a
+    /// write that had no room. The limit is half the floor, so appends are rejected before the
+    /// index waits.
     pub(super) fn is_tight(&self) -> bool {
-        let least = ROOM_LEAST.max(self.floor / 2);
+        let least = FREE_SPACE_MIN.max(self.floor / 2);
         self.disk.free_space().is_ok_and(|free| free < least)
     }
 }

@@ -8,13 +8,14 @@ use super::state::State;
 use crate::Error;
 
 impl State {
-    /// Refuses durable appends that a full disk had no room for, and what follows them in their
-    /// streams. Buffered ones were promised, so they stay in the queue for the next commit.
+    /// Rejects the durable appends that a full disk had no room for, and later appends to the same
+    /// streams. Buffered appends were already acknowledged, so they stay queued for the next
+    /// commit.
     pub(crate) fn no_room(&mut self, taken: Vec<Queued>, (free, floor): (u64, u64)) {
         let queued: Vec<Queued> = taken.into_iter().chain(self.queue.drain(..)).collect();
         self.heads.clear();
         self.queued_bytes = 0;
-        self.pressing = false;
+        self.awaited = false;
         self.full = Some((free, floor));
         let mut refused = HashSet::new();
         for queued in queued {
@@ -25,16 +26,16 @@ impl State {
                 queued.refuse_with(Error::NoSpace { free, floor });
             } else {
                 self.heads.insert(session, queued.added.head);
-                self.queued_bytes += queued.entry.len();
+                self.queued_bytes += queued.bytes.len();
                 self.queue.push_back(queued);
             }
         }
-        // Readers are told by what they find; appends that wait for room look again.
+        // Wakes all waiting callers: readers return the error, appends try again.
         self.readers.clear();
         self.waiting_for_room.clear();
     }
 
-    /// The error of a full disk, while something waits in the queue that it has no room for.
+    /// Returns the error of a full disk while an admitted append waits for room.
     pub(crate) fn full(&self) -> Result<(), Error> {
         match self.full {
             Some((free, floor)) if self.committed < self.admitted => {
@@ -46,7 +47,7 @@ impl State {
 }
 
 impl Shared {
-    /// Tells if an append would be refused now for lack of room.
+    /// Checks whether an append would be rejected now for lack of room.
     pub(crate) fn room(&self) -> Result<(), Error> {
         let was_full = {
             let state = self.state();
@@ -54,9 +55,9 @@ impl Shared {
             state.full.is_some()
         };
         if was_full {
-            self.floor.look_again_after_full()
+            self.floor.check_after_full()
         } else {
-            self.floor.look()
+            self.floor.check_free_space()
         }
     }
 }

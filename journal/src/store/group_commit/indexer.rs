@@ -1,5 +1,7 @@
-//! The thread that brings the index level with the log, a few times a second or when a mebibyte
-//! waits: many frames at a time cost sled less than one at a time, and nobody waits for the index.
+//! The indexer: the thread that brings the index up to the log.
+//!
+//! It writes a few times a second, or when a mebibyte of frames waits. Many frames at a time cost
+//! sled less than one at a time, and no caller waits for the index.
 
 use std::sync::{Arc, PoisonError};
 use std::thread;
@@ -7,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::limits::{GATHER_BYTES, HURRY_BYTES};
+use super::limits::{INDEX_BATCH_BYTES, INDEX_LAG_URGENT};
 use super::queue::Shared;
-use crate::index::{Index, Room};
-use crate::log::Block;
+use crate::index::{CompressionBuffer, Index};
+use crate::log::FrameBytes;
 
-/// How long heads, positions and open work are gathered before they go in together.
-const GATHER: Duration = Duration::from_millis(250);
+/// The time between two flushes of heads, positions and open work.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Fills the index.
 pub(crate) struct Indexer {
@@ -23,7 +25,7 @@ pub(crate) struct Indexer {
 }
 
 impl Indexer {
-    /// Works until the committer is done and everything is in, or something fails.
+    /// Runs until the committer has ended and everything is indexed, or something fails.
     pub(crate) fn run(&self) -> Result<(), String> {
         let worked = self.work();
         if let Err(what) = &worked {
@@ -36,25 +38,26 @@ impl Indexer {
     }
 
     fn work(&self) -> Result<(), String> {
-        let (mut flushed, mut room) = (Instant::now(), Room::default());
+        let (mut flushed, mut buffer) = (Instant::now(), CompressionBuffer::default());
         while self.wait(flushed) {
             if self.shared.floor.is_tight() {
                 if self.pause() {
                     continue;
                 }
-                // The next opening reads it from the log.
+                // The next opening reads these frames from the log.
                 return Ok(());
             }
-            self.put_blocks(&mut room)?;
-            if flushed.elapsed() >= GATHER || self.shared.state().complete {
-                self.flush(&mut room)?;
+            self.put_frames(&mut buffer)?;
+            if flushed.elapsed() >= FLUSH_INTERVAL || self.shared.state().complete {
+                self.flush(&mut buffer)?;
                 flushed = Instant::now();
             }
         }
         Ok(())
     }
 
-    /// Waits for frames or for the time to flush; says whether there is anything to do ever after.
+    /// Waits for frames or for the time of the next flush. Returns false once nothing more will
+    /// come.
     fn wait(&self, flushed: Instant) -> bool {
         let mut state = self.shared.state();
         loop {
@@ -62,11 +65,12 @@ impl Indexer {
             if state.has_failed() || (state.complete && idle) {
                 return false;
             }
-            let left = GATHER.saturating_sub(flushed.elapsed());
+            let left = FLUSH_INTERVAL.saturating_sub(flushed.elapsed());
             if idle {
                 let waited = self.shared.indexing.wait(state);
                 state = waited.unwrap_or_else(PoisonError::into_inner);
-            } else if state.complete || state.unindexed_bytes >= GATHER_BYTES || left.is_zero() {
+            } else if state.complete || state.unindexed_bytes >= INDEX_BATCH_BYTES || left.is_zero()
+            {
                 return true;
             } else {
                 let waited = self.shared.indexing.wait_timeout(state, left);
@@ -75,44 +79,46 @@ impl Indexer {
         }
     }
 
-    /// Waits a while for room on the disk. At the end of the journal nothing is waited for.
+    /// Waits for room on the disk. Returns false without waiting if the journal is closing.
     fn pause(&self) -> bool {
         let state = self.shared.state();
         if state.complete {
             return false;
         }
-        let waited = self.shared.indexing.wait_timeout(state, GATHER);
+        let waited = self.shared.indexing.wait_timeout(state, FLUSH_INTERVAL);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
         true
     }
 
-    /// Puts all frames in that wait; until they are in, they are read from memory.
-    fn put_blocks(&self, room: &mut Room) -> Result<(), String> {
-        let (waiting, in_time): (Vec<(u64, Arc<Block>)>, bool) = {
+    /// Writes all waiting frames to the index. Until then they are read from memory.
+    fn put_frames(&self, buffer: &mut CompressionBuffer) -> Result<(), String> {
+        let (waiting, in_time): (Vec<(u64, Arc<FrameBytes>)>, bool) = {
             let state = self.shared.state();
-            let in_time = state.unindexed_bytes < HURRY_BYTES;
+            let in_time = state.unindexed_bytes < INDEX_LAG_URGENT;
             (state.unindexed.iter().cloned().collect(), in_time)
         };
-        let blocks = waiting.iter().map(|(frame, block)| (*frame, &**block));
-        // An append that comes meanwhile would wait for up to a slice of the scheduler, which is
-        // many syncs long.
-        self.index.put_blocks(blocks, room, || {
+        let frames = waiting
+            .iter()
+            .map(|(frame, frame_bytes)| (*frame, &**frame_bytes));
+        // Otherwise an append could wait for a time slice of the scheduler, which is many syncs
+        // long.
+        self.index.put_frames(frames, buffer, || {
             if in_time {
                 thread::yield_now();
             }
         })?;
         let mut state = self.shared.state();
-        for (_, block) in &waiting {
+        for (_, frame_bytes) in &waiting {
             state.unindexed.pop_front();
-            state.unindexed_bytes = state.unindexed_bytes.saturating_sub(block.0.len());
+            state.unindexed_bytes = state.unindexed_bytes.saturating_sub(frame_bytes.0.len());
         }
         drop(state);
         self.shared.indexing.notify_all();
         Ok(())
     }
 
-    /// Puts in what changed, with the mark of the frame it speaks of.
-    fn flush(&self, room: &mut Room) -> Result<(), String> {
+    /// Writes the changed rows, with the mark of the last frame that they cover.
+    fn flush(&self, buffer: &mut CompressionBuffer) -> Result<(), String> {
         let (rows, mark, records) = {
             let mut state = self.shared.state();
             (
@@ -121,12 +127,12 @@ impl Indexer {
                 state.view.records,
             )
         };
-        // Frames that were committed in between: the mark speaks of them too.
-        self.put_blocks(room)?;
+        // The mark also covers frames that were committed in the meantime.
+        self.put_frames(buffer)?;
         self.index.commit(rows, self.journal, mark, records)?;
         let mut state = self.shared.state();
         state.view.end_flush();
-        state.view.let_go();
+        state.view.evict();
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! The end of the log: one commit at a time is written, synced, taken into the view and
-//! acknowledged.
+//! The end of the log: it writes and syncs one commit at a time, updates the view, and
+//! acknowledges.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,44 +7,44 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::company::{COMPANY, Crowd};
-use super::limits::{GATHER_BYTES, HURRY_BYTES};
+use super::commit_delay::{BUFFERED_DELAY_MAX, CommitDelay};
+use super::limits::{INDEX_BATCH_BYTES, INDEX_LAG_URGENT};
 use super::queue::Shared;
 use super::queued::Queued;
 use super::state::State;
 use crate::index::Index;
-use crate::log::{Block, LogWriter, Unwritten, Written};
+use crate::log::{FrameBytes, LogWriter, Unwritten, Written};
 
-/// How many appends of one stream alone show that nobody else appends.
-const ALONE: u32 = 8;
+/// The number of consecutive appends to one stream that show a single writer.
+const SINGLE_STREAM_APPENDS: u32 = 8;
 
-/// How long a commit may take that is made by the append itself, in the middle of a task of its
-/// caller's runtime. To hand it to the thread and to be woken again costs two times 35 to 50 µs on
-/// a virtual machine.
-const SWIFT: Duration = Duration::from_micros(500);
+/// The maximum time of a commit in place, which blocks a task of the caller's runtime. Handing it
+/// to the committer and being woken again costs two times 35 to 50 µs on a virtual machine.
+const IN_PLACE_COMMIT_MAX: Duration = Duration::from_micros(500);
 
-/// How many bytes such a commit takes at most, so that it is one short write and sync.
+/// The maximum size of a commit in place, in bytes, so that it is one short write and sync.
 const IN_PLACE_BYTES: usize = 512 << 10;
 
-/// How many commits in a row show that the next will be as swift.
-const SWIFT_RUN: u32 = 4;
+/// The number of consecutive fast commits that predict that the next one is fast.
+const FAST_COMMITS_MIN: u32 = 4;
 
-/// How long that is believed: a disk that nobody used may sleep.
-const BELIEVED: Duration = Duration::from_secs(1);
+/// The time for which that prediction holds: an idle disk may go to sleep.
+const FAST_COMMITS_VALID_FOR: Duration = Duration::from_secs(1);
 
-/// What is needed to commit. After an error it must not be used again.
+/// The log writer and the statistics of its last commits. It must not be used after an error.
 pub(crate) struct LogEnd {
     writer: LogWriter,
     index: Arc<Index>,
-    /// How many of the last commits were swift.
-    swift: u32,
-    /// The stream of the last append, and how many before it were of the same one.
+    /// The number of consecutive fast commits up to the last one.
+    fast_commits: u32,
+    /// The stream of the last append.
     stream: Uuid,
-    run: u32,
-    /// When the last commit had ended.
-    ended: Instant,
-    /// How many appends it was of, and how long its write and sync took.
-    last: (usize, Duration),
+    /// The number of consecutive appends to `stream` before the last one.
+    stream_appends: u32,
+    /// The end of the last commit.
+    last_commit_ended: Instant,
+    /// The number of appends in the last commit, and the time of its write and sync.
+    last_commit: (usize, Duration),
 }
 
 impl LogEnd {
@@ -52,38 +52,44 @@ impl LogEnd {
         Self {
             writer,
             index,
-            swift: 0,
+            fast_commits: 0,
             stream: Uuid::nil(),
-            run: 0,
-            ended: Instant::now(),
-            last: (0, Duration::ZERO),
+            stream_appends: 0,
+            last_commit_ended: Instant::now(),
+            last_commit: (0, Duration::ZERO),
         }
     }
 
-    /// Tells what the last commit shows of a crowd; many appends of one stream alone are none.
-    pub(super) fn tell(&self, crowd: &mut Crowd) {
-        let (appends, took) = self.last;
-        crowd.behind(if self.run >= ALONE { 1 } else { appends }, took);
+    /// Reports the last commit to the commit delay. Many appends of a single writer count as one.
+    pub(super) fn report_last_commit(&self, delay: &mut CommitDelay) {
+        let (appends, took) = self.last_commit;
+        delay.after_commit(
+            if self.stream_appends >= SINGLE_STREAM_APPENDS {
+                1
+            } else {
+                appends
+            },
+            took,
+        );
     }
 
-    /// True if nobody else seems to append. Several that append at the same time share a commit
-    /// when its thread makes it, and on a runtime of one thread they would else be committed one
-    /// after another.
-    pub(crate) fn is_alone(&self, stream: Uuid) -> bool {
-        (self.stream == stream && self.run >= ALONE) || self.ended.elapsed() >= COMPANY
+    /// True if only this stream seems to append. Concurrent writers share a commit of the
+    /// committer; on a runtime of one thread, commits in place would write them one after another.
+    pub(crate) fn is_single_writer(&self, stream: Uuid) -> bool {
+        (self.stream == stream && self.stream_appends >= SINGLE_STREAM_APPENDS)
+            || self.last_commit_ended.elapsed() >= BUFFERED_DELAY_MAX
     }
 
-    /// True if what is queued will most likely be committed at once, with no wait but for one short
-    /// sync.
-    pub(crate) fn is_swift(&self, state: &State) -> bool {
-        self.swift >= SWIFT_RUN
-            && self.ended.elapsed() < BELIEVED
-            && state.unindexed_bytes < HURRY_BYTES
+    /// True if the queue can be committed now, and the only wait is most likely one short sync.
+    pub(crate) fn can_commit_in_place(&self, state: &State) -> bool {
+        self.fast_commits >= FAST_COMMITS_MIN
+            && self.last_commit_ended.elapsed() < FAST_COMMITS_VALID_FOR
+            && state.unindexed_bytes < INDEX_LAG_URGENT
             && state.queued_bytes() <= IN_PLACE_BYTES
             && self.writer.has_room_for(state.queued_bytes())
     }
 
-    /// Commits and acknowledges, or fails the journal with the cause and refuses.
+    /// Commits and acknowledges the appends. On an error it fails the journal and rejects them.
     pub(crate) fn commit(&mut self, shared: &Shared, appends: Vec<Queued>) -> Result<(), String> {
         let tried = catch_unwind(AssertUnwindSafe(|| self.try_commit(shared, &appends)))
             .unwrap_or_else(|_| Err("a commit panicked".to_owned()));
@@ -93,12 +99,12 @@ impl LogEnd {
                 Ok(())
             }
             Ok(false) => {
-                let told = shared.floor.no_room();
-                shared.state().no_room(appends, told);
+                let free_and_floor = shared.floor.no_room();
+                shared.state().no_room(appends, free_and_floor);
                 Ok(())
             }
             Err(cause) => {
-                // Later appends must be refused before the first of these learns of it.
+                // Later appends must be rejected before the first of these reports the failure.
                 let cause = shared.state().fail(cause);
                 appends.into_iter().for_each(|queued| queued.refuse(&cause));
                 Err(cause)
@@ -106,13 +112,13 @@ impl LogEnd {
         }
     }
 
-    /// False if the disk has no room for it and nothing was written.
+    /// Writes one commit. Returns false if the disk has no room for it and nothing was written.
     fn try_commit(&mut self, shared: &Shared, appends: &[Queued]) -> Result<bool, String> {
         let begun = Instant::now();
-        let bytes = appends.iter().map(|queued| queued.entry.len()).sum();
+        let bytes = appends.iter().map(|queued| queued.bytes.len()).sum();
         let had_room = self.writer.has_room_for(bytes);
-        let entries = appends.iter().map(|queued| queued.entry.as_slice());
-        let (written, block) = match self.writer.commit(entries) {
+        let encoded = appends.iter().map(|queued| queued.bytes.as_slice());
+        let (written, frame_bytes) = match self.writer.commit(encoded) {
             Ok(written) => written,
             Err(Unwritten::NoRoom) => return Ok(false),
             Err(Unwritten::Failed(error)) => {
@@ -120,43 +126,45 @@ impl LogEnd {
             }
         };
         let took = begun.elapsed();
-        self.take_in(shared, appends, written, block, took)?;
-        self.swift = swift_behind(self.swift, had_room, took);
+        self.publish(shared, appends, written, frame_bytes, took)?;
+        self.fast_commits = fast_commits_after(self.fast_commits, had_room, took);
         for queued in appends {
             let stream = queued.added.session;
-            self.run = if stream == self.stream {
-                self.run.saturating_add(1)
+            self.stream_appends = if stream == self.stream {
+                self.stream_appends.saturating_add(1)
             } else {
                 0
             };
             self.stream = stream;
         }
-        self.ended = Instant::now();
-        self.last = (appends.len(), took);
+        self.last_commit_ended = Instant::now();
+        self.last_commit = (appends.len(), took);
         Ok(true)
     }
 
-    /// Takes what is on disk into the view, and tells the indexer.
-    fn take_in(
+    /// Adds a synced commit to the view, and wakes the indexer.
+    fn publish(
         &self,
         shared: &Shared,
         appends: &[Queued],
         written: Written,
-        block: Block,
+        frame_bytes: FrameBytes,
         took: Duration,
     ) -> Result<(), String> {
-        let block = Arc::new(block);
+        let frame_bytes = Arc::new(frame_bytes);
         let wakes = {
             let mut state = shared.state();
-            // If the index failed meanwhile, what is on the disk is found there, but nobody is told
-            // so.
+            // If the index failed in the meantime, the commit is on disk, but it is not
+            // acknowledged.
             state.outcome().map_err(|error| error.to_string())?;
             state.view.last = written;
             state
-                .commit(appends, &block, &self.index)
+                .commit(appends, &frame_bytes, &self.index)
                 .map_err(|error| error.to_string())?;
-            state.meter.committed(appends.len(), block.0.len(), took);
-            state.unindexed.len() == 1 || state.unindexed_bytes >= GATHER_BYTES
+            state
+                .meter
+                .committed(appends.len(), frame_bytes.0.len(), took);
+            state.unindexed.len() == 1 || state.unindexed_bytes >= INDEX_BATCH_BYTES
         };
         if wakes {
             shared.indexing.notify_all();
@@ -164,7 +172,7 @@ impl LogEnd {
         Ok(())
     }
 
-    /// Leaves nothing but frames in the log.
+    /// Closes the log, and leaves nothing but frames in it.
     pub(crate) fn close(mut self) -> Result<(), String> {
         self.writer
             .close()
@@ -172,13 +180,13 @@ impl LogEnd {
     }
 }
 
-/// How many commits in a row were swift, behind one more that took so long.
-fn swift_behind(swift: u32, had_room: bool, took: Duration) -> u32 {
-    match (had_room, took <= SWIFT) {
-        (true, true) => swift.saturating_add(1),
+/// The number of consecutive fast commits after one more commit.
+fn fast_commits_after(fast_commits: u32, had_room: bool, took: Duration) -> u32 {
+    match (had_room, took <= IN_PLACE_COMMIT_MAX) {
+        (true, true) => fast_commits.saturating_add(1),
         (true, false) => 0,
-        // What it took to make room says nothing of the next.
-        (false, _) => swift,
+        // The time to make room does not predict the next commit.
+        (false, _) => fast_commits,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the journal counts about itself.
+//! Counters of an open journal.
 
 use std::time::Duration;
 
@@ -15,29 +15,29 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Appends that wait for their commit now.
+    /// The number of appends that wait for their commit now.
     pub queue_depth: usize,
-    /// The most that ever waited.
+    /// The maximum number of appends that waited at once.
     pub queue_depth_max: usize,
-    /// Appends committed.
+    /// The number of committed appends.
     pub appends: u64,
-    /// Commits; `appends / commits` is the mean batch.
+    /// The number of commits. `appends / commits` is the mean batch.
     pub commits: u64,
-    /// Appends in the largest commit.
+    /// The number of appends in the largest commit.
     pub batch_max: usize,
-    /// Bytes of frames written to the log.
+    /// The bytes of frames written to the log.
     pub bytes: u64,
-    /// Time spent in writing and syncing, all commits together.
+    /// The total time of all writes and syncs.
     pub sync_total: Duration,
-    /// The longest write and sync.
+    /// The time of the longest write and sync.
     pub sync_max: Duration,
-    /// The last write and sync.
+    /// The time of the last write and sync.
     pub sync_last: Duration,
-    /// Bytes of frames that the index does not have yet.
+    /// The bytes of frames that the index does not have yet.
     pub index_behind_bytes: usize,
 }
 
-/// Counts.
+/// The counters behind [`Metrics`].
 #[derive(Debug, Default)]
 pub(crate) struct Meter(Metrics);
 

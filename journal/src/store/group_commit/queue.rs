@@ -1,19 +1,19 @@
-//! What the callers, the committer and the indexer share: the queue, the view of what is committed,
-//! the frames the index has not yet.
+//! The queue that the callers, the committer and the indexer share.
 //!
-//! An append is admitted against the head that all queued appends lead to, so a conflict is told at
-//! once and what is in the queue cannot be refused any more. Reads wait until everything admitted
-//! before them is committed, never for the index.
+//! An append is checked against the head of its stream, counting the appends in the queue. A
+//! conflict is therefore reported at once, and an append in the queue cannot be rejected any more.
+//! A read waits for the commit of all appends that were admitted before it. It never waits for the
+//! index.
 //!
-//! Whoever holds the end of the log commits what is queued: its thread, or an append that is alone
-//! while a sync takes no longer than waking two threads would.
+//! The holder of the log end commits the queue. That is the committer, or an append in the poll of
+//! its caller: while one stream appends and a sync takes no longer than waking two threads.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
-use super::company::Company;
+use super::commit_delay::WakeCondition;
 use super::floor::Floor;
 use super::limits::QUEUE_LIMIT;
 use super::log_end::LogEnd;
@@ -26,24 +26,24 @@ use crate::store::directory::lock::Lock;
 use crate::view::{Added, View};
 use crate::{Append, Durability, Error, Head};
 
-/// The meeting place.
+/// The state that is shared between the callers, the committer and the indexer.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Something came into the queue, or the journal is closing.
+    /// Notified when an append was queued, or the journal is closing.
     pub(super) arrived: Condvar,
-    /// Frames came for the index, went into it, or no more will come.
+    /// Notified when a frame was committed or indexed, or no more frames will come.
     pub(super) indexing: Condvar,
-    /// Until its thread has closed it. Who wants the state too takes this first.
+    /// The end of the log, until the committer has closed it. Lock it before `state`.
     pub(in crate::store) end: Mutex<Option<LogEnd>>,
     pub(in crate::store) floor: Floor,
     pub(in crate::store) log: LogFiles,
 }
 
-/// What became of an append that was offered to the queue.
-enum Offer {
-    Queued,
-    Promised(oneshot::Receiver<Result<Head, Error>>),
-    Full(oneshot::Receiver<()>),
+/// The outcome of an attempt to queue an append.
+enum Submitted {
+    Buffered,
+    Durable(oneshot::Receiver<Result<Head, Error>>),
+    QueueFull(oneshot::Receiver<()>),
 }
 
 impl Shared {
@@ -78,10 +78,10 @@ impl Shared {
             open_work,
             durability,
         } = append;
-        // Freed now, while they are in the processor's cache, and not after the commit.
+        // Freed here, while they are in the CPU cache, and not after the commit.
         drop((lines, objects));
         let mut queued = Some(Queued {
-            entry: encoded.bytes,
+            bytes: encoded.bytes,
             added: Added {
                 session,
                 first: expected.saturating_add(1),
@@ -92,22 +92,22 @@ impl Shared {
             ack: None,
         });
         loop {
-            match self.offer(&admission, &mut queued, durability)? {
-                Offer::Queued => return Ok(admission.head),
-                Offer::Promised(acknowledged) => {
+            match self.try_enqueue(&admission, &mut queued, durability)? {
+                Submitted::Buffered => return Ok(admission.head),
+                Submitted::Durable(acknowledged) => {
                     return acknowledged
                         .await
                         .unwrap_or_else(|_| Err(self.state().broken()));
                 }
-                Offer::Full(room) => {
-                    // Room, or a failure that the next round tells.
+                Submitted::QueueFull(room) => {
+                    // Room in the queue, or a failure that the next iteration reports.
                     let _either = room.await;
                 }
             }
         }
     }
 
-    /// The bytes of an append, without the objects that are there already.
+    /// Encodes an append, without the objects that the journal already has.
     fn encode(&self, append: &Append) -> Result<Encoded, Error> {
         let mut kept = Vec::new();
         for object in &append.objects {
@@ -115,7 +115,7 @@ impl Shared {
                 let state = self.state();
                 (state.usable()?, state.view.object(&object.hash).is_some())
             };
-            // A doubt counts as no: an object that is there twice does no harm.
+            // An index error counts as "no": storing an object twice does no harm.
             if here
                 || index
                     .object(&object.hash)
@@ -124,15 +124,18 @@ impl Shared {
                 kept.push(object.hash);
             }
         }
-        Ok(crate::log::encode_entry(append, |hash| kept.contains(hash)))
+        Ok(crate::log::encode_append(append, |hash| {
+            kept.contains(hash)
+        }))
     }
 
-    fn offer(
+    /// Queues an append, and commits it here or wakes the committer if needed.
+    fn try_enqueue(
         &self,
         admission: &Admission,
         queued: &mut Option<Queued>,
         durability: Durability,
-    ) -> Result<Offer, Error> {
+    ) -> Result<Submitted, Error> {
         let mut state = self.state();
         let index = state.usable()?;
         if state.closing {
@@ -146,35 +149,37 @@ impl Shared {
             state.full()?;
             let (free, room) = oneshot::channel();
             state.waiting_for_room.push(free);
-            let presses = state.press();
+            let newly_awaited = state.mark_awaited();
             drop(state);
-            if presses {
+            if newly_awaited {
                 self.arrived.notify_one();
             }
-            return Ok(Offer::Full(room));
+            return Ok(Submitted::QueueFull(room));
         }
-        let (ack, offer) = match durability {
-            Durability::Buffered => (None, Offer::Queued),
+        let (ack, submitted) = match durability {
+            Durability::Buffered => (None, Submitted::Buffered),
             Durability::Durable => {
                 let (ack, acknowledged) = oneshot::channel();
-                (Some(ack), Offer::Promised(acknowledged))
+                (Some(ack), Submitted::Durable(acknowledged))
             }
         };
-        let begins = state.queue.is_empty() && state.company == Company::Nobody;
-        let presses = ack.is_some() && state.press();
-        let was_complete = state.has_crowd();
+        let wakes_idle = state.queue.is_empty() && state.wake_condition == WakeCondition::AnyAppend;
+        let newly_awaited = ack.is_some() && state.mark_awaited();
+        let had_full_batch = state.has_full_batch();
         if let Some(queued) = queued.take() {
             state.enqueue(Queued { ack, ..queued });
         }
-        let completes = !was_complete && state.has_crowd();
+        let fills_batch = !had_full_batch && state.has_full_batch();
         drop(state);
-        if !(presses && self.commit_here(session)) && (begins || presses || completes) {
+        if !(newly_awaited && self.commit_in_place(session))
+            && (wakes_idle || newly_awaited || fills_batch)
+        {
             self.arrived.notify_one();
         }
-        Ok(offer)
+        Ok(submitted)
     }
 
-    /// Waits until everything admitted so far is committed.
+    /// Waits until every append admitted so far is committed.
     pub(crate) async fn settled(&self) -> Result<Arc<Index>, Error> {
         let settled = {
             let mut state = self.state();
@@ -185,14 +190,14 @@ impl Shared {
             let (tell, settled) = oneshot::channel();
             let ticket = state.admitted;
             state.readers.push((ticket, tell));
-            let presses = !state.queue.is_empty() && state.press();
+            let newly_awaited = !state.queue.is_empty() && state.mark_awaited();
             drop(state);
-            if presses {
+            if newly_awaited {
                 self.arrived.notify_one();
             }
             settled
         };
-        // Settled, or a failure that the next line tells.
+        // The commit, or a failure that the next line reports.
         let _either = settled.await;
         let state = self.state();
         state
@@ -200,8 +205,8 @@ impl Shared {
             .and_then(|index| state.full().map(|()| index))
     }
 
-    /// Waits until a frame behind this one is committed.
-    pub(crate) async fn committed_behind(&self, frame: u64) -> Result<Arc<Index>, Error> {
+    /// Waits until a frame after this one is committed.
+    pub(crate) async fn committed_after(&self, frame: u64) -> Result<Arc<Index>, Error> {
         loop {
             let committed = {
                 let mut state = self.state();
@@ -214,37 +219,37 @@ impl Shared {
                 state.followers.push(tell);
                 committed
             };
-            // A commit, or a failure that the next round tells.
+            // A commit, or a failure that the next iteration reports.
             let _either = committed.await;
         }
     }
 
-    /// Commits what is queued, if nobody is at it and it takes no longer than waking who would, and
-    /// says whether nothing is left.
-    pub(super) fn commit_here(&self, stream: Uuid) -> bool {
+    /// Commits the queue on this thread, if the log end is free and that is faster than waking the
+    /// committer. Returns true if the queue is empty afterwards.
+    pub(super) fn commit_in_place(&self, stream: Uuid) -> bool {
         let Ok(mut end) = self.end.try_lock() else {
             return false;
         };
-        let Some(end) = end.as_mut().filter(|end| end.is_alone(stream)) else {
+        let Some(end) = end.as_mut().filter(|end| end.is_single_writer(stream)) else {
             return false;
         };
         let (appends, all) = {
             let mut state = self.state();
-            if !end.is_swift(&state) {
+            if !end.can_commit_in_place(&state) {
                 return false;
             }
             (state.take(), state.queue.is_empty())
         };
-        // It may have been taken along meanwhile, or been refused with all others.
+        // The queue may be empty: another commit took the appends, or all of them were rejected.
         if !appends.is_empty() && end.commit(self, appends).is_err() {
-            // The thread has to let go of everything.
+            // The committer must release everything.
             self.arrived.notify_all();
             return true;
         }
         all
     }
 
-    /// Begins to close; the committer does the rest.
+    /// Starts the close; the committer finishes it.
     pub(crate) fn close(&self) {
         self.state().closing = true;
         self.arrived.notify_all();

@@ -1,22 +1,22 @@
-//! An append in the queue, and the word for the caller that waits for it.
+//! An append in the queue, and the channel of its acknowledgement.
 
 use futures_channel::oneshot;
 
 use crate::view::Added;
 use crate::{Error, Head};
 
-/// One append on its way.
+/// An append in the queue.
 pub(crate) struct Queued {
-    pub(crate) entry: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     pub(crate) added: Added,
     pub(super) ack: Option<oneshot::Sender<Result<Head, Error>>>,
 }
 
 impl Queued {
-    /// An append of the journal's own, which nobody waits for.
-    pub(crate) fn own(entry: Vec<u8>, added: Added) -> Self {
+    /// An append of the journal itself, without a waiting caller.
+    pub(crate) fn own(bytes: Vec<u8>, added: Added) -> Self {
         Self {
-            entry,
+            bytes,
             added,
             ack: None,
         }
@@ -24,7 +24,7 @@ impl Queued {
 
     pub(crate) fn acknowledge(self) {
         if let Some(ack) = self.ack {
-            // A caller who no longer waits has lost nothing.
+            // A caller that no longer waits has lost nothing.
             let _gone = ack.send(Ok(self.added.head));
         }
     }

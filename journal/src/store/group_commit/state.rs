@@ -1,5 +1,4 @@
-//! The state under the lock: the queue, the view of what is committed, the frames that the index
-//! does not have yet, and the waiting callers.
+//! The state under the lock: the queue, the view, the unindexed frames, and the waiting callers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,35 +6,35 @@ use std::sync::Arc;
 use futures_channel::oneshot;
 use uuid::Uuid;
 
-use super::company::Company;
+use super::commit_delay::WakeCondition;
 use super::limits::COMMIT_LIMIT;
 use super::metrics::{Meter, Metrics};
 use super::queued::Queued;
 use crate::index::Index;
-use crate::log::Block;
+use crate::log::FrameBytes;
 use crate::store::directory::lock::Lock;
 use crate::view::View;
 use crate::{Error, Head};
 
-/// All that changes.
+/// The mutable state of an open journal.
 pub(crate) struct State {
-    /// What is committed.
+    /// The view of all committed frames.
     pub(crate) view: View,
     /// The frames that the index does not have yet, oldest first.
-    pub(crate) unindexed: VecDeque<(u64, Arc<Block>)>,
+    pub(crate) unindexed: VecDeque<(u64, Arc<FrameBytes>)>,
     pub(crate) unindexed_bytes: usize,
     pub(crate) meter: Meter,
     pub(crate) closing: bool,
-    /// The committer has written its last frame.
+    /// Set once the committer has written its last frame.
     pub(crate) complete: bool,
-    /// Where streams with appends in the queue will be when it is empty.
+    /// The head of each stream, counting its queued appends.
     pub(super) heads: HashMap<Uuid, Head>,
     pub(in crate::store) queue: VecDeque<Queued>,
     pub(super) queued_bytes: usize,
-    /// Somebody waits for what is in the queue.
-    pub(super) pressing: bool,
-    /// What the committer waits for before it commits what is in the queue.
-    pub(super) company: Company,
+    /// True if a caller waits for an append in the queue.
+    pub(super) awaited: bool,
+    /// The condition that wakes the committer.
+    pub(super) wake_condition: WakeCondition,
     pub(super) admitted: u64,
     pub(super) committed: u64,
     pub(super) readers: Vec<(u64, oneshot::Sender<()>)>,
@@ -46,9 +45,9 @@ pub(crate) struct State {
     failure: Option<String>,
     /// The free bytes and the floor of a disk that had no room for the last commit.
     pub(super) full: Option<(u64, u64)>,
-    /// A read met something in log or index that is not as it should be: the next opening must look
-    /// at all of it.
-    pub(crate) doubted: bool,
+    /// Set once a read found a fault in the log or the index. The next opening must check all of
+    /// both.
+    pub(crate) needs_full_check: bool,
 }
 
 impl State {
@@ -64,8 +63,8 @@ impl State {
             heads: HashMap::new(),
             queue: VecDeque::new(),
             queued_bytes: 0,
-            pressing: false,
-            company: Company::Nobody,
+            awaited: false,
+            wake_condition: WakeCondition::AnyAppend,
             admitted: 0,
             committed: 0,
             readers: Vec::new(),
@@ -75,11 +74,11 @@ impl State {
             lock: Some(lock),
             failure: None,
             full: None,
-            doubted: false,
+            needs_full_check: false,
         }
     }
 
-    /// Where a stream will be when the queue is empty.
+    /// The head of a stream, counting its queued appends.
     pub(super) fn admitted_head(
         &mut self,
         session: Uuid,
@@ -94,14 +93,14 @@ impl State {
 
     pub(super) fn enqueue(&mut self, queued: Queued) {
         self.heads.insert(queued.added.session, queued.added.head);
-        self.queued_bytes += queued.entry.len();
+        self.queued_bytes += queued.bytes.len();
         self.admitted += 1;
         self.queue.push_back(queued);
         self.meter.queued(self.queue.len());
     }
 
-    /// What the next commit takes. Whoever asks holds the end of the log, so that commits keep the
-    /// order of the queue.
+    /// Takes the appends of the next commit from the queue. The caller holds the log end, so that
+    /// commits keep the order of the queue.
     pub(in crate::store) fn take(&mut self) -> Vec<Queued> {
         let mut bytes = 0;
         let mut taken = Vec::with_capacity(self.queue.len().min(COMMIT_LIMIT.0));
@@ -109,62 +108,63 @@ impl State {
             let Some(queued) = self.queue.pop_front() else {
                 break;
             };
-            bytes += queued.entry.len();
+            bytes += queued.bytes.len();
             taken.push(queued);
         }
         self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
-        self.pressing &= !self.queue.is_empty();
+        self.awaited &= !self.queue.is_empty();
         self.waiting_for_room.clear();
         taken
     }
 
-    /// True if nothing can come into the queue any more, and nothing is in it.
+    /// True if the queue is empty and no append can come into it any more.
     pub(super) fn is_over(&self) -> bool {
         self.closing && self.queue.is_empty()
     }
 
-    /// The bytes of what is queued.
+    /// The bytes of all queued appends.
     pub(super) fn queued_bytes(&self) -> usize {
         self.queued_bytes
     }
 
-    /// Says that somebody waits for what is in the queue, and whether that is news to the
-    /// committer.
-    pub(super) fn press(&mut self) -> bool {
-        let pressed = std::mem::replace(&mut self.pressing, true);
-        match self.company {
-            Company::Nobody | Company::Pressing => !pressed,
-            Company::Crowd(_) => false,
+    /// Notes that a caller waits for an append in the queue. Returns true if the committer must be
+    /// woken for that.
+    pub(super) fn mark_awaited(&mut self) -> bool {
+        let was_awaited = std::mem::replace(&mut self.awaited, true);
+        match self.wake_condition {
+            WakeCondition::AnyAppend | WakeCondition::AwaitedAppend => !was_awaited,
+            WakeCondition::Batch(_) => false,
         }
     }
 
-    /// True if as much is in the queue as the committer waits for where a crowd appends.
-    pub(super) fn has_crowd(&self) -> bool {
-        match self.company {
-            Company::Nobody | Company::Pressing => false,
-            Company::Crowd(appends) => {
+    /// True if the queue holds the batch that the committer waits for.
+    pub(super) fn has_full_batch(&self) -> bool {
+        match self.wake_condition {
+            WakeCondition::AnyAppend | WakeCondition::AwaitedAppend => false,
+            WakeCondition::Batch(appends) => {
                 self.queue.len() >= appends || self.queued_bytes >= COMMIT_LIMIT.1
             }
         }
     }
 
-    /// Takes committed appends into the view, and tells those who wait for that.
+    /// Adds committed appends to the view, and wakes the callers that wait for them.
     pub(crate) fn commit(
         &mut self,
         appends: &[Queued],
-        block: &Arc<Block>,
+        frame_bytes: &Arc<FrameBytes>,
         index: &Index,
     ) -> Result<(), Error> {
-        let frame = self.view.last.frame(block);
-        for (queued, (place, _, _)) in appends.iter().zip(block.entries()) {
+        let frame = self.view.last.frame(frame_bytes);
+        for (queued, (place, _, _)) in appends.iter().zip(frame_bytes.appends()) {
             let added = &queued.added;
             self.view.add(frame, place, added, Some(index))?;
             if self.heads.get(&added.session) == Some(&added.head) {
                 self.heads.remove(&added.session);
             }
         }
-        self.unindexed.push_back((frame.number, Arc::clone(block)));
-        self.unindexed_bytes += block.0.len();
+        self.unindexed
+            .push_back((frame.number, Arc::clone(frame_bytes)));
+        self.unindexed_bytes += frame_bytes.0.len();
         self.committed += appends.len() as u64;
         self.full = None;
         let committed = self.committed;
@@ -175,14 +175,16 @@ impl State {
     }
 
     /// A committed frame that the index may not have yet.
-    pub(crate) fn unindexed(&self, frame: u64) -> Option<Arc<Block>> {
+    pub(crate) fn unindexed(&self, frame: u64) -> Option<Arc<FrameBytes>> {
         let first = self.unindexed.front()?.0;
         let at = usize::try_from(frame.checked_sub(first)?).ok()?;
-        self.unindexed.get(at).map(|(_, block)| Arc::clone(block))
+        self.unindexed
+            .get(at)
+            .map(|(_, frame_bytes)| Arc::clone(frame_bytes))
     }
 
-    /// Stops everything after a failure: nothing is acknowledged or answered from here on. Returns
-    /// the cause, which is that of the first failure.
+    /// Stops the journal after a failure: nothing is acknowledged or answered any more. Returns the
+    /// cause of the first failure.
     pub(crate) fn fail(&mut self, cause: String) -> String {
         let failure = self.failure.get_or_insert(cause).clone();
         for queued in self.queue.drain(..) {
@@ -192,14 +194,14 @@ impl State {
         failure
     }
 
-    /// Lets go of the index and says whether it was there; who still reads keeps it a little
+    /// Drops the index and returns whether there was one. Readers that run now keep it a little
     /// longer.
-    pub(in crate::store) fn let_index_go(&mut self) -> bool {
+    pub(in crate::store) fn drop_index(&mut self) -> bool {
         self.index.take().is_some()
     }
 
-    /// Lets go of the index and the directory. A commit that is on its way must have come to its
-    /// end: who takes the directory next cuts off the log what is not finished.
+    /// Drops the index and the lock of the directory. No commit may be running: the next opening
+    /// cuts off an unfinished frame.
     pub(crate) fn release(&mut self) {
         self.stop();
         self.lock = None;
@@ -222,7 +224,7 @@ impl State {
         self.failure.is_some()
     }
 
-    /// The index, or why there is none.
+    /// The index, or the error that ended the journal.
     pub(crate) fn usable(&self) -> Result<Arc<Index>, Error> {
         self.index
             .clone()
@@ -230,7 +232,7 @@ impl State {
             .ok_or_else(|| self.broken())
     }
 
-    /// How the journal ended, if it failed.
+    /// The failure that ended the journal, if there was one.
     pub(crate) fn outcome(&self) -> Result<(), Error> {
         self.failure
             .clone()

@@ -1,11 +1,10 @@
-//! The opening: what happens between the lock and the first append.
+//! The opening: the steps between the lock and the first append.
 //!
-//! The end of the log is found, the index is brought up to it, and the view is made. The room does
-//! not know the queue and its threads; those start with what it hands over.
+//! It finds the end of the log, brings the index up to it, and builds the view. It does not know
+//! the queue and its threads, which start with its result.
 //!
-//! Read `options` and `settings` first, then `recovery`, `pass` (a reading of the whole log),
-//! `settling` (a new index for a closed journal) and `refused` (an opening that ends with an
-//! error).
+//! Read `options` and `settings` first, then `recovery`, `pass` (a pass over the whole log),
+//! `settling` (a new index for a closed journal) and `refused` (an opening that fails).
 
 pub(crate) mod options;
 mod pass;

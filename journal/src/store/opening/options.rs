@@ -1,4 +1,4 @@
-//! How a journal on disk is opened.
+//! The options of an opening.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::settings::{Progress, Settings};
 use crate::files::disk::{Disk, RealDisk};
 use crate::store::directory::claim::Others;
 
-/// Settings for opening, each with a sensible value until set.
+/// The options of an opening, each with a default.
 ///
 /// ```
 /// use recount_journal::DiskJournal;
@@ -29,13 +29,13 @@ pub struct Options {
     pub(in crate::store) disk: Arc<dyn Disk>,
     pub(super) segment_bytes: u64,
     pub(in crate::store) floor_bytes: Option<u64>,
-    /// True if the log is in the directory, so that a clean close can vouch for it.
-    pub(in crate::store) vouches: bool,
+    /// True if the log is in the directory, so that a clean close can write `CLOSED` for it.
+    pub(in crate::store) notes_close: bool,
 }
 
-/// The most that stays free where nothing is set, in bytes.
+/// The default maximum of the free-space floor, in bytes.
 const FLOOR_MAX: u64 = 64 << 20;
-/// The share of the disk that stays free where nothing is set: on one of 64 MiB it is 3 MiB.
+/// The divisor of the disk size for the default floor: on a disk of 64 MiB it is 3 MiB.
 const FLOOR_SHARE: u64 = 20;
 
 impl Options {
@@ -46,7 +46,7 @@ impl Options {
             wait: Duration::ZERO,
             read_only: false,
             settings: Settings::default(),
-            // The log stays where it is when the process changes its directory.
+            // An absolute path, so that the log stays there when the process changes its directory.
             disk: Arc::new(RealDisk::new(
                 std::path::absolute(path)
                     .unwrap_or_else(|_| path.to_owned())
@@ -54,20 +54,20 @@ impl Options {
             )),
             segment_bytes: 64 << 20,
             floor_bytes: None,
-            vouches: true,
+            notes_close: true,
         }
     }
 
-    /// Whether a missing journal is made, and one finished that was cut short while it was made. It
-    /// is, unless this says no.
+    /// Sets whether a missing journal is created, and an incomplete one finished. The default is
+    /// true.
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }
     }
 
-    /// How long to wait for a process that has the journal open to let go of it; without this,
-    /// opening fails at once with [`Error::InUse`](crate::Error::InUse). For a deploy in which the
-    /// new process starts while the old one still ends.
+    /// Sets the time to wait for a process that has the journal open. Without it, opening fails at
+    /// once with [`Error::InUse`](crate::Error::InUse). It is for a deploy in which the new process
+    /// starts while the old one still ends.
     ///
     /// ```
     /// use std::time::Duration;
@@ -83,8 +83,8 @@ impl Options {
         Self { wait, ..self }
     }
 
-    /// Opens for looking only: no record is added, no torn write is cut, appends are refused. The
-    /// index may still be caught up or rebuilt, since it is only a copy.
+    /// Opens for reading only: no record is added, no torn write is cut, and appends are rejected.
+    /// The index may still be caught up or rebuilt, because it is only a copy.
     #[must_use]
     pub fn read_only(self) -> Self {
         Self {
@@ -94,10 +94,9 @@ impl Options {
         }
     }
 
-    /// Opens a directory that users other than its owner can write to, or that the superuser finds
-    /// to be another user's. Without this it is refused, since they may have put anything there;
-    /// see
-    /// [`guard`](crate::guard()).
+    /// Allows a directory that other users than its owner can write to. The superuser may also open
+    /// the directory of another user. Without it, such a directory is rejected, because other users
+    /// may have written to it; see [`guard`](crate::guard()).
     ///
     /// ```
     /// use recount_journal::DiskJournal;
@@ -113,15 +112,15 @@ impl Options {
         self
     }
 
-    /// What the system stream names as the program that opened the journal.
+    /// Sets the name of the program in the system stream.
     #[must_use]
     pub fn program(mut self, program: impl Into<String>) -> Self {
         self.settings.program = program.into();
         self
     }
 
-    /// How much memory the index caches, 8 MiB unless said; it takes three to four times that in
-    /// all, since sled looks at its cache seldom. It has little use for more: records and objects
+    /// Sets the size of the index cache, 8 MiB by default. The index uses three to four times as
+    /// much memory, because sled checks its cache seldom. More has little use: records and objects
     /// are read from the log.
     #[must_use]
     pub fn cache_bytes(mut self, cache_bytes: u64) -> Self {
@@ -129,33 +128,33 @@ impl Options {
         self
     }
 
-    /// Is told how far opening has come, about once a mebibyte.
+    /// Sets a callback for the progress of the opening, called about once a mebibyte.
     #[must_use]
     pub fn progress(mut self, progress: impl Fn(Progress) + Send + 'static) -> Self {
         self.settings.progress = Box::new(progress);
         self
     }
 
-    /// Where the times of system records come from, in microseconds since 1970.
+    /// Sets the clock for system records, in microseconds since 1970.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         self.settings.clock = Arc::new(clock);
         self
     }
 
-    /// Keeps the log elsewhere than in the directory's `log/`, for tests of crashes.
+    /// Stores the log on another disk than in the directory's `log/`, for crash tests.
     #[must_use]
     pub fn disk(self, disk: Arc<dyn Disk>) -> Self {
         Self {
             disk,
-            vouches: false,
+            notes_close: false,
             ..self
         }
     }
 
-    /// How long a segment of the log grows before the next one is begun, 64 MiB unless set. The
-    /// next one is prepared when this one is half full and goes on to fill. A commit is never
-    /// split, so a segment may be as long as the longest commit.
+    /// Sets the maximum length of a log segment, 64 MiB by default. The next segment is prepared
+    /// when this one is half full and still filling. A commit is never split, so a segment may be
+    /// as long as the longest commit.
     #[must_use]
     pub fn segment_bytes(self, segment_bytes: u64) -> Self {
         Self {
@@ -164,9 +163,10 @@ impl Options {
         }
     }
 
-    /// The space of the disk that stays free: unless set, a twentieth of the disk, 64 MiB at most.
-    /// With less, appends are refused with [`Error::NoSpace`](crate::Error::NoSpace) before
-    /// anything is written, and taken again as soon as there is room. 0 turns this off.
+    /// Sets the space of the disk that stays free. The default is a twentieth of the disk, 64 MiB
+    /// at most. With less free space, appends are rejected with
+    /// [`Error::NoSpace`](crate::Error::NoSpace) before anything is written. They succeed again as
+    /// soon as there is room. 0 turns the check off.
     #[must_use]
     pub fn floor_bytes(self, floor_bytes: u64) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl Options {
         }
     }
 
-    /// The floor that was set, or the one for the size of the disk.
+    /// The configured floor, or the default for the size of the disk.
     pub(in crate::store) fn floor(&self) -> u64 {
         self.floor_bytes.unwrap_or_else(|| {
             let total = self.disk.total_space().unwrap_or(u64::MAX);

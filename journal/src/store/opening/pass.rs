@@ -1,10 +1,9 @@
-//! One reading of the whole log against an index: frames up to its mark are compared, later ones
-//! are put in.
+//! A pass over the whole log with an index: frames up to its mark are compared, later frames are
+//! written to it.
 //!
-//! What the log says is gathered by the thread that reads it; the index is compared and filled by
-//! another, which is quicker, and keeps what sled allocates for its cache apart from what stays:
-//! both would else lie in turns in the same pages of the heap, and nothing of those could be given
-//! back.
+//! One thread reads the log and builds the view. Another one compares and fills the index. That is
+//! faster. It also separates sled's cache allocations from the long-lived ones of the view. Mixed
+//! in the same heap pages, neither could be returned to the system.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,45 +13,44 @@ use uuid::Uuid;
 
 use super::options::Options;
 use super::settings::Progress;
-use crate::index::{Index, Room, Row, Walk};
+use crate::index::{CompressionBuffer, Index, Row, Walk};
 use crate::log::segments::{self, LogEnd, Stopped};
-use crate::log::{Block, Entry, FramePlace, Place, Written, read_log, segment_name};
+use crate::log::{FrameBytes, FramePlace, LoggedAppend, Place, Written, read_log, segment_name};
 use crate::store::system;
 use crate::view::{Added, View};
 use crate::{Head, Record};
 
-/// How many bytes of frames go into the index before what they come down to follows. While rows go
-/// in together, sled keeps a page for every one of them, as it was before; few at a time cost no
-/// more time.
+/// The bytes of frames that are written to the index before their rows follow. While rows are
+/// written in one batch, sled keeps a copy of each of their pages. Small batches cost no more time.
 const FLUSH_BYTES: usize = 32 << 10;
-/// How many bytes of frames are handed over at a time, at least, where they are only compared.
-const HANDED_BYTES: usize = 64 << 10;
-/// How many rows are handed over at a time.
-const HANDED_ROWS: usize = 512;
-/// How often something is handed over before the reading waits.
-const AHEAD: usize = 2;
+/// The minimum bytes of frames that are sent at a time, if they are only compared.
+const SEND_BYTES: usize = 64 << 10;
+/// The number of rows that are sent at a time.
+const SEND_ROWS: usize = 512;
+/// The capacity of the channel to the index thread.
+const CHANNEL_CAPACITY: usize = 2;
 
-/// What came of a reading.
+/// The result of a pass.
 pub(super) struct Passed {
     pub(in crate::store) log: LogEnd,
     pub(in crate::store) seen: Seen,
-    /// How many frames were put in.
+    /// The number of frames that were written to the index.
     pub(in crate::store) filled: u64,
-    /// Why the index cannot be used.
+    /// The reason why the index cannot be used.
     pub(in crate::store) wrong: Option<String>,
 }
 
-/// What the log says.
+/// The content of the log.
 pub(in crate::store) struct Seen {
     pub(in crate::store) view: View,
     /// True if the last record is that of a close.
     pub(in crate::store) closed: bool,
     /// The length of all frames.
     pub(in crate::store) bytes: u64,
-    pub(super) last_block: Option<Arc<Block>>,
+    pub(super) last_frame_bytes: Option<Arc<FrameBytes>>,
 }
 
-/// Reads the log against the index, and tells the end of every frame.
+/// Reads the log and levels the index with it. Calls `each` with the end of every frame.
 pub(in crate::store) fn pass(
     index: &Index,
     journal: Uuid,
@@ -65,12 +63,12 @@ pub(in crate::store) fn pass(
         journal,
         mark,
         walk: index.walk(),
-        room: Room::default(),
+        buffer: CompressionBuffer::default(),
         filled: 0,
         wrong: None,
     };
     thread::scope(|scope| {
-        let (work, taken) = sync_channel(AHEAD);
+        let (work, taken) = sync_channel(CHANNEL_CAPACITY);
         let leveler = thread::Builder::new()
             .name("journal index level".to_owned())
             .spawn_scoped(scope, move || leveling.work(taken))?;
@@ -80,7 +78,7 @@ pub(in crate::store) fn pass(
                 view: View::empty(),
                 closed: false,
                 bytes: 0,
-                last_block: None,
+                last_frame_bytes: None,
             },
             work,
             frames: Vec::new(),
@@ -89,16 +87,16 @@ pub(in crate::store) fn pass(
         };
         let log = reading.run(journal, options, each);
         let Reading { mut seen, work, .. } = reading;
-        // The leveler ends when nobody can hand it anything any more. sled's panics it turns into
-        // words itself.
+        // Dropping the sender ends the index thread. That thread turns sled's panics into errors
+        // itself.
         drop(work);
         let (filled, wrong) = leveler.join().unwrap_or_else(|_| {
             let what = "the thread that compared it panicked";
             (0, Some(what.to_owned()))
         });
-        // Not before: records of a stream must follow those before them, and the index may not have
-        // these yet.
-        seen.view.let_go();
+        // Not earlier: records of a stream must follow their predecessors, which the index may not
+        // have had.
+        seen.view.evict();
         Ok(Passed {
             log: log?,
             seen,
@@ -108,25 +106,25 @@ pub(in crate::store) fn pass(
     })
 }
 
-/// What the reading thread hands over, in the order of the log.
+/// The work that the reading thread sends, in the order of the log.
 enum Work {
-    /// Frames behind those before.
-    Frames(Vec<(Written, Arc<Block>)>),
-    /// All that the log says up to the mark of the index.
+    /// The next frames.
+    Frames(Vec<(Written, Arc<FrameBytes>)>),
+    /// All rows of the log up to the mark of the index.
     Check(Receiver<Vec<Row>>),
-    /// What changed up to a frame, and how many records that makes.
+    /// The rows that changed up to a frame, and the number of records up to it.
     Rows(Vec<Row>, Written, u64),
 }
 
-/// The side of the log.
+/// The side that reads the log.
 struct Reading {
     mark: Option<Written>,
     seen: Seen,
     work: SyncSender<Work>,
-    /// Frames that were not handed over yet, and their bytes.
-    frames: Vec<(Written, Arc<Block>)>,
+    /// The frames that were not sent yet, and their bytes.
+    frames: Vec<(Written, Arc<FrameBytes>)>,
     bytes: usize,
-    /// Bytes of frames that were put in without what they come down to.
+    /// The bytes of frames that were sent without their rows.
     unflushed: usize,
 }
 
@@ -139,64 +137,68 @@ impl Reading {
     ) -> Result<LogEnd, Stopped> {
         let numbers = segments::numbers(&*options.disk)?;
         let total = segments::total(&*options.disk, &numbers)?;
-        // A killed process may have left a frame that only the cache of the system has. It must not
-        // be in the index and then, after a power loss, not in the log. The last segment may be one
-        // that was prepared, hence two.
+        // A killed process may have left a frame that only the system's cache has. After a power
+        // loss the index could then have it and the log not. The last segment may be a prepared
+        // one, so the last two are synced.
         for number in numbers.iter().rev().take(2) {
             options.disk.open(&segment_name(*number), false)?.sync()?;
         }
-        let mut told = 0;
-        let log = read_log(&*options.disk, journal, |header, last, block| {
+        let mut reported = 0;
+        let log = read_log(&*options.disk, journal, |header, last, frame_bytes| {
             each(last);
-            self.frame(header.entries, last, block)?;
+            self.frame(header.appends, last, frame_bytes)?;
             let done = self.seen.bytes;
-            if done - told > 1 << 20 {
-                told = done;
+            if done - reported > 1 << 20 {
+                reported = done;
                 (options.settings.progress)(Progress { done, total });
             }
             Ok(())
         })?;
-        self.hand_over();
+        self.send_frames();
         if self.unflushed > 0 {
-            self.hand_over_rows();
+            self.send_rows();
         }
         (options.settings.progress)(Progress { done: total, total });
         Ok(log)
     }
 
-    fn frame(&mut self, appends: u32, last: Written, block: Block) -> Result<(), Stopped> {
-        self.seen.add(appends, last, &block)?;
-        let block = Arc::new(block);
+    fn frame(
+        &mut self,
+        appends: u32,
+        last: Written,
+        frame_bytes: FrameBytes,
+    ) -> Result<(), Stopped> {
+        self.seen.add(appends, last, &frame_bytes)?;
+        let frame_bytes = Arc::new(frame_bytes);
         let checked = self.mark.is_some_and(|mark| last.number <= mark.number);
         if !checked {
-            self.unflushed += block.0.len();
+            self.unflushed += frame_bytes.0.len();
         }
-        self.bytes += block.0.len();
-        self.frames.push((last, Arc::clone(&block)));
-        if self.bytes >= HANDED_BYTES {
-            self.hand_over();
+        self.bytes += frame_bytes.0.len();
+        self.frames.push((last, Arc::clone(&frame_bytes)));
+        if self.bytes >= SEND_BYTES {
+            self.send_frames();
         }
         if self.unflushed > FLUSH_BYTES {
-            self.hand_over();
-            self.hand_over_rows();
+            self.send_frames();
+            self.send_rows();
         }
         if let Some(mark) = self.mark.filter(|mark| mark.number == last.number) {
             if mark != last {
-                // The index is filled from synced frames only, so one of the two is not what it
-                // was.
+                // The index gets only synced frames, so either the log or the index was altered.
                 return Err(Stopped::Damaged(format!(
                     "frame {} of the log is not the one the index was filled from",
                     last.number
                 )));
             }
-            self.hand_over();
-            self.hand_over_all();
+            self.send_frames();
+            self.send_all_rows();
         }
-        self.seen.last_block = Some(block);
+        self.seen.last_frame_bytes = Some(frame_bytes);
         Ok(())
     }
 
-    fn hand_over(&mut self) {
+    fn send_frames(&mut self) {
         self.bytes = 0;
         let frames = std::mem::take(&mut self.frames);
         if !frames.is_empty() {
@@ -204,8 +206,8 @@ impl Reading {
         }
     }
 
-    /// The rows that changed since the last time.
-    fn hand_over_rows(&mut self) {
+    /// Sends the rows that changed since the last time.
+    fn send_rows(&mut self) {
         self.unflushed = 0;
         let view = &mut self.seen.view;
         let rows = view.begin_flush();
@@ -214,14 +216,14 @@ impl Reading {
         self.send(Work::Rows(rows, last, records));
     }
 
-    /// All rows there are, a few at a time.
-    fn hand_over_all(&mut self) {
+    /// Sends all rows, a few at a time.
+    fn send_all_rows(&mut self) {
         let (rows, taken) = sync_channel(1);
         self.send(Work::Check(taken));
         let mut all = self.seen.view.changed_rows();
         loop {
-            let some: Vec<Row> = all.by_ref().take(HANDED_ROWS).collect();
-            // Whoever found something wrong takes no more.
+            let some: Vec<Row> = all.by_ref().take(SEND_ROWS).collect();
+            // The receiver stops after the first fault.
             if some.is_empty() || rows.send(some).is_err() {
                 break;
             }
@@ -231,26 +233,26 @@ impl Reading {
     }
 
     fn send(&self, work: Work) {
-        // A leveler that is gone has panicked, which is told when it is joined; the log is read to
-        // its end all the same.
+        // The index thread panicked, which is reported when it is joined. The log is read to its
+        // end anyway.
         let _gone = self.work.send(work);
     }
 }
 
-/// The side of the index.
+/// The side that compares and fills the index.
 struct Leveling<'i> {
     index: &'i Index,
     journal: Uuid,
     mark: Option<Written>,
     walk: Walk,
-    room: Room,
+    buffer: CompressionBuffer,
     filled: u64,
     wrong: Option<String>,
 }
 
 impl Leveling<'_> {
-    /// Works until nothing more comes; tells how many frames were put in, and what is wrong with
-    /// the index.
+    /// Works until the channel closes. Returns the number of written frames, and the fault of the
+    /// index.
     fn work(mut self, works: Receiver<Work>) -> (u64, Option<String>) {
         for work in works {
             if self.wrong.is_none() {
@@ -266,14 +268,16 @@ impl Leveling<'_> {
                 let marked = self.mark.map_or(0, |mark| mark.number);
                 let known = frames.partition_point(|(last, _)| last.number <= marked);
                 let (known, new) = frames.split_at_checked(known).unwrap_or_default();
-                for (last, block) in known {
-                    if !self.walk.holds(last.number, block) {
+                for (last, frame_bytes) in known {
+                    if !self.walk.holds(last.number, frame_bytes) {
                         let number = last.number;
                         return Err(format!("it does not hold frame {number} as the log does"));
                     }
                 }
-                let blocks = new.iter().map(|(last, block)| (last.number, &**block));
-                self.index.put_blocks(blocks, &mut self.room, || ())?;
+                let new_frames = new
+                    .iter()
+                    .map(|(last, frame_bytes)| (last.number, &**frame_bytes));
+                self.index.put_frames(new_frames, &mut self.buffer, || ())?;
                 self.filled += new.len() as u64;
                 Index::free_garbage()
             }
@@ -293,16 +297,23 @@ impl Leveling<'_> {
 }
 
 impl Seen {
-    fn add(&mut self, appends: u32, last: Written, block: &Block) -> Result<(), Stopped> {
+    fn add(
+        &mut self,
+        appends: u32,
+        last: Written,
+        frame_bytes: &FrameBytes,
+    ) -> Result<(), Stopped> {
         let mut count = 0;
-        for (place, body, intact) in block.entries() {
-            let entry = Entry::decode(body).filter(|_| intact).ok_or_else(|| {
-                Stopped::Damaged(format!(
-                    "an append of frame {} does not decode",
-                    last.number
-                ))
-            })?;
-            self.entry(last.frame(block), place, &entry)?;
+        for (place, body, intact) in frame_bytes.appends() {
+            let append = LoggedAppend::decode(body)
+                .filter(|_| intact)
+                .ok_or_else(|| {
+                    Stopped::Damaged(format!(
+                        "an append of frame {} does not decode",
+                        last.number
+                    ))
+                })?;
+            self.append(last.frame(frame_bytes), place, &append)?;
             count += 1;
         }
         if count != appends {
@@ -312,21 +323,26 @@ impl Seen {
             )));
         }
         self.view.last = last;
-        self.bytes += block.0.len() as u64;
+        self.bytes += frame_bytes.0.len() as u64;
         Ok(())
     }
 
-    fn entry(&mut self, frame: FramePlace, place: Place, entry: &Entry<'_>) -> Result<(), Stopped> {
-        let (session, first) = (entry.session, entry.first);
+    fn append(
+        &mut self,
+        frame: FramePlace,
+        place: Place,
+        append: &LoggedAppend<'_>,
+    ) -> Result<(), Stopped> {
+        let (session, first) = (append.session, append.first);
         let unfit = |what: &str| {
-            let seq = entry.last();
+            let seq = append.last();
             Stopped::Damaged(format!("record {seq} of session {session} {what}"))
         };
         let before = self.view.stream(session, None).ok().flatten();
         let seq = before.map_or(0, |stream| stream.head.seq);
-        let line = entry.lines.last().ok_or_else(|| unfit("is not there"))?;
+        let line = append.lines.last().ok_or_else(|| unfit("is not there"))?;
         let record = Record::parse(line).map_err(|malformed| unfit(&malformed.to_string()))?;
-        if first != seq + 1 || record.session != session || record.seq != entry.last() {
+        if first != seq + 1 || record.session != session || record.seq != append.last() {
             return Err(unfit("does not follow the record before"));
         }
         let head = Head {
@@ -335,8 +351,8 @@ impl Seen {
             at_us: record.at_us,
         };
         self.closed = session.is_nil() && record.kind == system::CLOSED;
-        let added = Added::of(entry, head);
-        // Nothing is fetched from the index here, so nothing can fail.
+        let added = Added::of(append, head);
+        // Nothing is fetched from an index here, so this cannot fail.
         self.view
             .add(frame, place, &added, None)
             .map_err(|error| Stopped::Damaged(error.to_string()))

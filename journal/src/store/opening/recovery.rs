@@ -1,9 +1,8 @@
-//! What happens between the lock and the first append: the end of the log is found, the index is
-//! brought level.
+//! The recovery: it finds the end of the log, and brings the index up to it.
 //!
-//! After a clean close that every file still agrees with, nothing is read but the index's mark,
-//! what is open, and where the streams stand that wait for an answer. Else the whole log is read
-//! and the whole index is compared with it.
+//! After a clean close without later changes, it reads only the mark of the index, the open items,
+//! and the rows of waiting streams. Otherwise it reads the whole log, and compares the whole index
+//! with it.
 
 use std::fs;
 use std::io;
@@ -21,7 +20,7 @@ use crate::index::Index;
 use crate::index::kept;
 use crate::index::read::nowhere;
 use crate::log::segments::{LogEnd, Stopped};
-use crate::log::{Block, LogWriter, Written, segment_name};
+use crate::log::{FrameBytes, LogWriter, Written, segment_name};
 use crate::store::directory::claim::{Directory, index_place};
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest;
@@ -30,16 +29,16 @@ use crate::store::directory::{closed, snapshots};
 use crate::store::system::{After, IndexState, Opened};
 use crate::view::View;
 
-/// Everything the store starts with.
+/// The state with which the store starts.
 pub(in crate::store) struct Recovered {
     pub(in crate::store) view: View,
     pub(in crate::store) index: Index,
-    /// `None` when the journal is opened for looking only.
+    /// `None` if the journal is opened for reading only.
     pub(in crate::store) writer: Option<LogWriter>,
     pub(in crate::store) opened: Opened,
 }
 
-/// Finds the end of the log and brings the index level with it.
+/// Finds the end of the log and brings the index up to it.
 pub(in crate::store) fn recover(
     directory: &Directory,
     options: &Options,
@@ -51,23 +50,24 @@ pub(in crate::store) fn recover(
         snapshots::remove_drafts(&directory.path);
     }
     let place = index_place(&directory.path);
-    let noted = if options.vouches {
+    let noted = if options.notes_close {
         NotedEnd::of(&directory.path)?
     } else {
         NotedEnd::default()
     };
-    let clean = options.vouches && closed::holds(&directory.path);
+    let clean = options.notes_close && closed::holds(&directory.path);
     let (was_there, mut is_aside) = (is_there(&place), false);
     let mut rebuilt = (!directory.created && !was_there).then(|| "it was missing".to_owned());
     let (index, mark) = match open_index(&place, options, directory.journal) {
         Ok(opened) => opened,
-        // Whoever has it has the journal, whatever became of the locks: it is not set aside.
+        // The process that holds the index holds the journal, whatever happened to the locks. The
+        // index is not set aside.
         Err(why) if crate::index::is_in_use(&why) => {
             return Err(Error::InUse {
                 path: directory.path.clone(),
             });
         }
-        // Nor is one that the disk had no room to open.
+        // An index that the disk had no room to open is not set aside either.
         Err(why) if crate::index::refused_by_disk(&why).is_some() => return Err(nowhere(why)),
         Err(why) => {
             require_log(directory, options)?;
@@ -76,8 +76,8 @@ pub(in crate::store) fn recover(
             (fresh_index(&place, options)?, None)
         }
     };
-    // A rotten byte may cost sled the end of what it holds, and the mark is an older one then;
-    // sizes and times stay what they were.
+    // A damaged byte may cost sled its latest writes, and the mark is then an older one. Sizes and
+    // times of the files do not show that.
     let is_whole = |mark: &Written| {
         let end = (segment_name(mark.segment), mark.end);
         closed::log_end(&directory.path) == Some(end) && noted.is_last(*mark)
@@ -92,7 +92,7 @@ pub(in crate::store) fn recover(
         let waiting = waiting
             .flatten()
             .and_then(|bytes| kept::read(&bytes, directory.journal, kept_at));
-        view.start_with(waiting.unwrap_or_default());
+        view.cache(waiting.unwrap_or_default());
         return keep(directory, options, index, view);
     }
     let mark = mark.map(|(mark, _)| mark);
@@ -103,7 +103,7 @@ pub(in crate::store) fn recover(
     leveled
 }
 
-/// Starts with what a clean close left.
+/// Starts with the state of a clean close.
 fn keep(
     directory: &Directory,
     options: &Options,
@@ -143,7 +143,7 @@ fn keep(
     })
 }
 
-/// Reads the whole log, and makes the index hold exactly that.
+/// Reads the whole log, and makes the index equal to it.
 fn level(
     directory: &Directory,
     options: &Options,
@@ -156,7 +156,7 @@ fn level(
     let stop = |stopped, index: Index, mark: Option<Written>| match stopped {
         Stopped::Io(error) => reading(directory)(error),
         Stopped::Damaged(what) => {
-            // The reading has brought the index on as far as the log is sound.
+            // The pass has filled the index up to the end of the sound part.
             let now = index.mark(directory.journal).ok().flatten();
             let mark = now.map(|(mark, _)| mark).or(mark);
             damaged(directory, options, mark.map(|mark| (&index, mark)), what)
@@ -173,7 +173,7 @@ fn level(
         Ok(passed) => passed,
         Err(stopped) => return Err(stop(stopped, index, mark)),
     };
-    // The frames of the index may be ahead of its mark. One that cannot be asked is made again.
+    // The frames of the index may be ahead of its mark. An index that cannot be read is rebuilt.
     let marked = mark.map_or(0, |mark| mark.number);
     let known = index.last_frame().unwrap_or(0).max(marked);
     if known > log.last.number {
@@ -217,7 +217,7 @@ fn level(
     } else {
         forget_close(directory)?;
         manifest::remove(&directory.path).map_err(going_on(directory))?;
-        Some(go_on(directory, options, log, seen.last_block).map_err(going_on(directory))?)
+        Some(go_on(directory, options, log, seen.last_frame_bytes).map_err(going_on(directory))?)
     };
     Ok(Recovered {
         view: seen.view,
@@ -227,7 +227,7 @@ fn level(
     })
 }
 
-/// The evidence that a log that was read whole is not all that was acknowledged.
+/// Returns a description if a completely read log lacks acknowledged records.
 fn lost(
     directory: &Directory,
     options: &Options,
@@ -241,7 +241,7 @@ fn lost(
         return Ok(Some(what));
     }
     let shortened = options
-        .vouches
+        .notes_close
         .then(|| closed::shortened(&directory.path))
         .flatten();
     if let Some(what) = shortened.or_else(|| noted.lost(log.last)) {
@@ -251,7 +251,7 @@ fn lost(
     Ok(is_gone.then(|| "the log is gone".to_owned()))
 }
 
-/// What went before an opening that read the whole log.
+/// The state before an opening that read the whole log.
 fn after(log: &LogEnd, was_closed: bool) -> After {
     match was_closed {
         _ if log.last.number == 0 => After::New,
@@ -260,7 +260,8 @@ fn after(log: &LogEnd, was_closed: bool) -> After {
     }
 }
 
-/// Before the log is written; until then the note shows what the log has lost.
+/// Removes `CLOSED` just before the log is written. Until then the note shows what the log has
+/// lost.
 fn forget_close(directory: &Directory) -> Result<(), Error> {
     closed::remove(&directory.path).map_err(Error::io("remove the note of the last close"))
 }
@@ -272,13 +273,13 @@ fn going_on(directory: &Directory) -> impl FnOnce(io::Error) -> Error + use<> {
     ))
 }
 
-/// The writer behind the last frame. That frame is written again: if its sync failed once, only the
-/// cache of the system may have it.
+/// Creates the writer after the last frame, and writes that frame again: if its sync failed, it may
+/// exist only in the system's cache.
 fn go_on(
     directory: &Directory,
     options: &Options,
     log: LogEnd,
-    last_block: Option<Arc<Block>>,
+    last_frame_bytes: Option<Arc<FrameBytes>>,
 ) -> io::Result<LogWriter> {
     let (disk, journal) = (Arc::clone(&options.disk), directory.journal);
     let limit = options.segment_bytes;
@@ -286,11 +287,11 @@ fn go_on(
         return LogWriter::create(disk, journal, limit);
     };
     let mut writer = LogWriter::resume(disk, journal, limit, file, log.last)?;
-    // Whoever made the segment may have been stopped before its name was durable.
+    // The process that created the segment may have stopped before its name was durable.
     options.disk.sync_names()?;
     writer.cut(&log.unused)?;
-    if let Some(block) = last_block {
-        writer.write_again(&block)?;
+    if let Some(frame_bytes) = last_frame_bytes {
+        writer.write_again(&frame_bytes)?;
     }
     Ok(writer)
 }
@@ -305,7 +306,7 @@ fn open_index(
     Ok((index, mark))
 }
 
-/// Sets what is there aside, keeping one such directory, and begins anew.
+/// Sets the existing index aside, replacing an earlier one, and creates an empty index.
 fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
     let aside = aside(place);
     let moving = || Error::io(format!("set the damaged index {} aside", place.display()));
@@ -322,14 +323,14 @@ fn fresh_index(place: &Path, options: &Options) -> Result<Index, Error> {
         .map_err(nowhere)
 }
 
-/// Undoes an opening that came to nothing, such as on a full disk: an index that was begun is of no
-/// use, one that was found may be to a repair.
+/// Undoes a failed opening, for example on a full disk. A new index is useless; an old one may help
+/// a repair.
 fn put_back(place: &Path, is_aside: bool) {
     let _left = fs::remove_dir_all(place);
     let _left = is_aside.then(|| fs::rename(aside(place), place));
 }
 
-/// True also of a link that leads nowhere.
+/// True if the path exists, also for a dangling link.
 fn is_there(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok()
 }
@@ -349,7 +350,7 @@ mod tests {
 
     const STREAM: Uuid = Uuid::from_u128(7);
 
-    /// A closed journal with one stream, in which something waits for an answer.
+    /// Creates a closed journal with one stream, in which an item waits for an answer.
     fn closed_journal(path: &Path) {
         let journal = DiskJournal::open(path).unwrap();
         let draft = Draft {
@@ -386,13 +387,13 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_lost_its_end_without_a_trace_is_not_what_the_log_ends_by() {
+    fn index_that_lost_its_latest_writes_is_caught_up() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         closed_journal(path);
         let older = tempfile::tempdir().unwrap();
         copy_files(&index_place(path), older.path());
-        // Two more records of the journal's own.
+        // Adds two more records of the system stream.
         block_on(DiskJournal::open(path).unwrap().close()).unwrap();
         let before = DiskJournal::options(path).read_only().open().unwrap();
         let records = before.opened().records;
@@ -401,7 +402,7 @@ mod tests {
         fs::remove_dir_all(index_place(path)).unwrap();
         fs::create_dir(index_place(path)).unwrap();
         copy_files(older.path(), &index_place(path));
-        // As if sled had lost what came since, in files of the same sizes and times.
+        // Simulates that sled lost its latest writes without a change of sizes and times.
         closed::write_at_close(path, end_of(path), false).unwrap();
         let journal = DiskJournal::open(path).unwrap();
         assert!(matches!(journal.opened().index, IndexState::CaughtUp(_)));
@@ -412,14 +413,14 @@ mod tests {
         assert_eq!(report.records, records + 2);
     }
 
-    /// The end that the note of a journal says.
+    /// Returns the end in the note of a journal.
     fn end_of(path: &Path) -> Manifest {
         let text = fs::read(path.join("CLOSED")).unwrap();
         let note: serde_json::Value = serde_json::from_slice(&text).unwrap();
         serde_json::from_value(note.get("end").unwrap().clone()).unwrap()
     }
 
-    /// The mark of the index, which is asked in a copy: it writes even when it is only read.
+    /// Returns the mark of the index. It opens a copy, because sled also writes when it reads.
     fn mark_of(path: &Path, journal: Uuid) -> (Written, u64) {
         let copy = tempfile::tempdir().unwrap();
         copy_files(&index_place(path), copy.path());
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_stream_stands_that_waits_is_taken_from_what_the_close_kept_and_from_nothing_else() {
+    fn rows_of_waiting_streams_are_used_only_from_last_close() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         closed_journal(path);
@@ -439,8 +440,8 @@ mod tests {
         };
         let before = head();
         assert_eq!(before.seq, 1);
-        // What nobody but that file could have said.
-        let told = Head {
+        // A head that only that file can contain.
+        let forged = Head {
             seq: 99,
             hash: Hash::ZERO,
             at_us: 1,
@@ -450,7 +451,7 @@ mod tests {
             .journal;
         let (mark, records) = mark_of(path, journal);
         let forge = |mark| {
-            let bytes = kept::to_bytes(journal, mark, [Row::head(STREAM, &told, &[])]);
+            let bytes = kept::to_bytes(journal, mark, [Row::head(STREAM, &forged, &[])]);
             snapshots::keep_waiting(path, Some(&bytes)).unwrap();
         };
         forge((mark, records));
@@ -459,7 +460,7 @@ mod tests {
         closed::write_at_close(path, end_of(path), false).unwrap();
         assert_eq!(head(), before, "the close could not keep it");
         closed::write_at_close(path, end_of(path), true).unwrap();
-        assert_eq!(head(), told, "as if a close had kept it");
+        assert_eq!(head(), forged, "as if a close had kept it");
         forge((mark, records + 1));
         closed::write_at_close(path, end_of(path), true).unwrap();
         assert_eq!(head(), before, "it is of another state of the index");

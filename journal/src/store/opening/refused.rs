@@ -1,5 +1,5 @@
-//! An opening that is refused because of its log: which session and seq is hurt, and that nothing
-//! is set aside for it.
+//! An opening that fails because of its log. It reports the damaged session and seq, and sets
+//! nothing aside.
 
 use std::io;
 
@@ -12,8 +12,8 @@ use crate::store::directory::claim::Directory;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::survey;
 
-/// Refuses a log that is damaged or gone before an index is set aside: a repair may find there what
-/// the log lost.
+/// Rejects a damaged or missing log before an index is set aside. A repair may find lost frames in
+/// that index.
 pub(super) fn require_log(directory: &Directory, options: &Options) -> Result<(), Error> {
     let what = match read_log(&*options.disk, directory.journal, |_, _, _| Ok(())) {
         Ok(log) if log.file.is_none() && !options.create => "the log is gone".to_owned(),
@@ -24,7 +24,8 @@ pub(super) fn require_log(directory: &Directory, options: &Options) -> Result<()
     Err(damaged(directory, options, None, what))
 }
 
-/// Says which session and seq the damage is at, by reading everything that can be read.
+/// Creates the error for damage, with the session and seq at fault. It reads everything that can be
+/// read.
 pub(in crate::store) fn damaged(
     directory: &Directory,
     options: &Options,
@@ -63,7 +64,7 @@ pub(in crate::store) fn damaged(
     }
 }
 
-/// Says what the system refused.
+/// The error of a failed read of the log.
 pub(in crate::store) fn reading(directory: &Directory) -> impl FnOnce(io::Error) -> Error + use<> {
     Error::io(format!("read the log of {}", directory.path.display()))
 }

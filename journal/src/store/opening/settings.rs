@@ -5,9 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::store::directory::claim::Others;
 
-/// Shared settings, with the values that hold until they are set.
+/// The shared settings, with their defaults.
 ///
-/// The builders of an opening, a repair and a compaction each hold one, and set its fields.
+/// The options of an opening, a repair and a compaction each hold one, and set its fields.
 pub(crate) struct Settings {
     /// The name of the program in the system stream.
     pub(crate) program: String,
@@ -34,12 +34,12 @@ impl Default for Settings {
     }
 }
 
-/// How far an opening or a copy has come.
+/// The progress of an opening or a copy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Progress {
-    /// Bytes of the log read or copied.
+    /// The bytes of the log that were read or copied.
     pub done: u64,
-    /// Bytes of the log.
+    /// The bytes of the log.
     pub total: u64,
 }
 

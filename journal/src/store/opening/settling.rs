@@ -1,5 +1,5 @@
-//! Makes an index for a whole log while nobody has the journal open, and leaves everything as a
-//! clean close does.
+//! The settling of a journal that is not open: a new index for the whole log, and the state of a
+//! clean close.
 
 use std::path::Path;
 
@@ -18,26 +18,26 @@ use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest::Manifest;
 use crate::store::system::{After, Opened};
 
-/// A log that was read whole and is sound.
+/// A sound log that was read completely.
 pub(crate) struct Filled {
     pub(crate) end: Manifest,
-    /// True if nothing stands behind the record of a close, no zeros either.
+    /// True if the log ends with the record of a close, without zeros after it.
     pub(crate) closed: bool,
 }
 
-/// What the index of before knows of the log.
+/// The knowledge of the old index about the log.
 pub(crate) struct Witness {
     mark: Option<Written>,
-    /// Frames are put in before the mark that speaks of them.
+    /// The last frame in it. Frames are written before the mark that covers them.
     last_frame: u64,
 }
 
 impl Witness {
-    /// Nothing, if nothing in it can be read.
+    /// Reads the old index. `None` if nothing in it can be read.
     ///
     /// # Errors
-    /// Its frames can be read, and whose they are or up to where they reach it does not say: they
-    /// may be all that is left of what the log has lost.
+    /// Fails if its frames can be read, but not its journal or its mark. Those frames may be all
+    /// that is left of lost parts of the log.
     pub(crate) fn of(index: &Index, journal: Uuid) -> Result<Option<Self>, Error> {
         let last_frame = index.last_frame().unwrap_or(0);
         match index.mark(journal) {
@@ -47,13 +47,14 @@ impl Witness {
             }
             Err(_) if last_frame == 0 => Ok(None),
             Err(what) => Err(damaged(format!(
-                "the index has frames up to {last_frame}, but {what}; an opening makes a new one and keeps this"
+                "the index has frames up to {last_frame}, but {what}; \
+                 an opening makes a new one and keeps this"
             ))),
         }
     }
 
-    /// What shows that the log is not the one it saw, or not all of it; `met` says whether its mark
-    /// was met there.
+    /// Returns a description if the log is shorter than the old index or another one. `met` is true
+    /// if the log has the frame of its mark.
     fn differs(&self, last: Written, met: bool) -> Option<String> {
         let known = self.last_frame.max(self.mark.map_or(0, |mark| mark.number));
         if known > last.number {
@@ -74,8 +75,8 @@ fn damaged(what: String) -> Error {
     }
 }
 
-/// Fills a new index at a place from the whole log, and makes it durable. The log must be sound and
-/// must be the one that the old index has seen.
+/// Fills a new index from the whole log, and makes it durable. The log must be sound, and be the
+/// log of the old index.
 pub(crate) fn fill(
     directory: &Directory,
     options: &Options,
@@ -118,8 +119,8 @@ pub(crate) fn fill(
     })
 }
 
-/// Brings the index level with the log and, where that was closed, notes how all files are, so that
-/// the next opening need not read them.
+/// Brings the index up to the log. If the journal was closed, it also notes the state of all files,
+/// so that the next opening need not read them.
 pub(crate) fn settle(directory: &Directory, options: &Options) -> Result<Opened, Error> {
     let recovered = recovery::recover(directory, options)?;
     let place = index_place(&directory.path);

@@ -1,17 +1,17 @@
-//! A place where a journal is not as it should be.
+//! A fault of a journal, and its place.
 
 use std::fmt;
 
 use uuid::Uuid;
 
-/// Something that is wrong.
+/// A fault of a journal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
-    /// The stream, where it can be told.
+    /// The stream, if known.
     pub session: Option<Uuid>,
-    /// The record, where it can be told.
+    /// The record, if known.
     pub seq: Option<u64>,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
 }
 

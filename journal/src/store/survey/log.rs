@@ -1,5 +1,4 @@
-//! Reads a log that may be damaged: takes everything that can be read and notes everything that is
-//! wrong.
+//! The reading of a log that may be damaged: it takes everything readable, and notes every fault.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -13,39 +12,39 @@ use crate::files::disk::Disk;
 use crate::index::{Index, Walk, refused_by_disk};
 use crate::log::segments::misplaced;
 use crate::log::{
-    Bad, Block, Entry, FramePlace, Header, LogReader, Place, SegmentHeader, Step, Written,
-    segment_name,
+    Bad, FrameBytes, FramePlace, Header, LogReader, LoggedAppend, Place, SegmentHeader, Step,
+    Written, segment_name,
 };
 use crate::store::directory::closed::NotedEnd;
 use crate::store::system;
 use crate::view::{Added, View};
 use crate::{Hash, Head, Record};
 
-/// What reading gave.
+/// The result of a survey.
 pub(crate) struct Survey<'i> {
     pub(crate) streams: Streams,
     pub(crate) objects: HashSet<Hash>,
     pub(crate) notes: Vec<String>,
     pub(crate) clean: bool,
     pub(crate) last: Written,
-    /// The end that the last close noted.
+    /// The noted end of the last close.
     pub(crate) noted: NotedEnd,
     view: View,
     index: Option<Witness<'i>>,
-    /// True if the checksum of the frame before is known.
+    /// True if the checksum of the previous frame is known.
     chained: bool,
 }
 
-/// The index, and how far it has been followed.
+/// The index, and the progress of its comparison.
 struct Witness<'i> {
     index: &'i Index,
     mark: Written,
-    /// The last frame that it has or speaks of.
+    /// The last frame that it contains or covers.
     known: u64,
     walk: Walk,
 }
 
-/// Reads all segments from front to back; with an index, compares with it up to its mark.
+/// Reads all segments in order, and compares them with an index up to its mark.
 pub(crate) fn of_log<'i>(
     disk: &dyn Disk,
     journal: Uuid,
@@ -83,17 +82,16 @@ pub(crate) fn of_log<'i>(
     Ok(survey)
 }
 
-/// The finding of an index that lacks frames of a log that was closed.
+/// The finding of an index that lacks frames of a closed log.
 pub(crate) const BEHIND: &str = "the index is behind the log although the journal was closed";
 
 impl Survey<'_> {
-    /// True if the log ends with the record of a close and an index with this mark does not reach
-    /// so far.
+    /// True if the log ends with the record of a close, and the mark of the index is before it.
     pub(crate) fn is_behind(&self, mark: Option<Written>) -> bool {
         self.clean && mark.is_some_and(|mark| mark.number < self.last.number)
     }
 
-    /// The error of the disk that kept the index from being read, if one did.
+    /// The error of the disk that prevented reading the index, if there was one.
     pub(crate) fn refused_by_disk(&self) -> Option<io::Error> {
         let findings = self.streams.findings.iter();
         findings
@@ -101,12 +99,12 @@ impl Survey<'_> {
             .find_map(|it| refused_by_disk(it))
     }
 
-    /// Everything that is wrong.
+    /// Returns all faults.
     pub(crate) fn findings(self) -> Vec<Finding> {
         self.streams.findings
     }
 
-    /// The segments in order; what does not belong among them is noted.
+    /// Returns the segments in order, and notes the files that do not belong to them.
     fn names(&mut self, disk: &dyn Disk) -> io::Result<Vec<(u64, String)>> {
         let mut names: Vec<(u64, String)> = Vec::new();
         for name in disk.list()? {
@@ -140,8 +138,8 @@ impl Survey<'_> {
         let found = reader.header()?;
         let has_frames = reader.has_frames()?;
         if found.is_none() && !has_frames && is_last {
-            // Prepared and never used, or the only one and emptied, which shows when the index is
-            // compared.
+            // A prepared segment that was never used. Or the only segment was emptied, which the
+            // comparison with the index shows.
             if number == 1 {
                 self.streams
                     .find(None, None, misplaced(number, None, &expected));
@@ -159,9 +157,9 @@ impl Survey<'_> {
                     header,
                     checksum,
                     end,
-                    block,
+                    frame_bytes,
                 } => {
-                    self.place(&header, &block);
+                    self.place(&header, &frame_bytes);
                     self.last = Written {
                         number: header.number,
                         checksum,
@@ -170,8 +168,8 @@ impl Survey<'_> {
                     };
                     self.noted.see(self.last);
                     self.view.last = self.last;
-                    self.entries(&block);
-                    self.witness(&block);
+                    self.appends(&frame_bytes);
+                    self.witness(&frame_bytes);
                     self.chained = true;
                 }
                 Step::Bad(bad) => match bad.next {
@@ -193,16 +191,16 @@ impl Survey<'_> {
         }
     }
 
-    /// Checks a frame's number and chain against the frame before.
-    fn place(&mut self, header: &Header, block: &Block) {
+    /// Checks a frame's number and chain against the previous frame.
+    fn place(&mut self, header: &Header, frame_bytes: &FrameBytes) {
         let expected = self.last.number + 1;
         let chained = !self.chained || header.chain == self.last.checksum;
         if header.number == expected && chained {
             return;
         }
-        let first = block
-            .entries()
-            .find_map(|(_, body, _)| Entry::decode(body).map(|entry| (entry.session, entry.first)));
+        let first = frame_bytes.appends().find_map(|(_, body, _)| {
+            LoggedAppend::decode(body).map(|append| (append.session, append.first))
+        });
         let (session, seq) = first.unzip();
         let found = if header.number == expected {
             "another history's frame"
@@ -217,7 +215,7 @@ impl Survey<'_> {
     }
 
     /// Compares a frame that was just read with the index.
-    fn witness(&mut self, block: &Block) {
+    fn witness(&mut self, frame_bytes: &FrameBytes) {
         let last = self.last;
         let Some(witness) = self.index.as_mut() else {
             return;
@@ -233,16 +231,18 @@ impl Survey<'_> {
             self.streams.find(None, None, what);
             return;
         }
-        if !witness.walk.holds(last.number, block) {
-            // A whole frame of the index that differs speaks for itself; else the index is what is
-            // wrong.
-            let kept = witness.index.block(last.number).ok().flatten();
-            let (block, what) = match kept.as_ref().filter(|kept| kept.0 != block.0) {
+        if !witness.walk.holds(last.number, frame_bytes) {
+            // A complete frame of the index that differs proves a fault of the log. Otherwise the
+            // index is at fault.
+            let kept = witness.index.frame_bytes(last.number).ok().flatten();
+            let (frame_bytes, what) = match kept.as_ref().filter(|kept| kept.0 != frame_bytes.0) {
                 Some(kept) => (kept, "the log does not hold this as the index does"),
-                None => (block, "the index does not hold this as the log does"),
+                None => (frame_bytes, "the index does not hold this as the log does"),
             };
-            let first = block.entries().find_map(|(_, body, _)| Entry::decode(body));
-            let (session, seq) = first.map(|entry| (entry.session, entry.first)).unzip();
+            let first = frame_bytes
+                .appends()
+                .find_map(|(_, body, _)| LoggedAppend::decode(body));
+            let (session, seq) = first.map(|append| (append.session, append.first)).unzip();
             self.streams
                 .find(session, seq, format!("{what}, in frame {}", last.number));
         }
@@ -256,12 +256,12 @@ impl Survey<'_> {
     }
 
     /// Takes the appends of a frame, sound or not.
-    fn entries(&mut self, block: &Block) {
+    fn appends(&mut self, frame_bytes: &FrameBytes) {
         let number = self.view.last.number;
-        let frame = self.view.last.frame(block);
-        for (place, body, intact) in block.entries() {
-            match Entry::decode(body) {
-                Some(entry) => self.entry(frame, place, &entry, intact),
+        let frame = self.view.last.frame(frame_bytes);
+        for (place, body, intact) in frame_bytes.appends() {
+            match LoggedAppend::decode(body) {
+                Some(append) => self.append(frame, place, &append, intact),
                 None => self.streams.find(
                     None,
                     None,
@@ -271,11 +271,11 @@ impl Survey<'_> {
         }
     }
 
-    fn entry(&mut self, frame: FramePlace, place: Place, entry: &Entry<'_>, intact: bool) {
-        let Entry { session, first, .. } = *entry;
+    fn append(&mut self, frame: FramePlace, place: Place, append: &LoggedAppend<'_>, intact: bool) {
+        let LoggedAppend { session, first, .. } = *append;
         let before = self.streams.findings.len();
         let mut head = None;
-        for (line, seq) in entry.lines.iter().zip(first..) {
+        for (line, seq) in append.lines.iter().zip(first..) {
             match Record::parse(line) {
                 Ok(record) if record.session == session && record.seq == seq => {
                     let hash = Hash::of_line(line);
@@ -297,7 +297,7 @@ impl Survey<'_> {
                 Err(malformed) => self.streams.unreadable(session, seq, malformed.to_string()),
             }
         }
-        for (hash, _, bytes) in &entry.objects {
+        for (hash, _, bytes) in &append.objects {
             self.objects.insert(*hash);
             if Hash::of_object(bytes) != *hash {
                 self.streams.find(
@@ -310,24 +310,24 @@ impl Survey<'_> {
         if !intact && before == self.streams.findings.len() {
             let what = format!(
                 "{} and what belongs there do not hold their checksum",
-                records(first, entry.last())
+                records(first, append.last())
             );
             self.streams.find(Some(session), Some(first), what);
         }
         if let Some(head) = head {
-            // Nothing is fetched from the index here, so nothing can fail.
-            let _infallible = self.view.add(frame, place, &Added::of(entry, head), None);
+            // Nothing is fetched from an index here, so this cannot fail.
+            let _infallible = self.view.add(frame, place, &Added::of(append, head), None);
         }
     }
 
-    /// Takes what can be taken of a frame that is not sound.
+    /// Takes the readable parts of a frame that is not sound.
     fn bad(&mut self, bad: &Bad) {
         let segment = self.last.segment;
         if let Some((header, checksum)) = bad.header {
             let before = self.streams.findings.len();
-            self.place(&header, &bad.block);
+            self.place(&header, &bad.frame_bytes);
             self.view.last.number = header.number;
-            self.entries(&bad.block);
+            self.appends(&bad.frame_bytes);
             if before == self.streams.findings.len() {
                 self.streams.find(
                     None,
@@ -347,27 +347,29 @@ impl Survey<'_> {
             self.chained = true;
             return;
         }
-        // Only the header may be bad; then the appends behind it hold their own checksums.
+        // If only the header is bad, the appends after it have valid checksums.
         let number = self.last.number + 1;
-        let whole: Vec<(Place, Entry<'_>)> = bad
-            .block
-            .entries()
+        let whole: Vec<(Place, LoggedAppend<'_>)> = bad
+            .frame_bytes
+            .appends()
             .map_while(|(place, body, intact)| {
-                Entry::decode(body)
+                LoggedAppend::decode(body)
                     .filter(|_| intact)
-                    .map(|entry| (place, entry))
+                    .map(|append| (place, append))
             })
             .collect();
-        let named = whole.first().map(|(_, entry)| (entry.session, entry.first));
+        let named = whole
+            .first()
+            .map(|(_, append)| (append.session, append.first));
         let what = format!(
             "the header of frame {number} of the log, at byte {}, does not hold its checksum",
             bad.at
         );
         let (session, seq) = named.unzip();
         self.streams.find(session, seq, what);
-        let frame = self.view.last.frame(&bad.block);
-        for (place, entry) in &whole {
-            self.entry(frame, *place, entry, true);
+        let frame = self.view.last.frame(&bad.frame_bytes);
+        for (place, append) in &whole {
+            self.append(frame, *place, append, true);
         }
         self.last = Written {
             number,
@@ -378,15 +380,18 @@ impl Survey<'_> {
         self.chained = false;
     }
 
-    /// What stands at the end is damage if the index knows of it, else a write that was never
-    /// acknowledged.
+    /// Judges the bytes at the end. They are damage if the index knows their frame; otherwise they
+    /// are a write that was never acknowledged.
     fn tail(&mut self, bad: &Bad, length: u64) {
         let known = self.index.as_ref().map(|witness| witness.known);
         if known.is_some_and(|known| known > self.last.number) {
             self.bad(bad);
         } else {
             let bytes = length - bad.at;
-            self.notes.push(format!("the log ends with {bytes} bytes of a write that was not finished; the next opening cuts them off"));
+            self.notes.push(format!(
+                "the log ends with {bytes} bytes of a write that was not finished; \
+                 the next opening cuts them off"
+            ));
         }
     }
 
@@ -422,7 +427,7 @@ impl Survey<'_> {
     }
 }
 
-/// The records of an append in words.
+/// Names the records of an append in a text.
 fn records(first: u64, last: u64) -> String {
     if first == last {
         format!("record {first}")

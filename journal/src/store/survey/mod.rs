@@ -1,8 +1,8 @@
-//! The survey: a reading of a log that may be damaged, which takes what can be read and notes the
-//! rest.
+//! The survey: a reading of a log that may be damaged. It takes what can be read, and notes every
+//! fault.
 //!
-//! It changes nothing and decides nothing. An opening names the damaged record with it, a repair
-//! and a verification look for what is wrong with it.
+//! It changes nothing and decides nothing. An opening uses it to name the damaged record, a repair
+//! and a verification to find all faults.
 //!
 //! Read `finding` first, then `streams` (the chain of each stream) and `log`.
 

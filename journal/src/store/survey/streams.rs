@@ -1,5 +1,4 @@
-//! Follows every stream's chain through records as they come, whatever their order, and notes where
-//! it breaks.
+//! The check of every stream's chain of hashes, with records in any order. It notes each break.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +20,7 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 struct Stream {
     seq: u64,
-    /// `None` behind a record that cannot be read.
+    /// `None` after an unreadable record.
     hash: Option<Hash>,
     at_us: i64,
     leaves: Vec<Hash>,
@@ -88,7 +87,7 @@ impl Streams {
         (stream.seq, stream.hash, stream.at_us) = (seq, Some(leaf), record.at_us.max(stream.at_us));
     }
 
-    /// Notes a record that cannot be read.
+    /// Notes an unreadable record.
     pub(crate) fn unreadable(&mut self, session: Uuid, seq: u64, what: String) {
         self.find(Some(session), Some(seq), what);
         let stream = self.streams.entry(session).or_default();
@@ -97,12 +96,12 @@ impl Streams {
         }
     }
 
-    /// Notes something that is wrong.
+    /// Notes a fault.
     pub(crate) fn find(&mut self, session: Option<Uuid>, seq: Option<u64>, what: String) {
         self.findings.push(Finding { session, seq, what });
     }
 
-    /// Compares with the heads that something else vouches for.
+    /// Compares with the heads of a witness.
     pub(crate) fn compare(&mut self, heads: &BTreeMap<Uuid, (u64, Hash)>, witness: &str) {
         for (session, (seq, hash)) in heads {
             let (found, found_hash) = self
@@ -118,7 +117,8 @@ impl Streams {
                 (
                     found + 1,
                     format!(
-                        "the session ends at record {found}, {witness} knows its records up to {seq}"
+                        "the session ends at record {found}, \
+                         {witness} knows its records up to {seq}"
                     ),
                 )
             } else if found == *seq && found_hash.is_some_and(|found| found != *hash) {
@@ -133,7 +133,7 @@ impl Streams {
         }
     }
 
-    /// The ends of all streams.
+    /// Returns the heads of all streams.
     pub(crate) fn heads(&self) -> BTreeMap<Uuid, Head> {
         let head = |stream: &Stream| Head {
             seq: stream.seq,
@@ -146,7 +146,7 @@ impl Streams {
             .collect()
     }
 
-    /// All leaves, stream after stream.
+    /// Returns all leaf hashes, stream after stream.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = Hash> + '_ {
         self.streams
             .values()

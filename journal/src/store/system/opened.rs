@@ -2,27 +2,26 @@
 
 use std::fmt;
 
-/// How the journal was found.
+/// The state in which the journal was found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Opened {
-    /// What went before.
+    /// The end of the last use.
     pub after: After,
-    /// What became of the index.
+    /// The state of the index.
     pub index: IndexState,
-    /// The records found, those of the system stream too.
+    /// The number of records found, including the system stream.
     pub records: u64,
-    /// Bytes of a torn write that was never acknowledged, cut off the end of the log.
+    /// The bytes of an unacknowledged torn write that were cut off the end of the log.
     pub cut_bytes: u64,
-    /// True if the whole log was read. It is not after a clean close that every file still agrees
-    /// with.
+    /// True if the whole log was read. It is false after a clean close without later changes.
     pub read_whole: bool,
 }
 
-/// What went before an opening.
+/// The end of the last use before an opening.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum After {
-    /// Nothing; the journal is new.
+    /// None; the journal is new.
     New,
     /// The journal was closed.
     Clean,
@@ -30,14 +29,14 @@ pub enum After {
     Crash,
 }
 
-/// What an opening made of the index.
+/// The state of the index at an opening.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum IndexState {
-    /// It held everything.
+    /// The index had everything.
     Kept,
-    /// So many commits of the log were added.
+    /// The index lacked this many commits, which were added.
     CaughtUp(u64),
-    /// It was made again from the log, for this reason.
+    /// The index was rebuilt from the log, for this reason.
     Rebuilt(String),
 }
 

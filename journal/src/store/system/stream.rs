@@ -1,5 +1,4 @@
-//! The records of the system stream: when the journal was opened, after what, and when it was
-//! closed.
+//! The records of the system stream: each opening, repair and close of the journal.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -16,7 +15,11 @@ pub(crate) fn opened(head: Option<&Head>, now_us: i64, program: &str, opened: &O
         After::Clean => "clean",
         After::Crash => "crash",
     };
-    let recovered = json!({"records": opened.records, "cut_bytes": opened.cut_bytes, "index": opened.index.to_string()});
+    let recovered = json!({
+        "records": opened.records,
+        "cut_bytes": opened.cut_bytes,
+        "index": opened.index.to_string(),
+    });
     let body = json!({"program": program, "after": after, "recovered": recovered});
     append(head, now_us, "journal_opened", &body.to_string())
 }
@@ -29,7 +32,7 @@ pub(crate) fn repaired(head: Option<&Head>, now_us: i64, body: &str) -> Append {
     append(head, now_us, "journal_repaired", body)
 }
 
-/// The end of the stream after an append of ours.
+/// The head of the stream after an append of the journal itself.
 pub(crate) fn head_of(append: &Append) -> Option<Head> {
     let line = append.lines.last()?;
     let record = line.record().ok()?;
@@ -45,7 +48,7 @@ fn append(head: Option<&Head>, now_us: i64, kind: &str, body: &str) -> Append {
         (head.seq, head.hash, head.at_us)
     });
     let session = Uuid::nil();
-    // A clock that was set back must not make time run backwards in the stream.
+    // A clock that was set back must not make times decrease in the stream.
     let at_us = now_us.max(last_us);
     let line = Draft {
         session,

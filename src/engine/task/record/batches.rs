@@ -125,7 +125,7 @@ impl SessionTask {
         );
         let appended = match durability {
             Durability::Buffered => append.await,
-            Durability::Durable => self.stint.durable(append).await,
+            Durability::Durable => self.yield_after_sync.durable(append).await,
         };
         self.stream.tail = match appended {
             Ok(tail) => tail,

@@ -1,10 +1,10 @@
-//! How long a session's task works before the others of its thread have their turn.
+//! The yield of a session task after an append that blocked its thread.
 //!
-//! tokio runs a task that was just woken at once on the thread that woke it, up to three in a row;
-//! the next one it queues, and wakes another thread to look for it. A step of a session takes four
-//! such turns (connection, session, tool, session), so every step would wake a thread that finds
-//! nothing to do, which takes about 10 µs on a virtual machine. What a task woke last, whose share
-//! of its thread is used up, follows from the queue, and no thread is woken for it.
+//! tokio runs a task that was just woken on the thread that woke it, up to three in a row. It
+//! queues the fourth and wakes another thread for it. A step of a session takes four such polls
+//! (connection, session, tool, session). So every step would wake a thread that finds nothing to
+//! do, which takes about 10 µs on a virtual machine. A session task that uses up its budget leaves
+//! the woken task in the queue of its thread, and no other thread is woken.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -14,16 +14,16 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::task::coop::{has_budget_remaining, poll_proceed};
 
-/// Whether a task has kept its thread waiting for the disk since it was last polled.
+/// A flag that makes a session task yield after an append that blocked its thread.
 #[derive(Clone, Debug, Default)]
-pub(in crate::engine) struct Stint {
+pub(in crate::engine) struct YieldAfterSync {
     over: Arc<AtomicBool>,
 }
 
-impl Stint {
-    /// Does the work of a task, whose turn is over behind every poll that has kept the thread
-    /// waiting. It comes in a box, because a future keeps room for every place that an owned value
-    /// is moved to.
+impl YieldAfterSync {
+    /// Runs the work of a task, and uses up its budget after every poll that blocked the thread.
+    /// The work is boxed, because a future reserves space for every place that an owned value is
+    /// moved to.
     pub(in crate::engine) async fn serve<T>(
         self,
         mut work: Pin<Box<impl Future<Output = T>>>,
@@ -38,9 +38,9 @@ impl Stint {
         .await
     }
 
-    /// Waits for an append that is durable. One that is there when it is first asked for was
-    /// written and synced meanwhile, or went to a journal in memory, where it does no harm to be
-    /// followed from the queue.
+    /// Waits for a durable append, and sets the flag if its first poll is ready. Such an append was
+    /// written and synced in that poll. Or it went to a journal in memory, where yielding does no
+    /// harm.
     pub(in crate::engine) async fn durable<T>(&self, append: impl Future<Output = T>) -> T {
         let (mut append, mut asked) = (pin!(append), false);
         poll_fn(|context| {
@@ -55,10 +55,10 @@ impl Stint {
     }
 }
 
-/// Uses up what is left to this task of its thread.
+/// Uses up the budget of this task in tokio's cooperative scheduling.
 fn use_up() {
     let mut nobody = Context::from_waker(Waker::noop());
-    // What runs without a budget has always some left.
+    // A task without a budget always has some left.
     for _ in 0..=u8::MAX {
         if !has_budget_remaining() {
             return;
@@ -78,17 +78,19 @@ mod tests {
 
     use super::*;
 
-    /// Polls a task twice, and says behind each time whether anything is left to it of its thread.
-    async fn is_left_to<W: Future<Output = ()>>(work: impl FnOnce(Stint) -> W) -> [bool; 2] {
-        let stint = Stint::default();
-        let work = work(stint.clone());
-        let mut task = pin!(stint.serve(Box::pin(async {
+    /// Polls a task twice. Returns for each poll whether the task has budget left after it.
+    async fn has_budget_after_polls<W: Future<Output = ()>>(
+        work: impl FnOnce(YieldAfterSync) -> W,
+    ) -> [bool; 2] {
+        let flag = YieldAfterSync::default();
+        let work = work(flag.clone());
+        let mut task = pin!(flag.serve(Box::pin(async {
             work.await;
             pending::<()>().await;
         })));
         let mut is_left = [false; 2];
         for is_left in &mut is_left {
-            // With all that a thread has for a task.
+            // Starts the poll with a full budget.
             yield_now().await;
             poll_fn(|context| {
                 assert!(has_budget_remaining());
@@ -102,25 +104,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_is_over_behind_an_append_that_kept_its_thread_and_behind_no_other() {
-        let kept = is_left_to(|stint| async move { stint.durable(ready(())).await });
+    async fn only_append_that_blocks_its_thread_uses_up_budget() {
+        let kept = has_budget_after_polls(|flag| async move { flag.durable(ready(())).await });
         assert_eq!(kept.await, [false, true]);
         // Committed by another thread.
-        let waited = is_left_to(|stint| async move { stint.durable(yield_now()).await });
+        let waited = has_budget_after_polls(|flag| async move { flag.durable(yield_now()).await });
         assert_eq!(waited.await, [true, true]);
-        let kept_later = is_left_to(|stint| async move {
-            stint.durable(yield_now()).await;
-            stint.durable(ready(())).await;
+        let kept_later = has_budget_after_polls(|flag| async move {
+            flag.durable(yield_now()).await;
+            flag.durable(ready(())).await;
         });
         assert_eq!(kept_later.await, [true, false]);
-        assert_eq!(is_left_to(|_| ready(())).await, [true, true]);
+        assert_eq!(has_budget_after_polls(|_| ready(())).await, [true, true]);
     }
 
     #[tokio::test]
-    async fn a_task_ends_with_what_its_work_came_to() {
-        let stint = Stint::default();
-        let work = stint.clone();
+    async fn task_returns_result_of_its_work() {
+        let flag = YieldAfterSync::default();
+        let work = flag.clone();
         let work = async move { work.durable(ready(3)).await + work.durable(ready(4)).await };
-        assert_eq!(stint.serve(Box::pin(work)).await, 7);
+        assert_eq!(flag.serve(Box::pin(work)).await, 7);
     }
 }

@@ -1,40 +1,40 @@
-//! The bytes of one append inside a frame.
+//! The bytes of one append in a frame.
 
 use uuid::Uuid;
 
 use super::cursor::{Cursor, put_sized};
 use crate::{Append, Hash, Object, OpenItem, WorkChange};
 
-/// What stands before the body of an append: its length and its checksum.
-pub(crate) const ENTRY_HEADER: usize = 8;
+/// The length of the header of an append: its length and its checksum.
+pub(crate) const APPEND_HEADER: usize = 8;
 
 /// One append, borrowed from the bytes of its frame.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct LoggedAppend<'a> {
     pub(crate) session: Uuid,
     pub(crate) first: u64,
     pub(crate) lines: Vec<&'a [u8]>,
-    /// Each object with where its bytes begin in the body.
+    /// The objects, each with the offset of its bytes in the body.
     pub(crate) objects: Vec<(Hash, usize, &'a [u8])>,
     pub(crate) work: Vec<WorkChange>,
 }
 
-/// An append as bytes, and where its objects stand in its body.
+/// An encoded append, and the places of its objects in its body.
 pub(crate) struct Encoded {
     /// `length(4) crc(4) body`.
     pub(crate) bytes: Vec<u8>,
-    /// Each with its first byte and its length.
+    /// The objects, each with its first byte and its length.
     pub(crate) objects: Vec<(Hash, usize, usize)>,
 }
 
-/// The bytes of an append. Objects already kept may be left out.
+/// Encodes an append. Objects for which `kept` is true are left out.
 pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
     let objects: Vec<&Object> = append
         .objects
         .iter()
         .filter(|object| !kept(&object.hash))
         .collect();
-    // The whole entry; the header is filled in when what it speaks of is there.
+    // The whole append. The header is filled in once the body is complete.
     let mut body = Vec::with_capacity(
         128 + append
             .lines
@@ -42,7 +42,7 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
             .map(|line| line.bytes().len() + 4)
             .sum::<usize>(),
     );
-    body.resize(ENTRY_HEADER, 0);
+    body.resize(APPEND_HEADER, 0);
     body.extend_from_slice(append.session.as_bytes());
     body.extend_from_slice(&append.expected.saturating_add(1).to_be_bytes());
     for count in [append.lines.len(), objects.len(), append.open_work.len()] {
@@ -55,7 +55,7 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
     for object in objects {
         body.extend_from_slice(object.hash.as_bytes());
         put_sized(&mut body, &object.bytes);
-        let first = body.len() - object.bytes.len() - ENTRY_HEADER;
+        let first = body.len() - object.bytes.len() - APPEND_HEADER;
         places.push((object.hash, first, object.bytes.len()));
     }
     for change in &append.open_work {
@@ -71,12 +71,12 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
             }
         }
     }
-    let (length, checksum) = (body.len() - ENTRY_HEADER, checksum_of(&body));
+    let (length, checksum) = (body.len() - APPEND_HEADER, checksum_of(&body));
     let header = [
         u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes(),
         checksum.to_be_bytes(),
     ];
-    if let Some(place) = body.get_mut(..ENTRY_HEADER) {
+    if let Some(place) = body.get_mut(..APPEND_HEADER) {
         place.copy_from_slice(header.as_flattened());
     }
     Encoded {
@@ -85,12 +85,12 @@ pub(crate) fn encode(append: &Append, kept: impl Fn(&Hash) -> bool) -> Encoded {
     }
 }
 
-fn checksum_of(entry: &[u8]) -> u32 {
-    crc32fast::hash(entry.get(ENTRY_HEADER..).unwrap_or_default())
+fn checksum_of(append: &[u8]) -> u32 {
+    crc32fast::hash(append.get(APPEND_HEADER..).unwrap_or_default())
 }
 
-/// The bodies of the appends of a frame, each with whether its checksum holds. Ends early where the
-/// lengths do not.
+/// Splits a frame's payload into the bodies of its appends, each with true if its checksum holds.
+/// The iterator ends early if the lengths are wrong.
 pub(crate) fn split(payload: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
     let mut cursor = Cursor(payload);
     std::iter::from_fn(move || {
@@ -100,8 +100,8 @@ pub(crate) fn split(payload: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
     })
 }
 
-impl<'a> Entry<'a> {
-    /// Reads the body of an append.
+impl<'a> LoggedAppend<'a> {
+    /// Decodes the body of an append.
     pub(crate) fn decode(body: &'a [u8]) -> Option<Self> {
         let mut cursor = Cursor(body);
         let (session, first) = (cursor.uuid()?, cursor.u64()?);
@@ -127,8 +127,8 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// The session of an append, the seq of its first record, and its records alone, of a body
-    /// whose checksum holds.
+    /// Reads the session, the seq of the first record, and the records of a body with a valid
+    /// checksum.
     pub(crate) fn records(
         body: &'a [u8],
     ) -> Option<(Uuid, u64, impl Iterator<Item = &'a [u8]> + Clone)> {
@@ -157,7 +157,7 @@ fn change(cursor: &mut Cursor<'_>) -> Option<WorkChange> {
     }
 }
 
-/// Writes an open item: session, item, since, flags, what is present, deadline, request, kind.
+/// Writes an open item: session, item, since, flags, the presence bits, deadline, request, kind.
 pub(crate) fn put_item(out: &mut Vec<u8>, item: &OpenItem) {
     out.extend_from_slice(item.session.as_bytes());
     out.extend_from_slice(&item.item.to_be_bytes());
@@ -173,7 +173,7 @@ pub(crate) fn put_item(out: &mut Vec<u8>, item: &OpenItem) {
     put_sized(out, item.kind.as_bytes());
 }
 
-/// What [`put_item`] writes.
+/// Reads what [`put_item`] writes.
 pub(crate) fn take_item(cursor: &mut Cursor<'_>) -> Option<OpenItem> {
     let (session, item, since_us, flags) =
         (cursor.uuid()?, cursor.u64()?, cursor.i64()?, cursor.u32()?);
@@ -207,7 +207,7 @@ mod tests {
     use crate::{Durability, Line};
 
     #[test]
-    fn an_append_survives_its_bytes() {
+    fn append_is_decoded_as_encoded() {
         let session = Uuid::from_u128(9);
         let item = OpenItem {
             session,
@@ -239,18 +239,21 @@ mod tests {
         let kept = Hash::of_object(b"kept");
         let encoded = encode(&append, |hash| *hash == kept);
         let (body, intact) = split(&encoded.bytes).next().unwrap();
-        let entry = Entry::decode(body).unwrap();
+        let decoded = LoggedAppend::decode(body).unwrap();
         assert!(intact);
-        assert_eq!((entry.session, entry.first, entry.last()), (session, 4, 5));
-        assert_eq!(entry.lines, [b"{one}", b"{two}"]);
-        assert_eq!(entry.objects.len(), 1);
-        let (hash, offset, object) = *entry.objects.first().unwrap();
+        assert_eq!(
+            (decoded.session, decoded.first, decoded.last()),
+            (session, 4, 5)
+        );
+        assert_eq!(decoded.lines, [b"{one}", b"{two}"]);
+        assert_eq!(decoded.objects.len(), 1);
+        let (hash, offset, object) = *decoded.objects.first().unwrap();
         assert_eq!((hash, object), (Hash::of_object(b"\0new"), &b"\0new"[..]));
         assert_eq!(body.get(offset..offset + 4), Some(object));
         assert_eq!(encoded.objects, [(hash, offset, 4)]);
-        assert_eq!(entry.work, open_work);
+        assert_eq!(decoded.work, open_work);
         for cut in 0..body.len() {
-            assert!(Entry::decode(body.get(..cut).unwrap()).is_none());
+            assert!(LoggedAppend::decode(body.get(..cut).unwrap()).is_none());
         }
     }
 }

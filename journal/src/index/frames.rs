@@ -1,72 +1,72 @@
 //! The frames of the log in the index, compressed and in pieces.
 //!
-//! They stand in the order of the log, which is what sled likes best; where a stream's appends are
-//! is told by other rows.
+//! They have sequential keys, which are cheapest for sled. Other rows have the positions of a
+//! stream's appends.
 
 use std::sync::atomic::Ordering;
 
 use super::rows;
-use super::stored::{Room, is_all, restored};
+use super::stored::{CompressionBuffer, is_all, restored};
 use super::tree::{Index, contained};
-use crate::log::{Block, Place};
+use crate::log::{FrameBytes, Place};
 
-/// The most bytes in one value. A leaf of sled holds up to 17 values, and a page of over 131,052
-/// bytes would go to a file that is never synced; moreover sled notices only after thousands of
-/// accesses that its cache is full, so large pages cost memory.
+/// The maximum size of one value, in bytes. A leaf of sled holds up to 17 values, and a page over
+/// 131,052 bytes would go to a file that is never synced. sled also checks its cache only after
+/// thousands of accesses, so large pages cost memory.
 const PIECE: usize = 7_000;
 
-/// How often a walk looks at each value. sled takes note of accesses 64 at a time, and of each of
-/// its 256 shards by itself; a leaf has from 8 to 17 values. Looked at once, a walk over 100 MiB
-/// would have all of it in memory.
+/// The number of accesses to each value during a walk. sled counts accesses in steps of 64 and for
+/// each of its 256 shards; a leaf has 8 to 17 values. With one access each, a walk over 100 MiB
+/// would keep all of it in memory.
 const TOUCHES: usize = 16;
 
-/// For how many frames keys are made ahead.
+/// The number of frames whose keys are created ahead.
 const AHEAD: u64 = 64;
 
 impl Index {
-    /// Puts frames in, which are compressed in `room`. `give_way` is called after every frame that
-    /// is compressed and every value that is put in.
-    pub(crate) fn put_blocks<'b>(
+    /// Writes frames, compressed in `buffer`. `yield_point` is called after every compressed frame
+    /// and every written value.
+    pub(crate) fn put_frames<'b>(
         &self,
-        blocks: impl Iterator<Item = (u64, &'b Block)>,
-        room: &mut Room,
-        give_way: impl Fn(),
+        sources: impl Iterator<Item = (u64, &'b FrameBytes)>,
+        buffer: &mut CompressionBuffer,
+        yield_point: impl Fn(),
     ) -> Result<(), String> {
-        room.clear();
+        buffer.clear();
         contained(|| {
             let mut frames = Vec::new();
-            for (frame, block) in blocks {
-                let stored = room.take(block);
-                let length = room.bytes(block, &stored).len();
+            for (frame, frame_bytes) in sources {
+                let stored = buffer.take(frame_bytes);
+                let length = buffer.bytes(frame_bytes, &stored).len();
                 self.make_keys(frame, length.div_ceil(PIECE))?;
-                frames.push((frame, block, stored));
-                give_way();
+                frames.push((frame, frame_bytes, stored));
+                yield_point();
             }
-            for (frame, block, stored) in frames {
-                let pieces = room.bytes(block, &stored).chunks(PIECE);
+            for (frame, frame_bytes, stored) in frames {
+                let pieces = buffer.bytes(frame_bytes, &stored).chunks(PIECE);
                 for (part, piece) in (0..).zip(pieces) {
-                    let key = rows::block_key(frame, part);
+                    let key = rows::frame_key(frame, part);
                     self.insert(key, rows::sealed(&key, piece))?;
-                    give_way();
+                    yield_point();
                 }
             }
-            room.clear();
+            buffer.clear();
             Ok(())
         })
     }
 
-    /// Makes the keys of a frame's pieces, without their values. sled writes a leaf anew, with all
-    /// that is in it, when it splits and after ten changes; so the keys come first, and leaves
-    /// split while there is nothing in them. It halves what is written, and more.
+    /// Creates the keys of a frame's pieces, without their values. sled rewrites a leaf with its
+    /// values when it splits, and after ten changes. With the keys first, leaves split while they
+    /// are empty, which more than halves the written bytes.
     fn make_keys(&self, frame: u64, parts: usize) -> Result<(), String> {
         if frame >= self.keys_end.load(Ordering::Relaxed) {
             for frame in frame..frame + AHEAD {
-                self.insert(rows::block_key(frame, 0), Vec::new())?;
+                self.insert(rows::frame_key(frame, 0), Vec::new())?;
             }
             self.keys_end.store(frame + AHEAD, Ordering::Relaxed);
         }
         for (part, _) in (1..).zip(1..parts) {
-            self.insert(rows::block_key(frame, part), Vec::new())?;
+            self.insert(rows::frame_key(frame, part), Vec::new())?;
         }
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Index {
         inserted.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Goes through all frames in order, to compare them with those of the log.
+    /// Walks through all frames in order, to compare them with those of the log.
     pub(crate) fn walk(&self) -> Walk {
         Walk {
             store: self.store.clone(),
@@ -85,14 +85,14 @@ impl Index {
         }
     }
 
-    /// Some bytes of a frame.
+    /// Reads some bytes of a frame.
     pub(crate) fn bytes(&self, frame: u64, place: Place) -> Result<Vec<u8>, String> {
-        let block = self.block(frame)?;
-        let block = block.ok_or_else(|| format!("frame {frame} is missing"))?;
-        let bytes = block.0.get(place.offset as usize..);
+        let frame_bytes = self.frame_bytes(frame)?;
+        let frame_bytes = frame_bytes.ok_or_else(|| format!("frame {frame} is missing"))?;
+        let bytes = frame_bytes.0.get(place.offset as usize..);
         let bytes = bytes.and_then(|from| from.get(..place.length as usize));
         let bytes = bytes.ok_or_else(|| {
-            let (end, length) = (block.0.len(), place.length);
+            let (end, length) = (frame_bytes.0.len(), place.length);
             format!(
                 "frame {frame} ends at byte {end}, before {length} from byte {}",
                 place.offset
@@ -101,35 +101,35 @@ impl Index {
         Ok(bytes.to_vec())
     }
 
-    /// The numbers of the frames that begin here, as far as they can be read.
+    /// The numbers of the frames in the index, as far as they can be read.
     pub(crate) fn frames(&self) -> Vec<u64> {
         let mut frames = Vec::new();
         let rows = contained(|| {
-            for row in self.store.scan_prefix([rows::BLOCKS]) {
+            for row in self.store.scan_prefix([rows::FRAMES]) {
                 let (key, value) = row.map_err(|error| error.to_string())?;
                 frames.extend(
-                    rows::read_block_key(&key)
+                    rows::read_frame_key(&key)
                         .filter(|(_, part)| *part == 0 && !value.is_empty())
                         .map(|(frame, _)| frame),
                 );
             }
             Ok(())
         });
-        // What comes behind the failure cannot be had, whatever it is.
+        // The rows after a failure cannot be read, whatever the failure is.
         let _as_far_as = rows;
         frames
     }
 
-    /// The last frame of which anything is here, 0 for none. Only what is synced in the log comes
-    /// here, so the log has it, or had it.
+    /// The last frame of which the index has any part, 0 for none. The index gets only synced
+    /// frames, so the log has it or had it.
     pub(crate) fn last_frame(&self) -> Result<u64, String> {
-        let mut behind = sled::IVec::from(&[rows::BLOCKS + 1]);
+        let mut behind = sled::IVec::from(&[rows::FRAMES + 1]);
         contained(|| {
             loop {
                 let before = self.store.get_lt(&behind);
                 let before = before.map_err(|error| error.to_string())?;
                 let named = before.and_then(|(key, value)| {
-                    rows::read_block_key(&key).map(|(frame, _)| (frame, key, value))
+                    rows::read_frame_key(&key).map(|(frame, _)| (frame, key, value))
                 });
                 let Some((frame, key, value)) = named else {
                     return Ok(0);
@@ -142,9 +142,9 @@ impl Index {
         })
     }
 
-    /// The whole frame with a number, if any of it is here.
-    pub(crate) fn block(&self, frame: u64) -> Result<Option<Block>, String> {
-        let all = rows::block_key(frame, 0)..=rows::block_key(frame, u32::MAX);
+    /// The whole frame with a number, if the index has any part of it.
+    pub(crate) fn frame_bytes(&self, frame: u64) -> Result<Option<FrameBytes>, String> {
+        let all = rows::frame_key(frame, 0)..=rows::frame_key(frame, u32::MAX);
         let mut stored = Vec::new();
         contained(|| {
             let is_filled = |row: &sled::Result<(_, sled::IVec)>| {
@@ -156,7 +156,7 @@ impl Index {
             {
                 let (key, value) = row.map_err(|error| error.to_string())?;
                 let piece = rows::unsealed(&key, &value)
-                    .filter(|_| rows::read_block_key(&key) == Some((frame, part)));
+                    .filter(|_| rows::read_frame_key(&key) == Some((frame, part)));
                 stored.extend_from_slice(piece.ok_or_else(|| {
                     format!("part {part} of frame {frame} is missing or does not hold its checksum")
                 })?);
@@ -166,9 +166,9 @@ impl Index {
         if stored.is_empty() {
             return Ok(None);
         }
-        // Where parts at the end are missing, each of the others holds its checksum.
-        let is_it = |block: &Block| {
-            let header = block.header();
+        // Each remaining part holds its checksum even if parts at the end are missing.
+        let is_it = |frame_bytes: &FrameBytes| {
+            let header = frame_bytes.header();
             header.is_some_and(|(header, _)| header.number == frame)
         };
         restored(stored)
@@ -178,11 +178,11 @@ impl Index {
     }
 }
 
-/// The first frame whose key no leaf has.
+/// The first frame whose key does not exist.
 pub(super) fn keys_end(store: &sled::Db) -> Result<u64, String> {
-    let last = store.get_lt([rows::BLOCKS + 1]);
+    let last = store.get_lt([rows::FRAMES + 1]);
     let last = last.map_err(|error| error.to_string())?;
-    let frame = last.and_then(|(key, _)| rows::read_block_key(&key));
+    let frame = last.and_then(|(key, _)| rows::read_frame_key(&key));
     Ok(frame.map_or(0, |(frame, _)| frame + 1))
 }
 
@@ -194,36 +194,39 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// True if a frame comes next, exactly as it is in the log. Frames must be asked for in order;
-    /// what is passed over makes it a no.
-    pub(crate) fn holds(&mut self, frame: u64, block: &Block) -> bool {
-        let first = rows::block_key(frame, 0);
+    /// True if the next frame is exactly this one of the log. Frames must be passed in order; a
+    /// skipped frame makes the result false.
+    pub(crate) fn holds(&mut self, frame: u64, frame_bytes: &FrameBytes) -> bool {
+        let first = rows::frame_key(frame, 0);
         let compared = contained(|| {
             let mut same = true;
             while self.peek()?.is_some_and(|next| *next < first[..]) {
                 self.next = None;
                 same = false;
             }
-            // Which bytes say a frame is for the compression to choose, another time and in another
-            // version: what they say counts.
-            let stored = self.stored(frame, block.0.len())?;
-            Ok(same && stored.and_then(restored).is_some_and(|it| it.0 == block.0))
+            // Another version may compress a frame into other bytes, so only the restored frames
+            // are compared.
+            let stored = self.stored(frame, frame_bytes.0.len())?;
+            Ok(same
+                && stored
+                    .and_then(restored)
+                    .is_some_and(|it| it.0 == frame_bytes.0))
         });
         compared.unwrap_or(false)
     }
 
-    /// What is stored of a frame that is so long, if its parts follow each other and each holds its
-    /// checksum. All its parts are passed.
+    /// Reads the stored bytes of a frame, if its parts are consecutive and their checksums hold. It
+    /// consumes all parts of the frame.
     fn stored(&mut self, frame: u64, length: usize) -> Result<Option<Vec<u8>>, String> {
-        // No version stored more, so an index cannot choose how much memory this takes.
+        // No version stored more than `length`, so a damaged index cannot make this allocate more.
         let most = u32::try_from(length.div_ceil(PIECE)).unwrap_or(u32::MAX);
-        let last = rows::block_key(frame, u32::MAX);
+        let last = rows::frame_key(frame, u32::MAX);
         let mut stored = Some(Vec::new());
         let mut next = 0;
         while self.peek()?.is_some_and(|key| *key <= last[..]) {
             let row = self.next.take();
             let part = row.as_ref().and_then(|(key, value)| {
-                let (_, part) = rows::read_block_key(key).filter(|(_, part)| *part < most)?;
+                let (_, part) = rows::read_frame_key(key).filter(|(_, part)| *part < most)?;
                 let piece = rows::unsealed(key, value)?;
                 (piece.len() <= PIECE).then_some((part, piece))
             });
@@ -239,34 +242,34 @@ impl Walk {
         Ok(stored)
     }
 
-    /// True if nothing more stands up to a frame.
+    /// True if the index has no more rows up to a frame.
     pub(crate) fn is_behind(&mut self, frame: u64) -> bool {
-        let last = rows::block_key(frame, u32::MAX);
+        let last = rows::frame_key(frame, u32::MAX);
         contained(|| Ok(self.peek()?.is_none_or(|next| *next > last[..]))).unwrap_or(false)
     }
 
     fn peek(&mut self) -> Result<Option<&[u8]>, String> {
         while self.next.is_none() {
-            // Iterating would reach a page once, and sled forgets pages only by accesses: looking
-            // up each value keeps its cache small.
+            // An iterator would access a page once, and sled evicts pages only after accesses.
+            // Looking up each value keeps its cache small.
             let next = match &self.last {
                 Some(last) => self.store.get_gt(last),
-                None => self.store.get_gt([rows::BLOCKS]),
+                None => self.store.get_gt([rows::FRAMES]),
             };
             let next = next.map_err(|error| error.to_string())?;
-            let Some((key, value)) = next.filter(|(key, _)| key.first() == Some(&rows::BLOCKS))
+            let Some((key, value)) = next.filter(|(key, _)| key.first() == Some(&rows::FRAMES))
             else {
                 break;
             };
-            // One that is passed over is not wanted again, and goes from the cache as soon as sled
-            // takes note of enough accesses.
+            // A skipped value is not needed again. sled evicts it as soon as it has counted enough
+            // accesses.
             for _ in 0..TOUCHES {
                 self.store
                     .contains_key(&key)
                     .map_err(|error| error.to_string())?;
             }
             self.last = Some(key.clone());
-            // One without a value was made ahead.
+            // A key without a value was created ahead.
             self.next = (!value.is_empty()).then_some((key, value));
         }
         Ok(self.next.as_ref().map(|(key, _)| &**key))
@@ -280,29 +283,30 @@ mod tests {
     use crate::log::Header;
 
     #[test]
-    fn a_frame_of_which_the_end_is_missing_is_none() {
+    fn frame_without_its_end_is_rejected() {
         let payload: Vec<u8> = (0..20_000_u32).flat_map(u32::to_be_bytes).collect();
         let header = Header {
             length: u32::try_from(payload.len()).unwrap(),
             number: 5,
-            entries: 1,
+            appends: 1,
             chain: 0,
             payload: crc32fast::hash(&payload),
         };
         let frame = [header.encode().0, payload].concat();
         let directory = tempfile::tempdir().unwrap();
         let index = Index::open(directory.path(), 1 << 20).unwrap();
-        // As they were put in before they were compressed, and one of them under another number.
+        // Uncompressed pieces, as earlier versions stored them, also under the number of another
+        // frame.
         for number in [5, 6] {
             for (part, piece) in (0..).zip(frame.chunks(PIECE)) {
-                let key = rows::block_key(number, part);
+                let key = rows::frame_key(number, part);
                 index.insert(key, rows::sealed(&key, piece)).unwrap();
             }
         }
-        assert_eq!(index.block(5).unwrap().unwrap().0, frame);
-        index.block(6).unwrap_err();
+        assert_eq!(index.frame_bytes(5).unwrap().unwrap().0, frame);
+        index.frame_bytes(6).unwrap_err();
         let last = u32::try_from(frame.len() / PIECE).unwrap();
-        index.insert(rows::block_key(5, last), Vec::new()).unwrap();
-        index.block(5).unwrap_err();
+        index.insert(rows::frame_key(5, last), Vec::new()).unwrap();
+        index.frame_bytes(5).unwrap_err();
     }
 }
