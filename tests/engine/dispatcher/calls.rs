@@ -1175,3 +1175,29 @@ async fn when_the_oldest_facts_are_gone_everything_goes_on() {
         "{refused:?}"
     );
 }
+
+#[tokio::test]
+async fn dispatcher_without_a_provider_warns_of_gated_tools() {
+    let written = tempfile::NamedTempFile::new().unwrap();
+    let writer = written.reopen().unwrap();
+    let subscriber = tracing_subscriber::fmt().with_writer(writer).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    for name in ["look", "pay"] {
+        let tool = T::simple(name, "Does it", |_| async { Ok(json!(true)) });
+        let mut tools = ToolDispatcher::new();
+        let gated = name == "pay";
+        let registered = if gated {
+            tools.register(T::confirm(tool, "Really?"))
+        } else {
+            tools.register(tool)
+        };
+        registered.unwrap();
+        tools.call_function(name, json!({})).await.unwrap();
+    }
+    let told = std::fs::read_to_string(written.path()).unwrap();
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(
+        told.contains("WITHOUT being approved") && told.contains("pay"),
+        "{told}"
+    );
+}

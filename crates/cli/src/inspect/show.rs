@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, UnknownKinds};
 use crate::terminal::{Screen, Tone};
+use crate::text::escaped;
 use crate::text::one_line;
 use recount::ledger::{self, Ledger};
 use recount::session::catalog::{contract_hash, declaration_hash};
@@ -179,7 +180,7 @@ fn show(it: &Found, screen: &mut Screen) -> Result<(), Failure> {
     )?;
     let text = serde_json::to_string_pretty(&it.content).unwrap_or_default();
     for line in text.lines() {
-        screen.line(line)?;
+        screen.line(&escaped(line))?;
     }
     Ok(())
 }

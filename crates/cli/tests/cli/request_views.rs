@@ -149,7 +149,17 @@ fn unseen_characters_are_escaped_in_every_view() {
         .as_str()
         .unwrap()
         .to_owned();
+    let log = bench.run(&format!("log j {session} --json")).ends_with(0);
+    let attached = log
+        .json_lines()
+        .into_iter()
+        .find(|it| it["kind"] == "runner_attached");
+    let policies = attached.unwrap()["body"]["policies"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let views = [
+        format!("show j {policies}"),
         "pending j".to_owned(),
         "pending j --json".to_owned(),
         format!("log j {session}"),

@@ -118,6 +118,40 @@ fn shipped_scripts_run_with_shipped_tools_and_with_a_denial() {
     }
 }
 
+#[test]
+fn shipped_scripts_end_after_an_answer_from_a_second_process() {
+    for it in PLAYED {
+        for answer in ["approve", "deny"] {
+            let bench = Bench::new();
+            let tools = fs::read_to_string(root("fixtures/tools").join(it.tools)).unwrap();
+            bench.write(it.tools, &tools);
+            let script = fs::read_to_string(root("fixtures/scripts").join(it.script)).unwrap();
+            let (_simulator, url) = bench.simulate(&script);
+            let run = format!(
+                "run --tools {} --endpoint {url} --journal j {}",
+                it.tools, it.options
+            );
+            let mut first = bench.command(&format!("{run} --text"));
+            assert!(first.arg(it.says).status().unwrap().success());
+            for waiting in bench.run("pending j --json").ends_with(0).json_lines() {
+                let request = waiting["request"].as_str().unwrap();
+                bench
+                    .run(&format!("{answer} j {request} --yes"))
+                    .ends_with(0);
+            }
+            let session = bench.session("j");
+            bench.run(&format!("{run} --resume {session}")).ends_with(0);
+            let log = bench.run(&format!("log j {session} --json")).ends_with(0);
+            let events = log.json_lines();
+            let gated = events
+                .iter()
+                .filter(|it| it["kind"] == "function_call_received");
+            let gated = gated.filter(|event| event["body"]["name"] == it.gated);
+            assert_eq!(gated.count(), 1, "{} {answer}: {events:#?}", it.script);
+        }
+    }
+}
+
 /// The name of the tool of a call.
 fn names<'e>(events: &'e [Value], call: &Value) -> Option<&'e str> {
     let received = events

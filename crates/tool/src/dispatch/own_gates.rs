@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use recount_session::Gates;
+use recount_session::policy::PolicySet;
 
 use super::dispatcher::ToolDispatcher;
 use super::gate_choice::GateChoice;
@@ -48,6 +49,25 @@ impl ToolDispatcher {
         match self.gates {
             GateChoice::Strict => true,
             GateChoice::WhereAnswerable | GateChoice::Unenforced => false,
+        }
+    }
+
+    /// Logs a warning if gated tools run without approval. A program that declares gates expects
+    /// them to hold.
+    pub(super) fn warn_of_waived_gates(&self, policies: &PolicySet) {
+        let is_waived = match self.gates {
+            GateChoice::WhereAnswerable => self.provider.is_none(),
+            GateChoice::Strict | GateChoice::Unenforced => false,
+        };
+        let gated = policies.tools.iter().filter(|(_, policy)| policy.confirm);
+        let gated: Vec<&str> = gated.map(|(name, _)| name.as_str()).collect();
+        if is_waived && !gated.is_empty() {
+            let tools = gated.join(", ");
+            tracing::warn!(
+                tools,
+                "gated tools run WITHOUT being approved: the dispatcher has no confirmation \
+                 provider; give it one, or say .strict()"
+            );
         }
     }
 

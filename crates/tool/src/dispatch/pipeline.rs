@@ -288,6 +288,7 @@ impl Core {
             };
             self.step(opened.into())?;
         }
+        tools.warn_of_waived_gates(&terms.policies);
         let (catalog, policies) = (terms.catalog.hash(), terms.policies.hash());
         if let Some(session) = &mut self.session {
             let library = session.library_mut();

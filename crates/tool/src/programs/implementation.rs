@@ -27,8 +27,8 @@ impl Pinned {
     /// `{"program": "./refund.sh", "args": "4f53cd…", "files": {"./refund.sh": "9f86d0…"}}`.
     ///
     /// The arguments appear as a digest, because they may be secret. A word is covered by content
-    /// if it is the path of a regular file. The path may also follow the `=` of an option, an `@`,
-    /// or an option of one letter (`-f./x`). A program is covered only if it is a script named by
+    /// if it is the path of a regular file. So is each part of it that may be a path, such as the
+    /// one in `--form=file=@./x;type=text/plain`, `-f./x` or `file://x`. A program is covered only if it is a script named by
     /// its path. A directory is not read, since it may hold data. A file used without being named
     /// (`python -m app`) is not covered.
     #[doc(hidden)]
@@ -39,8 +39,8 @@ impl Pinned {
             files.insert(program, digest(&file));
         }
         for word in args {
-            let mut named = paths_in(word).filter(|it| Path::new(it).is_file());
-            if let Some(name) = named.next().filter(|it| !self.except.contains(*it)) {
+            let named = paths_in(word).filter(|it| Path::new(it).is_file());
+            for name in named.filter(|it| !self.except.contains(*it)) {
                 files.insert(name, digest(Path::new(name)));
             }
         }
@@ -69,15 +69,21 @@ impl Pinned {
     }
 }
 
-/// Returns the parts of a word that may be a path: the word, the part after the first `=`, after a
-/// leading `@`, or after an option of one letter.
+/// Returns the parts of a word that may be a path. A part begins at the word, after an option of one
+/// letter, or after one of `=@<:,;` or `://`. It ends at the word's end or before the next `,`, `;`
+/// or `:`.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
-    let behind = word.split_once('=').map(|(_, value)| value);
-    let whole = [Some(word), behind].into_iter().flatten();
-    let listed = whole.clone().filter_map(|it| it.strip_prefix('@'));
     let option = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
     let joined = option.and_then(|it| it.char_indices().nth(1).and_then(|(at, _)| it.get(at..)));
-    whole.chain(listed).chain(joined)
+    let marked = word.char_indices().filter(|(_, it)| "=@<:,;".contains(*it));
+    let marked = marked.filter_map(|(at, _)| word.get(at + 1..));
+    let begun = [Some(word), joined].into_iter().flatten().chain(marked);
+    begun.flat_map(|part| {
+        let path = part.strip_prefix("//");
+        [Some(part), path, part.split([',', ';', ':']).next()]
+            .into_iter()
+            .flatten()
+    })
 }
 
 fn is_script(path: &Path) -> bool {
@@ -164,6 +170,14 @@ mod tests {
             format!("@{path}"),
             format!("--data=@{path}"),
             format!("-f{path}"),
+            format!("-d@{path}"),
+            format!("@@{path}"),
+            format!("field@{path}"),
+            format!("--form=file=@{path};type=text/plain"),
+            format!("--form=file=<{path},{path}"),
+            format!("file://{path}"),
+            format!("--body=fileb://{path}"),
+            format!("{path}:/in/the/container:ro"),
         ] {
             std::fs::write(&file, "1").unwrap();
             let before = of("sh", &[&word]);
