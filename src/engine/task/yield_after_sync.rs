@@ -57,13 +57,13 @@ impl YieldAfterSync {
 
 /// Uses up the budget of this task in tokio's cooperative scheduling.
 fn use_up() {
-    let mut nobody = Context::from_waker(Waker::noop());
+    let mut context = Context::from_waker(Waker::noop());
     // A task without a budget always has some left.
     for _ in 0..=u8::MAX {
         if !has_budget_remaining() {
             return;
         }
-        match poll_proceed(&mut nobody) {
+        match poll_proceed(&mut context) {
             Poll::Ready(step) => step.made_progress(),
             Poll::Pending => return,
         }

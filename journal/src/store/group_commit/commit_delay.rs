@@ -13,7 +13,7 @@ pub(super) const BUFFERED_DELAY_MAX: Duration = Duration::from_millis(5);
 
 /// The commit size, in appends, from which the committer delays for a larger batch. With that many
 /// concurrent appends the CPU, not the disk, is the bottleneck. In bench `step`, crowd/512, a step
-/// took 65.4 µs without the delay and 49.0 µs with it (`benches/README.md`).
+/// took 49.0 and 49.5 µs with the delay, 54.9 and 56.3 µs without it (`benches/README.md`).
 const DELAY_FROM_APPENDS: usize = 16;
 
 /// The number of active streams for each append of the target batch. The CPU works for the other
