@@ -20,7 +20,8 @@ impl Card<'_> {
     ///
     /// ADK's web page returns the payload of the card or, without one, the arguments of the call.
     /// So a payload equal to the arguments is dropped if the request asks for no payload. A yes
-    /// without a payload means the payload on the card, if the schema's author wrote all of it.
+    /// without a payload means the payload on the card, if each value of it is a constant or a
+    /// default of the schema.
     pub(crate) fn answer(&self, response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
         let mut members = members_of(response)?;
         let repeats = |payload: &Json| is_same(&payload.to_value(), &self.args.to_value());
@@ -30,7 +31,7 @@ impl Card<'_> {
         let mut confirmation = members.lenient()?;
         if confirmation.confirmed && confirmation.payload.is_none() {
             let schema = self.question.payload_schema.as_ref();
-            confirmation.payload = schema.and_then(|it| PayloadForm::of(it).by_author());
+            confirmation.payload = schema.and_then(|it| PayloadForm::of(it).binding_payload());
         }
         Ok(confirmation)
     }

@@ -1,4 +1,7 @@
-//! The payload that a card offers: a value of the shape that the request's schema asks for.
+//! The payload in the confirmation form that an ADK client shows: a value of the shape of the
+//! request's schema.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -14,8 +17,11 @@ const SCHEMAS_MAX: usize = 1_000;
 pub(crate) struct PayloadForm {
     /// The payload; `null` if the schema does not define a shape.
     payload: Value,
-    /// True if the author of the schema wrote each value in it.
-    by_author: bool,
+    /// True if each value is binding, except those of `unbinding_fields`. Binding values are a
+    /// `const`, a `default` and the only value of an `enum`.
+    is_binding: bool,
+    /// The fields of an object whose values are not binding.
+    unbinding_fields: BTreeSet<String>,
 }
 
 impl PayloadForm {
@@ -27,92 +33,114 @@ impl PayloadForm {
         let root = schema.to_value();
         let mut reader = Reader {
             root: &root,
-            left: SCHEMAS_MAX,
+            schemas_left: SCHEMAS_MAX,
         };
         reader.form(&root, DEPTH_MAX)
     }
 
-    /// Returns the payload as a card shows it, or `None` if the schema does not define a shape.
+    /// Returns the payload as a client shows it, or `None` if the schema does not define a shape.
     pub(crate) fn shown(&self) -> Option<Json> {
         (!self.payload.is_null()).then(|| Json::of(&self.payload))
     }
 
-    /// Returns the payload that a yes without a payload implies: one that the schema's author
-    /// wrote.
-    pub(crate) fn by_author(self) -> Option<Value> {
-        (self.by_author && !self.payload.is_null()).then_some(self.payload)
+    /// Returns the payload that a yes without a payload implies: one with binding values only.
+    pub(crate) fn binding_payload(self) -> Option<Value> {
+        (self.is_binding() && !self.payload.is_null()).then_some(self.payload)
+    }
+
+    /// True if each value is binding.
+    fn is_binding(&self) -> bool {
+        self.is_binding && self.unbinding_fields.is_empty()
+    }
+
+    /// Merges the form of a further part of an `allOf`.
+    ///
+    /// The later value of a field replaces the earlier one, with two exceptions. A value that is
+    /// not binding does not replace a binding one, and the `null` of a field without a schema
+    /// replaces nothing.
+    fn merge(&mut self, part: PayloadForm) {
+        match (&mut self.payload, part.payload) {
+            (Value::Object(fields), Value::Object(more)) => {
+                for (name, value) in more {
+                    let is_binding = part.is_binding && !part.unbinding_fields.contains(&name);
+                    let keeps_earlier = fields.contains_key(&name)
+                        && (value.is_null() || !self.unbinding_fields.contains(&name));
+                    if is_binding {
+                        self.unbinding_fields.remove(&name);
+                    } else if keeps_earlier {
+                        continue;
+                    } else {
+                        self.unbinding_fields.insert(name.clone());
+                    }
+                    fields.insert(name, value);
+                }
+            }
+            (Value::Object(fields), other) if fields.is_empty() => self.payload = other,
+            (_, _) => {}
+        }
+        self.is_binding &= part.is_binding;
     }
 }
 
 struct Reader<'s> {
     root: &'s Value,
-    left: usize,
+    schemas_left: usize,
 }
 
 impl<'s> Reader<'s> {
-    fn form(&mut self, schema: &'s Value, depth: usize) -> PayloadForm {
-        let within = depth.checked_sub(1);
-        let left = self.left.checked_sub(1);
-        let (Some(within), Some(left)) = (within, left) else {
-            return zero(Value::Null);
+    fn form(&mut self, schema: &'s Value, depth_left: usize) -> PayloadForm {
+        let left = (depth_left.checked_sub(1), self.schemas_left.checked_sub(1));
+        let (Some(depth_left), Some(schemas_left)) = left else {
+            return unbinding(Value::Null);
         };
-        self.left = left;
+        self.schemas_left = schemas_left;
         let written = schema.get("const").or_else(|| schema.get("default"));
         if let Some(written) = written.or_else(|| only(schema)) {
             return PayloadForm {
                 payload: written.clone(),
-                by_author: true,
+                is_binding: true,
+                unbinding_fields: BTreeSet::new(),
             };
         }
         if let Some(example) = schema.pointer("/examples/0") {
-            return zero(example.clone());
+            return unbinding(example.clone());
         }
         if let Some(to) = schema.get("$ref").and_then(Value::as_str) {
             let found = to.strip_prefix('#').and_then(|it| self.root.pointer(it));
-            return found.map_or_else(|| zero(Value::Null), |it| self.form(it, within));
+            return found.map_or_else(|| unbinding(Value::Null), |it| self.form(it, depth_left));
         }
-        if let Some(all) = schema.get("allOf").and_then(Value::as_array) {
-            return self.all(schema, all, within);
+        if let Some(parts) = schema.get("allOf").and_then(Value::as_array) {
+            let mut whole = self.of_type(schema, depth_left);
+            for part in parts {
+                whole.merge(self.form(part, depth_left));
+            }
+            return whole;
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(first) = schema.get(key).and_then(|it| it.get(0)) {
                 // The schema does not say which of the alternatives is meant.
-                return zero(self.form(first, within).payload);
+                return unbinding(self.form(first, depth_left).payload);
             }
         }
-        self.of_type(schema, within)
+        self.of_type(schema, depth_left)
     }
 
-    /// Merges the objects that fit each of several schemas.
-    fn all(&mut self, schema: &'s Value, all: &'s [Value], depth: usize) -> PayloadForm {
-        let mut whole = self.of_type(schema, depth);
-        for one in all {
-            let form = self.form(one, depth);
-            whole.by_author &= form.by_author;
-            match (&mut whole.payload, form.payload) {
-                (Value::Object(fields), Value::Object(more)) => fields.extend(more),
-                (Value::Object(fields), other) if fields.is_empty() => whole.payload = other,
-                (_, _) => {}
-            }
-        }
-        whole
-    }
-
-    fn of_type(&mut self, schema: &'s Value, depth: usize) -> PayloadForm {
+    fn of_type(&mut self, schema: &'s Value, depth_left: usize) -> PayloadForm {
         match type_of(schema) {
-            Some("object") => self.object(schema, depth),
-            Some("string") => zero(Value::from("")),
-            Some("integer" | "number") => zero(Value::from(0)),
-            Some("boolean") => zero(Value::from(false)),
-            Some("array") => zero(Value::Array(Vec::new())),
+            Some("object") => self.object(schema, depth_left),
+            Some("string") => unbinding(Value::from("")),
+            Some("integer" | "number") => unbinding(Value::from(0)),
+            Some("boolean") => unbinding(Value::from(false)),
+            Some("array") => unbinding(Value::Array(Vec::new())),
+            // The type is `null` or unknown.
+            Some(_) => unbinding(Value::Null),
             // With several equal alternatives, the approver chooses.
-            Some(_) => zero(Value::Null),
-            None if schema.get("enum").is_some() => zero(Value::Null),
-            None => self.object(schema, depth),
+            None if schema.get("enum").is_some() => unbinding(Value::Null),
+            None => self.object(schema, depth_left),
         }
     }
 
-    fn object(&mut self, schema: &'s Value, depth: usize) -> PayloadForm {
+    fn object(&mut self, schema: &'s Value, depth_left: usize) -> PayloadForm {
         let required = schema.get("required").and_then(Value::as_array);
         let required: Vec<&str> = required
             .into_iter()
@@ -120,33 +148,37 @@ impl<'s> Reader<'s> {
             .filter_map(Value::as_str)
             .collect();
         let properties = schema.get("properties").and_then(Value::as_object);
-        let (mut fields, mut by_author) = (Map::new(), true);
+        let (mut fields, mut unbinding_fields) = (Map::new(), BTreeSet::new());
         for (name, property) in properties.into_iter().flatten() {
             let is_required = required.contains(&name.as_str());
             if is_required || property.get("default").is_some() {
-                let form = self.form(property, depth);
-                by_author &= form.by_author || !is_required;
+                let form = self.form(property, depth_left);
+                if !form.is_binding() {
+                    unbinding_fields.insert(name.clone());
+                }
                 fields.insert(name.clone(), form.payload);
             }
         }
         for name in required {
             if !fields.contains_key(name) {
-                by_author = false;
+                unbinding_fields.insert(name.to_owned());
                 fields.insert(name.to_owned(), Value::Null);
             }
         }
         PayloadForm {
             payload: Value::Object(fields),
-            by_author,
+            is_binding: true,
+            unbinding_fields,
         }
     }
 }
 
-/// A form whose value does not come from the author of the schema.
-fn zero(payload: Value) -> PayloadForm {
+/// Creates a form whose values are not binding, such as an example or a zero.
+fn unbinding(payload: Value) -> PayloadForm {
     PayloadForm {
         payload,
-        by_author: false,
+        is_binding: false,
+        unbinding_fields: BTreeSet::new(),
     }
 }
 
@@ -164,13 +196,17 @@ fn type_of(schema: &Value) -> Option<&str> {
         return None;
     }
     let named = schema.get("type")?;
-    let several = named.as_array().into_iter().flatten();
-    let mut several = several.filter_map(Value::as_str);
-    named.as_str().or_else(|| several.find(|it| *it != "null"))
+    let types = named.as_array().into_iter().flatten();
+    let mut types = types.filter_map(Value::as_str);
+    named.as_str().or_else(|| types.find(|it| *it != "null"))
 }
 
 #[cfg(test)]
-#[expect(clippy::indexing_slicing, reason = "a test may fail")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
 mod tests {
     use serde_json::json;
 
@@ -178,15 +214,16 @@ mod tests {
 
     fn form(schema: &Value) -> (Value, bool) {
         let form = PayloadForm::of(&Json::of(schema));
-        (form.payload, form.by_author)
+        let is_binding = form.is_binding();
+        (form.payload, is_binding)
     }
 
     #[test]
-    fn form_has_what_the_author_wrote_or_zeros() {
+    fn form_has_binding_values_examples_or_zeros() {
         let person = json!({"type": "object", "required": ["name"], "properties": {
             "name": {"type": "string"}, "age": {"type": "integer"}, "vip": {"default": false},
         }});
-        for (schema, payload, by_author) in [
+        for (schema, payload, is_binding) in [
             (json!({"const": 4}), json!(4), true),
             (json!({"enum": ["yes"]}), json!("yes"), true),
             (
@@ -220,7 +257,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(form(&schema), (payload, by_author), "{schema}");
+            assert_eq!(form(&schema), (payload, is_binding), "{schema}");
         }
     }
 
@@ -228,7 +265,43 @@ mod tests {
     fn form_of_a_schema_without_end_ends() {
         let two = json!({"$ref": "#"});
         let endless = json!({"required": ["a", "b"], "properties": {"a": two, "b": two}});
-        let (payload, by_author) = form(&endless);
-        assert!(payload["a"].is_object() && !by_author);
+        let (payload, is_binding) = form(&endless);
+        assert!(payload["a"].is_object() && !is_binding);
+    }
+    /// A yes without a payload must not carry the `null` of a default that was not read.
+    #[test]
+    fn default_beyond_the_limit_is_not_binding() {
+        let property = |it: usize| (format!("p{it}"), json!({"default": it}));
+        let of = |count| {
+            let properties: Map<String, Value> = (0..count).map(property).collect();
+            form(&json!({"properties": properties}))
+        };
+        // The object is one of the schemas, too.
+        let (payload, is_binding) = of(SCHEMAS_MAX - 1);
+        assert!(is_binding && !payload.as_object().unwrap().values().any(Value::is_null));
+        let (payload, is_binding) = of(SCHEMAS_MAX);
+        assert!(!is_binding && payload.as_object().unwrap().values().any(Value::is_null));
+    }
+
+    #[test]
+    fn part_of_all_of_keeps_binding_values() {
+        let default = json!({"properties": {"n": {"default": 1}}});
+        let number = json!({"required": ["n"], "properties": {"n": {"type": "integer"}}});
+        let nothing = json!({"required": ["n"]});
+        let constant = json!({"required": ["n"], "properties": {"n": {"const": null}}});
+        let example = json!({"examples": [{"n": 5}]});
+        for (parts, n, is_binding) in [
+            ([&default, &nothing], json!(1), true),
+            ([&nothing, &default], json!(1), true),
+            ([&default, &number], json!(1), true),
+            ([&number, &nothing], json!(0), false),
+            ([&default, &example], json!(1), false),
+            ([&number, &example], json!(5), false),
+            ([&default, &constant], json!(null), true),
+            ([&nothing, &nothing], json!(null), false),
+        ] {
+            let schema = json!({"allOf": parts});
+            assert_eq!(form(&schema), (json!({"n": n}), is_binding), "{schema}");
+        }
     }
 }

@@ -291,6 +291,10 @@ mod tests {
                 .ends_with(r#"found "sya"; did you mean "say"?"#)
         );
         assert!(problem(r#"{"on":{"text":"a","any_text":true}}"#).contains("no other field"));
+        assert!(
+            problem(r#"{"on":{"any_text":false}}"#)
+                .contains("any_text: expected true, found false")
+        );
         assert!(problem(r#"{"on":{"responses_to":[]}}"#).contains("none of them"));
         assert!(problem(r#"{"send":[]}"#).contains("on: expected a trigger"));
         assert!(

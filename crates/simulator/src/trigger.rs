@@ -1,4 +1,4 @@
-//! Triggers: the events that fire a rule.
+//! Triggers: the events that fire a rule. `player` matches them.
 
 use recount_wire::{DecodeError, Fields, RawJson};
 
@@ -10,13 +10,14 @@ pub(super) enum Trigger {
     /// A client connects, before any message.
     Connect,
     Setup(SetupKind),
-    /// The user's text contains this text, in lower case.
+    /// The user's text contains this text; case is ignored. The text is in lower case.
     Text(String),
     AnyText,
-    /// User text that no other rule handles.
+    /// User text that no other rule and no entry of `replies` handles.
     Otherwise,
+    /// The last of these calls is answered.
     ResponsesTo(Vec<String>),
-    /// The number of audio frames received on the connection.
+    /// The n-th audio frame of a connection, where 0 counts as 1.
     Audio(u32),
     Signal(Signal),
 }
@@ -25,11 +26,11 @@ pub(super) enum Trigger {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SetupKind {
     Any,
-    /// A setup without a handle.
+    /// A setup without a resumption handle.
     Fresh,
-    /// A setup with any handle.
+    /// A setup with any resumption handle.
     Resumed,
-    /// A setup with this handle.
+    /// A setup with this resumption handle.
     Handle(String),
 }
 
@@ -46,10 +47,14 @@ impl Trigger {
         if on.as_str().starts_with('"') {
             return Self::by_name(&on.to::<String>()?);
         }
+        // `Fields` finds a field by its name in camelCase or in snake_case.
         let mut fields = Fields::of(on)?;
         let trigger = if let Some(text) = fields.string("text")? {
             Self::Text(text.to_lowercase())
-        } else if fields.boolean("anyText")? == Some(true) {
+        } else if let Some(any) = fields.boolean("anyText")? {
+            if !any {
+                return Err(DecodeError::new("true", "false").under("any_text"));
+            }
             Self::AnyText
         } else if let Some(frames) = number(&mut fields, "audio")? {
             Self::Audio(frames.max(1))

@@ -1,4 +1,6 @@
 //! The inputs of a session's task, with their reply channels.
+//!
+//! `SessionTask::handle` in `task/session_task.rs` has an arm for every input.
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -53,14 +55,20 @@ pub(in crate::engine) enum Input {
     /// Start no new work, and end the task once running work has ended or the time is up.
     Drain { until: Timestamp, reply: Reply<()> },
     /// The connection was silent for the agent's idle time.
-    SilenceDue { number: u64 },
+    SilenceDue {
+        /// The value of `Connections::silences` when the timer was started.
+        number: u64,
+    },
     /// Open a connection to deliver an outcome that was decided without one.
     ConnectToDeliver,
     /// The wait before the next connection attempt is over.
-    ReconnectDue { attempt: u32 },
-    /// Held-back messages are due to be recorded.
+    ReconnectDue {
+        /// The value of `Reconnecting::attempts` when the wait began.
+        attempt: u32,
+    },
+    /// Repeated service messages that were held back are due to be recorded.
     HeldDue,
-    /// The time to leave a connection has come.
+    /// The latest time to leave a connection that the service will end has come.
     SwitchDue { epoch: Seq },
     /// Send text to the model.
     SendText(UserText, Reply<()>),
@@ -104,23 +112,24 @@ pub(in crate::engine) enum Input {
         by: Actor,
         caller: Answer,
     },
-    /// A hook answered about calls or responses. `on_tool_call` wrote `state`,
-    /// `before_tool_response` wrote `others`.
+    /// A hook, or the predicate of a gate, answered about calls or responses.
     HookAnswered {
         answers: Vec<HookAnswered>,
+        /// The state that `on_tool_call` wrote.
         state: State,
-        others: State,
+        /// The state that `before_tool_response` wrote.
+        response_hook_state: State,
     },
     /// A hook wrote to the state.
     HookWrote(Hook, State),
     /// A hook saw the response that a command supplies, and wrote to the state.
-    Shown {
+    ResponseHookDone {
         command: Command,
         state: State,
         reply: Reply<Seq>,
     },
-    /// A hook ended.
-    HookEnded { name: String, state: State },
+    /// An extractor ended.
+    ExtractorEnded { name: String, state: State },
     /// The provider answered.
     ProviderAnswered {
         by: Actor,
@@ -129,27 +138,27 @@ pub(in crate::engine) enum Input {
     },
     /// Close the session at a tool's request.
     CloseIfRequested,
-    /// A deadline of the session has come.
+    /// A deadline of the session, or the end of a drain, has come.
     DeadlineReached,
 }
 
 /// Text of the user for the model.
 pub(in crate::engine) struct UserText {
     pub(in crate::engine) text: String,
-    /// The live input before the text. If None, all input until the session handles it.
+    /// The position among the live input. `None`: the position when the session handles the text.
     pub(in crate::engine) place: Option<Place>,
 }
 
 /// The result of opening a connection, and the history to send on it.
 pub(in crate::engine) struct Opened {
-    /// The number of the attempt.
+    /// The value of `Reconnecting::openings` when the attempt began.
     pub(in crate::engine) number: u64,
     pub(in crate::engine) connected: Connected,
     pub(in crate::engine) connection: Result<Connection, ConnectError>,
     pub(in crate::engine) history: Option<History>,
 }
 
-/// The records of a run that go with its next request or its end.
+/// The records to write before an agent's next model request.
 pub(in crate::engine) struct Asks {
     /// The previous reply, if it made no calls.
     pub(in crate::engine) replied: Option<LlmReplied>,

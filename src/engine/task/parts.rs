@@ -61,6 +61,7 @@ pub(in crate::engine) struct Connections {
     pub(in crate::engine) media: Arc<Media>,
     /// The timer for silence on a connection without a handle.
     pub(in crate::engine) silence: Option<AbortOnDropHandle<()>>,
+    /// The number of silence timers started.
     pub(in crate::engine) silences: u64,
 }
 

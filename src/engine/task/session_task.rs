@@ -166,7 +166,7 @@ impl SessionTask {
                 let outcome = Box::pin(self.command(command)).await;
                 self.hand_back(reply, outcome)
             }
-            Input::Shown {
+            Input::ResponseHookDone {
                 command,
                 state,
                 reply,
@@ -181,8 +181,8 @@ impl SessionTask {
             Input::HookAnswered {
                 answers,
                 state,
-                others,
-            } => Box::pin(self.hook_answered(answers, &state, &others)).await,
+                response_hook_state,
+            } => Box::pin(self.hook_answered(answers, &state, &response_hook_state)).await,
             Input::Session(reply) => {
                 let _ = reply.send(self.stream.session.clone());
                 Ok(())
@@ -215,14 +215,14 @@ impl SessionTask {
                 Ok(())
             }
             Input::ToolAsks(asked, tool) => Box::pin(self.tool_asks(asked, tool)).await,
-            Input::ToolEmitted(emitted, _place) => self.tool_emitted(emitted).await,
+            Input::ToolEmitted(emitted, _permit) => self.tool_emitted(emitted).await,
             Input::CallFunction {
                 name,
                 args,
                 by,
                 caller,
             } => Box::pin(self.call_function(name, args, by, caller)).await,
-            Input::HookEnded { name, state } => Box::pin(self.hook_ended(&name, &state)).await,
+            Input::ExtractorEnded { name, state } => Box::pin(self.hook_ended(&name, &state)).await,
             Input::HookWrote(hook, state) => Box::pin(self.hook_ended(hook.as_str(), &state)).await,
             Input::ProviderAnswered {
                 request,

@@ -1,4 +1,7 @@
-//! Admission of commands: the single place that rejects requests from outside.
+//! Admission of commands: the checks of a command against the session's state.
+//!
+//! Only the engine checks the tool name of `ReconcileOutcome` (in `engine/operations/reconciling`),
+//! because the name of an ended call is in the journal and not in the session's state.
 
 use serde::Serialize;
 
@@ -31,15 +34,15 @@ const INTERIM_STATUSES: [&str; 2] = ["pending", "in_progress"];
 /// Turns a command into an observation, or rejects it.
 ///
 /// # Errors
-/// A [`Rejection`] with the reason, and the record that shows it.
+/// A [`Rejection`] with the reason, and with the record where there is one.
 pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejection> {
     fits(observation_of(session, command)?)
 }
 
 /// Returns the observation if the journal can record it.
 ///
-/// This is the only size and shape check for input from outside. Without it, the journal would
-/// reject the whole append, and the session would stop.
+/// Without this check of size and shape, the journal would reject the whole append, and the session
+/// would stop. Later records repeat some parts, which [`fits_state`] and [`unfit_policy`] check.
 ///
 /// # Errors
 /// [`Rejection::TooLarge`], [`Rejection::TooDeep`] or [`Rejection::UnfitJson`].
@@ -72,8 +75,10 @@ pub fn unfit(observation: &Observation) -> Option<Rejection> {
     }
 }
 
-/// Returns the write to the state as an observation, if the journal can record it and every later
-/// verdict. A verdict repeats all values that the conditions of its tool read.
+/// Converts a state write to an observation. Rejects it if a verdict that repeats its values would
+/// be too large.
+///
+/// A verdict repeats all values that the conditions of its tool read.
 ///
 /// # Errors
 /// The errors of [`fits`].
@@ -100,13 +105,16 @@ pub fn fits_state(session: &Session, changed: StateChanged) -> Result<Observatio
     fits(changed.into())
 }
 
-/// Returns the reason why a decision could not repeat this part of the policies. `levels` is the
-/// maximum nesting. A decision that cannot be recorded would stop its session.
+/// Checks that a part of the policies fits into a decision, which repeats it. Returns the reason if
+/// it does not fit.
+///
+/// `levels` is the maximum depth of the part. A decision that cannot be recorded would stop its
+/// session.
 #[doc(hidden)]
 pub fn unfit_policy<T: Serialize + ?Sized>(part: &T, levels: usize) -> Option<Rejection> {
     let text = serde_json::to_string(part).unwrap_or_default();
     let bytes = text.len();
-    // The other half is for the other fields of the decision.
+    // Half of the limit is reserved for the decision's other fields.
     if bytes > BODY_BYTES_MAX / 2 {
         return Some(Rejection::TooLarge { bytes });
     }
@@ -187,7 +195,7 @@ fn answered(
         admit_finding(session, call, found, answer.confirmed)?;
     }
     if answer.confirmed
-        && let Some(tool) = gone(session, call)
+        && let Some(tool) = missing_tool(session, call)
     {
         return Err(Rejection::ToolGone { tool });
     }
@@ -332,11 +340,11 @@ fn admit_finding(
     Ok(())
 }
 
-/// The tool of the call, if a runner is attached that does not have it.
-fn gone(session: &Session, call: Seq) -> Option<String> {
+/// Returns the tool of the call, if a runner is attached that does not have it.
+fn missing_tool(session: &Session, call: Seq) -> Option<String> {
     let name = &session.calls.get(&call)?.name;
-    let is_gone = session.runner.is_some() && !session.terms.catalog.tools.contains_key(name);
-    is_gone.then(|| name.clone())
+    let is_missing = session.runner.is_some() && !session.terms.catalog.tools.contains_key(name);
+    is_missing.then(|| name.clone())
 }
 
 /// True if an approver may change the arguments. A call in doubt may have run already, so it runs
@@ -382,7 +390,10 @@ fn open_call(session: &Session, call: Seq) -> Result<&crate::calls::call::Call, 
     }
 }
 
-/// Rejects a finding about a call whose outcome is known, or not yet due.
+/// Checks that a finding about a call may be recorded.
+///
+/// Rejects it if the session is closed, or the call is unknown or open. Also rejects it if the
+/// outcome of the call is known or an earlier finding is recorded.
 pub(crate) fn reconcilable(session: &Session, call: Seq) -> Result<(), Rejection> {
     if session.closed {
         return Err(Rejection::SessionClosed);

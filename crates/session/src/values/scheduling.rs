@@ -1,8 +1,8 @@
-//! The time at which the model uses a result that arrives while it talks.
+//! The way the model handles the result of a non-blocking call.
 
 use serde::{Deserialize, Serialize};
 
-/// The time at which the model uses the result of a call that it did not wait for.
+/// The way the model handles the result of a non-blocking call.
 ///
 /// ```
 /// use recount_session::FunctionResponseScheduling;

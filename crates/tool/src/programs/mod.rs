@@ -1,8 +1,8 @@
 //! Programs of this machine as tools, and files that declare them.
 //!
-//! Part of the crate with the feature `programs`. This module starts programs, feeds and kills
-//! them, and computes their identity; it does not know the record. Read `command`, which knows no
-//! policy, then `tools_file`, which reads the policy of each tool.
+//! Part of the crate with the feature `programs`. This module starts and kills programs, writes
+//! to their standard input, and computes their identity; it does not depend on the journal. Read
+//! `command`, which knows no policy, then `tools_file`, which reads the policy of each tool.
 
 mod command;
 #[doc(hidden)]

@@ -29,7 +29,7 @@ impl SessionTask {
                 let read = tokio::time::timeout(EXTRACTOR_LIMIT, reading.catch_unwind()).await;
                 match read {
                     Ok(Ok(())) => {
-                        let _ = own.send(Input::HookEnded { name, state });
+                        let _ = own.send(Input::ExtractorEnded { name, state });
                     }
                     Ok(Err(_)) => tracing::error!(%session, hook = name, "the extractor panicked"),
                     Err(_) => tracing::error!(%session, hook = name, "the extractor took too long"),

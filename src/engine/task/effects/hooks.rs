@@ -68,7 +68,7 @@ impl SessionTask {
             let _ = own.send(Input::HookAnswered {
                 answers,
                 state: written,
-                others: seen,
+                response_hook_state: seen,
             });
         };
         let task = Arc::new(AbortOnDropHandle::new(tokio::spawn(asking)));
@@ -104,7 +104,7 @@ impl SessionTask {
             let _ = own.send(Input::HookAnswered {
                 answers: vec![answer],
                 state: State::default(),
-                others: state,
+                response_hook_state: state,
             });
         };
         let task = AbortOnDropHandle::new(tokio::spawn(asking));
@@ -116,12 +116,12 @@ impl SessionTask {
         &mut self,
         answers: Vec<HookAnswered>,
         state: &State,
-        others: &State,
+        response_hook_state: &State,
     ) -> Result<(), Error> {
         let mut observations: Vec<Observation> = [
             self.stream.written_by(Hook::OnToolCall.as_str(), state),
             self.stream
-                .written_by(Hook::BeforeToolResponse.as_str(), others),
+                .written_by(Hook::BeforeToolResponse.as_str(), response_hook_state),
         ]
         .into_iter()
         .flatten()
@@ -213,7 +213,7 @@ impl SessionTask {
             };
             // For a repeat, the hook's result is only compared.
             let state = if taken { state } else { State::default() };
-            let _ = own.send(Input::Shown {
+            let _ = own.send(Input::ResponseHookDone {
                 command,
                 state,
                 reply,

@@ -40,7 +40,7 @@ impl SessionTask {
             let _ = own.send(Input::HookAnswered {
                 answers: vec![answer],
                 state: State::default(),
-                others: State::default(),
+                response_hook_state: State::default(),
             });
         })
     }
