@@ -69,9 +69,9 @@ impl Pinned {
     }
 }
 
-/// Returns the parts of a word that may be a path. A part begins at the word's start, after an option
-/// of one letter, or after one of `=@<:,;` or `://`. It ends at the word's end, or before the next
-/// `,`, `;` or `:`.
+/// Returns the parts of a word that may be a path. A part begins at the word's start, after an
+/// option of one letter, or after one of `=@<:,;` or `://`. It ends at the word's end, or before the
+/// next `,`, `;` or `:`.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
     let option = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
     let joined = option.and_then(|it| it.char_indices().nth(1).and_then(|(at, _)| it.get(at..)));
