@@ -51,18 +51,22 @@ impl Frame {
         connection: ConnectionId,
         by: Side,
         opcode: &'static str,
-        message: &str,
+        message: &[u8],
     ) -> Self {
-        let readable = RawJson::parse(message).and_then(|whole| replaced(&whole, HANDLES));
+        let text = std::str::from_utf8(message).ok();
+        let readable = text.and_then(|text| {
+            let whole = RawJson::parse(text).ok()?;
+            replaced(&whole, HANDLES).ok()
+        });
         Self {
             connection,
             by,
             opcode,
             message: match readable {
                 // Line ends in JSON occur only between tokens.
-                Ok(text) => text.replace(['\n', '\r'], " "),
+                Some(text) => text.replace(['\n', '\r'], " "),
                 // Data that is not JSON cannot be searched for secrets.
-                Err(_) => {
+                None => {
                     Value::from(format!("{} bytes that are no JSON", message.len())).to_string()
                 }
             },
@@ -153,7 +157,7 @@ mod tests {
     use super::*;
 
     fn line(by: Side, message: &str) -> String {
-        Frame::new(ConnectionId(2), by, "text", message).line()
+        Frame::new(ConnectionId(2), by, "text", message.as_bytes()).line()
     }
 
     #[test]
@@ -188,6 +192,12 @@ mod tests {
             read.get("message"),
             Some(&json!("16 bytes that are no JSON"))
         );
+    }
+
+    #[test]
+    fn non_utf8_data_is_counted_in_sent_bytes() {
+        let frame = Frame::new(ConnectionId(2), Side::Service, "binary", b"\xff\xfe");
+        assert_eq!(frame.message, r#""2 bytes that are no JSON""#);
     }
 
     #[test]

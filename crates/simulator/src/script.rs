@@ -312,6 +312,28 @@ mod tests {
             r#"{{"on":"setup","send":[{{"say":"{}"}}]}}"#,
             "x".repeat(1 << 20)
         );
-        assert!(problem(&line).contains("below 1048576 bytes"));
+        assert!(problem(&line).contains("at most 1048576 bytes"));
+    }
+
+    /// A client of the vendor's Python library accepts a message of exactly 1 MiB.
+    #[test]
+    fn largest_message_that_clients_accept_is_sent() {
+        let without_words =
+            r#"{"serverContent":{"modelTurn":{"role":"model","parts":[{"text":""}]}}}"#;
+        let line = |length: usize| {
+            let words = "x".repeat(length - without_words.len());
+            format!(r#"{{"on":"setup","send":[{{"say":"{words}"}}]}}"#)
+        };
+        assert!(Script::parse(&line(1 << 20)).is_ok());
+        assert!(problem(&line((1 << 20) + 1)).ends_with("found 1048577"));
+    }
+
+    #[test]
+    fn repeat_may_contain_the_word_but_no_repeat() {
+        let named = r#"{"on":"setup","send":[{"repeat":2,"send":[{"say":"repeat"}]}]}"#;
+        let twice = r#"{"on":"setup","send":[{"say":"repeat"},{"say":"repeat"}]}"#;
+        assert_eq!(Script::parse(named).unwrap(), Script::parse(twice).unwrap());
+        let nested = r#"{"on":"setup","send":[{"repeat":2,"send":[{"repeat":2,"send":[]}]}]}"#;
+        assert!(problem(nested).contains("no repeat within a repeat"));
     }
 }

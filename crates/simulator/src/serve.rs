@@ -146,7 +146,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     async fn read(mut self) -> (u16, String) {
-        let mut orders = self.shared.orders();
+        let mut steps_enqueued = self.shared.steps_enqueued();
         let mut armed: Option<(Wait, Instant)> = None;
         let mut done = self.play(|player, connection| player.due(connection));
         while !done {
@@ -161,7 +161,9 @@ impl Reader<'_> {
                         None => Vec::new(),
                     })
                 }
-                _ = orders.changed() => self.play(|player, connection| player.due(connection)),
+                _ = steps_enqueued.changed() => {
+                    self.play(|player, connection| player.due(connection))
+                }
                 received = self.stream.next(), if self.reads => match received {
                     Some(Ok(message)) => match self.take(message).await {
                         Ok(done) => done,
@@ -203,16 +205,16 @@ impl Reader<'_> {
     async fn take_text(&mut self, opcode: &'static str, text: &str) -> bool {
         let connection = self.connection;
         self.shared
-            .record(|| Frame::new(connection, Side::Client, opcode, text));
+            .record(|| Frame::new(connection, Side::Client, opcode, text.as_bytes()));
         let Ok(message) = ClientMessage::decode(text) else {
             return self.play(|player, connection| player.receive_text(connection, text));
         };
         // The close of an older connection may not have been noticed yet.
         let met = |player: &Player| player.meets_another(self.connection, &message);
-        if self.shared.player_says(met) {
+        if self.shared.with_player(met) {
             let mut changes = self.shared.subscribe();
             let gone =
-                async { while self.shared.player_says(met) && changes.changed().await.is_ok() {} };
+                async { while self.shared.with_player(met) && changes.changed().await.is_ok() {} };
             let _ = timeout(OVERLAP, gone).await;
         }
         self.play(|player, connection| player.receive(connection, &message))
@@ -222,7 +224,7 @@ impl Reader<'_> {
     fn arm(&self, armed: Option<(Wait, Instant)>) -> Option<(Wait, Instant)> {
         let wait = self
             .shared
-            .player_says(|player| player.wait(self.connection))?;
+            .with_player(|player| player.wait(self.connection))?;
         match armed {
             Some((current, at)) if current == wait => Some((current, at)),
             Some(_) | None => Some((wait, Instant::now() + wait.duration)),
@@ -270,7 +272,7 @@ impl Reader<'_> {
             "binary"
         };
         self.shared
-            .record(|| Frame::new(self.connection, Side::Service, opcode, &message));
+            .record(|| Frame::new(self.connection, Side::Service, opcode, message.as_bytes()));
         if self.shared.sends_text {
             Message::text(message)
         } else {
@@ -278,17 +280,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Creates a frame with the script's bytes. Bytes that are not text are recorded by their
-    /// length, as for received frames.
+    /// Creates a frame with the script's bytes. If they are not JSON, only their number is
+    /// recorded.
     fn raw(&self, frame: RawFrame) -> Message {
-        let message = String::from_utf8_lossy(&frame.bytes).into_owned();
         let bytes = Bytes::from(frame.bytes);
         let (opcode, sent) = match Utf8Bytes::try_from(bytes.clone()) {
             Ok(text) if frame.is_text => ("text", Message::Text(text)),
-            Ok(_) | Err(_) => ("binary", Message::Binary(bytes)),
+            Ok(_) | Err(_) => ("binary", Message::Binary(bytes.clone())),
         };
         self.shared
-            .record(|| Frame::new(self.connection, Side::Service, opcode, &message));
+            .record(|| Frame::new(self.connection, Side::Service, opcode, &bytes));
         sent
     }
 }

@@ -1,4 +1,4 @@
-//! The player behind a local WebSocket.
+//! Serves a script's [`Player`] over a local WebSocket.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +41,8 @@ pub struct Simulator {
 /// A fake service that listens. It stops when this is dropped.
 ///
 /// All its connections belong to one conversation. It accepts any path, so the addresses of both
-/// platforms, all API versions and gateways work. It neither requires nor keeps a key.
+/// platforms, all API versions and gateways work. It requires no key unless the script sets
+/// `requires_key`, and keeps none.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -76,9 +77,10 @@ pub(super) struct Shared {
     player: Mutex<Player>,
     recorder: Option<Recorder>,
     changed: watch::Sender<()>,
-    /// Notified when steps are due that neither a message nor a timer caused.
-    ordered: watch::Sender<()>,
+    /// Notified after a step from [`Running`], so that the connection's task performs it.
+    steps_enqueued: watch::Sender<()>,
     sockets: AtomicUsize,
+    /// True if messages are sent as text frames instead of binary ones.
     pub(super) sends_text: bool,
 }
 
@@ -105,7 +107,10 @@ impl Simulator {
         self
     }
 
-    /// Passes each frame of all sockets to `recorder`, in order.
+    /// Passes the frames of all sockets to `recorder`, in order.
+    ///
+    /// A handshake counts as a frame. Control frames, and frames of a client that are not UTF-8,
+    /// are left out.
     ///
     /// ```
     /// use recount_simulator::{Script, Simulator};
@@ -146,7 +151,7 @@ impl Simulator {
             player: Mutex::new(self.player),
             recorder: self.recorder,
             changed: watch::Sender::new(()),
-            ordered: watch::Sender::new(()),
+            steps_enqueued: watch::Sender::new(()),
             sockets: AtomicUsize::new(0),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
@@ -171,13 +176,13 @@ impl Running {
 
     /// Waits until `wanted` returns true for the transcript, and returns the transcript.
     pub async fn until(&self, wanted: impl Fn(&Transcript) -> bool) -> Transcript {
-        self.until_so(|player| wanted(player.transcript())).await;
+        self.wait_until(|player| wanted(player.transcript())).await;
         self.transcript()
     }
 
     /// Waits for entries after the first `seen` ones of the transcript, and returns them.
     pub async fn entries_after(&self, seen: usize) -> Vec<Entry> {
-        self.until_so(|player| player.transcript().entries().len() > seen)
+        self.wait_until(|player| player.transcript().entries().len() > seen)
             .await;
         let player = self.shared.player();
         let entries = player.transcript().entries();
@@ -191,7 +196,7 @@ impl Running {
 
     /// Waits until no socket is open.
     pub async fn until_all_closed(&self) {
-        self.until_so(|_| self.sockets_open() == 0).await;
+        self.wait_until(|_| self.sockets_open() == 0).await;
     }
 
     /// Returns the expectations of the script that are not met so far.
@@ -199,7 +204,8 @@ impl Running {
         self.shared.player().unmet()
     }
 
-    /// Sends a message on the newest connection. Returns false if there is no connection.
+    /// Enqueues a message on the newest connection, after the pending steps. Returns false if there
+    /// is no connection.
     ///
     /// ```
     /// # async fn example(simulator: recount_simulator::Running) {
@@ -208,24 +214,25 @@ impl Running {
     /// # }
     /// ```
     pub fn send(&self, message: ServerMessage) -> bool {
-        self.order(Step::Send(Box::new(message)))
+        self.enqueue_step(Step::Send(Box::new(message)))
     }
 
-    /// Closes the newest connection, with code 1006 without a close frame. Returns false if there
-    /// is no connection.
+    /// Enqueues the close of the newest connection, after the pending steps. Code 1006 closes
+    /// without a close frame. Returns false if there is no connection.
     pub fn close(&self, code: u16, reason: &str) -> bool {
-        self.order(Step::Close {
+        self.enqueue_step(Step::Close {
             code,
             reason: reason.to_owned(),
         })
     }
 
-    /// Resumes reading from the client of the newest connection, after a step `{"read": false}`.
+    /// Enqueues the end of a `{"read": false}` on the newest connection, after the pending steps.
+    /// Returns false if there is no connection.
     pub fn read_on(&self) -> bool {
-        self.order(Step::Read(true))
+        self.enqueue_step(Step::Read(true))
     }
 
-    fn order(&self, step: Step) -> bool {
+    fn enqueue_step(&self, step: Step) -> bool {
         let has_connection = self.shared.play(|player| {
             let newest = player.newest();
             if let Some(connection) = newest {
@@ -233,14 +240,14 @@ impl Running {
             }
             newest.is_some()
         });
-        self.shared.ordered.send_replace(());
+        self.shared.steps_enqueued.send_replace(());
         has_connection
     }
 
-    async fn until_so(&self, wanted: impl Fn(&Player) -> bool) {
+    async fn wait_until(&self, wanted: impl Fn(&Player) -> bool) {
         let mut changes = self.shared.subscribe();
         // The sender lives as long as `self`, so waiting cannot fail.
-        while !self.shared.player_says(&wanted) && changes.changed().await.is_ok() {}
+        while !self.shared.with_player(&wanted) && changes.changed().await.is_ok() {}
     }
 
     /// Stops listening and drops all connections, as a crash of the service would.
@@ -269,7 +276,7 @@ impl Shared {
         played
     }
 
-    pub(super) fn player_says<T>(&self, question: impl FnOnce(&Player) -> T) -> T {
+    pub(super) fn with_player<T>(&self, question: impl FnOnce(&Player) -> T) -> T {
         question(&self.player())
     }
 
@@ -285,8 +292,9 @@ impl Shared {
         }
     }
 
-    pub(super) fn orders(&self) -> watch::Receiver<()> {
-        self.ordered.subscribe()
+    /// Subscribes to steps that neither a message nor a timer causes.
+    pub(super) fn steps_enqueued(&self) -> watch::Receiver<()> {
+        self.steps_enqueued.subscribe()
     }
 
     pub(super) fn open_socket(&self) -> OpenSocket<'_> {

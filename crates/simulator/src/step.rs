@@ -1,4 +1,5 @@
-//! Steps: the actions of the service in order, as scripts write them.
+//! Steps: the actions of the service, performed in the order of the script, except
+//! [`Step::DropRest`].
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ pub(super) enum Step {
     Handle(Option<String>),
     /// Makes the handle invalid.
     Expire(String),
-    /// Drops the pending steps of this connection.
+    /// When enqueued, drops all steps before it.
     DropRest,
     Wait(Duration),
     /// Stops or resumes reading from the client.
@@ -48,10 +49,21 @@ impl Step {
     }
 }
 
-/// Parses the steps of a `send`.
+/// The context of a `send`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    Rule,
+    Repeat,
+}
+
+/// Parses the steps of a rule's `send`.
 pub(super) fn steps_of(fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
+    steps_within(Within::Rule, fields)
+}
+
+fn steps_within(within: Within, fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     let steps: Vec<Step> = fields
-        .items("send", |item| steps(&item))?
+        .items("send", |item| steps(within, &item))?
         .into_iter()
         .flatten()
         .collect();
@@ -74,7 +86,7 @@ pub(super) fn steps_of(fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
 }
 
 /// Parses one entry of `send`: a short form, or a message of the protocol.
-fn steps(item: &RawJson) -> Result<Vec<Step>, DecodeError> {
+fn steps(within: Within, item: &RawJson) -> Result<Vec<Step>, DecodeError> {
     let mut fields = Fields::of(item)?;
     let steps = if let Some(said) = fields.raw("say")? {
         say(&said, &mut fields)?
@@ -111,6 +123,9 @@ fn steps(item: &RawJson) -> Result<Vec<Step>, DecodeError> {
     } else if let Some(data) = fields.string("rawBase64")? {
         vec![raw_bytes(&data)?]
     } else if let Some(times) = number(&mut fields, "repeat")? {
+        if within == Within::Repeat {
+            return Err(DecodeError::new("no repeat within a repeat", "one"));
+        }
         repeated(times, item, &mut fields)?
     } else {
         return verbatim(item).map(|step| vec![step]);
@@ -120,7 +135,7 @@ fn steps(item: &RawJson) -> Result<Vec<Step>, DecodeError> {
     Ok(steps)
 }
 
-/// Parses `"say": "text"`, or a list of pieces with a pause between them.
+/// Parses `"say": "text"`, or a list of pieces with a pause of `every_ms` after each.
 fn say(said: &RawJson, fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     let pieces = match said.to::<String>() {
         Ok(text) => vec![text],
@@ -139,7 +154,8 @@ fn say(said: &RawJson, fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     Ok(steps)
 }
 
-/// The steps for an interruption by the client: drops the rest of the turn and cancels its calls.
+/// Returns the steps of an interruption: drop pending steps, send `interrupted`, cancel the calls
+/// in `ids`.
 fn interrupt(ids: Repeated<String>) -> Vec<Step> {
     let interrupted = ServerMessage {
         server_content: Some(ServerContent {
@@ -207,6 +223,7 @@ fn sounding(data: String) -> ServerMessage {
     }
 }
 
+/// Parses `"raw": "text"`. The frame is binary, or text with `"opcode": "text"`.
 fn raw(text: String, fields: &mut Fields) -> Result<Step, DecodeError> {
     let is_text = match fields.string("opcode")?.as_deref() {
         None | Some("binary") => false,
@@ -240,14 +257,11 @@ fn repeated(times: u32, item: &RawJson, fields: &mut Fields) -> Result<Vec<Step>
         let expected = format!("at most {STEPS_MAX}");
         return Err(DecodeError::new(expected, times.to_string()).under("repeat"));
     }
-    if template.as_str().contains("\"repeat\"") {
-        return Err(DecodeError::new("no repeat within a repeat", "one").under("send"));
-    }
     let mut all = Vec::new();
     for n in 1..=times {
         let text = template.as_str().replace("{n}", &n.to_string());
         let text = format!("{{\"send\":{text}}}");
-        all.extend(steps_of(&mut Fields::parse(&text)?)?);
+        all.extend(steps_within(Within::Repeat, &mut Fields::parse(&text)?)?);
         if all.len() > STEPS_MAX {
             let expected = format!("at most {STEPS_MAX} steps");
             return Err(DecodeError::new(expected, "more").under("repeat"));
@@ -261,7 +275,9 @@ fn repeated(times: u32, item: &RawJson, fields: &mut Fields) -> Result<Vec<Step>
     Ok(all)
 }
 
-/// Parses `"go_away": "10s"`. The message `goAway` has an object instead.
+/// Parses `"go_away": "10s"`. [`Fields`] accepts both spellings of each name.
+///
+/// The message `goAway` has an object instead of a text.
 fn short_go_away(fields: &mut Fields) -> Result<Option<String>, DecodeError> {
     let time_left = fields.raw("goAway")?;
     Ok(time_left.and_then(|value| value.to().ok()))
@@ -291,10 +307,10 @@ fn small_enough(step: &Step) -> Result<(), DecodeError> {
         return Ok(());
     };
     let length = message.encode().len();
-    if length < MESSAGE_BYTES_MAX {
+    if length <= MESSAGE_BYTES_MAX {
         return Ok(());
     }
-    let expected = format!("a message below {MESSAGE_BYTES_MAX} bytes");
+    let expected = format!("a message of at most {MESSAGE_BYTES_MAX} bytes");
     Err(DecodeError::new(expected, length.to_string()))
 }
 
@@ -346,7 +362,8 @@ const SHORT_FORMS: &[&str] = &[
 /// The size of 20 ms of the service's audio, in bytes.
 const AUDIO_FRAME_BYTES: u32 = 960;
 
-/// The maximum size of audio, in bytes. In base64 it stays below the maximum size of a message.
+/// The maximum size of one audio frame, in bytes. In base64 it stays below the maximum size of a
+/// message.
 const AUDIO_BYTES_MAX: u32 = 512 * 1024;
 
 /// The maximum number of steps of one rule.

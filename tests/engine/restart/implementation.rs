@@ -4,6 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use recount::prelude::*;
@@ -91,6 +92,62 @@ fn script_edited_before_a_retry_is_asked_about_anew() {
     life.run(updates.wait_for(is("confirmation_reopened")))
         .unwrap();
     assert_eq!(world.count("call_started"), 1);
+    life.end();
+}
+
+/// A tool whose implementation cannot be read once `broken` is set.
+struct Unreadable {
+    broken: Arc<AtomicBool>,
+}
+
+#[async_trait::async_trait]
+impl ToolFunction for Unreadable {
+    fn name(&self) -> &str {
+        "audit"
+    }
+
+    fn description(&self) -> &str {
+        "Audits"
+    }
+
+    fn parameters(&self) -> Option<Value> {
+        None
+    }
+
+    fn implementation(&self) -> Option<Value> {
+        assert!(
+            !self.broken.load(Ordering::SeqCst),
+            "its file is unreadable"
+        );
+        Some(json!({"program": "audit"}))
+    }
+
+    async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+        Ok(Value::Null)
+    }
+}
+
+/// The script changes before the session attaches, so the first request is about the new script.
+#[test]
+fn panicking_tool_does_not_hide_change_of_another() {
+    let place = tempfile::tempdir().unwrap();
+    let script = place.path().join("pay.sh");
+    write(&script, "echo 1");
+    let broken = Arc::new(AtomicBool::new(false));
+    let audit = Unreadable {
+        broken: broken.clone(),
+    };
+    let audit = PolicyTool::from(Arc::new(audit) as Arc<dyn ToolFunction>);
+    let world = World::new();
+    let life = world.life(world.agent(audit | pays(script.to_str().unwrap(), &[])));
+    write(&script, "echo 2");
+    broken.store(true, Ordering::SeqCst);
+    let live = world.ask_to_pay(&life);
+    let updates = live.subscribe();
+    approve(&life, waiting(&life)).unwrap();
+    returned(&life, updates);
+    assert_eq!(world.count("confirmation_reopened"), 0);
+    assert_eq!(world.outcome(), Outcome::Returned);
     life.end();
 }
 

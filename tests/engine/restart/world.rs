@@ -57,13 +57,19 @@ impl World {
     /// A process that starts a session in which the model calls `pay`.
     pub(crate) fn asked_to_pay(&self, tool: impl Into<Toolset>) -> (Life, LiveHandle) {
         let life = self.life(self.agent(tool));
+        let live = self.ask_to_pay(&life);
+        (life, live)
+    }
+
+    /// Begins a session in this process and has the model call `pay`.
+    pub(crate) fn ask_to_pay(&self, life: &Life) -> LiveHandle {
         let live = life.run(async {
             let live = life.engine().session("support").connect().await.unwrap();
             live.send_text("Please settle my bill.").await.unwrap();
             live
         });
         life.settle();
-        (life, live)
+        live
     }
 
     /// The id of the only session.

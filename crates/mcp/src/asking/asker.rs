@@ -17,7 +17,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
 
 use super::progress;
-use crate::words::shown;
+use crate::words::redacted;
 
 /// The handler of a server's requests, which asks an approver through the call that waits.
 ///
@@ -216,7 +216,7 @@ impl Asker {
         let hint = format!("The MCP server {:?} asks: {message}", self.server);
         let mut ask = Ask::new(hint, Value::Null);
         if let Ok(schema) = serde_json::to_value(&requested_schema) {
-            ask = ask.payload_schema(shown::without(&self.unsaid, schema));
+            ask = ask.payload_schema(redacted::without(&self.unsaid, schema));
         }
         match context.request_confirmation(ask).await {
             Ok(answer) if answer.confirmed => ElicitResult::new(ElicitationAction::Accept)

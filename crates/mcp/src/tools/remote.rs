@@ -19,7 +19,7 @@ use crate::definitions::definition::{CONFIRMATION, Checked, Definition, checked}
 use crate::settings::error::McpError;
 use crate::settings::server::{Endpoint, McpServer};
 use crate::transport::http;
-use crate::words::shown;
+use crate::words::redacted;
 
 /// The client of one server, which its tools share.
 pub(crate) struct Remote {
@@ -85,7 +85,7 @@ impl Remote {
 
     /// Prepares a result or an error for the record: removes secrets, rejects results that are too
     /// large.
-    pub(crate) fn shown(&self, outcome: Result<Json, ToolError>) -> Result<Json, ToolError> {
+    pub(crate) fn redacted(&self, outcome: Result<Json, ToolError>) -> Result<Json, ToolError> {
         match outcome {
             Ok(text) if text.as_str().len() > RESULT_BYTES_MAX => {
                 Err(ToolError::UnknownOutcome(format!(
@@ -93,14 +93,14 @@ impl Remote {
                     text.as_str().len()
                 )))
             }
-            Ok(text) => Ok(shown::without_in_text(&self.unsaid, text)),
+            Ok(text) => Ok(redacted::without_in_text(&self.unsaid, text)),
             Err(error) => Err(self.error_without_secrets(error)),
         }
     }
 
     /// Removes secrets from a value that quotes the server.
-    pub(super) fn shown_value(&self, value: Value) -> Value {
-        shown::without(&self.unsaid, value)
+    pub(super) fn redacted_value(&self, value: Value) -> Value {
+        redacted::without(&self.unsaid, value)
     }
 
     /// Calls a tool, after connecting again if the connection is lost.
@@ -111,7 +111,7 @@ impl Remote {
         context: Option<&ToolContext>,
     ) -> Result<Answer, ToolError> {
         match self.called(tool, args, context).await {
-            Ok(Answer::Result(value)) => self.shown(Ok(value)).map(Answer::Result),
+            Ok(Answer::Result(value)) => self.redacted(Ok(value)).map(Answer::Result),
             Ok(Answer::Task(task)) => Ok(Answer::Task(task)),
             Err(error) => Err(self.error_without_secrets(error)),
         }

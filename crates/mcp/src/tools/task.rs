@@ -51,7 +51,7 @@ impl Remote {
         let mut followed = Followed::new(id);
         loop {
             let next = match self.ask_after(id, &mut followed).await {
-                Ok(Asked::Ended(outcome)) => return self.shown(outcome),
+                Ok(Asked::Ended(outcome)) => return self.redacted(outcome),
                 Ok(Asked::Runs(next)) => {
                     (failed, wait) = (0, FIRST_WAIT);
                     next
@@ -60,7 +60,7 @@ impl Remote {
                     failed += 1;
                     if failed > TRIES_MAX {
                         let what = format!("its task {id:?} cannot be asked after: {error}");
-                        return self.shown(Err(ToolError::UnknownOutcome(what)));
+                        return self.redacted(Err(ToolError::UnknownOutcome(what)));
                     }
                     wait = (wait * 2).min(LONGEST_WAIT);
                     wait

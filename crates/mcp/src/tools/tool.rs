@@ -135,11 +135,11 @@ impl ToolFunction for McpTool {
             Ok(Answer::Task(task)) => {
                 let state = task::state(&task);
                 // Removing a secret from the id would make it useless for following the task.
-                if self.remote.shown_value(state.clone()) != state {
+                if self.remote.redacted_value(state.clone()) != state {
                     let what = "the server took the call on as a task whose id holds a secret, so it cannot be followed";
                     return ToolOutcome::Failed(ToolError::UnknownOutcome(what.to_owned()));
                 }
-                let interim = self.remote.shown_value(task::interim(&task));
+                let interim = self.remote.redacted_value(task::interim(&task));
                 Pending::with_interim(interim).with_state(state).into()
             }
             Err(error) => ToolOutcome::Failed(error),

@@ -1,9 +1,9 @@
-//! Texts about a server without possible secrets: its label, its messages, causes of errors.
+//! Labels, messages and error texts of MCP servers, and the removal of secrets from them.
 //!
-//! These modules know no connection and no tool. Read `secrets`, then `label`, `shown` and
-//! `causes`.
+//! These modules do not depend on connections or tools. Read `secrets`, then `label`, `redacted`
+//! and `causes`.
 
 pub(super) mod causes;
 pub(super) mod label;
+pub(super) mod redacted;
 pub(super) mod secrets;
-pub(super) mod shown;

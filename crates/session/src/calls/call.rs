@@ -17,12 +17,16 @@
 //!   `AwaitingConfirmation`. If it waits for the answer inside its run, the call returns to
 //!   `Running`.
 //! * A gate that the embedding program decides is `AwaitingVerdict` before `Gated` or `Permitted`.
-//! * An agent with a hook for calls starts them in `AwaitingHook`. From there a call goes to
+//! * With a hook for calls (`on_tool_call`), a call starts in `AwaitingHook`. From there it goes to
 //!   `Received`, `Supplied`, `Refused` or `InDoubt`.
 //! * A person who is asked about a call in doubt may state its outcome: `Found`.
 //! * A failed or timed-out run may be repeated: `Retrying ─▶ InDoubt ─▶ Running`.
-//! * An agent alternates between `Running` and `AwaitingCalls`, one turn after another.
+//! * A tool that is an agent alternates between `Running` and `AwaitingCalls`, one turn after
+//!   another.
 //! * A cancelled call keeps its phase, has `cancel` set, and ends at the next decision.
+//!
+//! `docs/phases-of-a-call.md` lists every transition. `tests/transitions.rs` generates it from the
+//! rules if `RECOUNT_WRITE_DOCS=1` is set, and compares it otherwise.
 
 use std::collections::VecDeque;
 
@@ -61,15 +65,15 @@ pub struct Call {
     pub attempts: u32,
     /// The contract that a person was asked about.
     pub contract: Option<ObjectHash>,
-    /// The gate's request that was approved under that contract. A repeated run of a call in doubt
-    /// gets what this answer gives the tool, too.
+    /// The gate's request that was approved under that contract. A rerun after doubt gets the
+    /// payload of this answer, too.
     pub gate_passed: Option<Seq>,
     /// Set once the call is cancelled. The call ends at the next decision.
     pub cancel: Option<CancelReason>,
     /// The `operator_cancelled` record that contains the response for the model.
     pub cancelled_in: Option<Seq>,
-    /// True if the model cancelled the call while a person decides. The request stays open and
-    /// shows it.
+    /// True if the model cancelled the call, or the agent's call that made it. The call stays open
+    /// if it waits for a person or a result. An open request shows it.
     pub model_lost_interest: bool,
     /// True if a program made the call. The program gets the response, and no connection delivered
     /// the call.
@@ -81,7 +85,7 @@ pub struct Call {
     pub repeat_key: Option<ObjectHash>,
     /// The scheduling of the result, if the call runs in the background.
     pub background: Option<FunctionResponseScheduling>,
-    /// Results that the model has not received yet, oldest first: `tool_yielded` records, and
+    /// Results for which no response was issued yet, oldest first: `tool_yielded` records, and
     /// `response_supplied` records with `will_continue`.
     pub yields: VecDeque<Seq>,
     /// True if a response was issued for the call before its end.
@@ -111,7 +115,7 @@ pub struct Asked {
     pub hint: String,
     /// The JSON Schema for the payload of an approval.
     pub payload_schema: Option<Json>,
-    /// The time after which no answer counts as a no, in milliseconds.
+    /// The time after which the request expires, which counts as a denial, in milliseconds.
     pub expires_after_ms: Option<u64>,
     /// The request that was approved. The next start continues from the state recorded in `at`.
     pub answered: Option<Seq>,
@@ -147,7 +151,8 @@ pub struct InPlace {
 }
 
 impl Call {
-    /// True if the tool runs, or waits for an answer inside its run.
+    /// True if a run of the tool has not ended. Unlike [`Phase::is_running`], also true if the run
+    /// waits for an answer inside it.
     pub fn runs(&self) -> bool {
         self.run().is_some()
     }
@@ -246,7 +251,7 @@ pub enum Phase {
         request: Seq,
         /// The subject of the request.
         about: About,
-        /// The time at which no answer becomes a no.
+        /// The time at which the request expires, which counts as a denial.
         expires_at: Option<Timestamp>,
         /// True once that time has passed.
         expired: bool,
@@ -300,9 +305,11 @@ pub enum Phase {
         /// as soon as a runner has a slot for it.
         open: u32,
     },
-    /// The runner is gone, and the outcome of the tool is unknown.
+    /// An earlier run or hook may have had effects. The tool's `in_doubt` policy decides next. Also
+    /// the phase before a retry starts.
     InDoubt {
-        /// The permission under which the tool had started.
+        /// The permission for the next start. `NotGated` after a hook, because the tool had not
+        /// started.
         leave: Leave,
     },
     /// The work continues elsewhere, and its result will be supplied from outside.
@@ -351,7 +358,8 @@ pub enum Phase {
 /// The event that a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
-    /// The next decision is due at once. No step ends in such a phase.
+    /// The next decision is due at once. Only `Gated` and `Asking` outlast a step: they wait while
+    /// no runner declares the tool.
     Nothing,
     /// An answer of a person.
     Person,
@@ -382,7 +390,7 @@ pub enum Leave {
 }
 
 impl Phase {
-    /// True if the tool runs.
+    /// True in `Running` only. [`Call::runs`] includes runs that wait for an answer.
     pub fn is_running(&self) -> bool {
         matches!(self, Phase::Running { .. })
     }

@@ -1,12 +1,13 @@
-//! Observations between two connections: planned switches, attempts, history and detachment.
+//! Observations around a change of connection or runner: planned switches, attempts, history,
+//! disconnection, drain and detachment.
 
 use serde::{Deserialize, Serialize};
 
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
-/// `switch_planned`: the connection will be replaced. No further call that it brought starts;
-/// running calls may end.
+/// `switch_planned`: the connection will be replaced. Calls from this connection that have not
+/// started stay held back; running calls may end.
 ///
 /// ```json
 /// {"epoch":3,"due_us":1763700040000000}
@@ -88,10 +89,10 @@ pub struct HistorySent {
     pub through: Seq,
     /// The number of turns in the history.
     pub turns: u32,
-    /// The number of older turns that were left out because of the size limit.
+    /// The number of older turns that were left out because of the limits on turns and bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u32,
-    /// True if the model was asked to continue at once, because its turn had been cut off.
+    /// True if the model was asked to answer at once, because its last input is not fully answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answer_wanted: bool,
     /// The form of the history.
@@ -99,7 +100,9 @@ pub struct HistorySent {
     pub form: HistoryForm,
 }
 
-/// The form of a history, chosen by what the model supports.
+/// The form of a history, chosen by the model's capabilities and whether the connection resumes.
+///
+/// The engine chooses it in `engine/task/connection/history.rs`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -108,8 +111,8 @@ pub enum HistoryForm {
     /// have only this form.
     #[default]
     Turns,
-    /// Turns that the setup announced and the model does not answer. The turn that wants an answer
-    /// followed.
+    /// Turns that the setup announced and the model does not answer. The unanswered turn is sent
+    /// after them.
     Announced,
     /// One text of live input, because the model does not accept turns there. The model may answer
     /// it even if no answer is wanted.
@@ -146,8 +149,8 @@ pub struct RunnerDraining {
 pub struct RunnerDetached {
     /// The reason.
     pub reason: String,
-    /// The recorded starts whose tools had not begun and never will. They do not count, and they
-    /// leave nothing in doubt.
+    /// The recorded starts whose tools had not begun and never will. They do not count as attempts
+    /// and leave nothing in doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_begun: Vec<Start>,
 }
@@ -160,8 +163,8 @@ const GONE: &str = "the process that could run tools is gone";
 pub const SHUT_DOWN: &str = "the engine shuts down";
 
 impl RunnerDetached {
-    /// The detachment of a process that died, as the process that takes the session over records
-    /// it.
+    /// The detachment of a process that died. Created by the process that takes over from a dead
+    /// one.
     #[doc(hidden)]
     pub fn of_gone_process() -> RunnerDetached {
         RunnerDetached {
@@ -204,8 +207,8 @@ pub const LEFT_IN_TIME: &str = "left before the service ends it";
 const CONNECTION_GONE: &str = "the process that held the connection is gone";
 
 impl Disconnected {
-    /// The end of a connection whose process died, as the process that takes the session over
-    /// records it.
+    /// The end of a connection whose process died. Created by the process that takes over from a
+    /// dead one.
     #[doc(hidden)]
     pub fn of_gone_process(epoch: Seq) -> Disconnected {
         Disconnected {

@@ -148,8 +148,8 @@ impl ToolDispatcher {
                     Next::Wait(woken) => woken
                         .await
                         .map_err(|_| ToolError::Other("nobody runs the call".to_owned()))?,
-                    Next::Paused(interim) => return Ok(call.paused(interim)),
-                    Next::Ended(ended) => return call.ended(ended),
+                    Next::Paused(interim) => return Ok(call.interim_value(interim)),
+                    Next::Ended(ended) => return call.finish(ended),
                 };
             }
         }
@@ -224,7 +224,7 @@ impl Call<'_> {
         if self.confirmation.is_some()
             && let Some(problem) = Box::pin(self.changed_since_approved()).await
         {
-            let returned = self.returned(attempt, &Err(problem.clone()), None);
+            let returned = self.return_record(attempt, &Err(problem.clone()), None);
             self.result = Some(Err(problem));
             return self
                 .tools
@@ -318,7 +318,7 @@ impl Call<'_> {
                 return pipeline.report(call, changed, paused.into(), None);
             }
         };
-        let mut returned = self.returned(attempt, &result, scheduling);
+        let mut returned = self.return_record(attempt, &result, scheduling);
         if let Some(text) = printed {
             let shape = self.tools.terms().policies.response;
             returned.response = shape.success_of_text(&text, None);

@@ -8,7 +8,8 @@ use super::next::Ended;
 use crate::run::error::ToolError;
 
 impl Call<'_> {
-    pub(super) fn returned(
+    /// Creates the record of a run's result.
+    pub(super) fn return_record(
         &self,
         attempt: u32,
         result: &Result<Value, ToolError>,
@@ -33,13 +34,14 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the interim value of a paused call. A dispatcher cannot receive its result later, so
-    /// dropping the call cancels it.
-    pub(super) fn paused(&self, interim: Option<Json>) -> Value {
+    /// Returns the interim value of a paused call. A dispatcher cannot receive its result later:
+    /// `over` stays false, so `Drop` records a cancellation.
+    pub(super) fn interim_value(&self, interim: Option<Json>) -> Value {
         interim.map_or(Value::Null, |interim| interim.to_value())
     }
 
-    pub(super) fn ended(&mut self, ended: Ended) -> Result<Value, ToolError> {
+    /// Marks the call as over and returns its result for the caller.
+    pub(super) fn finish(&mut self, ended: Ended) -> Result<Value, ToolError> {
         self.over = true;
         let final_error = || {
             let response = ended.response.as_ref().map(Json::to_value);
@@ -48,6 +50,7 @@ impl Call<'_> {
         match ended.outcome {
             Outcome::Returned => match (self.result.take(), ended.reused) {
                 (Some(Ok(own)), _) => Ok(own),
+                // After a failed run of this call, the retry may reuse the result of an equal call.
                 (Some(Err(_)) | None, Some(reused)) => Ok(reused),
                 (Some(Err(_)) | None, None) => Err(final_error()),
             },

@@ -20,7 +20,7 @@ impl Decimal {
         };
         let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        // An exponent beyond 64 bits equals the maximum one: no type holds such a number.
+        // An exponent beyond 64 bits is clamped to `i64`: no type holds such a number.
         let exponent = exponent.parse().unwrap_or(if exponent.starts_with('-') {
             i64::MIN
         } else {
@@ -67,7 +67,8 @@ impl Decimal {
         self.exponent < 0
     }
 
-    /// Returns the power of ten of the first digit and the digits, by which two amounts compare.
+    /// Returns the number of digits before the decimal point and the digits, the sort key of the
+    /// amount. Zeros directly after the point make the number negative; zero has no key.
     fn amount(&self) -> Option<(i64, &str)> {
         let length = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
         (length > 0).then(|| (self.exponent.saturating_add(length), self.digits.as_str()))
@@ -88,13 +89,13 @@ impl PartialOrd for Decimal {
     }
 }
 
-/// Reads the token as a float, if that float's text denotes the same number.
+/// Parses the token as `f64`. Returns `None` if the float's shortest text is another number.
 pub(crate) fn kept_by_f64(token: &str) -> Option<f64> {
     let float: f64 = token.parse().ok()?;
     (float.is_finite() && Decimal::of(&format!("{float:e}")) == Decimal::of(token)).then_some(float)
 }
 
-/// Reads the token like [`kept_by_f64`], as a float of single precision.
+/// Parses the token as `f32`, like [`kept_by_f64`].
 pub(super) fn kept_by_f32(token: &str) -> Option<f32> {
     let float: f32 = token.parse().ok()?;
     (float.is_finite() && Decimal::of(&format!("{float:e}")) == Decimal::of(token)).then_some(float)

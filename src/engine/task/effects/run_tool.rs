@@ -18,7 +18,7 @@ use crate::engine::effects::slots::{RunSlot, Slots};
 use crate::engine::effects::text_agents::{AgentSegment, SegmentEnd};
 use crate::engine::effects::yields::{on_record, recorded};
 use crate::engine::inputs::inbox::{Inbox, Input};
-use crate::engine::task::record::implementations::as_approved;
+use crate::engine::task::record::implementations::check_approved;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::outcomes::Telling;
 use crate::ledger::Ledger;
@@ -198,7 +198,7 @@ impl Run {
                 (self.own.clone(), self.telling.clone(), self.state.clone());
             move |value| recorded(own.clone(), telling.clone(), value, state.clone())
         };
-        let outcome = match Box::pin(as_approved(self.checked, self.approved)).await {
+        let outcome = match Box::pin(check_approved(self.checked, self.approved)).await {
             Ok((tool, args, context)) => {
                 let given = match self.leave {
                     Some(leave) => {

@@ -86,8 +86,9 @@ impl SessionTask {
             return Box::pin(self.renew_for(call)).await;
         }
         let catalog = &self.agent.catalog;
-        let remade = self.remade(catalog, |name| name == call.name).await;
-        let declared = remade.as_ref().unwrap_or(catalog).tools.get(&call.name);
+        let refreshed = self.refreshed_catalog(catalog, |name| name == call.name);
+        let refreshed = refreshed.await;
+        let declared = refreshed.as_ref().unwrap_or(catalog).tools.get(&call.name);
         let policy = self.agent.policies.of(&call.name);
         let changed = declared.map(|it| contract_hash(it, policy)) != call.contract;
         if changed && !self.shared.slots.is_shut() {

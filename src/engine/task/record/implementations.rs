@@ -1,7 +1,10 @@
-//! The implementations of tools, checked again before an approved call starts, so that the approved
-//! tool runs.
+//! The identity (file digests, URL) of the external program behind a tool, compared again before an
+//! approved call starts.
+//!
+//! `ToolDeclaration::implementation` describes it. Tools in Rust code have none.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -15,14 +18,15 @@ use crate::tool::{PolicyTool, ToolError};
 
 impl SessionTask {
     /// Returns the catalog with current implementations, if one of the selected tools changed.
-    pub(super) async fn remade(
+    pub(super) async fn refreshed_catalog(
         &self,
         catalog: &Arc<Catalog>,
-        looks_at: impl Fn(&str) -> bool,
+        is_selected: impl Fn(&str) -> bool,
     ) -> Option<Arc<Catalog>> {
-        let made = catalog.tools.values();
-        let made = made.filter(|it| it.implementation.is_some() && looks_at(&it.name));
-        let tools: Vec<(Arc<PolicyTool>, Option<Value>)> = made
+        let implemented = catalog.tools.values();
+        let implemented =
+            implemented.filter(|it| it.implementation.is_some() && is_selected(&it.name));
+        let tools: Vec<(Arc<PolicyTool>, Option<Value>)> = implemented
             .filter_map(|it| {
                 let tool = self.agent.dispatcher.shared(&it.name)?;
                 Some((tool, it.implementation.clone()))
@@ -31,22 +35,24 @@ impl SessionTask {
         if tools.is_empty() {
             return None;
         }
-        let looked = tokio::task::spawn_blocking(move || {
-            let now = tools.into_iter().filter_map(|(tool, before)| {
-                let now = tool.implementation();
-                (now != before).then(|| (tool.name().to_owned(), now))
+        let checking = tokio::task::spawn_blocking(move || {
+            let changed = tools.into_iter().filter_map(|(tool, declared)| {
+                // A tool that panics counts as unchanged here, without an effect on other tools.
+                // Before an approved call of it runs, `still_runs` asks again and fails closed.
+                let current = catch_unwind(AssertUnwindSafe(|| tool.implementation())).ok()?;
+                (current != declared).then(|| (tool.name().to_owned(), current))
             });
-            now.collect::<Vec<_>>()
+            changed.collect::<Vec<_>>()
         });
-        // A tool that panics reports no implementation, and is compared with that when it runs.
-        let changed = looked.await.unwrap_or_default();
+        // The error only says that the runtime shuts down.
+        let changed = checking.await.unwrap_or_default();
         if changed.is_empty() {
             return None;
         }
         let mut catalog = Catalog::clone(catalog);
-        for (name, now) in changed {
+        for (name, current) in changed {
             if let Some(declared) = catalog.tools.get_mut(&name) {
-                declared.implementation = now;
+                declared.implementation = current;
             }
         }
         Some(Arc::new(catalog))
@@ -55,11 +61,14 @@ impl SessionTask {
     /// Returns the current catalog of the agent's tools.
     pub(super) async fn catalog_now(&self) -> Arc<Catalog> {
         let declared = &self.agent.catalog;
-        let remade = self.remade(declared, |_| true).await;
-        remade.unwrap_or_else(|| declared.clone())
+        let refreshed = self.refreshed_catalog(declared, |_| true).await;
+        refreshed.unwrap_or_else(|| declared.clone())
     }
 
     /// Returns a renewed attachment, if a tool of these calls has changed.
+    ///
+    /// Also adds its catalog and policies to the session's library. Skips calls without a
+    /// `contract`, because no approver was asked about them.
     pub(super) async fn renewal(
         &mut self,
         calls: impl IntoIterator<Item = Seq>,
@@ -78,7 +87,8 @@ impl SessionTask {
         if !names.iter().any(is_implemented) {
             return Ok(None);
         }
-        let Some(catalog) = self.remade(&in_force, |name| names.contains(name)).await else {
+        let refreshed = self.refreshed_catalog(&in_force, |name| names.contains(name));
+        let Some(catalog) = refreshed.await else {
             return Ok(None);
         };
         let policies = self.stream.session.terms.policies.clone();
@@ -93,7 +103,7 @@ impl SessionTask {
         Ok(Some((renewed, objects)))
     }
 
-    /// Records a renewed attachment if the tool of this call differs from the approved one.
+    /// Records a renewed attachment if the tool of this call differs from the declared one.
     pub(super) async fn renew_for(&mut self, call: Seq) -> Result<(), Error> {
         if let Some((renewed, objects)) = self.renewal([call]).await? {
             self.put(vec![renewed.into()], objects).await?;
@@ -104,15 +114,15 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// Returns the approved calls that this batch may start.
+    /// Returns calls that may start: restless calls, and due retries in this batch.
     pub(super) fn may_start(&self, batch: &[Observation]) -> Vec<Seq> {
-        let waits = |seq: &Seq| {
+        let may_start = |seq: &Seq| {
             self.session.calls.get(seq).is_some_and(|call| {
-                let begun = matches!(
+                let excluded = matches!(
                     call.phase,
                     Phase::AwaitingConfirmation { .. } | Phase::Running { .. }
                 );
-                !begun
+                !excluded
             })
         };
         let restless = self.session.may_move();
@@ -125,10 +135,10 @@ impl Stream {
                 None
             }
         });
-        restless.chain(due).filter(waits).collect()
+        restless.chain(due).filter(may_start).collect()
     }
 
-    /// Returns the approved implementation, for a call that starts with an approval.
+    /// Returns the approved implementation of the tool, if the call runs with an approval.
     pub(in crate::engine) fn approved_implementation(&self, call: &Call) -> Option<Value> {
         let Phase::Running {
             leave: Leave::Approved(_),
@@ -145,7 +155,7 @@ impl Stream {
 /// Returns the run if its tool still has the approved implementation, else an error.
 ///
 /// A run may wait for a slot after its start is recorded, so the tool may change in between.
-pub(in crate::engine) async fn as_approved<R>(
+pub(in crate::engine) async fn check_approved<R>(
     run: Result<(Arc<PolicyTool>, Value, R), ToolError>,
     approved: Option<Value>,
 ) -> Result<(Arc<PolicyTool>, Value, R), ToolError> {
