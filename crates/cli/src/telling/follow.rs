@@ -1,5 +1,5 @@
-//! Following a session while it is served: every event told once, in order, as soon as it is on
-//! record.
+//! A timeline of a session that is served: each event is printed once, in order, when it is
+//! recorded.
 
 use super::timeline::{Fit, Timeline};
 use crate::failures::Failure;
@@ -8,26 +8,26 @@ use recount::engine::{LiveHandle, Updates};
 use recount::ledger::Ledger;
 use recount::session::{Event, Fact, Observation, Seq, Session, SessionId};
 
-/// How many records are read at a time.
+/// The number of records that are read at a time.
 const PAGE: usize = 512;
 
-/// Tells one session as it goes on.
+/// Prints the events of one session as they are recorded.
 ///
-/// What is told comes from the journal; the engine's updates only say when to look, so none can be
-/// missed.
+/// The events are read from the journal. The engine's updates only say when to read, so no event
+/// can be missed.
 pub(crate) struct Follower {
     ledger: Ledger,
     session: SessionId,
     updates: Updates,
     timeline: Timeline,
-    /// The last record that was told or is not to be told.
+    /// The last record that was printed or skipped.
     told: Seq,
-    /// How often the model has ended its turn.
+    /// The number of turns that the model has ended.
     pub(crate) turns: u64,
 }
 
 impl Follower {
-    /// Follows the session of `live` from the record after `told` on.
+    /// A follower of the session of `live`, from the record after `told` on.
     pub(crate) async fn new(
         live: &LiveHandle,
         told: Seq,
@@ -55,7 +55,7 @@ impl Follower {
         })
     }
 
-    /// Tells everything that is on record and was not told, and returns it.
+    /// Prints and returns the events that were recorded since the last call.
     pub(crate) async fn tell(&mut self, screen: &mut Screen) -> Result<Vec<Fact>, Failure> {
         let mut told = Vec::new();
         loop {
@@ -68,7 +68,7 @@ impl Follower {
                 return Ok(told);
             }
             for fact in facts {
-                screen.line(&self.timeline.tell(&fact))?;
+                screen.line(&self.timeline.event(&fact))?;
                 self.told = fact.seq;
                 if let Event::Observed(Observation::TurnCompleted(_)) = fact.event {
                     self.turns += 1;
@@ -78,11 +78,13 @@ impl Follower {
         }
     }
 
-    /// Waits for a record behind those that were told. Each of those has an update, too, and
-    /// looking at the session for each would take time with the square of their number.
+    /// Waits for a record after the printed ones.
+    ///
+    /// Updates of printed records are skipped. Reading the session for each of them would take
+    /// time with the square of their number.
     ///
     /// # Errors
-    /// An error that says why the session is not served any more, if nothing can happen.
+    /// The reason why the session is no longer served.
     pub(crate) async fn wake(&mut self, live: &LiveHandle) -> Result<(), Failure> {
         loop {
             match self.updates.next().await {
@@ -96,8 +98,7 @@ impl Follower {
         }
     }
 
-    /// Tells what happens until `reached` says of the session, and of the number of turns, that it
-    /// is there.
+    /// Prints events until `reached` returns true for the session and the number of turns.
     pub(crate) async fn until(
         &mut self,
         live: &LiveHandle,
@@ -116,13 +117,13 @@ impl Follower {
         }
     }
 
-    /// The last record that was told.
+    /// The last record that was printed.
     pub(crate) fn told(&self) -> Seq {
         self.told
     }
 }
 
-/// Whether nothing runs and everything that the model is to hear was sent.
+/// True if no call runs and every response was sent to the model.
 pub(crate) fn is_calm(session: &Session) -> bool {
     !session.calls.values().any(|call| call.phase.is_running())
         && session.deliveries.values().all(|delivery| delivery.sent)

@@ -1,0 +1,50 @@
+//! People and programs in sentences, with how their identity was verified.
+
+use recount::session::{ActedAs, Actor, Authentication};
+
+/// The party behind an act, such as `by ada (os_user)`; `link` is the word before the name.
+///
+/// A name that was not verified stands behind the words that say so. A long name can push nothing
+/// out of sight there.
+pub(crate) fn acted(link: &str, actor: &Actor) -> String {
+    unverified(link, actor).unwrap_or_else(|| format!("{link} {actor}"))
+}
+
+/// As [`acted`], where there is little room: how a verified name was verified is left out.
+pub(crate) fn acted_in_short(link: &str, actor: &Actor) -> String {
+    unverified(link, actor).unwrap_or_else(|| format!("{link} {}", actor.in_short()))
+}
+
+fn unverified(link: &str, actor: &Actor) -> Option<String> {
+    if actor.authenticated_by != Authentication::None {
+        return None;
+    }
+    let program = match &actor.acted_as {
+        Some(ActedAs::Program(decided)) => format!("program {decided:?} for "),
+        Some(ActedAs::Person) | None => String::new(),
+    };
+    let name = &actor.name;
+    Some(format!("(identity not verified) {link} {program}{name:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unverified_name_stands_behind_the_words_that_say_so() {
+        let claimed = Actor {
+            authenticated_by: Authentication::None,
+            ..Actor::embedder("root (token)")
+        };
+        let shown = r#"(identity not verified) by "root (token)""#;
+        assert_eq!(acted("by", &claimed), shown);
+        assert_eq!(acted_in_short("by", &claimed), shown);
+        assert_eq!(acted("from", &Actor::os_user("ada")), "from ada (os_user)");
+        assert_eq!(acted_in_short("by", &Actor::os_user("ada")), "by ada");
+        assert_eq!(
+            acted("by", &claimed.as_program("nightly")),
+            r#"(identity not verified) by program "nightly" for "root (token)""#
+        );
+    }
+}
