@@ -78,12 +78,12 @@ impl Unread {
     /// What that means.
     pub fn in_words(self) -> &'static str {
         match self {
-            Unread::KeyNotGiven => "sealed, and no key store was given",
+            Unread::KeyNotGiven => "sealed, no key store given",
             Unread::KeyMissing => {
-                "sealed, and the key store has no key of it: kept elsewhere, or removed"
+                "sealed, key not in the key store (kept elsewhere, or removed)"
             }
-            Unread::Erased => "sealed, and its key was erased",
-            Unread::Unreadable => "cannot be read",
+            Unread::Erased => "sealed, key erased",
+            Unread::Unreadable => "not readable",
         }
     }
 }

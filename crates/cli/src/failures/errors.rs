@@ -48,26 +48,23 @@ impl From<journal::Error> for Failure {
                     "only one process at a time can open a journal; use that one, or stop it first",
                 )
             }
-            journal::Error::Insecure { .. } => Failure::new(INSECURE, what)
-                .advice(
-                    "remove the write permission of other users, for example with \
+            journal::Error::Insecure { .. } => Failure::new(INSECURE, what).advice(
+                "remove the write permission of other users, for example with \
                      `chmod go-w PATH`; `--insecure-directory` accepts it as it is",
-                ),
-            journal::Error::NotYours { owner, .. } => Failure::new(NOT_YOURS, what)
-                .advice(format!(
+            ),
+            journal::Error::NotYours { owner, .. } => {
+                Failure::new(NOT_YOURS, what).advice(format!(
                     "run it as that user: `sudo -u '#{owner}' recount …`; \
                      `--insecure-directory` runs it as the current user"
-                )),
+                ))
+            }
             journal::Error::Missing { path } => Failure::no_journal(&path),
-            journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what)
-                .advice(
-                    "give the directory that holds the file JOURNAL; if only that file is \
+            journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what).advice(
+                "give the directory that holds the file JOURNAL; if only that file is \
                      damaged, `recount repair PATH` restores it",
-                ),
+            ),
             journal::Error::NotABackup { .. } => Failure::new("not-a-backup", what)
-                .advice(
-                    "give a directory that `recount backup` made; a journal needs no restore",
-                ),
+                .advice("give a directory that `recount backup` made; a journal needs no restore"),
             journal::Error::Occupied { .. } => Failure::new("occupied", what)
                 .advice("give a new or an empty directory; nothing was changed"),
             journal::Error::DamagedExport { .. } => Failure::new("damaged", what)
@@ -75,15 +72,13 @@ impl From<journal::Error> for Failure {
                 .advice("`recount verify FILE` lists the damage; nothing was imported"),
             journal::Error::NewerFormat { .. } => Failure::new("newer-format", what)
                 .advice("use the version of recount that wrote it, or a later one"),
-            journal::Error::Damaged { .. } => Failure::new("damaged", what)
-                .exit(Exit::Damaged)
-                .advice(
+            journal::Error::Damaged { .. } => {
+                Failure::new("damaged", what).exit(Exit::Damaged).advice(
                     "`recount verify PATH` lists the damage, `recount repair PATH` recovers \
                      what it can",
-                ),
-            journal::Error::Index { .. } => {
-                Failure::new("index-damaged", what).exit(Exit::Damaged)
+                )
             }
+            journal::Error::Index { .. } => Failure::new("index-damaged", what).exit(Exit::Damaged),
             journal::Error::Conflict { .. } => Failure::new("conflict", what)
                 .advice("another process wrote to the session; check its log before you retry"),
             journal::Error::NoSpace { .. } => Failure::new(NO_SPACE, what)
@@ -99,12 +94,12 @@ impl From<ledger::Error> for Failure {
         let what = in_lines(&causes(&error));
         match error {
             ledger::Error::Journal(error) => error.into(),
-            ledger::Error::Unreadable { .. } => Failure::new(UNREADABLE, what)
-                .exit(Exit::Damaged)
-                .advice(
+            ledger::Error::Unreadable { .. } => {
+                Failure::new(UNREADABLE, what).exit(Exit::Damaged).advice(
                     "if a newer version of recount wrote it, use that version; \
                      `recount verify PATH` checks for damage",
-                ),
+                )
+            }
             ledger::Error::NewerRules { .. } => Failure::new("newer-rules", what)
                 .exit(Exit::Damaged)
                 .advice("use the version of recount that wrote it, or a newer one"),
@@ -163,9 +158,8 @@ impl From<fixture::Error> for Failure {
             | fixture::Error::Step { .. } => Failure::new("damaged", what)
                 .exit(Exit::Damaged)
                 .advice("docs/fixtures.md describes the format"),
-            fixture::Error::Exists { .. } => Failure::new("occupied", what).advice(
-                "give a directory without a fixture or a file of one; nothing was changed",
-            ),
+            fixture::Error::Exists { .. } => Failure::new("occupied", what)
+                .advice("give a directory without a fixture or a file of one; nothing was changed"),
             fixture::Error::NoShape { .. } => Failure::new("bad-request", what)
                 .exit(Exit::Usage)
                 .advice("redact fields in the words of people, models and tools"),

@@ -15,8 +15,12 @@ pub(crate) fn out_of_reach(in_use: Failure, error: &ConnectError) -> Failure {
                 "the file CONTROL is of a service that has ended; use the process that has the \
                  journal open now, or stop it first",
             ),
-        ConnectError::NotYours { owner, .. } => Failure::new("control-token", what)
-            .advice(format!("run this command as {}, the user of the service", one_line(owner))),
+        ConnectError::NotYours { owner, .. } => {
+            Failure::new("control-token", what).advice(format!(
+                "run this command as {}, the user of the service",
+                one_line(owner)
+            ))
+        }
         ConnectError::TokenExposed { .. } => Failure::new("control-token", what)
             .advice("other users may know the token; restart the service to get a new one"),
         ConnectError::Unreadable { .. } => Failure::new("control", what)
@@ -64,14 +68,12 @@ fn lost(what: String) -> Failure {
 pub(crate) fn failed(problem: &Problem, sealed_advice: &str) -> Failure {
     let what = one_line(&problem.text).into_owned();
     match problem.code.as_str() {
-        "unknown_request" => {
-            Failure::new("unknown-request", what).advice("`recount pending PATH` lists the open requests")
-        }
+        "unknown_request" => Failure::new("unknown-request", what)
+            .advice("`recount pending PATH` lists the open requests"),
         "unknown_call" => Failure::new("unknown-call", what),
         "unknown_agent" => Failure::new("unknown-agent", what),
-        "unknown_session" => {
-            Failure::new("unknown-session", what).advice("`recount sessions PATH` lists the sessions")
-        }
+        "unknown_session" => Failure::new("unknown-session", what)
+            .advice("`recount sessions PATH` lists the sessions"),
         "unknown_user" => {
             Failure::new("unknown-user", what).advice("give your name with --as NAME")
         }

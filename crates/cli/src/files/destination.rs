@@ -37,7 +37,7 @@ pub(crate) fn is_standard(path: &Path) -> bool {
 }
 
 /// Refuses a path for a file within a journal, and one that exists and may not be replaced.
-pub(crate) fn may_stand_at(file: &Path, force: Force) -> Result<(), Failure> {
+pub(crate) fn check_vacant(file: &Path, force: Force) -> Result<(), Failure> {
     outside_journals(file)?;
     let name = shown(file);
     let (found, advice) = match fs::symlink_metadata(file) {

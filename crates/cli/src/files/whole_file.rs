@@ -24,9 +24,9 @@ impl WholeFile {
     /// Starts a draft of the file `path`. An existing file is replaced at the end if `force` allows.
     ///
     /// # Errors
-    /// The errors of [`destination::may_stand_at`], and one if the directory cannot be written.
+    /// The errors of [`destination::check_vacant`], and one if the directory cannot be written.
     pub(crate) fn create(path: &Path, force: Force) -> Result<WholeFile, Failure> {
-        destination::may_stand_at(path, force)?;
+        destination::check_vacant(path, force)?;
         if path.file_name().is_none() {
             let what = format!("expected a file to write, found {}", path.display());
             return Err(Failure::new("not-a-file", what).exit(Exit::Usage));

@@ -1,4 +1,4 @@
-//! `recount verify`: whether a journal or an export is what was written.
+//! `recount verify`: checks if a journal or an export was damaged or altered.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -14,11 +14,12 @@ use crate::terminal::{Screen, Tone};
 use crate::text::one_line;
 use recount::ledger;
 
-/// Verifies a journal where it lies, or an exported file.
+/// Checks if a journal or an exported file was damaged or altered.
 ///
-/// Every chain, every hash, the log against the index or the file against its trailer. A forger who
-/// rewrites all of them alike is caught only by a root kept elsewhere: keep the one that is printed
-/// here, and give it with --root later. Without it the verdict is "consistent, not anchored".
+/// Verifies every hash and chain, and the log against the index or the file against its trailer. A
+/// forger who recomputes all of them is found only with a root that was kept elsewhere: keep the
+/// root that is printed here, and give it with --root later. Without it the verdict is "consistent,
+/// not anchored".
 #[derive(Args)]
 pub(crate) struct Verify {
     /// The directory of a journal, or an exported file.

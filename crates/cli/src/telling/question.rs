@@ -54,7 +54,10 @@ fn about_session(
 /// Shows the tool, the question and the arguments on which the approver decides.
 pub(crate) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
     if it.sealed {
-        return screen.toned(Tone::Ask, "A call of a sealed session: give --keys DIR to see it");
+        return screen.toned(
+            Tone::Ask,
+            "A call of a sealed session: give --keys DIR to see it",
+        );
     }
     let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
         (About::Gate, "") => "May it run?",

@@ -57,13 +57,7 @@ impl Timeline {
     }
 
     /// The line of a record of a kind that this version does not know.
-    pub(crate) fn unknown(
-        &mut self,
-        seq: Seq,
-        at: Timestamp,
-        kind: &str,
-        body: &str,
-    ) -> String {
+    pub(crate) fn unknown(&mut self, seq: Seq, at: Timestamp, kind: &str, body: &str) -> String {
         let text = format!("{kind} (not known to this version) {body}");
         self.line(seq, at, "?", "", &one_line(&text), Tone::Bad)
     }

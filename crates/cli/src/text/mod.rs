@@ -13,7 +13,7 @@ mod one_line;
 mod path;
 mod zone;
 
-pub(crate) use actor::{acted, acted_in_short};
+pub(crate) use actor::{acted, acted_in_short, named};
 pub(crate) use count::count;
 pub(crate) use one_line::{cut, escaped, one_line, width, wrapped};
 pub(crate) use path::{quoted, shown};

@@ -97,7 +97,11 @@ impl FromStr for Zone {
             _ => {}
         }
         let problem = || {
-            let example = if text.contains('/') { text } else { "Europe/Berlin" };
+            let example = if text.contains('/') {
+                text
+            } else {
+                "Europe/Berlin"
+            };
             format!(
                 "expected utc, local or an offset such as +02:00; for a zone by its name, set \
                  the variable TZ: TZ={example} recount --tz local …"
@@ -140,12 +144,20 @@ mod tests {
 
     #[test]
     fn wrong_zone_is_answered_with_right_ones() {
-        for wrong in ["", "mars", "2", "+2", "+02", "02:00", "+24:00", "+02:60", "+02:00x"] {
+        for wrong in [
+            "", "mars", "2", "+2", "+02", "02:00", "+24:00", "+02:60", "+02:00x",
+        ] {
             let problem = wrong.parse::<Zone>().unwrap_err();
-            assert!(problem.contains("utc, local or an offset such as +02:00"), "{wrong}");
+            assert!(
+                problem.contains("utc, local or an offset such as +02:00"),
+                "{wrong}"
+            );
         }
         let named = "Asia/Tokyo".parse::<Zone>().unwrap_err();
-        assert!(named.contains("TZ=Asia/Tokyo recount --tz local"), "{named}");
+        assert!(
+            named.contains("TZ=Asia/Tokyo recount --tz local"),
+            "{named}"
+        );
     }
 
     #[test]

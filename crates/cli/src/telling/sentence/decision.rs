@@ -18,7 +18,10 @@ pub(super) fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
         Decision::ConfirmationExpired(it) => confirmation_expired(it, names),
         Decision::ConfirmationWithdrawn(it) => confirmation_withdrawn(it, names),
         Decision::ConfirmationReopened(it) => confirmation_reopened(it, names),
-        Decision::CallReady(it) => (format!("{} ready to start", names.call(it.call)), Tone::Quiet),
+        Decision::CallReady(it) => (
+            format!("{} ready to start", names.call(it.call)),
+            Tone::Quiet,
+        ),
         Decision::ResultReused(it) => result_reused(it, names),
         Decision::BackgroundSpawned(it) => background_spawned(it, names),
         Decision::RetryScheduled(it) => retry_scheduled(it, names),
@@ -49,7 +52,11 @@ fn policy_decided(it: &PolicyDecided, names: &Names) -> (String, Tone) {
 
 fn gate_waived(it: &GateWaived, names: &Names) -> (String, Tone) {
     (
-        format!("{}: approval not enforced: {}", names.call(it.call), it.reason),
+        format!(
+            "{}: approval not enforced: {}",
+            names.call(it.call),
+            it.reason
+        ),
         Tone::Bad,
     )
 }
@@ -63,7 +70,10 @@ fn confirmation_requested(it: &ConfirmationRequested, names: &Names) -> (String,
         (About::InDoubt, _) => "It may have run. Run it again?".to_owned(),
     };
     (
-        format!("approval of {tool} requested: {question}  {}", names.args(it)),
+        format!(
+            "approval of {tool} requested: {question}  {}",
+            names.args(it)
+        ),
         Tone::Ask,
     )
 }
@@ -133,10 +143,7 @@ fn call_cancelled(it: &CallCancelled, names: &Names) -> (String, Tone) {
 
 fn outcome_reconciled(it: &OutcomeReconciled, names: &Names) -> (String, Tone) {
     let (tool, way) = (names.call(it.call), way(it.route));
-    (
-        format!("{tool}: outcome reconciled ({way})"),
-        Tone::Plain,
-    )
+    (format!("{tool}: outcome reconciled ({way})"), Tone::Plain)
 }
 
 fn response_issued(it: &ResponseIssued, names: &Names) -> (String, Tone) {

@@ -73,7 +73,9 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::TurnCompleted(it) => conversation::turn_completed(it),
         Observation::TurnInterrupted(_) => ("turn interrupted".to_owned(), Tone::Quiet),
         Observation::MediaCounted(it) => conversation::media_counted(it),
-        Observation::UsageReported(it) => (format!("token usage {}", it.usage.as_str()), Tone::Quiet),
+        Observation::UsageReported(it) => {
+            (format!("token usage {}", it.usage.as_str()), Tone::Quiet)
+        }
         Observation::FrameRejected(it) => session::frame_rejected(it),
         Observation::OperatorCancelled(it) => person::operator_cancelled(it, names),
         Observation::SessionClosed(it) => session::session_closed(it),

@@ -67,10 +67,7 @@ pub(super) fn connect_failed(it: &ConnectFailed) -> (String, Tone) {
         .code
         .map(|code| format!(", code {code}"))
         .unwrap_or_default();
-    (
-        format!("connection failed{code}: {}", it.reason),
-        Tone::Bad,
-    )
+    (format!("connection failed{code}: {}", it.reason), Tone::Bad)
 }
 
 pub(super) fn reconnects_exhausted(it: &ReconnectsExhausted) -> (String, Tone) {
