@@ -42,7 +42,7 @@ error[CODE]: … docs/command-line.md has more for scripts.";
 #[derive(Parser)]
 #[command(name = "recount", version, after_help = EXIT_CODES, max_term_width = 80)]
 struct CommandLine {
-    /// When to use colour: auto, always or never; auto respects NO_COLOR.
+    /// The use of colour: auto, always or never; auto respects NO_COLOR.
     #[arg(
         long,
         global = true,

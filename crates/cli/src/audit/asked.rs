@@ -25,29 +25,29 @@ const OUTCOMES: [&str; 10] = [
 /// The options that choose calls. Of a repeated option any value matches, but every --label must.
 #[derive(Args)]
 pub(super) struct Asked {
-    /// Only calls with an event, such as an answer, from this time on: 2026-11-01, in the zone of
-    /// --tz, or 2026-11-01T09:30:00Z.
+    /// Selects calls with an event, such as an answer, from this time on: 2026-11-01, in the zone
+    /// of --tz, or 2026-11-01T09:30:00Z.
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// Only calls with an event up to this time; a date includes the whole day.
+    /// Selects calls with an event up to this time; a date includes the whole day.
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
-    /// Only calls with an act of this person, also one that was refused.
+    /// Selects calls with an act of this person, also one that was refused.
     #[arg(long, value_name = "NAME")]
     actor: Vec<String>,
-    /// Only calls to this tool.
+    /// Selects calls to this tool.
     #[arg(long, value_name = "NAME")]
     tool: Vec<String>,
-    /// Only calls of sessions with this label.
+    /// Selects calls of sessions with this label.
     #[arg(long, value_name = "NAME[=VALUE]")]
     label: Vec<String>,
-    /// Only calls with this verdict, such as approved, denied, allowed_by_rule or gate_waived.
+    /// Selects calls with this verdict, such as approved, denied, allowed_by_rule or gate_waived.
     #[arg(long, value_name = "VERDICT")]
     verdict: Vec<String>,
-    /// Only calls with this outcome, such as returned, failed or unknown.
+    /// Selects calls with this outcome, such as returned, failed or unknown.
     #[arg(long, value_name = "OUTCOME")]
     outcome: Vec<String>,
-    /// Only calls that ran without the approval of a person.
+    /// Selects calls that ran without the approval of a person.
     #[arg(long)]
     unconfirmed: bool,
 }

@@ -56,8 +56,8 @@ pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     put(
         &mut out,
         format_args!(
-            "<p>Root of all records: <code>{}</code>. Keep it elsewhere: with it, <code>recount verify \
-             PATH --root HEX</code> shows later if the journal was rewritten.</p>\n</footer>\n\
+            "<p>Root of all records: <code>{}</code>. Keep it elsewhere: with it, <code>recount \
+             verify PATH --root HEX</code> shows later if it was rewritten.</p>\n</footer>\n\
              </body>\n</html>\n",
             proof.verified.root
         ),
@@ -225,14 +225,16 @@ fn unconfirmed(out: &mut String, calls: &[AuditedCall]) {
         out.push_str("<p>None.</p>\n</section>\n");
         return;
     }
-    out.push_str("<div class=\"scroll\" role=\"region\" aria-labelledby=\"unconfirmed\" tabindex=\"0\">\n<table>\n<caption>Tools that ran without the approval of a person, and the reason</caption>\n");
+    let caption = "Tools that ran without the approval of a person, and the reason";
+    table(out, "unconfirmed", "", caption);
     heads(out, &["Tool", "Allowed by", "Calls"]);
     for ((tool, allowed_by), number) in groups {
         let (tool, allowed_by) = (text(&tool), text(&allowed_by));
         put(
             out,
             format_args!(
-                "<tr><th scope=\"row\"><code>{tool}</code></th><td>{allowed_by}</td><td>{number}</td></tr>\n"
+                "<tr><th scope=\"row\"><code>{tool}</code></th><td>{allowed_by}</td>\
+                 <td>{number}</td></tr>\n"
             ),
         );
     }
@@ -245,7 +247,8 @@ fn calls(out: &mut String, calls: &[AuditedCall]) {
         out.push_str("<p>No call matches.</p>\n</section>\n");
         return;
     }
-    out.push_str("<div class=\"scroll\" role=\"region\" aria-labelledby=\"calls\" tabindex=\"0\">\n<table class=\"calls\">\n<caption>Calls by session, in the order of their records</caption>\n");
+    let caption = "Calls by session, in the order of their records";
+    table(out, "calls", " class=\"calls\"", caption);
     heads(
         out,
         &[
@@ -267,7 +270,10 @@ fn unread(out: &mut String, report: &Report) {
     if report.unread.is_empty() {
         return;
     }
-    out.push_str("<section>\n<h2 id=\"unread\">Sessions not shown</h2>\n<div class=\"scroll\" role=\"region\" aria-labelledby=\"unread\" tabindex=\"0\">\n<table>\n<caption>Sessions that are sealed or cannot be read, as far as their records are in clear; they are verified like all others</caption>\n");
+    out.push_str("<section>\n<h2 id=\"unread\">Sessions not shown</h2>\n");
+    let caption = "Sessions that are sealed or cannot be read, with their data in clear text; \
+                   they are verified like all others";
+    table(out, "unread", "", caption);
     heads(
         out,
         &[
@@ -281,7 +287,8 @@ fn unread(out: &mut String, report: &Report) {
         put(
             out,
             format_args!(
-                "<tr><th scope=\"row\"><code>{}</code></th><td>{first}</td><td>{last}</td><td>{}</td><td>{}</td><td>{}</td><td>{why}</td></tr>\n",
+                "<tr><th scope=\"row\"><code>{}</code></th><td>{first}</td><td>{last}</td>\
+                 <td>{}</td><td>{}</td><td>{}</td><td>{why}</td></tr>\n",
                 it.session, it.records, it.calls, it.answers
             ),
         );
@@ -315,6 +322,18 @@ fn sealed(report: &Report) -> Option<String> {
     (!sealed.is_empty()).then_some(text)
 }
 
+/// The beginning of a table that can be scrolled, below the heading with the id `section`.
+fn table(out: &mut String, section: &str, class: &str, caption: &str) {
+    put(
+        out,
+        format_args!(
+            "<div class=\"scroll\" role=\"region\" aria-labelledby=\"{section}\" tabindex=\"0\">\n\
+             <table{class}>\n<caption>{caption}</caption>\n"
+        ),
+    );
+}
+
+/// The headings of the columns of a table.
 fn heads(out: &mut String, heads: &[&str]) {
     out.push_str("<thead><tr>");
     for head in heads {

@@ -228,7 +228,7 @@ fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
     for refused in &it.refused {
         let why = spoken(&refused.refusal);
         lines.push(format!(
-            "answer refused {} {}: {why}",
+            "answer {} refused {}: {why}",
             acted("from", &refused.by),
             age::moment(refused.at)
         ));

@@ -133,7 +133,8 @@ impl Proof {
         }
         match self.replayed() {
             Replayed::Same => format!(
-                "Every decision was made again, with the same result: {decisions} in {sessions}.{rest}"
+                "Every decision was made again, with the same result: \
+                 {decisions} in {sessions}.{rest}"
             ),
             Replayed::Diverged => {
                 let diverged = count(self.diverged.len(), "session");
@@ -157,8 +158,8 @@ pub(super) fn verified_in_words(verified: &Verified) -> (Tone, String) {
         Integrity::Consistent => (
             Tone::Good,
             format!(
-                "Every hash and every chain holds: {read}. No root that was kept elsewhere was given, \
-                 so recomputed hashes would not be noticed."
+                "Every hash and every chain holds: {read}. No root that was kept elsewhere was \
+                 given, so recomputed hashes would not be noticed."
             ),
         ),
         Integrity::Damaged => {

@@ -163,7 +163,8 @@ async fn left_behind(
         .count();
     if status.success() || open != 1 || refunds != 0 {
         let what = format!(
-            "expected a killed process, 1 open request and no refund, found {status}, {open} and {refunds}"
+            "expected a killed process, 1 open request and no refund, found {status}, {open} \
+             and {refunds}"
         );
         return Err(Failure::new("demo", what));
     }

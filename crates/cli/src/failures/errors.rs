@@ -177,7 +177,8 @@ impl From<play::Error> for Failure {
         let what = in_lines(&causes(&error));
         match error {
             play::Error::NeedsProgram { .. } => Failure::new("needs-program", what).advice(
-                "play it in a test of the program: Fixture::load(DIR)?.play(&agent)?.assert_as_recorded()",
+                "play it in a test of the program: \
+                 Fixture::load(DIR)?.play(&agent)?.assert_as_recorded()",
             ),
             play::Error::Runtime { source } => Failure::io("start the runtime", &source),
             play::Error::Engine(error) => error.into(),

@@ -21,7 +21,8 @@ pub(crate) struct WholeFile {
 }
 
 impl WholeFile {
-    /// Starts a draft of the file `path`. An existing file is replaced at the end if `force` allows.
+    /// Starts a draft of the file `path`. An existing file is replaced at the end if `force`
+    /// allows.
     ///
     /// # Errors
     /// The errors of [`destination::check_vacant`], and one if the directory cannot be written.

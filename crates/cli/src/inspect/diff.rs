@@ -45,7 +45,8 @@ pub(crate) struct Diff {
     keys: Keys,
     #[command(flatten)]
     unknown: UnknownKinds,
-    /// Compares every field of every record, with times and ids; not with a fixture, which has none.
+    /// Compares every field of every record, with times and ids; not with a fixture, which has
+    /// none.
     #[arg(long)]
     exact: bool,
     /// Prints JSON lines: one for each difference, and one with the counts.

@@ -2,8 +2,8 @@
 //!
 //! They decide nothing and answer nothing; `telling` has the sentences.
 //!
-//! Read `sessions`, `log` and `state` first. `show` prints the object of a hash, `diff` compares two
-//! sessions, with `differences` for its output. `replay` is a room of its own.
+//! Read `sessions`, `log` and `state` first. `show` prints the object of a hash, `diff` compares
+//! two sessions, with `differences` for its output. `replay` is a room of its own.
 
 mod diff;
 mod differences;

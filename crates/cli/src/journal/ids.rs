@@ -44,8 +44,8 @@ fn session_among(all: &[Uuid], text: &str) -> Result<SessionId, Failure> {
 
 /// The confirmation request that `text` names, open or not: by its id or a unique prefix of it.
 ///
-/// A prefix that also fits a decided request is ambiguous, so that a repeated command does not answer
-/// another request.
+/// A prefix that also fits a decided request is ambiguous, so that a repeated command does not
+/// answer another request.
 pub(crate) async fn request(source: &mut Source, text: &str) -> Result<RequestId, Failure> {
     let typed = Typed::read(text, "confirmation request", "unknown-request")?;
     let open = source.open_requests().await?;
@@ -74,8 +74,8 @@ fn ticket(text: &str) -> Option<Result<Ticket, Failure>> {
     })
 }
 
-/// The call that `text` names, open or not: by its id or a unique prefix of it, by its open request,
-/// or by its ticket.
+/// The call that `text` names, open or not: by its id or a unique prefix of it, by its open
+/// request, or by its ticket.
 pub(crate) async fn call(source: &mut Source, text: &str) -> Result<(SessionId, Seq), Failure> {
     if let Some(ticket) = ticket(text) {
         return ticket.map(|it| (it.session, it.call));
@@ -109,7 +109,8 @@ pub(crate) async fn call(source: &mut Source, text: &str) -> Result<(SessionId, 
     found.ok_or_else(|| {
         typed.unknown(
             &ids,
-            "`recount pending PATH` lists the waiting calls, `recount audit decisions PATH` every call",
+            "`recount pending PATH` lists the waiting calls, \
+             `recount audit decisions PATH` lists every call",
         )
     })
 }
@@ -143,8 +144,8 @@ pub(crate) async fn paused_call(source: &mut Source, text: &str) -> Result<Ticke
         Some(ticket) => Ok(ticket.clone()),
         None => Err(typed.unknown(
             &ids,
-            "`recount pending PATH` lists the waiting calls; for a call that has its result, give its \
-             ticket to learn from whom",
+            "`recount pending PATH` lists the waiting calls; for a call that has its result, \
+             give its ticket to learn from whom",
         )),
     }
 }
@@ -179,7 +180,8 @@ impl<'a> Typed<'a> {
         if !hex || digits.len() < PREFIX_MIN || digits.len() > 32 {
             let shown = one_line(text);
             let what = format!(
-                "expected the id of a {what} or its first {PREFIX_MIN} digits or more, found {shown:?}"
+                "expected the id of a {what} or its first {PREFIX_MIN} digits or more, \
+                 found {shown:?}"
             );
             return Err(Failure::new("not-an-id", what).exit(Exit::Usage));
         }

@@ -77,7 +77,8 @@ fn master() -> Result<MasterKey, Failure> {
         return Err(Failure::new("no-master-key", what)
             .exit(Exit::Usage)
             .advice(
-                "`openssl rand -hex 32 > FILE` makes one; without it, sealed sessions cannot be read",
+                "`openssl rand -hex 32 > FILE` makes one; without it, sealed sessions cannot be \
+                 read",
             ));
     };
     Ok(MasterKey::from_text(&text.to_string_lossy())?)

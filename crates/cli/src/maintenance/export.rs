@@ -22,7 +22,7 @@ use recount::session::SessionId;
 pub(crate) struct Export {
     /// The directory of the journal.
     path: PathBuf,
-    /// Only this session: its id, or a unique beginning of it.
+    /// The session to export, all by default: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// The file to write, which appears when it is complete; `-` is standard output, the default.

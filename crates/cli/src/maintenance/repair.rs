@@ -155,8 +155,18 @@ fn in_words(ranges: &[(u64, u64)]) -> String {
 }
 
 fn as_json(repaired: &Repaired, dry_run: bool) -> serde_json::Value {
-    let damage = |it: &Damage| json!({"frames": it.frames, "what": it.what, "remedy": it.remedy.to_string()});
-    let hurt = |it: &Hurt| json!({"session": it.session, "recovered": it.recovered, "salvaged": it.salvaged, "lost": it.lost});
+    let damage = |it: &Damage| {
+        let remedy = it.remedy.to_string();
+        json!({"frames": it.frames, "what": it.what, "remedy": remedy})
+    };
+    let hurt = |it: &Hurt| {
+        json!({
+            "session": it.session,
+            "recovered": it.recovered,
+            "salvaged": it.salvaged,
+            "lost": it.lost,
+        })
+    };
     json!({
         "needed": repaired.was_needed(),
         "dry_run": dry_run,

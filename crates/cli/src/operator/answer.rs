@@ -57,8 +57,8 @@ pub(crate) struct AnswerArgs {
     /// The reason; the model gets the reason of a denial.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// The payload for the tool: JSON that fits the schema which `recount pending` shows; @FILE reads
-    /// it from a file, - from standard input.
+    /// The payload for the tool: JSON that fits the schema which `recount pending` shows; @FILE
+    /// reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
     /// The hash of the request that was reviewed, as `recount pending --json` shows it; the answer
@@ -199,7 +199,8 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
     }
     if let Some(anew) = anew {
         screen.line(&format!(
-            "Changed arguments need their own approval: the call waits for an answer to request {anew}."
+            "Changed arguments need their own approval: the call waits for an answer to request \
+             {anew}."
         ))?;
     }
     let next = match (recorded.service, confirmed, anew) {

@@ -1,11 +1,11 @@
 //! The commands of an operator: the calls that wait, and the answers to record.
 //!
-//! A command records one operation and prints the new record, or the refusal. The rules for refusals
-//! are elsewhere, and no tool starts here.
+//! A command records one operation and prints the new record, or the refusal. The rules for
+//! refusals are elsewhere, and no tool starts here.
 //!
 //! Read `pending` first, then `answer` and the smaller `settle`, `reconcile`, `respond_call`,
-//! `cancel` and `erase`. `on_record` has the steps that they share, `operations` the requests to the
-//! desk or the service. `found` is an option of two of them, `members` their JSON objects, and
+//! `cancel` and `erase`. `on_record` has the steps that they share, `operations` the requests to
+//! the desk or the service. `found` is an option of two of them, `members` their JSON objects, and
 //! `named` the arguments that name a request or a call.
 
 mod answer;

@@ -1,5 +1,5 @@
-//! The operations of an operator: at the desk of a journal that is open here, or through the service
-//! that has it open. Both return the record, or the refusal.
+//! The operations of an operator: at the desk of a journal that is open here, or through the
+//! service that has it open. Both return the record, or the refusal.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

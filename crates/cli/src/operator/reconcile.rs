@@ -16,8 +16,8 @@ use recount::control::OnRecord;
 
 /// Records the real outcome of a call that ended as unknown or timed out.
 ///
-/// The call keeps its outcome on record. The model gets the real one as text: at once from a running
-/// service, otherwise when a process serves the session again.
+/// The call keeps its outcome on record. The model gets the real one as text: at once from a
+/// running service, otherwise when a process serves the session again.
 #[derive(Args)]
 pub(crate) struct Reconcile {
     /// The directory of the journal.

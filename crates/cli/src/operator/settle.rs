@@ -15,10 +15,11 @@ use crate::terminal::Screen;
 use crate::text::acted;
 use recount::control::OnRecord;
 
-/// Records the real outcome of an interrupted call that waits for a decision; it does not run again.
+/// Records the real outcome of an interrupted call that waits for a decision; it does not run
+/// again.
 ///
-/// The model gets the result, or the reason of the failure, as the outcome of the call: at once from
-/// a running service, otherwise when a process serves the session again.
+/// The model gets the result, or the reason of the failure, as the outcome of the call: at once
+/// from a running service, otherwise when a process serves the session again.
 #[derive(Args)]
 pub(crate) struct Settle {
     /// The directory of the journal.

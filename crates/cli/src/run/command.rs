@@ -33,15 +33,15 @@ const TEXT_COLUMNS: usize = 40;
 /// Holds a conversation in which the model can use your tools.
 ///
 /// Every step is recorded before it has an effect. Each tool of the file is a program: it gets its
-/// arguments as JSON on standard input and prints its result as JSON. The tools of an MCP server are
-/// those that it lists; a policy file (--policy) says which of them require approval.
+/// arguments as JSON on standard input and prints its result as JSON. The tools of an MCP server
+/// are those that it lists; a policy file (--policy) says which of them require approval.
 ///
 /// Without --endpoint it connects to the service in the environment: Google AI with the key in
 /// GOOGLE_API_KEY or GEMINI_API_KEY, or, if GOOGLE_GENAI_USE_VERTEXAI is true, Vertex with
 /// GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and GOOGLE_ACCESS_TOKEN, or a login of gcloud.
 ///
-/// At a terminal it reads your words and asks for approvals. Without one it ends when the turn of the
-/// model is over and nothing runs; requests for approval wait in the journal. With --keys the
+/// At a terminal it reads your words and asks for approvals. Without one it ends when the turn of
+/// the model is over and nothing runs; requests for approval wait in the journal. With --keys the
 /// records of the session are sealed.
 #[derive(Args)]
 pub(crate) struct Run {

@@ -73,8 +73,8 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Sends the texts turn by turn, then the typed lines, until there is nothing to send and nothing
-    /// runs.
+    /// Sends the texts turn by turn, then the typed lines, until there is nothing to send and
+    /// nothing runs.
     ///
     /// Texts stay in the queue if the model did not end its turn.
     pub(super) async fn hold(

@@ -18,11 +18,12 @@ pub(super) struct Servers {
     /// a URL; may be given several times.
     #[arg(long, value_name = "COMMAND|URL")]
     pub(super) mcp: Vec<String>,
-    /// The prefix of the names of a server's tools; the first one is for the first --mcp, and so on.
+    /// The prefix of the names of a server's tools; the first one is for the first --mcp, and so
+    /// on.
     #[arg(long, value_name = "PREFIX", requires = "mcp")]
     mcp_prefix: Vec<String>,
-    /// An environment variable that the servers' programs get, beside PATH, HOME and the like; may be
-    /// given several times.
+    /// An environment variable that the servers' programs get, beside PATH, HOME and the like; may
+    /// be given several times.
     #[arg(long, value_name = "VARIABLE", requires = "mcp")]
     mcp_env: Vec<String>,
     /// The environment variable with the token for the server at a URL; only with exactly one such

@@ -3,8 +3,8 @@
 //! This room gets events and states from its callers. It opens no journal and knows no command.
 //!
 //! Read `sentence` first, a room of its own; then `timeline`, the lines with time and seq, and
-//! `follow`, the timeline of a session that is served. `question` shows a call that waits, `outline`
-//! prints JSON.
+//! `follow`, the timeline of a session that is served. `question` shows a call that waits,
+//! `outline` prints JSON.
 
 mod follow;
 mod outline;

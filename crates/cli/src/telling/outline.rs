@@ -1,4 +1,5 @@
-//! JSON for people: on one line if it fits, otherwise with a line for each member, indented by depth.
+//! JSON for people: on one line if it fits, otherwise with a line for each member, indented by
+//! depth.
 
 use serde_json::value::RawValue;
 
@@ -71,8 +72,9 @@ mod tests {
     #[test]
     fn value_has_one_line_if_it_fits() {
         let long = "x".repeat(60);
+        let call = format!(r#"{{"args":{{"n":1.00}},"hint":"{long}\n"}}"#);
         let text = format!(
-            r#"{{"head":9,"at_us":1500000,"none":{{}},"call":{{"args":{{"n":1.00}},"hint":"{long}\n"}},"left":1,"owed":[{{"a":1}}]}}"#
+            r#"{{"head":9,"at_us":1500000,"none":{{}},"call":{call},"left":1,"owed":[{{"a":1}}]}}"#
         );
         let value: &RawValue = serde_json::from_str(&text).unwrap();
         assert_eq!(

@@ -67,7 +67,7 @@ impl Zone {
                 let at = offset.from_local_datetime(&midnight).earliest()?;
                 Some(at.to_utc())
             }
-            // Where the clocks skip midnight, the day begins behind the gap.
+            // If the clocks skip midnight, the day begins behind the gap.
             Zone::Local => (0..=GAP_HOURS_MAX).find_map(|hours| {
                 let local = midnight.checked_add_signed(TimeDelta::hours(hours))?;
                 let at = Local.from_local_datetime(&local).earliest()?;

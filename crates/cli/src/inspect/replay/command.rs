@@ -17,7 +17,8 @@ use recount::ledger::{Error, Ledger};
 use recount::replay::{self, Report};
 use recount::session::{SessionId, decide};
 
-/// The number of divergences that are shown with both sides and the state. Further ones have a line.
+/// The number of divergences that are shown with both sides and the state. Further ones have a
+/// line.
 const SHOWN_IN_FULL: u64 = 10;
 
 /// The reach of a replay.
@@ -33,7 +34,7 @@ const NOT_VERIFIED: &str =
 pub(crate) struct Replay {
     /// The directory of the journal.
     path: PathBuf,
-    /// Only this session: its id, or a unique beginning of it.
+    /// The session to replay, all by default: its id, or a unique beginning of it.
     #[arg(conflicts_with = "all")]
     session: Option<String>,
     /// All sessions, which is the default.

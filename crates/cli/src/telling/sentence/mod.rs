@@ -2,8 +2,8 @@
 //!
 //! A sentence needs the event and the names of earlier calls, and nothing else of the session.
 //!
-//! Read `event` first; `session`, `call`, `person`, `conversation` and `decision` have the sentences
-//! by subject. `names` has the names of calls, `phrases` the parts of sentences.
+//! Read `event` first; `session`, `call`, `person`, `conversation` and `decision` have the
+//! sentences by subject. `names` has the names of calls, `phrases` the parts of sentences.
 
 mod call;
 mod conversation;

@@ -30,9 +30,9 @@ pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) ->
 pub(super) fn answer_refused(it: &AnswerRefused, names: &Names) -> (String, Tone) {
     let why = it.refusal.replace('_', " ");
     let text = format!(
-        "answer to {} refused {}: {why}",
-        names.about(it.request),
-        acted("from", &it.by)
+        "answer {} to {} refused: {why}",
+        acted("from", &it.by),
+        names.about(it.request)
     );
     (text, Tone::Bad)
 }
