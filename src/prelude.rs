@@ -1,4 +1,4 @@
-//! What a program that embeds Recount names.
+//! The names that an embedding program usually needs.
 
 pub use recount_macros::tool;
 pub use serde_json::{Value, json};

@@ -1,21 +1,21 @@
-//! What stands in the attribute: `"description"`, `name = ".."`, `description = ".."`.
+//! The arguments of the attribute: `"description"`, `name = ".."`, `description = ".."`.
 
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitStr, Result, Token};
 
-/// What the attribute says.
+/// The parsed arguments of the attribute.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct AttributeArguments {
     pub(crate) name: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
 }
 
-impl Parse for Said {
-    fn parse(input: ParseStream<'_>) -> Result<Said> {
-        let mut said = Said::default();
+impl Parse for AttributeArguments {
+    fn parse(input: ParseStream<'_>) -> Result<AttributeArguments> {
+        let mut given = AttributeArguments::default();
         while !input.is_empty() {
             if input.peek(LitStr) {
-                set(&mut said.description, input.parse()?, "description")?;
+                set(&mut given.description, input.parse()?, "description")?;
             } else {
                 let key: Ident = input
                     .parse()
@@ -24,9 +24,9 @@ impl Parse for Said {
                 let value: LitStr = input.parse()?;
                 if key == "name" {
                     check_name(&value.value(), value.span())?;
-                    set(&mut said.name, value, "name")?;
+                    set(&mut given.name, value, "name")?;
                 } else if key == "description" {
-                    set(&mut said.description, value, "description")?;
+                    set(&mut given.description, value, "description")?;
                 } else {
                     return Err(Error::new(key.span(), EXPECTED));
                 }
@@ -35,7 +35,7 @@ impl Parse for Said {
                 input.parse::<Token![,]>()?;
             }
         }
-        Ok(said)
+        Ok(given)
     }
 }
 
@@ -47,7 +47,7 @@ fn set(place: &mut Option<LitStr>, value: LitStr, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// A name that the service takes; a model could not call another.
+/// Checks that the service accepts a name; a model could not call any other.
 pub(crate) fn check_name(name: &str, span: proc_macro2::Span) -> Result<()> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
     if (1..=NAME_MAX).contains(&name.len()) && name.chars().all(allowed) {

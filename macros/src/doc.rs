@@ -1,18 +1,18 @@
-//! What a function's doc comment says: the description, and a list of its arguments.
+//! The description of a function and the list of its arguments, from its doc comment.
 
 use proc_macro2::Span;
 use syn::{Attribute, Expr, Lit, Meta};
 
-/// A doc comment, taken apart.
+/// A parsed doc comment.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Doc {
-    /// Everything but the list of arguments.
+    /// The text without the list of arguments.
     pub(crate) description: String,
     /// The items under `# Arguments`: name and text.
     pub(crate) arguments: Vec<(String, String)>,
 }
 
-/// The text of the doc comments among some attributes, and where it stands.
+/// Returns the text of the doc comments among some attributes, and their span.
 pub(crate) fn text_of(attributes: &[Attribute]) -> (String, Option<Span>) {
     let mut lines = Vec::new();
     let mut span = None;
@@ -33,7 +33,7 @@ pub(crate) fn text_of(attributes: &[Attribute]) -> (String, Option<Span>) {
 }
 
 impl Doc {
-    /// Takes the text of a doc comment apart.
+    /// Parses the text of a doc comment.
     pub(crate) fn of(text: &str) -> Doc {
         let mut doc = Doc::default();
         let mut in_arguments = false;
@@ -50,7 +50,7 @@ impl Doc {
             } else if let Some((name, text)) = item(line) {
                 doc.arguments.push((name, text));
             } else if let Some((_, text)) = doc.arguments.last_mut() {
-                // An item goes on in the next line.
+                // An item continues on the next line.
                 *text = format!("{text} {}", line.trim()).trim().to_owned();
             }
         }

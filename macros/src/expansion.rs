@@ -1,5 +1,5 @@
-//! What the function becomes: its arguments as a type, and a constructor of the tool with the
-//! function inside.
+//! The expansion: the arguments as a type, and a constructor of the tool that contains the
+//! function.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -7,12 +7,12 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, ItemFn, Result};
 
-use crate::attribute::{Said, check_name};
+use crate::attribute::{AttributeArguments, check_name};
 use crate::doc::{Doc, text_of};
 use crate::signature::{Argument, Parameter, parameters};
 
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let said: Said = syn::parse2(attribute)?;
+    let given: AttributeArguments = syn::parse2(attribute)?;
     let mut function: ItemFn = syn::parse2(item)?;
     let mut parameters = parameters(&mut function)?;
     let (text, doc_span) = text_of(&function.attrs);
@@ -27,12 +27,12 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         }
     }
     let ident = function.sig.ident.clone();
-    let name = match &said.name {
+    let name = match &given.name {
         Some(name) => name.value(),
         None => ident.unraw().to_string(),
     };
     check_name(&name, ident.span())?;
-    let description = match &said.description {
+    let description = match &given.description {
         Some(description) => description.value(),
         None => doc.description,
     };
@@ -65,7 +65,9 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         syn::ReturnType::Default => ident.span(),
         syn::ReturnType::Type(_, kind) => kind.span(),
     };
-    let answer = quote_spanned!(answer_span=> (&&&::recount::tool::attribute::Kind(&__answer)).kind().answer(__answer));
+    let answer = quote_spanned! { answer_span =>
+        (&&&::recount::tool::attribute::Kind(&__answer)).kind().answer(__answer)
+    };
     let (outer, inner): (Vec<_>, Vec<_>) = function.attrs.iter().cloned().partition(|it| {
         ["doc", "cfg", "deprecated", "must_use"]
             .iter()
@@ -94,7 +96,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     })
 }
 
-/// Gives a parameter the description that the function's doc has for it, if it has none of its own.
+/// Gives a parameter the description from the function's doc comment, if it has none of its own.
 fn describe(parameters: &mut [Parameter], name: &str, text: &str) -> bool {
     for parameter in parameters {
         match parameter {
@@ -104,7 +106,7 @@ fn describe(parameters: &mut [Parameter], name: &str, text: &str) -> bool {
                 }
                 return true;
             }
-            // The list may be for the readers of the code, too.
+            // The list may also describe the context for readers of the code.
             Parameter::Context(context) if context.unraw() == name => return true,
             Parameter::Argument(_) | Parameter::Context(_) => {}
         }
@@ -112,7 +114,7 @@ fn describe(parameters: &mut [Parameter], name: &str, text: &str) -> bool {
     false
 }
 
-/// The arguments as a type that reads them and knows their schema.
+/// Returns a type of the arguments that derives its reader and its schema.
 fn arguments_type(parameters: &[Parameter]) -> TokenStream {
     let fields = parameters.iter().filter_map(|parameter| match parameter {
         Parameter::Argument(argument) => Some(argument),

@@ -1,7 +1,7 @@
-//! The attribute `#[tool]`: an async function becomes a tool that a model can call.
+//! The attribute `#[tool]`, which makes an async function a tool for a model.
 //!
-//! It is used through the crate `recount`, whose docs describe it. Nothing here knows what a tool
-//! is: the expansion only names what `recount` exports.
+//! The attribute is used through the crate `recount`, whose docs describe it. Nothing here knows
+//! what a tool is: the expansion only names items that `recount` exports.
 
 mod attribute;
 mod doc;

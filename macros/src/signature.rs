@@ -1,4 +1,4 @@
-//! The function's parameters: what the model fills in, and what the runtime does.
+//! The parameters of the function: those from the model, and the context from the runtime.
 
 use proc_macro2::Span;
 use syn::{Attribute, Error, FnArg, Ident, ItemFn, Pat, Result, Signature, Type, spanned::Spanned};
@@ -7,22 +7,22 @@ use crate::doc::text_of;
 
 /// One parameter of the function.
 pub(crate) enum Parameter {
-    /// The model fills it in.
+    /// An argument from the model.
     Argument(Box<Argument>),
-    /// The runtime fills it in; the model does not hear of it.
+    /// The context from the runtime, invisible to the model.
     Context(Ident),
 }
 
-/// A parameter that the model fills in.
+/// A parameter that the model provides.
 pub(crate) struct Argument {
     pub(crate) name: Ident,
     pub(crate) kind: Type,
     pub(crate) description: String,
-    /// What serde and schemars are told about it.
+    /// The attributes for serde and schemars.
     pub(crate) attributes: Vec<Attribute>,
 }
 
-/// Takes the parameters of the function, whose attributes go where they belong.
+/// Returns the parameters of the function, and moves their attributes to the generated type.
 pub(crate) fn parameters(function: &mut ItemFn) -> Result<Vec<Parameter>> {
     check(&function.sig)?;
     let mut parameters = Vec::new();
@@ -83,7 +83,7 @@ pub(crate) fn parameters(function: &mut ItemFn) -> Result<Vec<Parameter>> {
     Ok(parameters)
 }
 
-/// Says what kind of function cannot be a tool.
+/// Rejects functions that cannot be a tool.
 fn check(signature: &Signature) -> Result<()> {
     if signature.asyncness.is_none() {
         return Err(Error::new(
@@ -103,7 +103,7 @@ fn check(signature: &Signature) -> Result<()> {
     }
 }
 
-/// Where a type borrows or is not named.
+/// Returns the span where a type borrows or is not named.
 fn borrowed(kind: &Type) -> Option<Span> {
     match kind {
         Type::Reference(_) | Type::ImplTrait(_) | Type::Ptr(_) => Some(kind.span()),

@@ -1,7 +1,7 @@
-//! What cannot be a tool is refused where it stands, in words that say what to do.
+//! Functions that cannot be tools are rejected at the mistake, with an error that says what to do.
 
 #[test]
-fn what_cannot_be_a_tool_is_refused_where_it_stands() {
+fn invalid_tools_are_rejected_at_the_mistake() {
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/refusals/*.rs");
 }

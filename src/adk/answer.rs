@@ -1,4 +1,4 @@
-//! What a client says to a confirmation request, read strictly.
+//! Strict reading of a client's answer to a confirmation request.
 
 use crate::session::{Json, UnfitAnswer};
 use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
@@ -6,11 +6,15 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 /// Reads the `response` of a FunctionResponse to
 /// [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION).
 ///
-/// `confirmed` must be there and a boolean. `hint` and `reason` are texts, `payload` is anything;
-/// `editedArgs` are arguments in place of the model's, `requestHash` is the hash of the request
-/// that was seen. Each of them may be absent or `null`. A number in `payload` or `editedArgs` that
-/// would lose digits is refused. Keys that mean nothing here are kept, but for `args`, by which
-/// somebody may mean `editedArgs`. Some clients put the whole in a text:
+/// - `confirmed`: required, a boolean
+/// - `hint`, `reason`: strings
+/// - `payload`: any value
+/// - `editedArgs`: arguments that replace the model's
+/// - `requestHash`: the hash of the request that the approver saw
+///
+/// All but `confirmed` may be absent or `null`. A number in `payload` or `editedArgs` that would
+/// lose digits is rejected. Unknown keys are kept. The exception is `args`, which is rejected
+/// because the client may mean `editedArgs`. Some clients wrap the answer in a string:
 /// `{"response":"{\"confirmed\":true}"}`.
 ///
 /// ```
@@ -30,17 +34,18 @@ use crate::tool::{AnswerMembers, ToolConfirmation, malformed};
 /// ```
 ///
 /// # Errors
-/// [`UnfitAnswer::Malformed`]: it says neither yes nor no, so it is no answer. Nonsense is no consent, and no denial either.
+/// [`UnfitAnswer::Malformed`] if the answer is neither a yes nor a no. A malformed answer is
+/// neither an approval nor a denial.
 pub fn confirmation_from(response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
     members_of(response)?.lenient()
 }
 
-/// The members of an answer, out of the text in which some clients put it.
+/// Returns the members of an answer, unwrapping the string in which some clients send it.
 pub(super) fn members_of(response: &Json) -> Result<AnswerMembers, UnfitAnswer> {
     unwrapped(AnswerMembers::of(response)?)
 }
 
-/// The object in the text, where there is only that.
+/// Parses the string under `response` if that is the only member.
 fn unwrapped(members: AnswerMembers) -> Result<AnswerMembers, UnfitAnswer> {
     let Some(wrapped) = members.only("response") else {
         return Ok(members);
@@ -104,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_under_the_operators_name_do_not_leave_the_models_in_place() {
+    fn args_key_of_operators_is_refused() {
         let refused = read(r#"{"confirmed":true,"args":{"n":1}}"#);
         let Err(UnfitAnswer::Malformed { problem }) = refused else {
             unreachable!("{refused:?}")

@@ -1,4 +1,4 @@
-//! The answer of a client to a card, read beside what the card showed.
+//! A client's answer to a card, read together with the content of that card.
 
 use serde_json::Value;
 
@@ -7,20 +7,20 @@ use super::payload_form::PayloadForm;
 use crate::session::{ConfirmationRequested, Json, UnfitAnswer};
 use crate::tool::{ToolConfirmation, takes_payload};
 
-/// A question as a client was shown it.
+/// A confirmation request as it was shown to a client.
 pub(crate) struct Card<'c> {
-    /// The question on record.
+    /// The recorded request.
     pub(crate) question: &'c ConfirmationRequested,
-    /// The arguments that it binds.
+    /// The arguments that the request binds.
     pub(crate) args: &'c Json,
 }
 
 impl Card<'_> {
     /// Reads the answer, as [`confirmation_from`](super::confirmation_from) does.
     ///
-    /// ADK's own web page sends the payload of the card, or else the arguments of the call. So the
-    /// arguments are no payload where none was asked for, and a yes without a payload stands for
-    /// the one that was shown where the author of the schema has written all of it.
+    /// ADK's web page returns the payload of the card or, without one, the arguments of the call.
+    /// So a payload equal to the arguments is dropped if the request asks for no payload. A yes
+    /// without a payload means the payload on the card, if the schema's author wrote all of it.
     pub(crate) fn answer(&self, response: &Json) -> Result<ToolConfirmation, UnfitAnswer> {
         let mut members = members_of(response)?;
         let repeats = |payload: &Json| is_same(&payload.to_value(), &self.args.to_value());
@@ -36,7 +36,7 @@ impl Card<'_> {
     }
 }
 
-/// True if two values are equal after JavaScript has read and written them: `1.0` and `1` are.
+/// True if two values are equal after a round trip through JavaScript, as `1.0` and `1` are.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

@@ -1,4 +1,4 @@
-//! An event as ADK writes it.
+//! Events in ADK's format.
 
 use std::collections::BTreeMap;
 
@@ -8,54 +8,56 @@ use super::request_confirmation::{Confirmation, Unanswered};
 use crate::session::{FunctionResponseScheduling, Json};
 use crate::tool;
 
-/// An event as ADK writes it: what is absent is left out.
+/// An event in ADK's format. Absent values are omitted.
 ///
 /// ```json
 /// {"id":"…","timestamp":1760000000.5,"invocationId":"e-…","author":"support",
-///  "content":{"role":"model","parts":[{"functionCall":{"id":"fc-1","name":"transfer","args":{"amount":50}}}]},
-///  "longRunningToolIds":[],"actions":{"stateDelta":{},"artifactDelta":{},"requestedAuthConfigs":{},"requestedToolConfirmations":{}}}
+///  "content":{"role":"model","parts":[{"functionCall":{"id":"fc-1","name":"transfer",
+///  "args":{"amount":50}}}]},
+///  "longRunningToolIds":[],"actions":{"stateDelta":{},"artifactDelta":{},
+///  "requestedAuthConfigs":{},"requestedToolConfirmations":{}}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Event {
-    /// The same for the same fact, however often it is shown.
+    /// The id, equal each time the same event is shown.
     pub id: String,
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     pub timestamp: f64,
-    /// The turn of the user that it belongs to; what comes of a call belongs to the turn of the
-    /// call.
+    /// The user turn to which the event belongs. Events that follow from a call belong to the turn
+    /// of the call.
     pub invocation_id: String,
     /// `user`, or the agent's name.
     pub author: String,
-    /// What is said, called or answered.
+    /// The text, calls or responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
-    /// The calls in it that go on after this turn; only with calls.
+    /// The ids of the calls in `content` that outlast this turn. Present only with calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_running_tool_ids: Option<Vec<String>>,
-    /// What else it did.
+    /// The side effects of the event.
     pub actions: Actions,
-    /// The model's turn ended.
+    /// True if the model's turn ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub turn_complete: bool,
-    /// The model's turn was cut off.
+    /// True if the model's turn was interrupted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// What the user said aloud.
+    /// The transcript of the user's speech.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_transcription: Option<Spoken>,
-    /// What the model said aloud.
+    /// The transcript of the model's speech.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_transcription: Option<Spoken>,
 }
 
-/// Parts, and who said them: `user` or `model`.
+/// A list of parts and its author's role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Content {
-    /// `user` or `model`; results of functions are the user's.
+    /// `user` or `model`. Results of functions have the role `user`.
     pub role: &'static str,
-    /// What was said.
+    /// The parts.
     pub parts: Vec<Part>,
 }
 
@@ -63,21 +65,21 @@ pub struct Content {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Part {
-    /// Words.
+    /// Text.
     Text(String),
     /// A call.
     FunctionCall(Call),
-    /// What a call came to, or a client's answer.
+    /// The response to a call, or a client's answer.
     FunctionResponse(Response),
 }
 
 /// A call of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Call {
-    /// Its id, by which it is answered.
+    /// The id, which the response repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The function.
+    /// The function's name.
     pub name: String,
     /// The arguments.
     pub args: CallArgs,
@@ -87,9 +89,9 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum CallArgs {
-    /// Those of the model, exactly as they stand on record.
+    /// The model's arguments, exactly as recorded.
     Given(Json),
-    /// Those of a call that asks for confirmation.
+    /// The arguments of a call that asks for confirmation.
     Confirmation(Box<Confirmation>),
 }
 
@@ -98,11 +100,11 @@ pub enum CallArgs {
 pub struct Response {
     /// The call's id.
     pub id: String,
-    /// The function.
+    /// The function's name.
     pub name: String,
     /// The response.
     pub response: Json,
-    /// When the model takes it up, where it did not wait.
+    /// The time at which the model handles the response, if it did not wait for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<FunctionResponseScheduling>,
 }
@@ -110,29 +112,29 @@ pub struct Response {
 /// A transcript of speech.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Spoken {
-    /// The words.
+    /// The text.
     pub text: String,
 }
 
-/// What an event did beside what it says.
+/// The side effects of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Actions {
-    /// Whether the model is not called with it at once.
+    /// True if the model is not called immediately with this event.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub skip_summarization: bool,
-    /// What was written to the state, by key.
+    /// The values written to the state, by key.
     pub state_delta: BTreeMap<String, Json>,
-    /// Always empty: there are no artifacts.
+    /// Always empty, because Recount has no artifacts.
     pub artifact_delta: Nothing,
-    /// Always empty: there are no such requests.
+    /// Always empty, because Recount has no authentication requests.
     pub requested_auth_configs: Nothing,
-    /// What is asked, by the id of the call that waits.
+    /// The open confirmation requests, by the id of the call that waits.
     pub requested_tool_confirmations: BTreeMap<String, Unanswered>,
 }
 
-/// A map in which nothing stands: `{}`.
+/// An empty map: `{}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nothing;
 
@@ -143,33 +145,42 @@ impl Serialize for Nothing {
 }
 
 impl Event {
-    /// The event as JSON.
+    /// Returns the event as JSON.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// let add = T::simple("add", "Adds", |args| async move {
     ///     Ok(json!({"sum": args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)}))
     /// });
-    /// let engine = Engine::in_memory().agent("sums", Agent::new().model("none").tools(add)).open().await?;
+    /// let engine = Engine::in_memory()
+    ///     .agent("sums", Agent::new().model("none").tools(add))
+    ///     .open()
+    ///     .await?;
     /// let session = engine.session("sums").open().await?;
     /// let mut events = session.adk_events();
-    /// let _ = session.call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline")).await;
+    /// let _ = session
+    ///     .call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline"))
+    ///     .await;
     /// let called = events.next().await?.expect("the call is on record");
     /// assert!(called.to_json().contains(r#""name":"add","args":{"a":2,"b":3}"#));
     /// assert_eq!(called.calls().next().map(|call| call.name.as_str()), Some("add"));
     /// assert!(!called.should_pause());
     /// let answered = events.next().await?.expect("so is the response");
-    /// assert_eq!(answered.responses().next().map(|it| it.response.as_str()), Some(r#"{"sum":5}"#));
+    /// assert_eq!(
+    ///     answered.responses().next().map(|it| it.response.as_str()),
+    ///     Some(r#"{"sum":5}"#)
+    /// );
     /// # Ok::<(), recount::engine::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn to_json(&self) -> String {
-        // An event of ours always writes itself.
+        // Serializing our own event cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The calls in it.
+    /// The calls in the event.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         let parts = self.content.iter().flat_map(|content| &content.parts);
         parts.filter_map(|part| match part {
@@ -178,7 +189,7 @@ impl Event {
         })
     }
 
-    /// The responses in it.
+    /// The responses in the event.
     pub fn responses(&self) -> impl Iterator<Item = &Response> {
         let parts = self.content.iter().flat_map(|content| &content.parts);
         parts.filter_map(|part| match part {
@@ -187,10 +198,10 @@ impl Event {
         })
     }
 
-    /// Whether what follows waits for somebody outside: it holds a call that is long-running, or
-    /// asks for confirmation.
+    /// True if the invocation must wait for an answer from outside. That is the case if the event
+    /// holds a call that is long-running or asks for confirmation.
     ///
-    /// It is what ADK calls `should_pause_invocation`.
+    /// ADK calls this `should_pause_invocation`.
     pub fn should_pause(&self) -> bool {
         let long_running = self.long_running_tool_ids.as_deref().unwrap_or_default();
         self.calls()

@@ -1,11 +1,10 @@
-//! ADK's language for approvals and long-running calls: what a client is shown, and what it may
-//! answer.
+//! Translation between Recount and ADK for approvals and long-running calls.
 //!
-//! A client that was written for Google's Agent Development Kit asks its user what an
-//! `adk_request_confirmation` call says, and answers with a FunctionResponse. [`Event`] is what
-//! such a client is shown, [`ClientMessage`] reads what comes back, strictly: what does not say
-//! `"confirmed": true` or `"confirmed": false` is no answer. Nothing here knows whether a request
-//! is open, who answers, or that there is a journal.
+//! A client written for Google's Agent Development Kit shows its user an `adk_request_confirmation`
+//! call and answers with a FunctionResponse. [`Event`] is the format for such a client.
+//! [`ClientMessage`] parses its messages strictly: only `"confirmed": true` and
+//! `"confirmed": false` are answers. This module knows no open requests, no approvers and no
+//! journal.
 
 mod answer;
 mod card_answer;

@@ -1,4 +1,4 @@
-//! The call inside a call that asks for confirmation.
+//! The original call inside a call that asks for confirmation.
 
 use serde_json::{Map, Value};
 
@@ -6,41 +6,48 @@ use crate::tool::FunctionCall;
 
 const ARGUMENT: &str = "originalFunctionCall";
 
-/// Why a call holds no original call.
+/// The reasons why a call contains no original call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OriginalCallError {
-    /// There is no call at all.
+    /// The call itself is missing.
     #[error("the function call cannot be nil")]
     CallMissing,
-    /// Nothing says which call is meant.
+    /// The argument with the original call is missing.
     #[error("required argument \"originalFunctionCall\" is missing")]
     ArgumentMissing,
-    /// It is no call.
+    /// The original call is not an object.
     #[error("the argument \"originalFunctionCall\" must be an object, got {found}")]
     NotAnObject {
-        /// What came instead.
+        /// The type of the value that was found.
         found: &'static str,
     },
-    /// It is an object of another shape.
+    /// The original call is an object of another shape.
     #[error("failed to decode \"originalFunctionCall\": {problem}")]
     Undecodable {
-        /// What is wrong with it.
+        /// A description of the fault.
         problem: String,
     },
 }
 
-/// The call that a call of [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION) asks about.
+/// Returns the call about which a call of [`REQUEST_CONFIRMATION`](super::REQUEST_CONFIRMATION)
+/// asks.
 ///
-/// Keys may be in upper or lower case, as some programs write `ID` and `Name`. Of a call that was
-/// made here, the [`Confirmation`](super::Confirmation) has it as it is.
+/// Keys are read in any letter case, because some programs write `ID` and `Name`. For a call built
+/// by this library, [`Confirmation`](super::Confirmation) holds the original call as a value.
 ///
 /// ```
 /// use recount::adk::{OriginalCallError, original_call_from};
 /// use recount::tool::FunctionCall;
 /// use serde_json::{Value, json};
 ///
-/// let asks = |args: Value| FunctionCall { id: Some("adk-7".into()), name: "adk_request_confirmation".into(), args };
-/// let call = asks(json!({"originalFunctionCall": {"ID": "fc-1", "Name": "transfer", "Args": {"amount": 50}}}));
+/// let asks = |args: Value| FunctionCall {
+///     id: Some("adk-7".into()),
+///     name: "adk_request_confirmation".into(),
+///     args,
+/// };
+/// let call = asks(
+///     json!({"originalFunctionCall": {"ID": "fc-1", "Name": "transfer", "Args": {"amount": 50}}}),
+/// );
 /// let original = original_call_from(&call)?;
 /// assert_eq!((original.id.as_deref(), original.name.as_str()), (Some("fc-1"), "transfer"));
 /// assert_eq!(original.args, json!({"amount": 50}));
@@ -81,7 +88,7 @@ pub fn original_call_from<'c>(
     })
 }
 
-/// A text under a key, in whatever case the key is.
+/// Reads a string under a key, in any letter case of the key.
 fn text(object: &Map<String, Value>, key: &str) -> Result<Option<String>, OriginalCallError> {
     match member(object, key)? {
         None | Some(Value::Null) => Ok(None),
@@ -92,7 +99,7 @@ fn text(object: &Map<String, Value>, key: &str) -> Result<Option<String>, Origin
     }
 }
 
-/// What stands under a key: as it is written here, or else in another case, which must be one only.
+/// Returns the value of a key. An exact match wins; otherwise one other letter case may match.
 fn member<'o>(
     object: &'o Map<String, Value>,
     key: &str,
@@ -146,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_read_in_whatever_case_its_keys_are() {
+    fn keys_are_read_in_any_letter_case() {
         let expected = FunctionCall {
             id: Some("fc-1".to_owned()),
             name: "transfer".to_owned(),

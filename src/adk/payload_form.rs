@@ -1,26 +1,28 @@
-//! The payload that a card offers: a value of the shape that the question's schema asks for.
+//! The payload that a card offers: a value of the shape that the request's schema asks for.
 
 use serde_json::{Map, Value};
 
 use crate::session::Json;
 
-/// The maximum depth of a form. A schema that refers to itself has no end.
+/// The maximum depth of a form. A recursive schema has no end.
 const DEPTH_MAX: usize = 16;
-/// The maximum number of schemas that are read for one form. A foreign server may name any schema.
+/// The maximum number of schemas read for one form. A schema may come from a foreign server.
 const SCHEMAS_MAX: usize = 1_000;
 
 /// A payload of the shape that a schema asks for, as a client shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PayloadForm {
-    /// The payload; `null` where the schema does not tell a shape.
+    /// The payload; `null` if the schema does not define a shape.
     payload: Value,
-    /// True if each value in it was written by the author of the schema.
+    /// True if the author of the schema wrote each value in it.
     by_author: bool,
 }
 
 impl PayloadForm {
-    /// Reads the form from a schema: its constants and defaults, then its examples, then the zero
-    /// of each type. Properties that are not required are left out unless they have a default.
+    /// Reads the form from a schema.
+    ///
+    /// Constants and defaults come first, then examples, then the zero value of each type. Optional
+    /// properties are omitted unless they have a default.
     pub(crate) fn of(schema: &Json) -> PayloadForm {
         let root = schema.to_value();
         let mut reader = Reader {
@@ -30,12 +32,13 @@ impl PayloadForm {
         reader.form(&root, DEPTH_MAX)
     }
 
-    /// The payload as a card shows it; none where the schema does not tell a shape.
+    /// Returns the payload as a card shows it, or `None` if the schema does not define a shape.
     pub(crate) fn shown(&self) -> Option<Json> {
         (!self.payload.is_null()).then(|| Json::of(&self.payload))
     }
 
-    /// The payload for which a yes without one stands: what the author of the schema has written.
+    /// Returns the payload that a yes without a payload implies: one that the schema's author
+    /// wrote.
     pub(crate) fn by_author(self) -> Option<Value> {
         (self.by_author && !self.payload.is_null()).then_some(self.payload)
     }
@@ -73,14 +76,14 @@ impl<'s> Reader<'s> {
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(first) = schema.get(key).and_then(|it| it.get(0)) {
-                // Which of them is meant, the author has not said.
+                // The schema does not say which of the alternatives is meant.
                 return zero(self.form(first, within).payload);
             }
         }
         self.of_type(schema, within)
     }
 
-    /// A value for which each of several schemas holds, so far as they are objects.
+    /// Merges the objects that fit each of several schemas.
     fn all(&mut self, schema: &'s Value, all: &'s [Value], depth: usize) -> PayloadForm {
         let mut whole = self.of_type(schema, depth);
         for one in all {
@@ -102,7 +105,7 @@ impl<'s> Reader<'s> {
             Some("integer" | "number") => zero(Value::from(0)),
             Some("boolean") => zero(Value::from(false)),
             Some("array") => zero(Value::Array(Vec::new())),
-            // A choice without a first among equals is the person's.
+            // With several equal alternatives, the approver chooses.
             Some(_) => zero(Value::Null),
             None if schema.get("enum").is_some() => zero(Value::Null),
             None => self.object(schema, depth),
@@ -139,7 +142,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// A value that the author has not written.
+/// A form whose value does not come from the author of the schema.
 fn zero(payload: Value) -> PayloadForm {
     PayloadForm {
         payload,
@@ -147,7 +150,7 @@ fn zero(payload: Value) -> PayloadForm {
     }
 }
 
-/// The one value of an `enum` that has one.
+/// Returns the value of an `enum` with exactly one value.
 fn only(schema: &Value) -> Option<&Value> {
     match schema.get("enum")?.as_array()?.as_slice() {
         [only] => Some(only),
@@ -155,7 +158,7 @@ fn only(schema: &Value) -> Option<&Value> {
     }
 }
 
-/// The type that a schema names, or the first of them that is not `null`.
+/// Returns the type that a schema names, or the first listed type that is not `null`.
 fn type_of(schema: &Value) -> Option<&str> {
     if schema.get("enum").is_some() {
         return None;

@@ -1,72 +1,72 @@
-//! Why nothing of a client's message is taken.
+//! The reasons for which a client's message is refused.
 
 use crate::session::RequestId;
 
-/// Why nothing of a client's message is taken.
+/// The reason for which a client's message is refused as a whole.
 ///
-/// Where it is about a request that is known, that goes on record as a refused answer, and the
+/// If the message concerns a known request, the refusal is recorded as a refused answer. The
 /// request stays open.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RefusedMessage {
-    /// It cannot be read.
+    /// The message cannot be parsed.
     #[error("the message cannot be read: {problem}")]
     Unreadable {
-        /// What is wrong with it.
+        /// A description of the fault.
         problem: String,
     },
-    /// It says nothing.
+    /// The message has no content.
     #[error("the message has no parts")]
     NoParts,
-    /// It claims to come from somebody else.
+    /// The message claims to come from another role than the user.
     #[error("the message has the role {role:?}; a client speaks as the user")]
     NotTheUser {
-        /// Whom it claims to come from.
+        /// The claimed role.
         role: String,
     },
-    /// It calls a function, which only a model does.
+    /// The message calls a function, which only a model may do.
     #[error("a client's message cannot call a function, as this one does: {name:?}")]
     FunctionCall {
-        /// Which.
+        /// The function's name.
         name: String,
     },
-    /// It has a part that is neither a text nor a FunctionResponse.
+    /// The message has a part that is neither text nor a FunctionResponse.
     #[error("a part of the message is neither a text nor a functionResponse: {kind:?}")]
     UnsupportedPart {
         /// The part's key.
         kind: String,
     },
-    /// It answers and speaks at once: which of the two the model should hear first, nobody said.
+    /// The message contains both text and answers, whose order for the model is undefined.
     #[error("the message holds both function responses and text; send one after the other")]
     MixedWithText,
-    /// It does not say what it answers.
+    /// The response does not identify what it answers.
     #[error("the response {name:?} has no id")]
     MissingId {
-        /// The name that came.
+        /// The name in the message.
         name: String,
     },
-    /// Nothing in the session has this id.
+    /// The id is unknown in this session.
     #[error("nothing in the session has the id {id:?}")]
     UnknownId {
-        /// The id that came.
+        /// The id in the message.
         id: String,
     },
-    /// It names another function than the id does.
+    /// The name does not match the function of the id.
     #[error("the response to {id:?} names {found:?} and not {expected:?}")]
     WrongName {
         /// The id.
         id: String,
-        /// What the id stands for.
+        /// The function of the id.
         expected: String,
-        /// The name that came.
+        /// The name in the message.
         found: String,
     },
-    /// It answers a call about which a person is being asked.
+    /// The response is for a call that waits for a confirmation.
     #[error("the call {id:?} waits for the answer to {request}")]
     AwaitsConfirmation {
-        /// The id that came.
+        /// The id in the message.
         id: String,
-        /// What is to be answered instead.
+        /// The request to answer instead.
         request: RequestId,
     },
 }

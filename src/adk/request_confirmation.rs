@@ -1,4 +1,4 @@
-//! The call by which a client is asked to confirm another call.
+//! The call that asks a client to confirm another call.
 
 use serde::Serialize;
 
@@ -24,11 +24,11 @@ pub const REQUEST_CONFIRMATION: &str = "adk_request_confirmation";
 pub struct Confirmation {
     /// The call that waits.
     pub original_function_call: Call,
-    /// What is asked.
+    /// The question.
     pub tool_confirmation: Unanswered,
 }
 
-/// A ToolConfirmation that nobody has answered yet.
+/// A ToolConfirmation without an answer.
 ///
 /// ```json
 /// {"hint":"How many days?","confirmed":false,"payload":{"days":0},
@@ -37,12 +37,12 @@ pub struct Confirmation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unanswered {
-    /// What the person is told.
+    /// The text shown to the approver.
     pub hint: String,
-    /// Always false: there is no answer yet.
+    /// Always false, because there is no answer yet.
     pub confirmed: bool,
-    /// The payload that the client offers its user, of the shape that a yes must bring. Absent
-    /// where no payload is asked for.
+    /// The payload that the client offers its user, of the shape that a yes must have. Absent if
+    /// the request asks for no payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
     /// The JSON Schema that the payload of a yes must fit.
@@ -51,7 +51,7 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
-    /// The question about a call of `tool`, in the words of its author where there are any.
+    /// Creates the question about a call of `tool`, with the author's text if there is one.
     ///
     /// ```
     /// use recount::adk::Unanswered;
@@ -79,10 +79,11 @@ impl Unanswered {
         }
     }
 
-    /// The same question, which asks for a payload that fits this JSON Schema.
+    /// Adds to the question a payload that must fit this JSON Schema.
     ///
-    /// The offered payload has the constants and defaults of the schema, then its first examples,
-    /// and otherwise the zero of each type; only what is required, or has a default, is in it.
+    /// The offered payload consists of the schema's constants and defaults, then its first
+    /// examples, then the zero value of each type. It contains only properties that are required or
+    /// have a default.
     ///
     /// ```
     /// use recount::adk::Unanswered;
@@ -107,7 +108,7 @@ impl Unanswered {
 }
 
 impl Confirmation {
-    /// The call that asks, under the id that an answer must have.
+    /// Creates the call that asks, with the id that the answer must repeat.
     ///
     /// ```
     /// use recount::adk::{Call, CallArgs, Confirmation, REQUEST_CONFIRMATION, Unanswered};
@@ -117,7 +118,11 @@ impl Confirmation {
     /// let call = Call { id: Some("fc-1".into()), name: "transfer".into(), args };
     /// let asked = Unanswered::about(About::Gate, "transfer", Some("Send the money?"));
     /// let id: RequestId = SessionId(uuid::Uuid::nil()).request_id(Seq(7));
-    /// let asks = Confirmation { original_function_call: call, tool_confirmation: asked }.into_call(id);
+    /// let asks = Confirmation {
+    ///     original_function_call: call,
+    ///     tool_confirmation: asked,
+    /// }
+    /// .into_call(id);
     /// assert_eq!((asks.id, asks.name.as_str()), (Some(id.to_string()), REQUEST_CONFIRMATION));
     /// # Ok::<(), recount::session::JsonProblem>(())
     /// ```

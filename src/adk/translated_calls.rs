@@ -1,4 +1,4 @@
-//! Calls, what is asked about them, and what they come to, as the events that ADK would write.
+//! Calls, their confirmation requests and their responses as ADK events.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::session::{
     FunctionCallReceived, HookAnswered, Json, Outcome, ResponseIssued, Seq, Wording,
 };
 
-/// Why a card ends that was not answered.
+/// The reason why a card ended without an answer.
 #[derive(Clone, Copy)]
 pub(super) enum CardEnd {
     Expired,
@@ -25,7 +25,8 @@ pub(super) enum CardEnd {
 impl Translation {
     pub(super) fn called(&mut self, fact: &Fact, it: &FunctionCallReceived) -> Event {
         self.begin_turn(fact.seq);
-        // An id that a later connection uses again would name two calls to a client.
+        // A later connection may reuse an id of the model, and the client would confuse the two
+        // calls.
         let of_model = it.id.clone().filter(|id| self.shown.insert(id.clone()));
         let own = || self.session.id.call_id(fact.seq).to_string();
         let id = of_model.unwrap_or_else(own);
@@ -52,8 +53,8 @@ impl Translation {
             Some(schema) => asked.asking_for(schema),
             None => asked,
         };
-        // An earlier answer may have changed the arguments; the fold has those that this question
-        // binds.
+        // An earlier answer may have changed the arguments. The folded session has the arguments
+        // that this request binds.
         let bound = self.session.calls.get(&it.call).map(|open| &open.args);
         let original = Call {
             args: bound.map_or(original.args.clone(), |args| CallArgs::Given(args.clone())),
@@ -95,7 +96,7 @@ impl Translation {
         Some(event)
     }
 
-    /// The end of a card that was not answered. It is the agent's, because no user said anything.
+    /// The end of a card without an answer. Its author is the agent, because no user acted.
     pub(super) fn unanswered(
         &self,
         fact: &Fact,
@@ -119,7 +120,7 @@ impl Translation {
         Some(self.responds(fact, response, *turn))
     }
 
-    /// The end of a call of which the model is told nothing.
+    /// The end of a call about which the model gets no response.
     pub(super) fn cancelled(&mut self, fact: &Fact, it: &CallCancelled) -> Option<Event> {
         let (call, turn) = self.calls.remove(&it.call)?;
         let error = format!("The call was cancelled: {}.", it.reason.in_words());
@@ -143,7 +144,7 @@ impl Translation {
             self.calls.remove(&it.call);
         }
         if it.outcome == Outcome::Supplied {
-            // Whoever supplied it has said so.
+            // `response_supplied` has already produced the event.
             return None;
         }
         let delivery = self.session.deliveries.get(&fact.seq);
@@ -161,7 +162,7 @@ impl Translation {
         Some(self.responds(fact, response, turn))
     }
 
-    /// What a hook made of a response of the engine's own.
+    /// The event for a response of the engine after the agent's hook has seen it.
     pub(super) fn reworded(&mut self, fact: &Fact, it: &HookAnswered) -> Option<Event> {
         let (mut response, turn) = self.withheld.remove(&it.of?)?;
         if let Some(words) = &it.response {
@@ -180,7 +181,7 @@ impl Translation {
         event
     }
 
-    /// A response that somebody else than the agent gave.
+    /// The event for a response that did not come from the agent.
     pub(super) fn answered(
         &self,
         fact: &Fact,
@@ -203,7 +204,7 @@ impl Translation {
     }
 }
 
-/// An answer as a client would have written it.
+/// An answer in the format of a client.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClientAnswer<'a> {
@@ -218,7 +219,7 @@ struct ClientAnswer<'a> {
 
 impl ClientAnswer<'_> {
     fn to_json(&self) -> Json {
-        // What is on record was checked when it came, and is one level deeper here.
+        // Recorded JSON was checked on entry; here it is one level deeper.
         let text = serde_json::to_string(self).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_else(|_| Json::empty_object())
     }

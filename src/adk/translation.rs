@@ -1,4 +1,4 @@
-//! Facts of a session as the events that ADK would write.
+//! Translation of a session's facts to ADK events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,20 +11,20 @@ use crate::session::{
     StateChanged, evolve,
 };
 
-/// Translates the facts of one session, one after the other from the first.
+/// Translates the facts of one session, in order from the first.
 #[derive(Clone, Debug)]
 pub(crate) struct Translation {
     pub(super) session: Session,
-    /// The first record of the turn that goes on.
+    /// The first record of the current turn.
     pub(super) turn: Seq,
     turn_over: bool,
-    /// What the model has said in it so far.
+    /// The model's text since the last event that showed it.
     said: String,
-    /// The ids of the model under which calls are shown.
+    /// The model's call ids that are in use towards the client.
     pub(super) shown: BTreeSet<String>,
-    /// The calls that are open: how they are shown, and the turn to which they belong.
+    /// The open calls, each as it was shown and with its turn.
     pub(super) calls: BTreeMap<Seq, (Call, Seq)>,
-    /// Responses of the engine's own that a hook is to see first, with their turns.
+    /// Responses of the engine that wait for a hook, with their turns.
     pub(super) withheld: BTreeMap<Seq, (Response, Seq)>,
 }
 
@@ -41,13 +41,13 @@ impl Translation {
         }
     }
 
-    /// The session as far as it was translated; what a fact names must be in its library before the
-    /// fact is.
+    /// The session, folded up to the last translated fact. Objects that a fact names must be in its
+    /// library before that fact is translated.
     pub(crate) fn session_mut(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// The record whose response a fact issues, if it refers to one.
+    /// The record that holds a fact's response, if the fact only refers to it.
     pub(crate) fn refers_to(fact: &Fact) -> Option<Seq> {
         match &fact.event {
             crate::session::Event::Decided(Decision::ResponseIssued(ResponseIssued {
@@ -59,7 +59,7 @@ impl Translation {
         }
     }
 
-    /// The events of one fact; `referred` is the response in the record to which it
+    /// Returns the events for one fact. `referred` is the response in the record to which the fact
     /// [refers](Translation::refers_to).
     pub(crate) fn translate(&mut self, fact: &Fact, referred: Option<Json>) -> Vec<Event> {
         let id = self.session.id;
@@ -165,7 +165,7 @@ impl Translation {
         event
     }
 
-    /// What the model has said since the last event that showed its words.
+    /// The model's text since the last event that showed it, as an event.
     fn spoken(&mut self, fact: &Fact) -> Option<Event> {
         let said = std::mem::take(&mut self.said);
         (!said.is_empty()).then(|| self.says(fact, &self.agent(), Part::Text(said)))
@@ -200,7 +200,7 @@ impl Translation {
         }
     }
 
-    /// Notes that something is said or called; after the end of a turn that begins another.
+    /// Starts a new turn if the previous one is over.
     pub(super) fn begin_turn(&mut self, seq: Seq) {
         if std::mem::take(&mut self.turn_over) {
             self.turn = seq;
@@ -215,17 +215,18 @@ impl Translation {
         format!("e-{}", self.name("invocation", turn, 0))
     }
 
-    /// A name that every process derives alike.
+    /// Returns a name that each process derives from the same inputs.
     fn name(&self, what: &str, seq: Seq, number: u8) -> String {
         let name = format!("adk-{what}:{seq}:{number}");
         Uuid::new_v5(&self.session.id.0, name.as_bytes()).to_string()
     }
 }
 
-/// Microseconds as seconds; a double holds them to the microsecond for the next two centuries.
+/// Converts microseconds to seconds. A double is exact to the microsecond for the next two
+/// centuries.
 fn seconds(us: i64) -> f64 {
     let whole = us.div_euclid(1_000_000);
     let rest = us.rem_euclid(1_000_000);
-    // Neither comes near 2^53.
+    // Both numbers are far below 2^53.
     whole as f64 + rest as f64 / 1e6
 }

@@ -1,4 +1,4 @@
-//! A call as an auditor asks about it: one row.
+//! A call as a row of the audit.
 
 use std::collections::BTreeMap;
 
@@ -9,222 +9,228 @@ use super::question::Question;
 use super::verdict::Verdict;
 use crate::session::{
     About, Actor, CallId, FoundAs, Gates, Hook, Json, Leave, ObjectHash, Outcome, Rule, Seq,
-    SessionId, Timestamp, Verdict as PolicySaid,
+    SessionId, Timestamp, Verdict as PolicyOutcome,
 };
 
-/// A call: by whom it was allowed, on which arguments, and what became of it.
+/// A call: who allowed it, its arguments and its outcome.
 ///
-/// Times in JSON are spelled as in the records, durations are microseconds, absent things are
+/// In JSON, times are spelled as in the records, durations are microseconds, and absent values are
 /// `null`:
 ///
 /// ```json
-/// {"session":"0199…","agent":"support","external_id":"ticket-1001","labels":{"channel":"chat"},"on_behalf_of":null,
-///  "sealed":false,"call":5,"call_id":"5b1c…","call_hash":"9f86…","wire_id":"fc-1","called_at":"2026-11-20T14:03:07.112345Z",
-///  "called_by":null,"tool":"refund","args":{"amount_cents":4200},"malformed_args":null,"sealed_args":[],"flaw":null,"edited_args":null,
-///  "verdict":"approved","policy":{"seq":6,"verdict":"ask","rule":"confirm","reason":null,"policies":"60303a…","inputs":null},
+/// {"session":"0199…","agent":"support","external_id":"ticket-1001","labels":{"channel":"chat"},
+///  "on_behalf_of":null,
+///  "sealed":false,"call":5,"call_id":"5b1c…","call_hash":"9f86…","wire_id":"fc-1",
+///  "called_at":"2026-11-20T14:03:07.112345Z",
+///  "called_by":null,"tool":"refund","args":{"amount_cents":4200},"malformed_args":null,
+///  "sealed_args":[],"flaw":null,"edited_args":null,
+///  "verdict":"approved","policy":{"seq":6,"verdict":"ask","rule":"confirm","reason":null,
+///  "policies":"60303a…","inputs":null},
 ///  "gates":{"enforced":true},"waived":null,"program":[],"questions":[…],
 ///  "runs":[{"seq":11,"attempt":1,"leave":"approved","request":7,"started_at":"…","ended_at":"…"}],
-///  "ran_without_confirmation":false,"reused":null,"error_kind":null,"supplied_by":null,"cancelled":null,
+///  "ran_without_confirmation":false,"reused":null,"error_kind":null,"supplied_by":null,
+///  "cancelled":null,
 ///  "ended":{"seq":13,"at":"…","outcome":"returned","of":12},"waits_as":null,"reconciled":null}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditedCall {
     /// The session.
     pub session: SessionId,
-    /// The agent that serves it.
+    /// The agent that serves the session.
     pub agent: String,
-    /// The embedding program's own name for the session.
+    /// The id that the embedding program chose for the session.
     pub external_id: Option<String>,
     /// The session's labels.
     pub labels: BTreeMap<String, String>,
-    /// The one for whom the agent acts.
+    /// The person or account for whom the agent acts.
     pub on_behalf_of: Option<String>,
-    /// The session is sealed on record; its key was here.
+    /// True if the session's records are sealed. Its key was available to the audit.
     pub sealed: bool,
-    /// The record that received the call, which is its name in the session.
+    /// The seq of the record that received the call.
     #[serde(rename = "call")]
     pub seq: Seq,
-    /// Its name outside.
+    /// The call's id.
     #[serde(rename = "call_id")]
     pub id: CallId,
-    /// The hash of that record, which the chain vouches for.
+    /// The hash of that record, which the hash chain protects.
     #[serde(rename = "call_hash")]
     pub hash: ObjectHash,
-    /// Its id on the wire.
+    /// The call's id in the model's protocol.
     pub wire_id: Option<String>,
-    /// When it was received.
+    /// The time at which the call was received.
     #[serde(serialize_with = "moment::text")]
     pub called_at: Timestamp,
-    /// The program that made it itself; none where the model did.
+    /// The program that made the call. `None` if a model did.
     pub called_by: Option<Actor>,
-    /// The call of the agent whose model made it; none, and left out, where that of the
-    /// conversation did.
+    /// The agent's call whose model made this call. `None`, and omitted, if the conversation's
+    /// model did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Seq>,
-    /// The tool; empty where the model named none.
+    /// The tool. Empty if the model named none.
     pub tool: String,
-    /// The arguments exactly as they are on record; under [`sealed_args`](Self::sealed_args) stands
-    /// `{"$sealed":"v1.…"}`.
+    /// The arguments exactly as recorded. At the pointers in [`sealed_args`](Self::sealed_args),
+    /// the value is `{"$sealed":"v1.…"}`.
     pub args: Option<Json>,
-    /// What came instead of arguments that can be kept, as far as the journal kept it.
+    /// The text of malformed arguments, as far as the journal kept it.
     pub malformed_args: Option<String>,
-    /// The JSON Pointers of the arguments that are secret, and sealed.
+    /// The JSON Pointers of the secret arguments, which are sealed.
     pub sealed_args: Vec<String>,
-    /// What was wrong with the arguments.
+    /// The fault of the arguments.
     pub flaw: Option<String>,
-    /// The arguments with which it runs in place of [`args`](Self::args), because a person changed
-    /// them.
+    /// The arguments with which the tool runs instead of [`args`](Self::args), if an approver
+    /// changed them.
     pub edited_args: Option<Json>,
-    /// By what it was let run, or kept from it.
+    /// The decision that allowed or prevented the run.
     pub verdict: Verdict,
-    /// What the policies said; none where the embedding program answered before, or nothing was
-    /// decided.
+    /// The verdict of the policies. `None` if the embedding program answered first, or if nothing
+    /// was decided.
     pub policy: Option<PolicyVerdict>,
-    /// Whether confirmation gates held when the policies spoke, and why not.
+    /// The state of the confirmation gates when the policies decided, with the reason if they were
+    /// not enforced.
     pub gates: Gates,
-    /// Its gate did not hold.
+    /// The waiver of the call's gate, if it was not enforced.
     pub waived: Option<Waiver>,
-    /// What the embedding program's own code said of the call.
+    /// The answers of the embedding program's hooks about the call.
     pub program: Vec<ProgramWord>,
-    /// What people were asked, in that order.
+    /// The confirmation requests, in order.
     pub questions: Vec<Question>,
-    /// How often, when and by what leave it ran.
+    /// The starts of the tool.
     pub runs: Vec<Run>,
-    /// It ran at least once without a person's yes.
+    /// True if at least one start had no approval by a person.
     pub ran_without_confirmation: bool,
-    /// The `tool_returned` of an earlier call, whose result is this one's, too.
+    /// The `tool_returned` of an earlier call, whose result this call reuses.
     pub reused: Option<Seq>,
-    /// The kind of its last failure, as the model heard it.
+    /// The kind of the last failure, as the model received it.
     pub error_kind: Option<String>,
-    /// Who gave its result, where that came from outside.
+    /// The actor who supplied the result from outside.
     pub supplied_by: Option<Actor>,
-    /// Somebody took it back.
+    /// The cancellation of the call.
     pub cancelled: Option<Cancellation>,
-    /// How it ended; none while it goes on.
+    /// The end of the call. `None` for an open call.
     pub ended: Option<End>,
-    /// As what it waits while it goes on: the name of its phase.
+    /// The name of an open call's phase.
     pub waits_as: Option<&'static str>,
-    /// What was found out later, where its outcome was unknown.
+    /// The later finding about an unknown outcome.
     pub reconciled: Option<Reconciliation>,
 }
 
-/// What the policies said: the `policy_decided` on record.
+/// The verdict of the policies, from the recorded `policy_decided`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyVerdict {
-    /// Its record.
+    /// The seq of the record.
     pub seq: Seq,
-    /// What they said.
-    pub verdict: PolicySaid,
-    /// Which rule said it.
+    /// The verdict.
+    pub verdict: PolicyOutcome,
+    /// The rule that gave the verdict.
     pub rule: Rule,
-    /// Why; only of a refusal.
+    /// The reason, only for a refusal.
     pub reason: Option<String>,
-    /// The policies that were asked; `recount show` prints what stands behind the hash.
+    /// The hash of the policies. `recount show` prints the policies.
     pub policies: Option<ObjectHash>,
-    /// What else it depended on: phase, state, uses, an earlier call.
+    /// The other inputs of the verdict: phase, state, uses, an earlier call.
     pub inputs: Option<Json>,
 }
 
-/// A gate that did not hold: the `gate_waived` on record.
+/// A gate that was not enforced, from the recorded `gate_waived`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Waiver {
-    /// Its record.
+    /// The seq of the record.
     pub seq: Seq,
-    /// Why the gate did not hold.
+    /// The reason of the waiver.
     pub reason: String,
 }
 
-/// What the embedding program's own code said of a call: the `hook_answered` on record.
+/// The answer of an embedding program's hook about a call, from the recorded `hook_answered`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProgramWord {
-    /// Its record.
+    /// The seq of the record.
     pub seq: Seq,
-    /// When.
+    /// The time of the answer.
     #[serde(serialize_with = "moment::text")]
     pub at: Timestamp,
-    /// Which hook.
+    /// The hook.
     pub hook: Hook,
-    /// It answered the call in the tool's place.
+    /// True if the hook answered the call in place of the tool.
     pub answered: bool,
-    /// Whether a person was to be asked.
+    /// True if the hook requires a confirmation.
     pub gated: Option<bool>,
-    /// Why it said nothing.
+    /// The reason why the hook gave no answer.
     pub failure: Option<String>,
-    /// Who answered.
+    /// The actor of the answer.
     pub by: Option<Actor>,
 }
 
-/// One start of a call.
+/// One start of a call's tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
-    /// Its `call_started`.
+    /// The seq of the `call_started`.
     pub seq: Seq,
-    /// Which start it was, from 1.
+    /// The number of the start, from 1.
     pub attempt: u32,
-    /// By what leave: `not_gated`, `waived` or `approved`.
+    /// The permission for the start: `not_gated`, `waived` or `approved`.
     #[serde(serialize_with = "leave")]
     pub leave: Leave,
-    /// The question whose yes that was.
+    /// The confirmation request whose approval is the permission.
     pub request: Option<Seq>,
-    /// When it started.
+    /// The time of the start.
     #[serde(serialize_with = "moment::text")]
     pub started_at: Timestamp,
-    /// When it ended, as far as that is on record; a run that was cut off has no end.
+    /// The time of the end. `None` if no end is recorded, for example after a crash.
     #[serde(serialize_with = "moment::text_if_any")]
     pub ended_at: Option<Timestamp>,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct End {
-    /// The record that says so.
+    /// The seq of the record.
     pub seq: Seq,
-    /// When.
+    /// The time of the end.
     #[serde(serialize_with = "moment::text")]
     pub at: Timestamp,
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The record that holds the result, where there is one.
+    /// The record that holds the result, if there is one.
     pub of: Option<Seq>,
 }
 
-/// Somebody took a call back.
+/// The cancellation of a call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cancellation {
-    /// When.
+    /// The time of the cancellation.
     #[serde(serialize_with = "moment::text")]
     pub at: Timestamp,
-    /// Who; none where it was the model, or the session was closed.
+    /// The actor. `None` if the model cancelled the call or the session was closed.
     pub by: Option<Actor>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
 }
 
-/// What was found out about a call whose outcome was unknown.
+/// A finding about a call whose outcome was unknown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reconciliation {
-    /// The `outcome_found`.
+    /// The seq of the `outcome_found`.
     pub seq: Seq,
-    /// When.
+    /// The time of the finding.
     #[serde(serialize_with = "moment::text")]
     pub at: Timestamp,
-    /// Whether it took effect.
+    /// The finding: whether the call took effect.
     pub found: FoundAs,
-    /// Why it failed.
+    /// The reason of a failure.
     pub reason: Option<String>,
-    /// Who found out.
+    /// The actor of the finding.
     pub by: Actor,
 }
 
 impl AuditedCall {
-    /// The question whose answer was the word about its gate, or else the last one.
+    /// Returns the request about the call's gate that decided it, or else the last request.
     pub fn deciding_question(&self) -> Option<&Question> {
         let about_gate = |it: &&Question| it.about == About::Gate;
         let gate = self.questions.iter().rev().find(about_gate);
         gate.or(self.questions.last())
     }
 
-    /// The text of the arguments as they are on record, well-formed or not; empty where none came.
+    /// Returns the text of the recorded arguments, well-formed or not. Empty if there are none.
     pub fn args_text(&self) -> &str {
         match (&self.args, &self.malformed_args) {
             (Some(args), _) => args.as_str(),
@@ -232,7 +238,7 @@ impl AuditedCall {
         }
     }
 
-    /// Everybody who said or did something about it, by name.
+    /// Returns the actors of all decisions and events of the call.
     pub fn people(&self) -> impl Iterator<Item = &Actor> {
         let questions = self.questions.iter();
         let answers =
@@ -248,7 +254,7 @@ impl AuditedCall {
             .chain(alone)
     }
 
-    /// When something was decided about it or happened to it.
+    /// Returns the times of all decisions and events of the call.
     pub fn moments(&self) -> impl Iterator<Item = Timestamp> {
         let questions = self.questions.iter().flat_map(|it| {
             let refused = it.refused.iter().map(|it| it.at);

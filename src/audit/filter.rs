@@ -1,4 +1,4 @@
-//! Which calls an auditor asks about.
+//! The selection of calls for an audit.
 
 use recount_journal::Head;
 
@@ -7,9 +7,10 @@ use super::verdict::Verdict;
 use crate::ledger::Erasure;
 use crate::session::{Outcome, Timestamp};
 
-/// Which calls are wanted: all of them, or those that meet every condition given.
+/// A selection of calls: all of them, or those that meet each given condition.
 ///
-/// Of several actors, tools, verdicts or outcomes one has to fit; of several labels, all.
+/// Any one of several actors, tools, verdicts or outcomes suffices. Of several labels, all are
+/// required.
 ///
 /// ```
 /// use recount::audit::{Filter, LabelFilter, Verdict};
@@ -23,37 +24,38 @@ use crate::session::{Outcome, Timestamp};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Something was decided about the call, or happened to it, at this time or later.
+    /// Selects calls with a decision or event at this time or later.
     pub from: Option<Timestamp>,
-    /// Something was decided about the call, or happened to it, before this time; with `from`,
-    /// between the two.
+    /// Selects calls with a decision or event before this time. With `from`, the decision or event
+    /// is between the two.
     pub until: Option<Timestamp>,
-    /// Somebody of this name answered, tried to, cancelled, supplied, reconciled, or made the call.
+    /// Selects calls that an actor of this name answered, tried to answer, cancelled, supplied,
+    /// reconciled, or made.
     pub actors: Vec<String>,
-    /// The call is to this tool.
+    /// Selects calls of this tool.
     pub tools: Vec<String>,
-    /// Its session has this label.
+    /// Selects calls of sessions with this label.
     pub labels: Vec<LabelFilter>,
-    /// This is its verdict, or what a person said to a question about it.
+    /// Selects calls with this verdict, or with a confirmation request that ended with it.
     pub verdicts: Vec<Verdict>,
-    /// It ended like this.
+    /// Selects calls with this outcome.
     pub outcomes: Vec<Outcome>,
-    /// It ran, and at least one start of it had no person's yes; what was allowed and never ran is
-    /// left out.
+    /// Selects calls with at least one start that no person approved. Calls that never ran are left
+    /// out.
     pub unconfirmed: bool,
 }
 
-/// A label that a session must have, with any value or with one.
+/// A label that a session must have, with any value or a given one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelFilter {
-    /// Its name.
+    /// The label's name.
     pub name: String,
-    /// Its value; any, where none is given.
+    /// The label's value. `None` allows any.
     pub value: Option<String>,
 }
 
 impl LabelFilter {
-    /// `NAME=VALUE`, or `NAME` for any value.
+    /// Parses `NAME=VALUE`, or `NAME` for any value.
     ///
     /// ```
     /// use recount::audit::LabelFilter;
@@ -71,7 +73,7 @@ impl LabelFilter {
 }
 
 impl Filter {
-    /// Whether the call is wanted.
+    /// True if the call is selected.
     pub fn takes(&self, call: &AuditedCall) -> bool {
         let fits = |wanted: bool, any: bool| !wanted || any;
         let label = |it: &LabelFilter| {
@@ -98,13 +100,13 @@ impl Filter {
             )
     }
 
-    /// Whether a time is within those that are asked about.
+    /// True if the time is in the selected range.
     pub fn covers(&self, at: Timestamp) -> bool {
         self.from.is_none_or(|from| from <= at) && self.until.is_none_or(|until| at < until)
     }
 
-    /// Whether a session that ends like this can have anything that is asked about. Its erasure is
-    /// recorded elsewhere, and later.
+    /// True if a session with this head may have selected calls. Its erasure is recorded later, in
+    /// another stream.
     pub(super) fn reaches(&self, head: &Head, erasure: Option<&Erasure>) -> bool {
         let erased = |it: &Erasure| {
             let mut times = [Some(it.requested_at_us), it.erased_at_us].into_iter();

@@ -1,5 +1,5 @@
-//! What the journal says of itself and an auditor has to know: crashes, repairs, erasures, and
-//! kinds of a later version.
+//! Records of the journal about itself: crashes, repairs, erasures, and record kinds of a later
+//! version.
 
 use recount_journal::{Journal, Record};
 use serde::{Deserialize, Serialize};
@@ -11,30 +11,31 @@ use super::moment;
 use crate::ledger::{ERASED, Error, REQUESTED};
 use crate::session::{Actor, Seq, SessionId, Timestamp};
 
-/// How many records are read at a time.
+/// The number of records read at a time.
 const PAGE: usize = 1024;
 
-/// Something that the journal says of itself.
+/// A record of the journal about itself.
 ///
-/// Openings and closings in good order are left out.
+/// Openings and clean closings are omitted.
 ///
 /// ```json
-/// {"seq":3,"at":"2026-11-20T14:03:07.112345Z","kind":"journal_repaired","what":"repaired: 2 records lost, 1 session hurt"}
+/// {"seq":3,"at":"2026-11-20T14:03:07.112345Z","kind":"journal_repaired",
+///  "what":"repaired: 2 records lost, 1 session hurt"}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JournalNote {
-    /// Its record in the journal's own stream, whose id is nil.
+    /// The seq of the record in the journal's own stream, whose id is nil.
     pub seq: Seq,
-    /// When.
+    /// The time of the record.
     #[serde(serialize_with = "moment::text")]
     pub at: Timestamp,
     /// The kind of the record.
     pub kind: String,
-    /// What it says, in words.
+    /// The content of the record, in words.
     pub what: String,
 }
 
-/// What the journal says of itself within the times that are asked about.
+/// Returns the journal's records about itself in the selected time range.
 pub(super) async fn notes(
     journal: &dyn Journal,
     filter: &Filter,
@@ -98,7 +99,7 @@ fn told(kind: &str, body: &Value) -> Option<String> {
             let by = body.get("by").and_then(|it| Actor::deserialize(it).ok());
             Some(format!(
                 "{} wants session {} erased: {}",
-                by.map_or("somebody".to_owned(), |by| by.in_short()),
+                by.map_or("an unknown actor".to_owned(), |by| by.in_short()),
                 text("session"),
                 text("reason")
             ))
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_not_in_good_order_is_told() {
+    fn clean_openings_and_closings_are_omitted() {
         let recovered = json!({"records": 7, "cut_bytes": 12});
         let opened = |after: &str| {
             told(

@@ -1,23 +1,22 @@
-//! Who decided what, when and on which arguments: the calls of a whole journal as rows that answer
-//! an auditor's questions.
+//! An audit of a whole journal: who decided what, when, and on which arguments. Each call is a row.
 //!
 //! ```text
-//! facts of a session ─▶ Telling ─▶ AuditedCall, one a call ─▶ Filter ─▶ Report, with its Totals
-//! sealed or unreadable ───────────────────────────────────────────────▶ UnreadSession
-//! the journal's own stream ───────────────────────────────────────────▶ JournalNote
+//! facts of a session ─▶ CallProjection ─▶ AuditedCall (one per call) ─▶ Filter ─▶ Report, Totals
+//! sealed or unreadable ─────────────────────────────────────────────────────────▶ UnreadSession
+//! the journal's own stream ─────────────────────────────────────────────────────▶ JournalNote
 //! ```
 //!
-//! Everything is taken from what is on record; nothing is decided again and nothing runs. `audit`
-//! prints nothing and does not know how a row is shown.
+//! All values come from records. The audit takes no decisions, runs nothing, and does not know how
+//! a row is printed.
 
 mod audited_call;
 mod filter;
 mod journal_note;
 mod moment;
+mod projection;
 mod question;
 mod report;
 mod stranger;
-mod telling;
 mod totals;
 mod unread_session;
 mod verdict;

@@ -1,4 +1,4 @@
-//! A time as rows have it in JSON: as the records spell it, `2026-11-20T14:03:07.112345Z`.
+//! Serialization of times in JSON as in the records: `2026-11-20T14:03:07.112345Z`.
 
 use chrono::DateTime;
 use serde::Serializer;

@@ -1,4 +1,4 @@
-//! A question to a person about a call, and what became of it.
+//! A confirmation request about a call, and its answer.
 
 use serde::Serialize;
 
@@ -6,107 +6,111 @@ use super::moment;
 use crate::ledger::HintBy;
 use crate::session::{About, Actor, Finding, Json, ObjectHash, RequestId, Seq, Timestamp};
 
-/// A question that was put to a person about a call.
+/// A confirmation request about a call.
 ///
 /// ```json
 /// {"request":"7c6f…","seq":7,"about":"gate","hint":"Refund 42.00 EUR?","hint_by":"declaration",
 ///  "args":{"amount_cents":4200},"args_sha256":"44136f…",
-///  "contract":"1b4f0e…","asked_at":"2026-11-20T14:03:07.112345Z","expires_at":null,"end":"approved","ended_seq":9,
-///  "ended_at":"2026-11-20T14:03:19.112345Z","waited_us":12000000,"by":{"name":"ada","authenticated_by":"os_user"},
+///  "contract":"1b4f0e…","asked_at":"2026-11-20T14:03:07.112345Z","expires_at":null,
+///  "end":"approved","ended_seq":9,
+///  "ended_at":"2026-11-20T14:03:19.112345Z","waited_us":12000000,"by":{"name":"ada",
+///  "authenticated_by":"os_user"},
 ///  "reason":null,"payload":null,"edited_args":null,"found":null,"superseded_by":null,"refused":[]}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Question {
-    /// Its name outside.
+    /// The request's id.
     #[serde(rename = "request")]
     pub id: RequestId,
-    /// Its record.
+    /// The seq of the request's record.
     pub seq: Seq,
-    /// What was asked.
+    /// The subject of the request.
     pub about: About,
-    /// What the person was shown beside the call.
+    /// The text that the approver saw beside the call.
     pub hint: Option<String>,
-    /// Who wrote that.
+    /// The author of the hint.
     pub hint_by: HintBy,
-    /// The arguments that it was about: those of the call, or as an earlier answer changed them.
+    /// The arguments that the request binds: those of the call, or those that an earlier answer
+    /// changed.
     pub args: Json,
-    /// SHA-256 of the argument text that it was about.
+    /// The SHA-256 hash of the argument text that the request binds.
     pub args_sha256: ObjectHash,
-    /// The tool's contract that it was about.
+    /// The hash of the tool's contract that the request binds.
     pub contract: ObjectHash,
-    /// When it was put.
+    /// The time of the request.
     #[serde(serialize_with = "moment::text")]
     pub asked_at: Timestamp,
-    /// When silence was to become a no.
+    /// The time at which the request expires, which counts as a no.
     #[serde(serialize_with = "moment::text_if_any")]
     pub expires_at: Option<Timestamp>,
-    /// What became of it.
+    /// The end of the request.
     pub end: QuestionEnd,
-    /// The record that says so; none while it is open.
+    /// The seq of the record that ended it. `None` for an open request.
     pub ended_seq: Option<Seq>,
-    /// When that was recorded.
+    /// The time of that record.
     #[serde(serialize_with = "moment::text_if_any")]
     pub ended_at: Option<Timestamp>,
-    /// How long it waited, in microseconds; none while it is open.
+    /// The waiting time, in microseconds. `None` for an open request.
     pub waited_us: Option<i64>,
-    /// Who answered.
+    /// The actor who answered.
     pub by: Option<Actor>,
-    /// Why, in the person's words; of a withdrawal, why it was withdrawn.
+    /// The approver's reason or, for a withdrawal, the reason of the withdrawal.
     pub reason: Option<String>,
-    /// What the person gave for the tool.
+    /// The value that the approver gave for the tool.
     pub payload: Option<Json>,
-    /// The arguments as the person changed them.
+    /// The arguments that the approver wrote instead.
     pub edited_args: Option<Json>,
-    /// What the person found out about a run that was cut off.
+    /// The approver's finding about an interrupted run.
     pub found: Option<Finding>,
-    /// The question that took its place because the tool had changed, before or after an answer.
+    /// The request that replaced this one, before or after an answer, because the tool had changed.
     pub superseded_by: Option<Seq>,
-    /// The answers to it that did not count.
+    /// The refused answers.
     pub refused: Vec<RefusedAnswer>,
 }
 
-/// What became of a question.
+/// The end of a confirmation request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionEnd {
-    /// It waits for an answer.
+    /// The request waits for an answer.
     Open,
-    /// A person said yes.
+    /// A person approved.
     Approved,
-    /// A person said no.
+    /// A person denied.
     Denied,
-    /// A person found out that the run which was cut off had taken effect.
+    /// A person found that the interrupted run had taken effect.
     SettledAsDone,
-    /// A person found out that it had not.
+    /// A person found that the interrupted run had not taken effect.
     SettledAsFailed,
-    /// Nobody answered in time, which is a no.
+    /// The request expired without an answer, which counts as a no.
     Expired,
-    /// It had become pointless.
+    /// The request was withdrawn because the call no longer needed it.
     Withdrawn,
-    /// The tool changed, and another question took its place before anybody answered.
+    /// The tool changed before an answer, and another request replaced this one.
     Superseded,
 }
 
-/// An answer that did not count.
+/// An answer that was refused.
 ///
 /// ```json
-/// {"at":"2026-11-20T14:04:00.000000Z","refusal":"already_answered","by":{"name":"bob","authenticated_by":"token"},"last_recorded":false}
+/// {"at":"2026-11-20T14:04:00.000000Z","refusal":"already_answered","by":{"name":"bob",
+///  "authenticated_by":"token"},"last_recorded":false}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RefusedAnswer {
-    /// When it came.
+    /// The time of the answer.
     #[serde(serialize_with = "moment::text")]
     pub at: Timestamp,
-    /// Why it did not count, as the journal spells it.
+    /// The reason of the refusal, as the journal spells it.
     pub refusal: String,
-    /// Who gave it.
+    /// The actor who answered.
     pub by: Actor,
-    /// Further ones to the same question are not on record.
+    /// True if further refused answers to this request are not recorded.
     pub last_recorded: bool,
 }
 
 impl QuestionEnd {
-    /// As JSON and the command line spell it.
+    /// Returns the name in JSON and on the command line.
     ///
     /// ```
     /// assert_eq!(recount::audit::QuestionEnd::SettledAsDone.as_str(), "settled_as_done");
@@ -126,7 +130,7 @@ impl QuestionEnd {
 }
 
 impl Question {
-    /// It ends, once: what is on record first counts.
+    /// Ends an open request. Returns false for an ended one, because the first recorded end counts.
     pub(super) fn ends(&mut self, end: QuestionEnd, seq: Seq, at: Timestamp) -> bool {
         let was_open = self.end == QuestionEnd::Open;
         if was_open {

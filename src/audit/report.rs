@@ -1,4 +1,4 @@
-//! The audit of a whole journal: every session told, and what could not be told.
+//! The audit report: the calls of all sessions, and the sessions that could not be read.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,39 @@ use serde::Serialize;
 use super::audited_call::AuditedCall;
 use super::filter::Filter;
 use super::journal_note::{JournalNote, notes};
+use super::projection::CallProjection;
 use super::stranger::{Names, Stranger};
-use super::telling::Telling;
 use super::totals::Totals;
 use super::unread_session::{Unread, UnreadSession};
 use crate::ledger::{Entry, Erasure, Error, Ledger};
 use crate::session::{ObjectHash, Seq, Session, SessionId, Timestamp};
 
-/// How many records are read at a time.
+/// The number of records read at a time.
 const PAGE: usize = 1024;
 
-/// Who decided what, in a whole journal.
+/// The audit of a whole journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The calls that were asked about, session after session, oldest session first.
+    /// The selected calls by session, oldest session first.
     pub calls: Vec<AuditedCall>,
-    /// The sessions whose calls could not be told, whichever those may be.
+    /// The sessions that could not be read, whether or not they have selected calls.
     pub unread: Vec<UnreadSession>,
-    /// What the journal says of itself.
+    /// The records of the journal about itself.
     pub notes: Vec<JournalNote>,
-    /// How many calls there are of each kind.
+    /// The numbers of selected calls, by several criteria.
     pub totals: Totals,
-    /// How many sessions were told, also those without a call that was asked about.
+    /// The number of sessions read, including those without a selected call.
     pub sessions: u64,
-    /// What was asked for and that none of the calls has that could be told.
+    /// The names in the filter that no call has.
     pub strangers: Vec<Stranger>,
 }
 
-/// Tells all sessions of a journal, and gives the calls that are asked about.
+/// Reads all sessions of a journal and returns the selected calls.
 ///
-/// `progress` hears how many records have been read, and of how many. A session that is sealed and
-/// whose key is not here, or that cannot be read, is in [`Report::unread`] and stops nothing.
-/// Nothing is decided again: `replay` tells whether what is on record follows.
+/// `progress` receives the number of records read so far, and the total. A session that cannot be
+/// read, for example because its key is missing, is listed in [`Report::unread`] and does not stop
+/// the audit. The audit does not repeat decisions. `replay` checks whether the recorded ones
+/// follow.
 ///
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,7 +60,7 @@ pub struct Report {
 /// ```
 ///
 /// # Errors
-/// Where the journal itself cannot be read.
+/// The error of a journal that cannot be read.
 pub async fn decisions(
     ledger: &Ledger,
     filter: &Filter,
@@ -71,14 +72,14 @@ pub async fn decisions(
     let (mut report, mut names) = (Report::default(), Names::default());
     let mut done = 0;
     for (id, head) in &sessions {
-        let told = tell(ledger, *id, |records| progress(done + records, total)).await;
+        let projected = project(ledger, *id, |records| progress(done + records, total)).await;
         done += head.seq;
         progress(done, total);
-        match told {
-            Ok(telling) => {
+        match projected {
+            Ok(projection) => {
                 report.sessions += 1;
-                for call in telling.rows() {
-                    names.learn(&call, filter);
+                for call in projection.rows() {
+                    names.add(&call, filter);
                     if filter.takes(&call) {
                         report.calls.push(call);
                     }
@@ -86,7 +87,7 @@ pub async fn decisions(
             }
             Err(error) => {
                 let unread = unread(ledger, *id, head, error, erasures.remove(id)).await?;
-                // Whatever may be in it, it did not happen before it began.
+                // A session's events cannot be older than its first record.
                 if filter.until.is_none_or(|until| unread.first_at < until) {
                     report.unread.push(unread);
                 }
@@ -99,7 +100,7 @@ pub async fn decisions(
     Ok(report)
 }
 
-/// The sessions that can have something that is asked about.
+/// Returns the sessions that may have selected calls.
 async fn sessions(
     ledger: &Ledger,
     filter: &Filter,
@@ -110,15 +111,15 @@ async fn sessions(
     Ok(all)
 }
 
-async fn tell(
+async fn project(
     ledger: &Ledger,
     id: SessionId,
     mut progress: impl FnMut(u64),
-) -> Result<Telling, Error> {
+) -> Result<CallProjection, Error> {
     let mut next = Seq(1);
     let mut entries = ledger.entries(id, next, PAGE).await?;
     let sealed = entries.first().is_some_and(Entry::is_sealed);
-    let mut telling = Telling::new(Session::new(id), sealed);
+    let mut projection = CallProjection::new(Session::new(id), sealed);
     while let Some(last) = entries.last() {
         next = last.seq.next();
         for entry in &entries {
@@ -126,18 +127,18 @@ async fn tell(
                 continue;
             }
             let fact = entry.fact()?;
-            ledger.provide(&mut telling.session, &fact).await?;
+            ledger.provide(&mut projection.session, &fact).await?;
             let hash = ObjectHash::from_bytes(*entry.hash().as_bytes());
-            telling = telling.tell(&fact, hash);
+            projection = projection.apply(&fact, hash);
         }
         progress(next.0 - 1);
         entries = ledger.entries(id, next, PAGE).await?;
     }
-    Ok(telling)
+    Ok(projection)
 }
 
-/// What is known of a session that cannot be told because of `error`; the error again, where the
-/// journal itself cannot be read.
+/// Describes a session that cannot be read because of `error`. Returns the error if the journal
+/// itself cannot be read.
 async fn unread(
     ledger: &Ledger,
     session: SessionId,
@@ -189,7 +190,7 @@ async fn unread(
     }
 }
 
-/// The error and what led to it.
+/// Returns the text of an error and of its sources.
 fn in_words(error: &Error) -> String {
     let (mut text, mut source) = (error.to_string(), std::error::Error::source(error));
     while let Some(cause) = source {

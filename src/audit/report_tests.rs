@@ -46,7 +46,7 @@ fn story(name: &str) -> Report {
 }
 
 #[test]
-fn every_journal_ever_written_is_told_and_its_totals_add_up() {
+fn totals_of_every_corpus_journal_add_up() {
     let (mut verdicts, mut outcomes, mut answers) =
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for file in corpus() {
@@ -80,13 +80,13 @@ fn every_journal_ever_written_is_told_and_its_totals_add_up() {
         answers.extend(totals.answers.keys().copied());
     }
     let missing = Verdict::ALL.into_iter().filter(|it| !verdicts.contains(it));
-    // Every session of the corpus was lived to its end, and no hook of it failed.
+    // Every session of the corpus ran to its end, and no hook failed.
     let in_no_story = [
         Verdict::AllowedByProgram,
         Verdict::Waiting,
         Verdict::RefusedByProgram,
         Verdict::Undecided,
-        // The corpus is older than the record that tells a program's answer.
+        // The corpus is older than the record of a program's answer.
         Verdict::ApprovedAutomatically,
         Verdict::DeniedAutomatically,
     ];
@@ -101,7 +101,7 @@ fn every_journal_ever_written_is_told_and_its_totals_add_up() {
 }
 
 #[test]
-fn the_stories_of_the_corpus_answer_as_an_auditor_would_ask() {
+fn corpus_sessions_answer_an_auditors_filters() {
     let approved = story("approved");
     let call = &approved.calls[0];
     let question = call.deciding_question().unwrap();
@@ -213,7 +213,7 @@ fn filters_take_what_meets_all_of_them() {
     assert_eq!(counted(times(Some(after(last)), None)), 0);
     assert_eq!(counted(times(None, Some(call.called_at))), 0);
     assert_eq!(counted(times(None, Some(after(call.called_at)))), 1);
-    // Between two moments nothing happened to it, although it waited.
+    // The call waited, but nothing happened to it between these two times.
     let asked = question.asked_at;
     assert!(after(asked) < answered);
     assert_eq!(counted(times(Some(after(asked)), Some(answered))), 0);

@@ -1,4 +1,4 @@
-//! What somebody asks for and nobody has: most likely a mistake, and no error.
+//! Names in a filter that no call has: probably a typing mistake, but not an error.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,30 +8,30 @@ use serde::Serialize;
 use super::audited_call::AuditedCall;
 use super::filter::{Filter, LabelFilter};
 
-/// A tool, a person or a label that was asked for and that no call has, of all that could be told.
+/// A tool, actor or label of the filter that none of the readable calls has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stranger {
-    /// What it was asked for as.
+    /// The kind of the name.
     pub of: StrangerOf,
-    /// Its name; of a label `NAME` or `NAME=VALUE`.
+    /// The name; for a label `NAME` or `NAME=VALUE`.
     pub name: String,
-    /// What there is and is spelled almost like that.
+    /// The most similar existing name.
     pub near: Option<String>,
 }
 
-/// As what something was asked for.
+/// The kind of a name in a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StrangerOf {
     /// A tool.
     Tool,
-    /// A person.
+    /// An actor.
     Actor,
     /// A label.
     Label,
 }
 
-/// The names in all calls that were told.
+/// The names in all readable calls.
 #[derive(Default)]
 pub(super) struct Names {
     tools: BTreeSet<String>,
@@ -40,8 +40,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Takes note of the names in a call that are asked for at all.
-    pub(super) fn learn(&mut self, call: &AuditedCall, filter: &Filter) {
+    /// Adds the names in a call, for the conditions that the filter uses.
+    pub(super) fn add(&mut self, call: &AuditedCall, filter: &Filter) {
         let note = |names: &mut BTreeSet<String>, name: &str| {
             if !names.contains(name) {
                 names.insert(name.to_owned());
@@ -62,7 +62,7 @@ impl Names {
         }
     }
 
-    /// What is asked for and is not among them.
+    /// Returns the names in the filter that no call has.
     pub(super) fn strangers(&self, filter: &Filter) -> Vec<Stranger> {
         let label = |it: &LabelFilter| match &it.value {
             Some(value) => format!("{}={value}", it.name),
@@ -85,8 +85,7 @@ impl Names {
     }
 }
 
-/// The known name that differs from this one in a third of its letters at most, or only in their
-/// case.
+/// Returns the most similar known name. At most a third of its letters may differ, ignoring case.
 fn near(name: &str, known: &BTreeSet<String>) -> Option<String> {
     let lower = name.to_lowercase();
     let distance = |it: &String| strsim::damerau_levenshtein(&lower, &it.to_lowercase());

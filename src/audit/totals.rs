@@ -1,4 +1,4 @@
-//! How many calls there were of each kind.
+//! The numbers of calls by several criteria.
 
 use std::collections::BTreeMap;
 
@@ -9,43 +9,46 @@ use super::question::QuestionEnd;
 use super::verdict::Verdict;
 use crate::session::{About, ActedAs, Outcome};
 
-/// How many calls there were of each kind.
+/// The numbers of calls by several criteria.
 ///
-/// `verdicts` add up to `calls`; `outcomes` and `open` do, too. `answers` counts questions, of
-/// which a call may have several or none.
+/// The values of `verdicts` add up to `calls`, and so do the values of `outcomes` with `open`.
+/// `answers` counts confirmation requests, of which a call has any number.
 ///
 /// ```json
-/// {"calls":4,"verdicts":{"allowed_by_rule":2,"approved":1,"denied":1},"outcomes":{"returned":2,"failed":1,"denied":1},"open":0,
-///  "answers":{"approved":1,"denied":1},"program_answers":{},"answers_not_distinguished":0,"ran_without_confirmation":2,"unknown_to_this_day":0,"edited":0,"refused_answers":0}
+/// {"calls":4,"verdicts":{"allowed_by_rule":2,"approved":1,"denied":1},"outcomes":{"returned":2,
+///  "failed":1,"denied":1},"open":0,
+///  "answers":{"approved":1,"denied":1},"program_answers":{},"answers_not_distinguished":0,
+///  "ran_without_confirmation":2,"unknown_to_this_day":0,"edited":0,"refused_answers":0}
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// All of them.
+    /// The number of all calls.
     pub calls: u64,
-    /// By what they were let run, or kept from it.
+    /// The number of calls by verdict.
     pub verdicts: BTreeMap<Verdict, u64>,
-    /// How they ended.
+    /// The number of ended calls by outcome.
     pub outcomes: BTreeMap<Outcome, u64>,
-    /// Those that have not ended.
+    /// The number of open calls.
     pub open: u64,
-    /// The ends of the questions to people, but for those that a program answered by itself.
+    /// The number of confirmation requests by their end, except those that a program answered.
     pub answers: BTreeMap<QuestionEnd, u64>,
-    /// The ends of the questions that a flag or a provider of a program answered, without a person.
+    /// The number of confirmation requests that a program's flag or provider answered, by their
+    /// end.
     pub program_answers: BTreeMap<QuestionEnd, u64>,
-    /// Those of `answers` whose records do not tell a person from a program.
+    /// The number of `answers` whose records do not tell a person from a program.
     pub answers_not_distinguished: u64,
-    /// Those that ran without a person's yes.
+    /// The number of calls that ran without a person's approval.
     pub ran_without_confirmation: u64,
-    /// Those that were cut off or ran out of time, and of which nobody has found out what they did.
+    /// The number of calls that were interrupted or timed out, and whose effect is still unknown.
     pub unknown_to_this_day: u64,
-    /// Those whose arguments a person changed.
+    /// The number of calls whose arguments a person changed.
     pub edited: u64,
-    /// Answers that did not count.
+    /// The number of refused answers.
     pub refused_answers: u64,
 }
 
 impl Totals {
-    /// Counts one more.
+    /// Adds a call.
     pub fn add(&mut self, call: &AuditedCall) {
         self.calls += 1;
         *self.verdicts.entry(call.verdict).or_default() += 1;
@@ -72,8 +75,8 @@ impl Totals {
 }
 
 impl AuditedCall {
-    /// Whether nobody knows to this day what it did: it was cut off or its time was up, and nobody
-    /// has found out.
+    /// True if the call's effect is still unknown: it was interrupted or timed out, and no finding
+    /// is recorded.
     pub fn is_unknown(&self) -> bool {
         let outcome = self.ended.as_ref().map(|it| it.outcome);
         let unknown = matches!(outcome, Some(Outcome::Unknown | Outcome::TimedOut));

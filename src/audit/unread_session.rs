@@ -1,4 +1,4 @@
-//! A session whose calls could not be told.
+//! A session whose calls could not be read.
 
 use serde::Serialize;
 
@@ -6,39 +6,39 @@ use super::moment;
 use crate::ledger::Erasure;
 use crate::session::{SessionId, Timestamp};
 
-/// A session whose calls could not be told, and what is known of it all the same.
+/// A session whose calls could not be read, and the facts that are known without them.
 ///
 /// ```json
-/// {"session":"0199…","first_at":"2026-11-20T14:03:07.112345Z","last_at":"…","records":21,"calls":2,"answers":1,
+/// {"session":"0199…","first_at":"2026-11-20T14:03:07.112345Z","last_at":"…","records":21,
+///  "calls":2,"answers":1,
 ///  "why":"key_not_given","problem":null,"erasure":null}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnreadSession {
     /// The session.
     pub session: SessionId,
-    /// When it began.
+    /// The time of the first record.
     #[serde(serialize_with = "moment::text")]
     pub first_at: Timestamp,
-    /// When something was recorded last.
+    /// The time of the last record.
     #[serde(serialize_with = "moment::text")]
     pub last_at: Timestamp,
-    /// How many records it has.
+    /// The number of records.
     pub records: u64,
-    /// How many of them received a call: the kinds of records stay in clear.
+    /// The number of records that received a call. The kinds of records are never sealed.
     pub calls: u64,
-    /// How many of them are a person's answer that counted.
+    /// The number of records with an accepted answer of a person.
     pub answers: u64,
-    /// Why they could not be told.
+    /// The reason.
     pub why: Unread,
-    /// What is wrong with it, where it is not sealed.
+    /// The error, if the reason is not the sealing.
     pub problem: Option<String>,
-    /// Who wanted it erased, and when it was, where somebody did.
+    /// The recorded erasure of the session.
     pub erasure: Option<Erasure>,
 }
 
 impl UnreadSession {
-    /// What is to be said of it beside [`why`](Self::why): what is wrong with it, or who wanted it
-    /// erased.
+    /// Returns the details beside [`why`](Self::why): the error, or who requested the erasure.
     pub fn more(&self) -> Option<String> {
         let erasure = || {
             let it = self.erasure.as_ref()?;
@@ -48,24 +48,23 @@ impl UnreadSession {
     }
 }
 
-/// Why the calls of a session could not be told.
+/// The reason why the calls of a session could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {
-    /// It is sealed, and no key store was given.
+    /// The session is sealed, and no key store was given.
     KeyNotGiven,
-    /// It is sealed, and the key store has no key of it: it is kept elsewhere, or somebody removed
-    /// it.
+    /// The session is sealed, and the key store has no key for it. The key is in another store or
+    /// was removed.
     KeyMissing,
-    /// It is sealed, and its key was erased, and with it whatever it sealed;
-    /// [`UnreadSession::erasure`] says who wanted it.
+    /// The session is sealed, and its key was erased. [`UnreadSession::erasure`] has the request.
     Erased,
-    /// A record, or something that one names, cannot be read.
+    /// A record, or an object that a record names, cannot be read.
     Unreadable,
 }
 
 impl Unread {
-    /// As JSON spells it.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Unread::KeyNotGiven => "key_not_given",
@@ -75,7 +74,7 @@ impl Unread {
         }
     }
 
-    /// What that means.
+    /// Returns an explanation.
     pub fn in_words(self) -> &'static str {
         match self {
             Unread::KeyNotGiven => "sealed, no key store given",

@@ -1,4 +1,4 @@
-//! By what a call was let run, or kept from it.
+//! The decision that allowed or prevented the run of a call.
 
 use std::fmt;
 
@@ -6,49 +6,49 @@ use serde::Serialize;
 
 use super::audited_call::AuditedCall;
 use super::question::{Question, QuestionEnd};
-use crate::session::{About, Actor, Hook, Rule, Verdict as PolicySaid};
+use crate::session::{About, Actor, Hook, Rule, Verdict as PolicyOutcome};
 
-/// By what a call was let run, or kept from it: the last word about its gate.
+/// The decision that allowed or prevented the run of a call: the last one about its gate.
 ///
-/// Questions about a run that was cut off, and those that a tool asks by itself, come after that
-/// word and have answers of their own in [`AuditedCall::questions`].
+/// Requests about interrupted runs and requests of the tool itself come later. Their answers are in
+/// [`AuditedCall::questions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The policies allowed it, and nobody had to be asked.
+    /// The policies allowed the call without a confirmation.
     AllowedByRule,
-    /// Its gate is the embedding program's, which said that nobody had to be asked.
+    /// The embedding program decides about the call's gate and required no confirmation.
     AllowedByProgram,
-    /// Its gate was declared and did not hold; the waiver says why.
+    /// The call's gate was declared, but not enforced. The waiver has the reason.
     GateWaived,
-    /// A person said yes.
+    /// A person approved.
     Approved,
-    /// A person said no.
+    /// A person denied.
     Denied,
-    /// A flag or a provider of a program said yes, without a person.
+    /// A program's flag or provider approved, without a person.
     ApprovedAutomatically,
-    /// A flag or a provider of a program said no, without a person.
+    /// A program's flag or provider denied, without a person.
     DeniedAutomatically,
-    /// Nobody answered in time, which is a no.
+    /// The request expired without an answer, which counts as a no.
     Expired,
-    /// It was taken back before anybody had answered.
+    /// The request was withdrawn before an answer.
     Withdrawn,
-    /// A person is asked, or is to be asked.
+    /// The call waits for a confirmation, or for its request.
     Waiting,
-    /// The policies refused it.
+    /// The policies refused the call.
     RefusedByPolicy,
-    /// The embedding program's hook failed, so it was refused.
+    /// The embedding program's hook failed, so the call was refused.
     RefusedByProgram,
-    /// The embedding program answered it itself; no tool ran.
+    /// The embedding program answered the call; no tool ran.
     AnsweredByProgram,
-    /// It got the result of an earlier call; no tool ran.
+    /// The call got the result of an earlier call; no tool ran.
     ResultReused,
-    /// Nothing has been decided.
+    /// No decision was made.
     Undecided,
 }
 
 impl Verdict {
-    /// Every verdict.
+    /// All verdicts.
     pub const ALL: [Verdict; 15] = [
         Verdict::AllowedByRule,
         Verdict::AllowedByProgram,
@@ -67,7 +67,7 @@ impl Verdict {
         Verdict::Undecided,
     ];
 
-    /// As JSON and the command line spell it.
+    /// Returns the name in JSON and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Verdict::AllowedByRule => "allowed_by_rule",
@@ -88,7 +88,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict of this spelling.
+    /// Returns the verdict with this name.
     ///
     /// ```
     /// use recount::audit::Verdict;
@@ -99,11 +99,11 @@ impl Verdict {
         Verdict::ALL.into_iter().find(|it| it.as_str() == name)
     }
 
-    /// What is on record about a call, in one word.
+    /// Returns the verdict for a call.
     pub(super) fn of(call: &AuditedCall) -> Verdict {
-        let verdict = last_word(call);
+        let verdict = gate_decision(call);
         match verdict {
-            // Nobody waits any more for a word about a call that has ended.
+            // A call that has ended no longer waits for a decision.
             Verdict::Waiting | Verdict::Undecided if call.ended.is_some() => Verdict::Withdrawn,
             Verdict::AllowedByRule
             | Verdict::AllowedByProgram
@@ -123,7 +123,7 @@ impl Verdict {
         }
     }
 
-    /// What the end of a question says, if it is a word about a gate.
+    /// Returns the verdict for the end of a request about a gate, if the end is a verdict.
     pub(super) fn of_question(question: &Question) -> Option<Verdict> {
         let by_program = question.by.as_ref().is_some_and(Actor::is_program);
         match question.end {
@@ -147,7 +147,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-fn last_word(call: &AuditedCall) -> Verdict {
+fn gate_decision(call: &AuditedCall) -> Verdict {
     let about_gate = |it: &&Question| it.about == About::Gate;
     let question = call.questions.iter().rev().find(about_gate);
     match (question, &call.waived) {
@@ -168,11 +168,11 @@ fn without_question(call: &AuditedCall) -> Verdict {
         };
     };
     match (policy.verdict, policy.rule) {
-        (PolicySaid::Refused, _) => Verdict::RefusedByPolicy,
-        (PolicySaid::Allowed, Rule::Cached) => Verdict::ResultReused,
-        (PolicySaid::Allowed, _) => Verdict::AllowedByRule,
-        (PolicySaid::Ask, _) => Verdict::Waiting,
-        (PolicySaid::AskProgram, _) => match said(Hook::ConfirmWhen) {
+        (PolicyOutcome::Refused, _) => Verdict::RefusedByPolicy,
+        (PolicyOutcome::Allowed, Rule::Cached) => Verdict::ResultReused,
+        (PolicyOutcome::Allowed, _) => Verdict::AllowedByRule,
+        (PolicyOutcome::Ask, _) => Verdict::Waiting,
+        (PolicyOutcome::AskProgram, _) => match said(Hook::ConfirmWhen) {
             Some(it) if it.gated == Some(false) => Verdict::AllowedByProgram,
             Some(_) => Verdict::Waiting,
             None => Verdict::Undecided,
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verdict_is_found_by_its_name_which_is_also_that_in_json() {
+    fn verdict_names_are_equal_to_json_names() {
         for verdict in Verdict::ALL {
             let name = verdict.as_str();
             assert_eq!(Verdict::named(name), Some(verdict));

@@ -1,5 +1,5 @@
-//! Where a service listens for its operators, and what must be shown there: in one file beside its
-//! journal.
+//! The control file: the address of a service, and the secrets for its operators. The file is in
+//! the directory of the service's journal.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,23 +11,24 @@ use super::error::ConnectError;
 use super::file::{self, unusable};
 use super::token::{Proof, Token};
 
-/// The file, in the journal's directory.
+/// The name of the control file.
 const FILE: &str = "CONTROL";
 
-/// The files that a service with a control API has beside its journal, or had in another version of
-/// Recount. One that was killed leaves them; they mean nothing to the journal, and the next service
-/// removes them.
+/// The control files of this and earlier versions of Recount, in the journal's directory.
+///
+/// A killed service leaves them behind, and the next service removes them. The journal ignores
+/// them.
 pub const CONTROL_FILES: [&str; 4] = [FILE, "CONTROL.new", "CONTROL.token", "CONTROL.token.new"];
 
 const FORMAT: &str = "recount-control";
 const VERSION: u32 = 2;
 
-/// Where a service listens.
+/// The address on which a service listens, and its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// On the loopback interface.
+    /// A socket address on the loopback interface.
     pub address: SocketAddr,
-    /// The process that listens.
+    /// The id of the process that listens.
     pub pid: u32,
 }
 
@@ -40,14 +41,15 @@ impl Address {
     }
 }
 
-/// Where a service listens, and what it and its operators prove to each other there.
+/// The address of a service, and the secrets by which it and its operators authenticate each other.
 ///
-/// All of it stands in one file, so a token is never shown where another service listened: whoever
-/// reads the file before that service is replaced has its old address with its old token, which
-/// opens nothing any more.
+/// One file holds all of it and is replaced atomically, so a client shows a token only at the
+/// address of the same service. A client that read the file before the service was replaced sends
+/// the old token to the old address. The old token is no longer valid.
 ///
 /// ```json
-/// {"format":"recount-control","version":2,"address":"127.0.0.1:41234","pid":4711,"token":"5f3a…","proof":"c07e…"}
+/// {"format":"recount-control","version":2,"address":"127.0.0.1:41234","pid":4711,"token":"5f3a…",
+///  "proof":"c07e…"}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
@@ -56,7 +58,7 @@ pub(super) struct Offer {
     pub(super) proof: Proof,
 }
 
-/// Which program wrote the file, as every version of it says.
+/// The format and version of the file, which all versions of Recount write.
 #[derive(Serialize, Deserialize)]
 struct Head {
     format: String,
@@ -74,7 +76,7 @@ struct Written {
 }
 
 impl Offer {
-    /// An offer of this process, with secrets that are new.
+    /// Creates an offer for this process, with new secrets.
     pub(super) fn of_this_process(address: SocketAddr) -> Offer {
         Offer {
             address: Address::of_this_process(address),
@@ -83,7 +85,7 @@ impl Offer {
         }
     }
 
-    /// Writes it in one piece.
+    /// Writes the file atomically.
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let written = Written {
             head: Head {
@@ -97,18 +99,18 @@ impl Offer {
         file::replace(directory, FILE, &serde_json::to_string(&written)?)
     }
 
-    /// Removes what this process wrote; another one that has the journal by now may have replaced
-    /// it.
+    /// Removes the file if this process wrote it. Another process may have opened the journal and
+    /// replaced the file since.
     pub(super) fn remove(&self, directory: &Path) {
         let path = directory.join(FILE);
         let found = file::read(&path).and_then(|found| Offer::of(&path, &found.text));
         if found.is_ok_and(|it| it == *self) {
-            // It says where nobody listens any more; should it stay, an operator is told so.
+            // If the file remains, operators learn that the service is gone.
             let _ = file::remove(&path);
         }
     }
 
-    /// Reads what the service of a journal offers.
+    /// Reads the offer of the service that has a journal open.
     pub(super) fn read(directory: &Path) -> Result<Offer, ConnectError> {
         let path = directory.join(FILE);
         let found = file::read(&path)?;
@@ -135,7 +137,7 @@ impl Offer {
         }
         let written: Written = serde_json::from_str(text).map_err(malformed)?;
         let address = written.address;
-        // The token must not go to another machine, whoever wrote the file.
+        // The token must not leave this machine, whatever the file says.
         if !address.address.ip().is_loopback() {
             let found = address.address;
             let problem = format!("expected an address of this machine, found {found}");
@@ -149,11 +151,13 @@ impl Offer {
     }
 }
 
-/// Takes back whatever an earlier service offered, which is gone: whoever has the journal now calls
-/// this before anybody could take its old address for that of the new one.
+/// Removes the control files of an earlier service.
+///
+/// The process that now holds the journal calls this before another program can bind the old
+/// address.
 ///
 /// # Errors
-/// Where the system does not let it.
+/// An I/O error if a file cannot be removed.
 pub(crate) fn withdraw(directory: &Path) -> io::Result<()> {
     CONTROL_FILES
         .iter()
@@ -221,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_wrote_is_not_removed() {
+    fn file_of_another_process_is_not_removed() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
         let (own, next) = (own(), own());

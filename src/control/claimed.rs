@@ -1,12 +1,12 @@
-//! The name that whoever answers gives themselves.
+//! Validation of the name that an operator claims.
 
-/// The longest name that somebody may claim, in bytes.
+/// The maximum length of a claimed name, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What is wrong with a claimed name, in words; nothing checks whose it is.
+/// Describes the fault of a claimed name. The name itself is not authenticated.
 pub fn wrong_with_name(name: &str) -> Option<String> {
     if name.trim().is_empty() {
-        return Some("expected the name of whoever answers, found none".to_owned());
+        return Some("expected the name of the approver, found none".to_owned());
     }
     let bytes = name.len();
     (bytes > NAME_BYTES_MAX)

@@ -1,4 +1,4 @@
-//! The operator's side: finding the service of a journal, and asking it.
+//! The operator's side: a client that finds the service of a journal and sends requests to it.
 
 use std::fmt;
 use std::path::Path;
@@ -22,16 +22,16 @@ use super::connection::PROOF_HEADER;
 use super::error::{ConnectError, Unanswered};
 use super::message::{REQUEST_BYTES_MAX, Reply, Request};
 
-/// How long a service on the same machine may take to open the door.
+/// The time limit for connecting to a service on the same machine.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long it may say nothing to somebody who has asked.
+/// The time limit for the next message after a request.
 const REPLY_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often somebody knocks where nothing is said.
+/// The maximum number of connection attempts if the service hangs up during the handshake.
 const TRIES: u32 = 5;
 
-/// A record and its opened body, and some words around them.
+/// The maximum size of a reply, in bytes: a record, its decrypted body and the JSON around them.
 const REPLY_BYTES_MAX: usize = 16 << 20;
 
 /// A connection to the service that has a journal open.
@@ -50,7 +50,7 @@ const REPLY_BYTES_MAX: usize = 16 << 20;
 pub struct Client {
     socket: WebSocketStream<TcpStream>,
     pid: u32,
-    /// A log, so that it may be long until something comes.
+    /// True if the last request follows a log, whose next record may take long.
     follows: bool,
 }
 
@@ -58,10 +58,10 @@ impl Client {
     /// Connects to the service that has the journal in `directory` open.
     ///
     /// # Errors
-    /// Why it cannot be reached.
+    /// [`ConnectError`], the reason why the service cannot be reached.
     pub async fn connect(directory: &Path) -> Result<Client, ConnectError> {
-        // Where others can write, the file may be anybody's; the superuser may ask another user's
-        // service.
+        // In a directory that others can write to, the file may be forged. The superuser may use
+        // another user's service.
         match recount_journal::guard(directory) {
             Ok(()) | Err(recount_journal::Error::NotYours { .. }) => {}
             Err(error) => return Err(super::file::unusable(directory, error.to_string())),
@@ -72,9 +72,9 @@ impl Client {
         Client::take(Offer::read(directory)?).await
     }
 
-    /// Connects to the service that offers this, and to no other.
+    /// Connects to the service of this offer, and to no other.
     pub(super) async fn take(offer: Offer) -> Result<Client, ConnectError> {
-        match tokio::time::timeout(CONNECT_PATIENCE, knock(&offer)).await {
+        match tokio::time::timeout(CONNECT_PATIENCE, connect_with_retries(&offer)).await {
             Ok(socket) => Ok(Client {
                 socket: socket?,
                 pid: offer.address.pid,
@@ -87,12 +87,12 @@ impl Client {
         }
     }
 
-    /// The process of the service.
+    /// The process id of the service.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Asks for something; [`next`](Client::next) has what comes of it.
+    /// Sends a request. [`next`](Client::next) returns the answer.
     ///
     /// # Errors
     /// [`Unanswered::TooLarge`] and [`Unanswered::Lost`].
@@ -109,8 +109,10 @@ impl Client {
         in_time(async { self.socket.send(Message::text(text)).await.map_err(lost) }).await
     }
 
-    /// The next item of the answer, or what it came to. A service that says nothing for a minute is
-    /// lost, whatever else it sends, unless a log is followed.
+    /// Returns the next item of the answer, or its end.
+    ///
+    /// After 60 seconds without an answer the service counts as lost, even if it sends pings. A
+    /// followed log has no such limit.
     ///
     /// # Errors
     /// See [`Unanswered`].
@@ -148,7 +150,7 @@ impl Client {
         }
     }
 
-    /// Asks, and gives all items of the answer.
+    /// Sends a request and returns all items of the answer.
     ///
     /// # Errors
     /// See [`Unanswered`].
@@ -164,7 +166,7 @@ impl Client {
         Ok(items)
     }
 
-    /// Asks, and gives what it came to, without items.
+    /// Sends a request and returns the end of the answer, without its items.
     ///
     /// # Errors
     /// See [`Unanswered`].
@@ -180,7 +182,7 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The buffers of the socket are nobody's business.
+        // The buffers of the socket are omitted.
         f.debug_struct("Client")
             .field("pid", &self.pid)
             .finish_non_exhaustive()
@@ -190,21 +192,21 @@ impl fmt::Debug for Client {
 /// A part of an answer.
 #[derive(Clone, Debug)]
 pub enum Answered {
-    /// One of several.
+    /// One of several items.
     Item(Box<RawValue>),
-    /// The end.
+    /// The end of the answer.
     Done(Box<RawValue>),
 }
 
-/// What an item or an end says.
+/// Deserializes an item or the end of an answer.
 ///
 /// # Errors
-/// [`Unanswered::Lost`] where it is something else.
+/// [`Unanswered::Lost`] if the message has another type.
 pub fn read<T: DeserializeOwned>(said: &RawValue) -> Result<T, Unanswered> {
     serde_json::from_str(said.get()).map_err(|error| Unanswered::Lost(error.to_string()))
 }
 
-/// What waits for the other side, unless that takes too long.
+/// Applies the reply time limit to a future.
 async fn in_time<T>(waits: impl Future<Output = Result<T, Unanswered>>) -> Result<T, Unanswered> {
     let in_time = tokio::time::timeout(REPLY_PATIENCE, waits).await;
     in_time.unwrap_or_else(|_| {
@@ -213,16 +215,17 @@ async fn in_time<T>(waits: impl Future<Output = Result<T, Unanswered>>) -> Resul
     })
 }
 
-/// Why a handshake led nowhere.
-enum Denied {
-    /// That is final.
+/// The reason why a handshake failed.
+enum HandshakeError {
+    /// A final error.
     Error(ConnectError),
-    /// Nothing was said: a service does that to whoever gives way to others that came later.
+    /// The peer hung up without an answer. A service does so with the oldest connection if too many
+    /// have not shown the token.
     HungUp(String),
 }
 
-/// Knocks until somebody says something, a few times at most.
-async fn knock(offer: &Offer) -> Result<WebSocketStream<TcpStream>, ConnectError> {
+/// Connects and shakes hands, with up to [`TRIES`] attempts if the peer hangs up.
+async fn connect_with_retries(offer: &Offer) -> Result<WebSocketStream<TcpStream>, ConnectError> {
     let mut tries = 1;
     loop {
         let stream = TcpStream::connect(offer.address.address).await;
@@ -230,13 +233,13 @@ async fn knock(offer: &Offer) -> Result<WebSocketStream<TcpStream>, ConnectError
             address: offer.address.clone(),
             source,
         })?;
-        // Small messages in turn are what this protocol is made of.
+        // The protocol exchanges small messages in turn.
         let _ = stream.set_nodelay(true);
         match shake_hands(stream, offer).await {
             Ok(socket) => return Ok(socket),
-            Err(Denied::Error(error)) => return Err(error),
-            Err(Denied::HungUp(_)) if tries < TRIES => tries += 1,
-            Err(Denied::HungUp(why)) => {
+            Err(HandshakeError::Error(error)) => return Err(error),
+            Err(HandshakeError::HungUp(_)) if tries < TRIES => tries += 1,
+            Err(HandshakeError::HungUp(why)) => {
                 return Err(ConnectError::Refused {
                     address: offer.address.clone(),
                     reason: format!("they hung up, {TRIES} times: {why}"),
@@ -249,11 +252,11 @@ async fn knock(offer: &Offer) -> Result<WebSocketStream<TcpStream>, ConnectError
 async fn shake_hands(
     stream: TcpStream,
     offer: &Offer,
-) -> Result<WebSocketStream<TcpStream>, Denied> {
+) -> Result<WebSocketStream<TcpStream>, HandshakeError> {
     let address = offer.address.clone();
     let refused = |reason: String| {
         let address = offer.address.clone();
-        Denied::Error(ConnectError::Refused { address, reason })
+        HandshakeError::Error(ConnectError::Refused { address, reason })
     };
     let mut request = format!("ws://{}/", offer.address.address)
         .into_client_request()
@@ -275,7 +278,7 @@ async fn shake_hands(
             };
             match proof.zip(key).is_some_and(is_proven) {
                 true => Ok(socket),
-                false => Err(Denied::Error(ConnectError::Unproven(address))),
+                false => Err(HandshakeError::Error(ConnectError::Unproven(address))),
             }
         }
         Err(tungstenite::Error::Http(answer)) => {
@@ -283,7 +286,7 @@ async fn shake_hands(
             let said = String::from_utf8_lossy(said.get(..200).unwrap_or(said)).into_owned();
             Err(match answer.status() {
                 StatusCode::SERVICE_UNAVAILABLE => {
-                    Denied::Error(ConnectError::Busy { address, said })
+                    HandshakeError::Error(ConnectError::Busy { address, said })
                 }
                 status => refused(format!("{} {said:?}", status.as_u16())),
             })
@@ -292,7 +295,7 @@ async fn shake_hands(
             error @ (tungstenite::Error::Io(_)
             | tungstenite::Error::ConnectionClosed
             | tungstenite::Error::Protocol(ProtocolError::HandshakeIncomplete)),
-        ) => Err(Denied::HungUp(error.to_string())),
+        ) => Err(HandshakeError::HungUp(error.to_string())),
         Err(error) => Err(refused(error.to_string())),
     }
 }

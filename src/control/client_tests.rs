@@ -21,18 +21,18 @@ fn handler() -> Handler {
 }
 
 #[tokio::test]
-async fn a_service_that_is_replaced_between_two_looks_does_not_lose_its_token() {
+async fn replaced_service_keeps_its_token_secret() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let first = Server::start(place, handler()).unwrap();
-    // The operator has looked where the service is.
+    // The client has read the control file.
     let seen = Offer::read(place).unwrap();
     first.end().await;
-    // Somebody else takes the address of the service that is gone, and another service begins.
+    // Another program binds the address of the stopped service, and a new service starts.
     let thief = TcpListener::bind(seen.address.address).await.unwrap();
     let second = Server::start(place, handler()).unwrap();
     assert_ne!(second.address().address, seen.address.address);
-    // The operator goes on.
+    // The client connects.
     let operator = tokio::spawn(Client::take(seen.clone()));
     let (mut stream, _) = thief.accept().await.unwrap();
     let mut shown = vec![0; 4096];
@@ -50,7 +50,7 @@ async fn a_service_that_is_replaced_between_two_looks_does_not_lose_its_token() 
         let secret = secret.unwrap();
         assert!(!shown.contains(secret.trim_matches('"')), "{shown}");
     }
-    // What was shown opens nothing, wherever it is taken.
+    // The captured token is not valid at the new service.
     let taken = Offer {
         address: current.address.clone(),
         ..seen
@@ -61,13 +61,13 @@ async fn a_service_that_is_replaced_between_two_looks_does_not_lose_its_token() 
 }
 
 #[tokio::test]
-async fn a_start_takes_the_old_offer_back_before_it_makes_a_new_one() {
+async fn start_removes_old_files_before_it_listens() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let killed = Offer::of_this_process("127.0.0.1:4711".parse().unwrap());
     killed.write(place).unwrap();
     fs::write(place.join("CONTROL.token"), "of an older version").unwrap();
-    // It gets no further than that.
+    // This directory makes the start fail after it has removed the old files.
     fs::create_dir(place.join("CONTROL.new")).unwrap();
     assert!(Server::start(place, handler()).is_err());
     assert!(matches!(
@@ -76,7 +76,7 @@ async fn a_start_takes_the_old_offer_back_before_it_makes_a_new_one() {
     ));
 }
 
-/// Listens as a service that does not prove what it is, or does.
+/// Listens as a service that proves its identity, or does not.
 async fn false_service(place: &Path, proves: bool) -> (TcpListener, Offer) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let offer = Offer::of_this_process(listener.local_addr().unwrap());
@@ -88,10 +88,10 @@ async fn false_service(place: &Path, proves: bool) -> (TcpListener, Offer) {
     (listener, offer)
 }
 
-/// Lets one operator in.
+/// Accepts one connection.
 #[expect(
     clippy::result_large_err,
-    reason = "the library wants this type of whoever looks at a handshake"
+    reason = "the library wants this type of a handshake callback"
 )]
 async fn let_in(listener: TcpListener, offer: Offer) -> WebSocketStream<TcpStream> {
     let (stream, _) = listener.accept().await.unwrap();
@@ -108,7 +108,7 @@ async fn let_in(listener: TcpListener, offer: Offer) -> WebSocketStream<TcpStrea
 }
 
 #[tokio::test]
-async fn whoever_cannot_prove_to_be_the_service_is_asked_nothing() {
+async fn unproven_service_gets_no_request() {
     let directory = tempfile::tempdir().unwrap();
     let (listener, offer) = false_service(directory.path(), false).await;
     let serving = tokio::spawn(let_in(listener, offer));

@@ -1,4 +1,4 @@
-//! One operator: let in by the token, then one request after another.
+//! The connection of one operator: the handshake with the token, then one request after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,39 +22,39 @@ use super::message::{Problem, REQUEST_BYTES_MAX, Reply, Request};
 use super::server::{Handler, Items};
 use super::token::{Proof, Token};
 
-/// Messages are few, and most are small.
+/// The size of the read buffer, in bytes. Messages are few, and most are small.
 const BUFFER_BYTES: usize = 8 * 1024;
 
-/// How long somebody may take to show the token.
+/// The time limit for showing the token.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// How long an operator may ask for nothing. Whoever follows a log has asked for something.
+/// The time after which an operator without a request is disconnected. A followed log is a request.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The header in which a service proves that it is the one.
+/// The header in which a service proves its identity.
 pub(super) const PROOF_HEADER: &str = "recount-proof";
 
-/// How many items are made before the first of them is read.
+/// The maximum number of items buffered for a client that has not read them.
 const ITEMS_AHEAD: usize = 64;
 
 type Socket = WebSocketStream<TcpStream>;
 
-/// What every connection shares.
-pub(super) struct Door {
+/// The state that all connections share.
+pub(super) struct ConnectionContext {
     pub(super) token: Token,
     pub(super) proof: Proof,
     pub(super) handler: Handler,
-    /// For those who have shown the token.
-    pub(super) places: Arc<Semaphore>,
-    /// The service ends.
+    /// The permits for connections that have shown the token.
+    pub(super) permits: Arc<Semaphore>,
+    /// Cancelled when the service ends.
     pub(super) ending: CancellationToken,
 }
 
-impl Door {
-    /// The place of somebody who may come in.
+impl ConnectionContext {
+    /// Checks a handshake and returns a permit for the connection.
     ///
-    /// A browser says where a page comes from, and lets no page choose the header of the token; so
-    /// no page gets in, whatever it has found out.
+    /// Browsers send `Origin` and do not let a page set the `Authorization` header. So no web page
+    /// can connect, even if it knows the token.
     fn admit(
         &self,
         handshake: &Handshake,
@@ -69,44 +69,48 @@ impl Door {
             (Some(shown), None) if shows_token(shown.as_bytes()) => {}
             (_, _) => return Err((StatusCode::UNAUTHORIZED, "the token is missing or wrong")),
         }
-        let place = self.places.clone().try_acquire_owned();
+        let place = self.permits.clone().try_acquire_owned();
         place.map_err(|_| (StatusCode::SERVICE_UNAVAILABLE, "all places are taken"))
     }
 }
 
-/// Serves one operator until either side ends it, or lets go of a newcomer that gives way to
-/// others.
-pub(super) async fn serve(stream: TcpStream, door: Arc<Door>, newcomer: Arc<CancellationToken>) {
-    // Small messages in turn are what this protocol is made of.
+/// Serves one operator until either side ends the connection. A connection without a token may be
+/// closed to make room for others.
+pub(super) async fn serve(
+    stream: TcpStream,
+    context: Arc<ConnectionContext>,
+    unauthenticated: Arc<CancellationToken>,
+) {
+    // The protocol exchanges small messages in turn.
     let _ = stream.set_nodelay(true);
-    let handshake = tokio::time::timeout(HANDSHAKE, shake_hands(stream, &door));
+    let handshake = tokio::time::timeout(HANDSHAKE, shake_hands(stream, &context));
     let socket = tokio::select! {
         biased;
-        () = door.ending.cancelled() => return,
-        () = newcomer.cancelled() => {
-            tracing::debug!("somebody who had not shown the token gave way to others");
+        () = context.ending.cancelled() => return,
+        () = unauthenticated.cancelled() => {
+            tracing::debug!("a client without the token was dropped for others");
             return;
         }
         socket = handshake => socket,
     };
-    drop(newcomer);
+    drop(unauthenticated);
     match socket {
         Ok(Ok((socket, place))) => {
-            converse(socket, &door).await;
+            converse(socket, &context).await;
             drop(place);
         }
-        Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in to control the service"),
-        Err(_) => tracing::warn!("somebody took too long to show the token"),
+        Ok(Err(error)) => tracing::warn!(%error, "a client was not allowed to control the service"),
+        Err(_) => tracing::warn!("a client did not show the token in time"),
     }
 }
 
 #[expect(
     clippy::result_large_err,
-    reason = "the library wants this type of whoever looks at a handshake"
+    reason = "the library wants this type of a handshake callback"
 )]
 async fn shake_hands(
     stream: TcpStream,
-    door: &Door,
+    context: &ConnectionContext,
 ) -> Result<(Socket, Option<OwnedSemaphorePermit>), Error> {
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
@@ -114,11 +118,11 @@ async fn shake_hands(
         .max_message_size(Some(REQUEST_BYTES_MAX))
         .max_frame_size(Some(REQUEST_BYTES_MAX));
     let mut place = None;
-    let inspect = |handshake: &Handshake, mut response: Response| match door.admit(handshake) {
+    let inspect = |handshake: &Handshake, mut response: Response| match context.admit(handshake) {
         Ok(taken) => {
             place = Some(taken);
             let key = handshake.headers().get(SEC_WEBSOCKET_KEY);
-            let proof = key.map(|key| door.proof.shown_for(key.as_bytes()));
+            let proof = key.map(|key| context.proof.shown_for(key.as_bytes()));
             if let Some(Ok(proof)) = proof.map(HeaderValue::try_from) {
                 response.headers_mut().insert(PROOF_HEADER, proof);
             }
@@ -136,18 +140,18 @@ async fn shake_hands(
 }
 
 /// Answers one request after another.
-async fn converse(mut socket: Socket, door: &Door) {
+async fn converse(mut socket: Socket, context: &ConnectionContext) {
     let mut idle_until = Instant::now() + IDLE;
     loop {
         let next = tokio::select! {
             biased;
-            () = door.ending.cancelled() => {
-                return farewell(&mut socket, CloseCode::Away, "the service ends").await;
+            () = context.ending.cancelled() => {
+                return close(&mut socket, CloseCode::Away, "the service ends").await;
             }
             next = socket.next() => next,
             () = tokio::time::sleep_until(idle_until) => {
                 let told = format!("nothing was asked for {} s", IDLE.as_secs());
-                return farewell(&mut socket, CloseCode::Policy, &told).await;
+                return close(&mut socket, CloseCode::Policy, &told).await;
             }
         };
         let text = match next {
@@ -156,7 +160,7 @@ async fn converse(mut socket: Socket, door: &Door) {
             Some(Ok(Message::Binary(_) | Message::Close(_)) | Err(_)) | None => return,
         };
         let answered = match Request::read(&text) {
-            Ok(request) => answer(&mut socket, request, door).await,
+            Ok(request) => answer(&mut socket, request, context).await,
             Err(error) => {
                 let problem = Problem::new("bad_request", error.to_string());
                 say(&mut socket, &Reply::Error(problem)).await
@@ -169,26 +173,31 @@ async fn converse(mut socket: Socket, door: &Door) {
     }
 }
 
-/// The conversation is over.
-struct Over;
+/// Returned when the connection has ended.
+struct ConnectionEnded;
 
-/// Sends what comes of a request, until it is done or whoever asked goes away.
-async fn answer(socket: &mut Socket, request: Request, door: &Door) -> Result<(), Over> {
+/// Sends the answer to a request, until it is complete or the client disconnects.
+async fn answer(
+    socket: &mut Socket,
+    request: Request,
+    context: &ConnectionContext,
+) -> Result<(), ConnectionEnded> {
     let (items, mut made) = mpsc::channel(ITEMS_AHEAD);
-    let goes_on = matches!(request, Request::Log { follow: true, .. });
-    let mut work = (door.handler)(request, Items(items));
+    let is_followed = matches!(request, Request::Log { follow: true, .. });
+    let mut work = (context.handler)(request, Items(items));
     loop {
         tokio::select! {
             biased;
-            // What is being put on record is waited for; what goes on for ever is not.
-            () = door.ending.cancelled(), if goes_on => {
-                farewell(socket, CloseCode::Away, "the service ends").await;
-                return Err(Over);
+            // The end of the service waits for requests that are being recorded, but not for a
+            // followed log.
+            () = context.ending.cancelled(), if is_followed => {
+                close(socket, CloseCode::Away, "the service ends").await;
+                return Err(ConnectionEnded);
             }
             Some(item) = made.recv() => {
                 feed(socket, &Reply::Item(item)).await?;
                 if made.is_empty() {
-                    socket.flush().await.map_err(|_| Over)?;
+                    socket.flush().await.map_err(|_| ConnectionEnded)?;
                 }
             }
             last = &mut work => {
@@ -199,31 +208,35 @@ async fn answer(socket: &mut Socket, request: Request, door: &Door) -> Result<()
             }
             next = socket.next() => match next {
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-                // Whoever asks before the answer is here does not speak this protocol.
-                Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Close(_)) | Err(_)) | None => {
-                    return Err(Over);
+                // The protocol allows no message before the answer is complete.
+                Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Close(_)) | Err(_))
+                | None => {
+                    return Err(ConnectionEnded);
                 }
             }
         }
     }
 }
 
-async fn say(socket: &mut Socket, reply: &Reply) -> Result<(), Over> {
+async fn say(socket: &mut Socket, reply: &Reply) -> Result<(), ConnectionEnded> {
     feed(socket, reply).await?;
-    socket.flush().await.map_err(|_| Over)
+    socket.flush().await.map_err(|_| ConnectionEnded)
 }
 
-async fn feed(socket: &mut Socket, reply: &Reply) -> Result<(), Over> {
-    let text = serde_json::to_string(reply).map_err(|_| Over)?;
-    socket.feed(Message::text(text)).await.map_err(|_| Over)
+async fn feed(socket: &mut Socket, reply: &Reply) -> Result<(), ConnectionEnded> {
+    let text = serde_json::to_string(reply).map_err(|_| ConnectionEnded)?;
+    socket
+        .feed(Message::text(text))
+        .await
+        .map_err(|_| ConnectionEnded)
 }
 
-/// Tells the operator why this is the end.
-async fn farewell(socket: &mut Socket, code: CloseCode, why: &str) {
+/// Closes the connection with a reason.
+async fn close(socket: &mut Socket, code: CloseCode, why: &str) {
     let frame = CloseFrame {
         code,
         reason: why.into(),
     };
-    // Whoever is gone needs no word.
+    // The peer may be gone already.
     let _ = socket.close(Some(frame)).await;
 }

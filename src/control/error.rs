@@ -1,4 +1,4 @@
-//! What keeps an operator from the service, and a question from its answer.
+//! Errors of connecting to a service, and of requests to it.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,98 +10,98 @@ use super::Refusal;
 use super::address::Address;
 use super::message::Problem;
 
-/// The service of a journal cannot be reached.
+/// The reason why the service of a journal cannot be reached.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// No process says that it can be controlled.
+    /// No process offers control of this journal.
     #[error("no process offers to be controlled there")]
     NotOffered,
-    /// The file of the service cannot be used.
+    /// The control file cannot be used.
     #[error("{} cannot be used: {problem}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the fault.
         problem: String,
     },
-    /// Another user's service: its file is not for this one.
+    /// The file belongs to another user, and so does the service.
     #[error("{} is a file of the user {owner}, and may not be read by others", path.display())]
     NotYours {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner of the file.
         owner: String,
     },
-    /// Others than the user of the service can read the file, so its token proves nothing.
+    /// Users other than the owner can access the file, so its token proves nothing.
     #[error("{} can be read or written by others than its owner: its mode is {mode:03o}", path.display())]
     TokenExposed {
         /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// The permissions of the file.
         mode: u32,
     },
-    /// Nobody listens where the file says.
-    #[error("nobody answers at {}, where process {} offered to be controlled", address.address, address.pid)]
+    /// No process listens at the address in the file.
+    #[error("no process answers at {}, the control address of process {}", address.address, address.pid)]
     Gone {
-        /// What the file says.
+        /// The address in the file.
         address: Address,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Somebody listens there who does not know what only the service of this journal can know.
-    /// Nothing was asked of them.
-    #[error("whoever answers at {} is not the service of the journal, which process {} was", .0.address, .0.pid)]
+    /// The process at the address could not prove that it is the service of this journal. The
+    /// client sent it no request.
+    #[error("the process at {} is not the service of the journal, which was process {}", .0.address, .0.pid)]
     Unproven(Address),
-    /// Whoever listens there has no place for one more operator.
-    #[error("whoever answers at {}, where process {} offered to be controlled, has no place for another operator: {said:?}", address.address, address.pid)]
+    /// The process at the address has no room for another operator.
+    #[error("the service at {}, process {}, has no room for another operator: {said:?}", address.address, address.pid)]
     Busy {
-        /// What the file says.
+        /// The address in the file.
         address: Address,
-        /// What they said. Nobody has proven anything yet, so these are a stranger's words.
+        /// Text from the process. It is untrusted, because the process has not proven its identity.
         said: String,
     },
-    /// Somebody listens there and did not let us in.
-    #[error("whoever answers at {}, where process {} offered to be controlled, did not let this command in: {reason}", address.address, address.pid)]
+    /// The process at the address rejected the connection.
+    #[error("the service at {}, process {}, rejected this command: {reason}", address.address, address.pid)]
     Refused {
-        /// What the file says.
+        /// The address in the file.
         address: Address,
-        /// How they did that; what they said, which are a stranger's words, stands in quotes.
+        /// The form of the rejection. Untrusted text from the process is quoted.
         reason: String,
     },
-    /// Somebody listens there and says nothing.
-    #[error("whoever answers at {}, where process {} offered to be controlled, said nothing for {} s", address.address, address.pid, waited.as_secs())]
+    /// The process at the address did not answer.
+    #[error("the service at {}, process {}, sent nothing for {} s", address.address, address.pid, waited.as_secs())]
     Silent {
-        /// What the file says.
+        /// The address in the file.
         address: Address,
-        /// How long that was waited for.
+        /// The time waited.
         waited: Duration,
     },
 }
 
-/// A question to the service came to no good end.
+/// The reason why a request to the service has no answer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Unanswered {
-    /// A rule said no.
+    /// A rule rejected the request.
     #[error("{}", .0.text)]
     Refused(Box<Refusal>),
-    /// It could not be done.
+    /// The request failed.
     #[error("{}", .0.text)]
     Failed(Problem),
-    /// The service ended in good order before it was done.
+    /// The service shut down before the request was complete.
     #[error("the service ended")]
     Ended,
-    /// It was not asked: the question takes more bytes than a message to a service may have.
+    /// The request is too large for a message and was not sent.
     #[error("a message to a service takes {limit} bytes at most, and this one takes {bytes}")]
     TooLarge {
-        /// How many it takes.
+        /// The size of the request, in bytes.
         bytes: usize,
-        /// How many it may take.
+        /// The maximum size, in bytes.
         limit: usize,
     },
-    /// The connection broke, nothing came for too long, or what came is no answer.
+    /// The connection broke, the service timed out, or its message was not a valid answer.
     #[error("the connection to the service was lost: {0}")]
     Lost(String),
 }

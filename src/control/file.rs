@@ -1,5 +1,5 @@
-//! The file of a service in the directory of a journal: written whole and for its user alone, read
-//! without trust in what lies there.
+//! The control file in a journal's directory: written atomically for its user alone, read with
+//! checks against forged files.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::ConnectError;
 
-/// What a service writes is a tenth of this.
+/// The maximum size of the file, in bytes. A service writes a tenth of it.
 const FILE_BYTES_MAX: u64 = 4096;
 
-/// A file as it was found.
+/// A file that was read.
 pub(super) struct Found {
     pub(super) text: String,
     #[cfg(unix)]
@@ -18,7 +18,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// The mode, where others than its user can read or write the file.
+    /// Returns the mode if users other than the owner can read or write the file.
     #[cfg(unix)]
     pub(super) fn exposed(&self) -> Option<u32> {
         use std::os::unix::fs::MetadataExt;
@@ -27,11 +27,11 @@ impl Found {
     }
 }
 
-/// Puts a file into a directory, whole or not at all, for its user alone.
+/// Writes a file atomically, with access for its user alone.
 pub(super) fn replace(directory: &Path, name: &str, text: &str) -> io::Result<()> {
     let draft = directory.join(format!("{name}.new"));
-    // What a killed process left goes first: the draft must be made here, not be somebody's link to
-    // elsewhere.
+    // A killed process may have left a draft, and another user may have planted a link. The draft
+    // must be a new file.
     remove(&draft)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -44,7 +44,7 @@ pub(super) fn replace(directory: &Path, name: &str, text: &str) -> io::Result<()
     fs::rename(&draft, directory.join(name))
 }
 
-/// Removes a file that may be there.
+/// Removes a file if it exists.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -52,10 +52,10 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads a file: a regular one, of a size that a service writes.
+/// Reads a regular file of at most [`FILE_BYTES_MAX`] bytes.
 pub(super) fn read(path: &Path) -> Result<Found, ConnectError> {
     let failed = |error| unreadable(path, error);
-    // Looked at before it is opened: the opening of a pipe waits until somebody writes to it.
+    // The type is checked before opening, because opening a pipe blocks until it has a writer.
     let named = fs::symlink_metadata(path).map_err(failed)?;
     expect_regular(path, &named)?;
     let file = File::open(path).map_err(failed)?;
@@ -106,7 +106,7 @@ fn expect_regular(path: &Path, metadata: &Metadata) -> Result<(), ConnectError> 
     ))
 }
 
-/// What is wrong with a file of a service.
+/// Creates the error for a file that cannot be used.
 pub(super) fn unusable(path: &Path, problem: impl Into<String>) -> ConnectError {
     ConnectError::Unreadable {
         path: path.to_owned(),
@@ -114,7 +114,7 @@ pub(super) fn unusable(path: &Path, problem: impl Into<String>) -> ConnectError 
     }
 }
 
-/// Why a file of a service cannot be read.
+/// Creates the error for a file that cannot be read.
 fn unreadable(path: &Path, error: io::Error) -> ConnectError {
     let path: PathBuf = path.to_owned();
     match error.kind() {
@@ -130,7 +130,7 @@ fn unreadable(path: &Path, error: io::Error) -> ConnectError {
     }
 }
 
-/// Whose file it is, as far as the system says.
+/// The name of the file's owner, if the system knows it.
 #[cfg(unix)]
 fn owner(path: &Path) -> String {
     use std::os::unix::fs::MetadataExt;
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_may_not_read_the_file_is_told_whose_it_is() {
+    fn unreadable_file_reports_its_owner() {
         let directory = tempfile::tempdir().unwrap();
         replace(directory.path(), "CONTROL", "{}").unwrap();
         let path = directory.path().join("CONTROL");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_or_has_no_end_is_not_read() {
+    fn irregular_or_endless_file_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("CONTROL");
         let problem = || match read(&path) {
@@ -179,7 +179,7 @@ mod tests {
             Err(error) => unreachable!("{error}"),
             Ok(_) => unreachable!("it was read"),
         };
-        // A pipe that nobody writes to.
+        // Opening this pipe would block, because it has no writer.
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.unwrap().success());
         assert_eq!(

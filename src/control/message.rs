@@ -1,4 +1,4 @@
-//! What an operator's program and the service say to each other: one JSON message at a time.
+//! The messages between an operator's program and the service, one JSON value each.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
 use crate::session::{Actor, CallId, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{AnswerMembers, Ticket, ToolConfirmation, malformed};
 
-/// A request holds no more than goes on record, and some words around it.
+/// The maximum size of a request, in bytes: the largest record and the JSON around it.
 pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 
-/// What an operator asks for. Whatever a message has besides is refused.
+/// A request from an operator. Unknown keys are rejected.
 ///
 /// ```json
 /// {"pending":{}}
@@ -24,7 +24,8 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
 /// {"answer":{"request":"7c6f…","answer":{"found":{"done":{"receipt":17}}}}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
-/// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"sent":1},"interim":true}}
+/// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"sent":1},
+///  "interim":true}}
 /// {"reconcile":{"session":"0199…","call":5,"found":{"failed":"the bank refused it"}}}
 /// {"cancel":{"session":"0199…","call":5,"reason":"ordered twice"}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
@@ -32,83 +33,86 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// What waits for somebody outside; each item is a [`Waiting`].
+    /// Lists the requests and calls that wait for an answer from outside. Each item is a
+    /// [`Waiting`].
     Pending {},
-    /// Every session; each item is a [`SessionSummary`](crate::ledger::SessionSummary).
+    /// Lists all sessions. Each item is a [`SessionSummary`](crate::ledger::SessionSummary).
     Sessions {},
-    /// The confirmation requests and calls, open or not, whose ids begin with these digits; each
-    /// item is a [`NamedId`].
+    /// Lists the confirmation requests and calls, open or not, whose ids begin with the digits.
+    /// Each item is a [`NamedId`].
     Named {
-        /// 4 to 32 hexadecimal digits in lower case, without hyphens.
+        /// The digits: 4 to 32 lower-case hexadecimal digits, without hyphens.
         digits: String,
     },
-    /// Answer a confirmation request; done is an [`OnRecord`].
+    /// Answers a confirmation request. The reply is an [`OnRecord`].
     Answer {
         /// The request.
         request: RequestId,
-        /// What is said to it, as [`confirmation`] reads it; what is no answer is refused on
-        /// record, and the request stays open.
+        /// The answer, as [`confirmation`] reads it. A malformed answer is recorded as refused, and
+        /// the request stays open.
         answer: Box<RawValue>,
-        /// Who says it, where that is not the user of the service: a name that nobody checked.
+        /// The name of the approver if it is not the user of the service. The name is not
+        /// authenticated.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Give the result of a paused call; done is an [`OnRecord`].
+    /// Supplies the result of a paused call. The reply is an [`OnRecord`].
     Respond {
-        /// The call, by its three keys and no other.
+        /// The call. The ticket must have its three keys and no other.
         #[serde(deserialize_with = "strict_ticket")]
         ticket: Ticket,
         /// The result: a JSON object.
         response: Box<RawValue>,
-        /// It is news: the call stays paused, and more follows.
+        /// True if the result is interim. The call stays paused, and more results follow.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         interim: bool,
-        /// As in an answer.
+        /// The name of the operator, as for an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Say what became of a call whose outcome was unknown when it ended; done is an [`OnRecord`].
+    /// Records what a call did whose outcome was unknown when it ended. The reply is an
+    /// [`OnRecord`].
     Reconcile {
         /// The session.
         session: SessionId,
-        /// The record of the call.
+        /// The seq of the call's record.
         call: Seq,
-        /// What became of it, as [`finding`] reads it.
+        /// The outcome, as [`finding`] reads it.
         found: Box<RawValue>,
-        /// As in an answer.
+        /// The name of the operator, as for an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Take back a call that is open; done is an [`OnRecord`].
+    /// Cancels an open call. The reply is an [`OnRecord`].
     Cancel {
         /// The session.
         session: SessionId,
-        /// The record of the call.
+        /// The seq of the call's record.
         call: Seq,
-        /// Why.
+        /// The reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// As in an answer.
+        /// The name of the operator, as for an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// The records of a session; each item is a [`LogItem`].
+    /// Lists the records of a session. Each item is a [`LogItem`].
     Log {
         /// The session.
         session: SessionId,
-        /// The first record, 1 if nothing is said.
+        /// The first record. Defaults to 1.
         #[serde(default = "first")]
         from: Seq,
-        /// Goes on with every record that comes, until the connection ends.
+        /// True to continue with each new record until the connection ends.
         #[serde(default)]
         follow: bool,
     },
 }
 
 impl Request {
-    /// Reads a message, strictly: an object with one object in it, and no key that means nothing.
+    /// Parses a message strictly: an object with one object in it, and no unknown key.
     pub(super) fn read(text: &str) -> Result<Request, serde_json::Error> {
-        // Left alone, the reader takes an array for an object, value by value.
+        // The derived deserializer also accepts arrays as structs, so this line requires objects.
         let _: BTreeMap<String, BTreeMap<String, IgnoredAny>> = serde_json::from_str(text)?;
         serde_json::from_str(text)
     }
@@ -119,9 +123,10 @@ fn strict_ticket<'de, D: Deserializer<'de>>(reader: D) -> Result<Ticket, D::Erro
     ticket(given.get()).map_err(D::Error::custom)
 }
 
-/// A ticket from outside, strictly: an object with its three keys. One that has an `id` besides
-/// would name the call twice, maybe another one, and one that names an actor would claim what the
-/// door alone knows.
+/// Parses a ticket strictly: an object with exactly its three keys.
+///
+/// An additional `id` could name another call. A named actor would be a claim, because the service
+/// derives the actor from the connection.
 pub fn ticket(text: &str) -> Result<Ticket, serde_json::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -147,28 +152,30 @@ fn first() -> Seq {
     Seq(1)
 }
 
-/// One message of the service: items first, where there are any, then one of the others.
+/// A message of the service. An answer has any number of items, then one message of another kind.
 ///
 /// ```json
 /// {"item":{"paused":{"call_id":"52ab…","session":"0199…","call":5,"tool":"pay"}}}
-/// {"done":{"session":"0199…","seq":21,"tool":"refund","by":{"name":"ada","authenticated_by":"token"}}}
-/// {"refused":{"code":"already_answered","text":"it was approved by ada before, at seq 21","session":"0199…"}}
+/// {"done":{"session":"0199…","seq":21,"tool":"refund","by":{"name":"ada",
+///  "authenticated_by":"token"}}}
+/// {"refused":{"code":"already_answered","text":"it was approved by ada before, at seq 21",
+///  "session":"0199…"}}
 /// {"error":{"code":"unknown_session","text":"there is no session 0199…"}}
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// One of several.
+    /// One of several items.
     Item(Box<RawValue>),
-    /// That was all, or it is on record.
+    /// The end of a listing, or the recorded operation.
     Done(Box<RawValue>),
-    /// A rule said no.
+    /// A rule rejected the request.
     Refused(Refusal),
-    /// It could not be done.
+    /// The request failed.
     Error(Problem),
 }
 
-/// What waits for somebody outside.
+/// A request or a call that waits for an answer from outside.
 ///
 /// ```json
 /// {"confirmation":{"request":"7c6f…","session":"0199…","tool":"refund","args":{"order":"A-17"}}}
@@ -177,13 +184,13 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
-    /// For an answer.
+    /// A confirmation request that waits for an approver.
     Confirmation(Box<PendingConfirmation>),
-    /// For a response.
+    /// A paused call that waits for a response.
     Paused(PausedCall),
 }
 
-/// The id of a request or of a call, whatever became of it.
+/// The id of a confirmation request or a call, whatever its state.
 ///
 /// ```json
 /// {"request":"7c6f…"}
@@ -198,20 +205,20 @@ pub enum NamedId {
     Call(CallId),
 }
 
-/// An operation that is on record: an answer, a response, a finding, a cancellation or a close.
+/// A recorded operation: an answer, a response, a finding, a cancellation or a close.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnRecord {
     /// The session.
     pub session: SessionId,
-    /// The record of it.
+    /// The seq of the operation's record.
     pub seq: Seq,
-    /// The tool that was called; empty where the session is sealed and its key is not here, and
-    /// where the operation is about no call.
+    /// The name of the called tool. Empty if the session is sealed and its key is missing, or if
+    /// the operation concerns no call.
     pub tool: String,
-    /// Who it is from, as it stands on record.
+    /// The recorded actor.
     pub by: Actor,
-    /// Of a call that was taken back, how often its tool had been started: what it has done by then
-    /// stays done. Of anything else, and where it was not started, 0 and left out.
+    /// The number of starts of a cancelled call's tool. Effects of these starts are not undone. 0,
+    /// and omitted, for a tool that was not started and for other operations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
 }
@@ -229,22 +236,22 @@ fn is_zero(attempts: &u32) -> bool {
 pub struct LogItem {
     /// The record, byte for byte as it is stored.
     pub record: Box<RawValue>,
-    /// Its body in clear, where that is sealed and the service has the key.
+    /// The decrypted body, if the record is sealed and the service has the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Box<RawValue>>,
 }
 
-/// Why something could not be done.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// A short stable name.
     pub code: String,
-    /// What happened, in one line.
+    /// A description in one line.
     pub text: String,
 }
 
 impl Problem {
-    /// A problem of this name.
+    /// Creates a problem with this code.
     pub fn new(code: &str, text: impl Into<String>) -> Problem {
         Problem {
             code: code.to_owned(),
@@ -254,7 +261,7 @@ impl Problem {
 }
 
 impl Reply {
-    /// It is done, and this came of it.
+    /// Creates the reply for a completed request.
     pub fn done(value: &impl Serialize) -> Reply {
         match serde_json::value::to_raw_value(value) {
             Ok(value) => Reply::Done(value),
@@ -264,10 +271,10 @@ impl Reply {
 }
 
 impl LogItem {
-    /// The item of a record.
+    /// Creates the item for a record.
     ///
     /// # Errors
-    /// None of what was read from a journal.
+    /// None for entries that were read from a journal.
     pub fn of(entry: &Entry) -> Result<LogItem, ledger::Error> {
         let raw = |text: String| {
             let unwritable = |source| ledger::Error::Unwritable {
@@ -289,12 +296,19 @@ impl LogItem {
     }
 }
 
-/// What a person said, strictly: `confirmed` is a boolean, or else `found` says what became of a
-/// call in doubt, alone. `reason` is a text, `payload` is something for the tool, `args` are
-/// arguments in place of the model's, `request_hash` is that of the request that was seen, and
-/// `hint` is what the person was told. Any other key is refused, and so is `null`: what is not said
-/// is left out. A number in `payload` or `args` that would lose digits as a
-/// [`Value`](serde_json::Value) is refused, too.
+/// Reads a person's answer strictly.
+///
+/// An answer has `confirmed`, a boolean. To a call in doubt it has `found` instead, without other
+/// keys. Optional keys:
+///
+/// - `reason`: a string
+/// - `payload`: a value for the tool
+/// - `args`: arguments that replace the model's
+/// - `request_hash`: the hash of the request that the approver saw
+/// - `hint`: the text that was shown
+///
+/// Other keys and `null` are rejected; absent values are omitted. A number in `payload` or `args`
+/// that would lose digits as a [`Value`](serde_json::Value) is rejected, too.
 ///
 /// ```json
 /// {"confirmed":true,"payload":{"days":3},"request_hash":"9f86…"}
@@ -305,8 +319,8 @@ impl LogItem {
 /// ```
 ///
 /// # Errors
-/// [`UnfitAnswer::Malformed`]: it says neither yes nor no, or something that means nothing. A service puts that on record, and the
-/// request stays open.
+/// [`UnfitAnswer::Malformed`] if the answer is neither a yes nor a no, or has an unknown key. A
+/// service records that, and the request stays open.
 pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -321,31 +335,30 @@ pub fn confirmation(answer: &RawValue) -> Result<ToolConfirmation, UnfitAnswer> 
             settled.map_err(|error: serde_json::Error| malformed(&error.to_string()))?;
         return Ok(match found {
             Finding::Failed(reason) => ToolConfirmation::settled_as_failed(reason),
-            // Number for number as it was written.
+            // Keeps each number exactly as it was written.
             Finding::Done(_) => ToolConfirmation::found(found),
         });
     }
     members.strict()
 }
 
-/// What became of a call, strictly: `done` with its result or `failed` with the reason, and nothing
-/// else.
+/// Reads a finding strictly: `done` with the call's result or `failed` with the reason.
 ///
 /// ```json
 /// {"done":{"receipt":17}}
 /// ```
 ///
 /// # Errors
-/// A [`Problem`] that says what is wrong with it.
+/// A [`Problem`] that describes the fault.
 pub fn finding(found: &RawValue) -> Result<Finding, Problem> {
     let bad = |error: serde_json::Error| Problem::new("bad_answer", error.to_string());
     serde_json::from_str(checked(found)?.as_str()).map_err(bad)
 }
 
-/// JSON from outside as what Recount takes on record.
+/// Checks JSON from outside against the rules for recorded JSON.
 ///
 /// # Errors
-/// A [`Problem`] where it nests too deep, or repeats a key.
+/// A [`Problem`] if the JSON nests too deeply or repeats a key.
 pub fn checked(json: &RawValue) -> Result<Json, Problem> {
     Json::parse(json.get()).map_err(|problem| Problem::new("bad_json", problem.to_string()))
 }

@@ -11,7 +11,7 @@ fn read(text: &str) -> Result<Request, serde_json::Error> {
 }
 
 #[test]
-fn a_message_says_nothing_about_who_sends_it_and_nothing_unknown() {
+fn message_with_actor_or_unknown_key_is_rejected() {
     let session = "0199a000-0000-7000-8000-000000000001";
     assert!(read(r#"{"pending":{}}"#).is_ok());
     for unknown in [
@@ -28,7 +28,7 @@ fn a_message_says_nothing_about_who_sends_it_and_nothing_unknown() {
 }
 
 #[test]
-fn a_ticket_from_outside_says_three_things_and_no_more() {
+fn ticket_has_exactly_three_keys() {
     let session = "0199a000-0000-7000-8000-000000000001";
     let respond = |ticket: &str| {
         read(&format!(
@@ -51,7 +51,7 @@ fn a_ticket_from_outside_says_three_things_and_no_more() {
 }
 
 #[test]
-fn what_is_left_out_of_a_log_has_its_usual_value() {
+fn log_request_has_defaults() {
     let Ok(Request::Log { from, follow, .. }) =
         read(r#"{"log":{"session":"0199a000-0000-7000-8000-000000000001"}}"#)
     else {
@@ -107,7 +107,7 @@ fn an_answer_is_a_boolean_or_none() {
 }
 
 #[test]
-fn an_answer_has_a_payload_other_arguments_and_the_request_that_was_seen() {
+fn answer_reads_all_optional_keys() {
     let hash = crate::session::ObjectHash::of(b"the record");
     let text = format!(
         r#"{{"confirmed":true,"payload":{{"days":3}},"args":{{"n":1}},"request_hash":"{hash}","hint":"Go?"}}"#
@@ -122,7 +122,7 @@ fn an_answer_has_a_payload_other_arguments_and_the_request_that_was_seen() {
 }
 
 #[test]
-fn a_key_that_means_nothing_is_no_answer_and_says_which_there_are() {
+fn unknown_key_in_answer_is_rejected_with_known_keys() {
     let all = "expected one of confirmed, reason, payload, args, request_hash, hint";
     for (more, why) in [
         (
@@ -164,7 +164,7 @@ fn a_key_that_means_nothing_is_no_answer_and_says_which_there_are() {
 }
 
 #[test]
-fn a_number_that_would_lose_digits_is_no_answer_and_is_named() {
+fn number_that_would_lose_digits_is_rejected() {
     let read = |text: &str| {
         let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
         confirmation(&raw)
@@ -205,7 +205,7 @@ fn a_record_goes_over_byte_for_byte() {
 }
 
 #[test]
-fn how_often_a_tool_had_been_started_is_left_out_where_it_was_not() {
+fn attempts_of_zero_are_omitted() {
     let by = r#""by":{"name":"ada","authenticated_by":"token"}"#;
     let session = "0199a000-0000-7000-8000-000000000001";
     let said = format!(r#"{{"session":"{session}","seq":9,"tool":"pay",{by}}}"#);

@@ -1,13 +1,12 @@
-//! The way to a running service: what the process that holds a journal offers to an operator on the
-//! same machine.
+//! The control API of a running service, for operators on the same machine.
 //!
-//! A journal belongs to one process, so whoever wants to look at it or answer in it meanwhile asks
-//! that process. It listens on the loopback interface for a WebSocket; where, and what must be
-//! shown there, stands in the file `CONTROL` in the journal's directory, which only its own user
-//! can read. `docs/control.md` has the messages.
+//! A journal belongs to one process, so other programs send their requests to that process. It
+//! listens for WebSocket connections on the loopback interface. The file `CONTROL` in the journal's
+//! directory holds the address and the token, and only the service's user can read it.
+//! `docs/control.md` describes the messages.
 //!
-//! Nothing here knows an engine: whoever starts a [`Server`] says what becomes of a [`Request`].
-//! Who asks follows from the door, never from a message.
+//! This module does not know the engine: the caller of [`Server::start`] supplies the [`Handler`].
+//! The actor of a request follows from the connection, never from a message.
 
 mod address;
 mod claimed;
@@ -16,11 +15,11 @@ mod connection;
 mod error;
 mod file;
 mod message;
-mod newcomers;
 pub mod os_user;
 mod refusal;
 mod server;
 mod token;
+mod unauthenticated;
 
 pub(crate) use address::withdraw;
 pub use address::{Address, CONTROL_FILES};

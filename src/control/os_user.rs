@@ -1,11 +1,11 @@
-//! The user that this process runs as, by the operating system's own word.
+//! The user that runs this process, as the operating system reports it.
 
 use std::process::Command;
 
-/// The name of the user, if the system tells it. An environment variable would say whatever its
-/// parent wanted.
+/// Returns the name of the user, if the system knows it. An environment variable could be set to
+/// any name by the parent process.
 ///
-/// It asks a program, so it blocks for a moment.
+/// Blocks briefly, because it runs a program.
 pub fn current() -> Option<String> {
     let (program, arguments): (&str, &[&str]) = if cfg!(windows) {
         ("whoami", &[])
@@ -15,7 +15,7 @@ pub fn current() -> Option<String> {
     said(program, arguments)
 }
 
-/// The name of the user with this number, if there is one.
+/// The name of the user with this id, if there is one.
 #[cfg(unix)]
 pub(super) fn named(uid: u32) -> Option<String> {
     said("id", &["-un", &uid.to_string()])

@@ -1,41 +1,41 @@
-//! A refusal as whoever was refused is told of it: what stands against it, since when, and where
-//! that is on record.
+//! A refusal as the operator sees it: the conflicting record, its time and its author.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
 use crate::session::{Actor, FoundAs, Rejection, RequestId, Seq, SessionId, Timestamp};
 
-/// Why a rule said no.
+/// The reason why a rule rejected a request.
 ///
 /// ```json
-/// {"code":"already_answered","text":"it was approved by ada before, at seq 21","session":"0199…","at":21,
+/// {"code":"already_answered","text":"it was approved by ada before, at seq 21","session":"0199…",
+///  "at":21,
 ///  "at_us":1763980000000000,"confirmed":true,"by":{"name":"ada","authenticated_by":"token"}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// A short stable name, as `answer_refused` records it.
+    /// A short stable name, as in `answer_refused`.
     pub code: String,
     /// The reason, in one line.
     pub text: String,
     /// The session.
     pub session: SessionId,
-    /// The record that stands against it.
+    /// The record that conflicts with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Seq>,
-    /// When that was.
+    /// The time of that record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_us: Option<Timestamp>,
-    /// What was answered before.
+    /// The earlier answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<bool>,
-    /// What was found out before about the call.
+    /// The earlier finding about the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FoundAs>,
-    /// By whom.
+    /// The actor of that record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
-    /// What it was about is not decided, so another word may count.
+    /// True if the matter is still undecided, so another answer may count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_open: bool,
     /// The request to answer instead.
@@ -44,7 +44,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// What stands behind the rejection of something in `session`.
+    /// Looks up the record that conflicts with a request in `session`.
     pub async fn of(ledger: &Ledger, session: SessionId, rejection: &Rejection) -> Refusal {
         let mut refusal = Refusal {
             code: rejection.code().to_owned(),
@@ -101,7 +101,7 @@ impl Refusal {
             | Rejection::UnfitJson { .. } => {}
         }
         if let Some(at) = refusal.at {
-            // The time is a courtesy: without it the seq still says where to look.
+            // The time is optional: the seq already identifies the record.
             let fact = ledger.fact(session, at).await.ok().flatten();
             refusal.at_us = fact.map(|fact| fact.at);
         }

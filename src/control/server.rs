@@ -1,4 +1,4 @@
-//! Listening for operators, from the opening of an engine to its shutdown.
+//! The listener for operators, from the opening of an engine to its shutdown.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as Listener};
@@ -15,28 +15,28 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::address::{Address, Offer, withdraw};
-use super::connection::{Door, serve};
+use super::connection::{ConnectionContext, serve};
 use super::message::{Reply, Request};
-use super::newcomers::Newcomers;
+use super::unauthenticated::Unauthenticated;
 
-/// How many operators are served at the same time; whoever shows the token beyond that is told so.
+/// The maximum number of operators served at the same time. Further ones get the status 503.
 const OPERATORS_MAX: usize = 64;
 
-/// How long what is being answered may take once the service ends.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// The time limit for running requests once the service ends.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// How long to wait before another try where the system has no room for one more connection.
-const BREATH: Duration = Duration::from_millis(100);
+/// The delay before the next accept if the system has no room for another connection.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// What becomes of a request: its items go to [`Items`], the last message is what this comes to.
-/// Dropped, it ends.
+/// The function that carries out a request. It sends items to [`Items`] and returns the last
+/// message. Dropping the future cancels the request.
 pub type Handler = Arc<dyn Fn(Request, Items) -> BoxFuture<'static, Reply> + Send + Sync>;
 
-/// Takes the items of an answer to whoever asked, as fast as they are read.
+/// The sender for the items of an answer, with back-pressure from the client.
 #[derive(Clone, Debug)]
 pub struct Items(pub(super) mpsc::Sender<Box<RawValue>>);
 
-/// Whoever asked does not listen any more.
+/// The error for a client that no longer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReaderGone;
 
@@ -44,7 +44,7 @@ impl Items {
     /// Sends one item.
     ///
     /// # Errors
-    /// [`ReaderGone`] where nobody reads it; nor could anybody where it cannot be written as JSON.
+    /// [`ReaderGone`] if the client no longer reads, or if the item cannot be serialized.
     pub async fn send(&self, item: &impl Serialize) -> Result<(), ReaderGone> {
         let item = serde_json::value::to_raw_value(item).map_err(|_| ReaderGone)?;
         self.0.send(item).await.map_err(|_| ReaderGone)
@@ -80,15 +80,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on any free port of the loopback interface and says so in `directory`.
+    /// Listens on a free port of the loopback interface and writes the control file to `directory`.
     ///
     /// # Errors
-    /// Where the system does not let it listen or write there.
+    /// An I/O error if the system refuses to listen or to write there.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with I/O.
+    /// Panics outside of a tokio runtime with I/O.
     pub fn start(directory: &Path, handler: Handler) -> io::Result<Server> {
-        // Before there is a new address, nothing says any more where an earlier service was.
+        // The old files go before the new address exists, so no client uses an earlier address.
         withdraw(directory)?;
         let listener = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         listener.set_nonblocking(true)?;
@@ -96,14 +96,14 @@ impl Server {
         let offer = Offer::of_this_process(listener.local_addr()?);
         offer.write(directory)?;
         let ending = CancellationToken::new();
-        let door = Arc::new(Door {
+        let context = Arc::new(ConnectionContext {
             token: offer.token.clone(),
             proof: offer.proof.clone(),
             handler,
-            places: Arc::new(Semaphore::new(OPERATORS_MAX)),
+            permits: Arc::new(Semaphore::new(OPERATORS_MAX)),
             ending: ending.clone(),
         });
-        let accepting = tokio::spawn(accept(listener, door));
+        let accepting = tokio::spawn(accept(listener, context));
         Ok(Server {
             directory: directory.to_owned(),
             offer,
@@ -112,16 +112,16 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     pub fn address(&self) -> &Address {
         &self.offer.address
     }
 
-    /// Takes no more requests, and waits for what is being answered, as far as that ends by itself.
+    /// Stops accepting requests and waits for the running ones. Followed logs are cut off.
     pub async fn end(mut self) {
         self.ending.cancel();
         self.offer.remove(&self.directory);
-        // A task that panicked serves nobody any more, which is what is wanted.
+        // A panic of the accepting task also ends the service.
         let _ = (&mut self.accepting).await;
     }
 }
@@ -134,29 +134,33 @@ impl Drop for Server {
     }
 }
 
-/// Serves whoever comes until the end, and then those who are here, for a while.
-async fn accept(listener: TcpListener, door: Arc<Door>) {
+/// Serves connections until the service ends, then waits for the running ones up to
+/// [`SHUTDOWN_GRACE`].
+async fn accept(listener: TcpListener, context: Arc<ConnectionContext>) {
     let mut connections = JoinSet::new();
-    let mut newcomers = Newcomers::default();
+    let mut unauthenticated = Unauthenticated::default();
     loop {
         tokio::select! {
             biased;
-            () = door.ending.cancelled() => break,
+            () = context.ending.cancelled() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(serve(stream, door.clone(), newcomers.welcome()));
+                    connections.spawn(serve(stream, context.clone(), unauthenticated.add()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "an operator could not be let in");
-                    tokio::time::sleep(BREATH).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
     }
     drop(listener);
     let all_gone = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(FAREWELL, all_gone).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_GRACE, all_gone)
+        .await
+        .is_err()
+    {
         tracing::warn!("an operator's request was cut off by the end of the service");
     }
 }

@@ -9,10 +9,10 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::*;
-use crate::control::newcomers::NEWCOMERS_MAX;
+use crate::control::unauthenticated::UNAUTHENTICATED_MAX;
 use crate::control::{Answered, Client, ConnectError, Unanswered};
 
-/// A handler that is told when to go on, and tells when it has begun.
+/// A handler that reports when it has begun and waits before it continues.
 #[derive(Clone, Default)]
 struct Gate {
     begun: Arc<Notify>,
@@ -43,7 +43,7 @@ fn said(answered: Answered) -> String {
 }
 
 #[tokio::test]
-async fn what_is_being_answered_is_answered_before_the_end() {
+async fn running_request_is_answered_before_end() {
     let directory = tempfile::tempdir().unwrap();
     let gate = Gate::default();
     let server = Server::start(directory.path(), gate.handler()).unwrap();
@@ -52,7 +52,7 @@ async fn what_is_being_answered_is_answered_before_the_end() {
     client.ask(&Request::Pending {}).await.unwrap();
     gate.begun.notified().await;
     let ending = tokio::spawn(server.end());
-    // Whoever asks for nothing is told first.
+    // A connection without a request is closed first.
     assert!(matches!(idle.next().await, Err(Unanswered::Ended)));
     assert!(Client::connect(directory.path()).await.is_err());
     gate.open.notify_one();
@@ -64,7 +64,7 @@ async fn what_is_being_answered_is_answered_before_the_end() {
 }
 
 #[tokio::test]
-async fn what_goes_on_for_ever_is_cut_at_the_end() {
+async fn followed_log_is_cut_off_at_end() {
     let directory = tempfile::tempdir().unwrap();
     let gate = Gate::default();
     let server = Server::start(directory.path(), gate.handler()).unwrap();
@@ -81,8 +81,8 @@ async fn what_goes_on_for_ever_is_cut_at_the_end() {
     assert!(matches!(client.next().await, Err(Unanswered::Ended)));
 }
 
-/// As many operators as there are places.
-async fn crowd(directory: &Path) -> Vec<Client> {
+/// Connects as many operators as there are permits.
+async fn connect_max_operators(directory: &Path) -> Vec<Client> {
     let mut clients = Vec::new();
     for _ in 0..OPERATORS_MAX {
         clients.push(Client::connect(directory).await.unwrap());
@@ -91,11 +91,11 @@ async fn crowd(directory: &Path) -> Vec<Client> {
 }
 
 #[tokio::test]
-async fn nobody_is_let_in_beyond_the_limit_and_nobody_who_is_in_suffers() {
+async fn operators_beyond_limit_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let gate = Gate::default();
     let server = Server::start(directory.path(), gate.handler()).unwrap();
-    let mut clients = crowd(directory.path()).await;
+    let mut clients = connect_max_operators(directory.path()).await;
     let refused = Client::connect(directory.path()).await;
     assert!(
         matches!(&refused, Err(ConnectError::Busy { said, .. }) if said == "all places are taken"),
@@ -109,11 +109,11 @@ async fn nobody_is_let_in_beyond_the_limit_and_nobody_who_is_in_suffers() {
 }
 
 #[tokio::test]
-async fn whoever_asks_for_nothing_is_sent_away_and_whoever_follows_is_not() {
+async fn idle_operator_is_disconnected_unless_following() {
     let directory = tempfile::tempdir().unwrap();
     let gate = Gate::default();
     let server = Server::start(directory.path(), gate.handler()).unwrap();
-    let mut clients = crowd(directory.path()).await;
+    let mut clients = connect_max_operators(directory.path()).await;
     let mut follower = clients.pop().unwrap();
     let log = Request::Log {
         session: crate::session::SessionId(Uuid::nil()),
@@ -139,25 +139,25 @@ async fn whoever_asks_for_nothing_is_sent_away_and_whoever_follows_is_not() {
 }
 
 #[tokio::test]
-async fn those_who_do_not_show_the_token_take_no_place_and_the_oldest_gives_way() {
+async fn connections_without_token_use_no_operator_permit() {
     let directory = tempfile::tempdir().unwrap();
     let gate = Gate::default();
     let server = Server::start(directory.path(), gate.handler()).unwrap();
     let address = server.address().address;
-    // The clock stands as long as this waits, so nobody's time is up.
+    // A blocking task keeps the paused clock from advancing, so no time limit passes.
     let (end, ends) = std::sync::mpsc::channel::<()>();
     let waiting = tokio::task::spawn_blocking(move || ends.recv().is_err());
     tokio::time::pause();
     let mut silent = Vec::new();
-    for _ in 0..NEWCOMERS_MAX {
+    for _ in 0..UNAUTHENTICATED_MAX {
         silent.push(TcpStream::connect(address).await.unwrap());
     }
-    let operators = crowd(directory.path()).await;
+    let operators = connect_max_operators(directory.path()).await;
     assert_eq!(operators.len(), OPERATORS_MAX);
     let mut nothing = [0];
     let oldest = silent.first_mut().unwrap();
     assert_eq!(oldest.read(&mut nothing).await.unwrap(), 0);
-    // The youngest are as well off as before.
+    // The youngest connections stay open.
     let youngest = silent.last_mut().unwrap();
     let read = youngest.try_read(&mut nothing).unwrap_err();
     assert_eq!(read.kind(), io::ErrorKind::WouldBlock);

@@ -1,5 +1,5 @@
-//! What an operator and a service prove to each other: two secrets that are new with every start,
-//! in a file that only the user of the service can read.
+//! The two secrets by which an operator and a service authenticate each other. Each start of the
+//! service creates new ones, in a file that only its user can read.
 
 use std::fmt;
 use std::hint::black_box;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// How a token is shown, in the header `Authorization`.
+/// The scheme of the token in the `Authorization` header.
 const SCHEME: &str = "Bearer ";
 
-/// How many hex digits a secret has.
+/// The number of hex digits of a secret.
 const DIGITS: usize = 64;
 
-/// Something that nobody can foresee, in hex digits.
+/// A random secret in hex digits.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 struct Secret(String);
 
 impl Secret {
-    /// Two random UUIDs, 244 random bits.
+    /// Creates a secret from two random UUIDs, which have 244 random bits.
     fn random() -> Secret {
         let halves = [Uuid::new_v4(), Uuid::new_v4()];
         Secret(halves.iter().map(|it| it.simple().to_string()).collect())
@@ -35,7 +35,7 @@ impl TryFrom<String> for Secret {
         if text.len() == DIGITS && is_hex {
             Ok(Secret(text))
         } else {
-            // What stands there may be a secret all the same.
+            // The rejected text may still be a secret, so the error omits it.
             Err("expected secrets of 64 hex digits, found another text")
         }
     }
@@ -47,7 +47,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What an operator shows.
+/// The secret that an operator shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Token(Secret);
@@ -57,19 +57,19 @@ impl Token {
         Token(Secret::random())
     }
 
-    /// As it stands in a header.
+    /// The value for a header.
     pub(super) fn shown(&self) -> String {
         format!("{SCHEME}{}", self.0.0)
     }
 
-    /// Whether a header shows this token.
+    /// True if a header contains this token.
     pub(super) fn is_shown_by(&self, header: &[u8]) -> bool {
         let shown = header.strip_prefix(SCHEME.as_bytes());
         shown.is_some_and(|shown| is_same(self.0.0.as_bytes(), shown))
     }
 }
 
-/// What a service knows and never says: it shows that it knows it.
+/// A secret that the service never sends. The service proves that it knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Proof(Secret);
@@ -79,9 +79,11 @@ impl Proof {
         Proof(Secret::random())
     }
 
-    /// What shows it to whoever came with this `Sec-WebSocket-Key`, which is new with every
-    /// connection. Nobody makes the proof of one key from that of another: a hash can be gone on
-    /// with behind its padding only, and no key, 24 characters of Base64, has that in it.
+    /// Returns the proof for a connection with this `Sec-WebSocket-Key`, which each connection
+    /// chooses anew.
+    ///
+    /// A proof for one key yields none for another. Extending a hash requires its padding in the
+    /// key, which a key of 24 Base64 characters cannot contain.
     pub(super) fn shown_for(&self, key: &[u8]) -> String {
         let mut hash = Sha256::new();
         hash.update(self.0.0.as_bytes());
@@ -91,13 +93,13 @@ impl Proof {
         hash.finalize().iter().copied().map(hex).collect()
     }
 
-    /// Whether `shown` is that.
+    /// True if `shown` is the proof for this key.
     pub(super) fn is_shown_by(&self, shown: &[u8], key: &[u8]) -> bool {
         is_same(self.shown_for(key).as_bytes(), shown)
     }
 }
 
-/// How long this takes does not say how much of it is right.
+/// Compares in constant time, so the duration does not reveal the length of a matching prefix.
 fn is_same(expected: &[u8], shown: &[u8]) -> bool {
     let pairs = expected.iter().zip(shown);
     let differing = pairs.fold(0, |differing, (a, b)| black_box(differing | (a ^ b)));
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_of_one_connection_and_does_not_say_the_secret() {
+    fn proof_fits_one_connection_and_hides_secret() {
         let proof = Proof::random();
         let shown = proof.shown_for(b"one");
         assert!(proof.is_shown_by(shown.as_bytes(), b"one"));
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_none_is_not_told() {
+    fn malformed_secret_is_not_in_the_error() {
         let cut = format!("\"{}\"", &Token::random().0.0[1..]);
         let refused = serde_json::from_str::<Token>(&cut).unwrap_err();
         assert!(refused.to_string().starts_with("expected secrets"));

@@ -1,4 +1,4 @@
-//! Time and names come in here and nowhere else.
+//! The engine's only source of time, ids and randomness.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,36 +7,36 @@ use recount_journal::BoxFuture;
 
 use crate::session::{SessionId, Timestamp};
 
-/// How often the machine's clock is asked while a time is awaited.
-const ASKED_AGAIN: Duration = Duration::from_secs(60);
+/// The maximum time between two readings of the system clock while waiting for a due time.
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Tells the time and wakes at a time.
+/// A source of time, timers, session ids and entropy.
 ///
-/// The engine asks no other clock, so a test that owns this one owns every deadline.
+/// The engine uses no other clock, so a test that controls this one controls every deadline.
 pub trait Clock: Send + Sync + 'static {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// Ready when `due` has come.
+    /// Completes once the clock reaches `due`.
     fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()>;
 
-    /// A name for a session that begins now.
+    /// Returns an id for a new session.
     fn new_session(&self) -> SessionId;
 
-    /// A number that nobody can foresee; in a test, the same ones in every run. Waits are spread
-    /// with it.
+    /// Returns an unpredictable number; a test clock may return a fixed sequence. The engine uses
+    /// it for jitter in waits.
     fn entropy(&self) -> u64 {
-        // The lower half of such a name is random.
+        // The lower 64 bits of a session id are random.
         self.new_session().0.as_u64_pair().1
     }
 }
 
-/// The machine's clock and randomness.
+/// The system clock, with the random ids of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl SystemClock {
-    /// The clock for production.
+    /// Returns the clock for production.
     pub fn shared() -> Arc<dyn Clock> {
         Arc::new(SystemClock)
     }
@@ -44,7 +44,7 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        // A clock that is set before 1970 counts as 1970.
+        // A clock set before 1970 counts as 1970.
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let since = since.unwrap_or_default().as_micros();
         Timestamp(i64::try_from(since).unwrap_or(i64::MAX))
@@ -53,10 +53,10 @@ impl Clock for SystemClock {
     fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
         let clock = *self;
         Box::pin(async move {
-            // The wall clock may be set while we sleep, and goes on while the machine sleeps, so it
-            // is asked again and again.
+            // The wall clock may be set while this task sleeps, and it advances while the machine
+            // is suspended. So it is read again at intervals.
             while let Ok(left @ 1..) = u64::try_from(due.0.saturating_sub(clock.now().0)) {
-                tokio::time::sleep(Duration::from_micros(left).min(ASKED_AGAIN)).await;
+                tokio::time::sleep(Duration::from_micros(left).min(CLOCK_CHECK_INTERVAL)).await;
             }
         })
     }

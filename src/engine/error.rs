@@ -1,4 +1,4 @@
-//! What can go wrong in the engine.
+//! The error type of the engine.
 
 use std::panic::resume_unwind;
 
@@ -10,59 +10,65 @@ use crate::ledger;
 use crate::live::ConnectError;
 use crate::session::{CallId, Hook, Rejection, RequestId, SessionId};
 
-/// The engine could not do what was asked.
+/// An operation of the engine failed or was refused.
 ///
-/// `Refused` is the one that a caller expects: a rule said no, and says why.
+/// `Refused` is the error that a caller should expect: a rule rejected the command, with its
+/// reason.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A rule said no.
+    /// A rule rejected the command.
     #[error("{0}")]
     Refused(Rejection),
-    /// The journal failed, or what stands in it cannot be read.
+    /// The journal failed, or its content cannot be read.
     #[error(transparent)]
     Ledger(#[from] ledger::Error),
-    /// The connection to the model's service.
+    /// The connection to the model's service failed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// What was configured cannot work; every mistake, not only the first.
+    /// The configuration is invalid. Lists every mistake, not only the first.
     #[error("the configuration has {} mistake(s): {}", mistakes.len(), mistakes.join("; "))]
     Configuration {
         /// The mistakes.
         mistakes: Vec<String>,
     },
-    /// No agent of that name is registered with this engine.
+    /// No agent with this name is registered with this engine.
     #[error("no agent named {name:?} is registered; registered: {registered}")]
     UnknownAgent {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The registered names.
         registered: String,
     },
     /// No confirmation request has this id.
     #[error("there is no confirmation request {request}")]
     UnknownRequest {
-        /// What was asked for.
+        /// The requested id.
         request: RequestId,
     },
-    /// Nothing of a client's message was taken.
+    /// No part of a client's message was accepted.
     #[error(transparent)]
     Message(#[from] RefusedMessage),
-    /// Some parts of a client's message were taken, others were not.
-    #[error("{} part(s) of the message were taken, {} were not: {}", taken.len(), refused.len(), listed(refused))]
+    /// Some parts of a client's message were accepted and others refused.
+    #[error(
+        "{} part(s) of the message were taken, {} were not: {}",
+        taken.len(),
+        refused.len(),
+        listed(refused)
+    )]
     PartlyTaken {
-        /// What was taken.
+        /// The accepted parts.
         taken: Vec<Received>,
-        /// What was not: the id that the part answers, and why.
+        /// The refused parts: the id that each answers, and the error.
         refused: Vec<(String, Error)>,
     },
     /// No call has this id.
     #[error("there is no paused call {call}")]
     UnknownCall {
-        /// What was asked for.
+        /// The requested id.
         call: CallId,
     },
-    /// A response has the id of another call than its ticket.
+    /// The id in a response differs from the id in its ticket.
     #[error(
         "the response is for {found:?}, and the ticket for the call {call}{}",
         named(expected)
@@ -72,12 +78,14 @@ pub enum Error {
         call: CallId,
         /// The model's own id for it.
         expected: Option<String>,
-        /// The id that came.
+        /// The id in the response.
         found: String,
     },
-    /// The agent's hook must see what comes from outside, and is not here.
+    /// The agent has a hook that must see outside responses first, and the agent is not registered
+    /// here.
     #[error(
-        "the agent of session {session} has a hook {}, which must see the response first: give it to a process that serves the agent",
+        "the agent of session {session} has a hook {}, which must see the response first: \
+         give it to a process that serves the agent",
         hook.as_str()
     )]
     HookMissing {
@@ -86,25 +94,25 @@ pub enum Error {
         /// The hook.
         hook: Hook,
     },
-    /// The session is served by a handle or another task already.
+    /// A handle or another task already serves the session.
     #[error("session {session} has a live connection already")]
     AlreadyConnected {
         /// The session.
         session: SessionId,
     },
-    /// There is no connection to send on.
+    /// The session has no connection to send on.
     #[error("session {session} has no live connection")]
     NotConnected {
         /// The session.
         session: SessionId,
     },
-    /// The session's task stopped because something failed; nothing runs any more, and opening it
-    /// again recovers.
+    /// The session's task stopped after a failure. Nothing runs any more; opening the session again
+    /// recovers it.
     #[error("session {session} stopped: {cause}")]
     Stopped {
         /// The session.
         session: SessionId,
-        /// What failed.
+        /// The cause of the failure.
         cause: String,
     },
     /// The engine was shut down.
@@ -134,8 +142,8 @@ impl From<Rejection> for Error {
     }
 }
 
-/// What is told of a task that did not come to its end: one that did not panic ended with its
-/// runtime. A panic goes on in whoever waits.
+/// Returns the error for a task that did not finish. A task that did not panic ended with its
+/// runtime. A panic continues in the awaiting task.
 pub(super) fn ended(task: JoinError) -> Error {
     match task.try_into_panic() {
         Ok(panic) => resume_unwind(panic),
@@ -143,7 +151,7 @@ pub(super) fn ended(task: JoinError) -> Error {
     }
 }
 
-/// An error and everything behind it, as one line.
+/// Returns an error and its chain of sources as one line.
 pub(super) fn causes(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

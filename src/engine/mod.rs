@@ -1,10 +1,10 @@
-//! The engine: receive, admit, step, append, perform.
+//! The engine: receives, admits, steps, appends, performs.
 //!
-//! The only place with tasks, a clock and entropy. What follows from what, the session decides.
+//! It is the only part with tasks, a clock and entropy. The session decides which effects follow.
 //!
-//! Its rooms, each of which imports those before it: `agents`, `live_media`, `telling`, `inputs`,
-//! `connection`, `notify`, `effects`, `admission`, `task`, `serving`, `operations`, `facade`. Read
-//! `task` first: it is the loop of one session.
+//! Its modules, each of which imports only earlier ones: `agents`, `live_media`, `telling`,
+//! `inputs`, `connection`, `notify`, `effects`, `admission`, `task`, `serving`, `operations`,
+//! `facade`. Read `task` first: it is the loop of one session.
 
 mod admission;
 mod agents;

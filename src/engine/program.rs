@@ -1,5 +1,5 @@
-//! The name of this program on record.
+//! The name of this program in the journal.
 
-/// The program and version as the journal names it.
+/// The program name and version, as recorded.
 #[doc(hidden)]
 pub const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));

@@ -1,16 +1,16 @@
-//! Why a runner lets go, where somebody has it do so, in the words on record.
+//! The recorded reasons for a disconnect or detach that was requested.
 
-/// [`LiveHandle::disconnect`](super::LiveHandle::disconnect).
+/// The reason recorded for [`LiveHandle::disconnect`](super::LiveHandle::disconnect).
 pub(crate) const DISCONNECTED: &str = "disconnected by the embedding program";
 
-/// The last handle is gone.
+/// The last handle was dropped.
 pub(crate) const DROPPED: &str = "the handle was dropped";
 
-/// The session's task has nothing more to do.
+/// The session's task is idle.
 pub(crate) const IDLE: &str = "nothing runs and nobody listens";
 
-/// [`Engine::shutdown`](super::Engine::shutdown).
+/// The reason recorded for [`Engine::shutdown`](super::Engine::shutdown).
 pub(crate) use crate::session::SHUT_DOWN;
 
-/// A connection is left that the service said it would end.
+/// The service announced the end of a connection, and the session switched in time.
 pub(crate) use crate::session::LEFT_IN_TIME;

@@ -1,12 +1,12 @@
-//! The parts of a client's message that were taken.
+//! The accepted parts of a client's message.
 
 use crate::session::{CallId, RequestId, Seq};
 
-/// A part of a client's message that was taken.
+/// An accepted part of a client's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Received {
-    /// The user's words were sent to the model.
+    /// The user's text was sent to the model.
     Said,
     /// A confirmation request was answered.
     Answered {
@@ -15,7 +15,7 @@ pub enum Received {
         /// The record of the answer.
         at: Seq,
     },
-    /// A paused call was given its result.
+    /// A paused call received its result.
     Supplied {
         /// The call.
         call: CallId,

@@ -1,8 +1,8 @@
-//! Erasing a session: its key is taken away, and with it all that is sealed under it.
+//! Erasure of a session: deletes its key, and thereby everything sealed under it.
 //!
-//! Records are never changed, so that every hash still stands and the journal verifies; what was
-//! sealed opens no more. The journal's own stream says who asked for it and why, before the key is
-//! gone, and that it is gone, after.
+//! Records are never changed, so all hashes stay valid and the journal still verifies. The sealed
+//! content can no longer be decrypted. The journal's own stream records who requested the erasure
+//! and why before the key is deleted, and the deletion afterwards.
 
 use std::collections::BTreeMap;
 
@@ -15,51 +15,52 @@ use super::line::Entry;
 use super::{Error, Ledger};
 use crate::session::{Actor, OpenKind, Seq, SessionId, Timestamp};
 
-/// The kind of the record that says who wants a session erased, and why.
+/// The kind of the record that requests an erasure.
 pub(crate) const REQUESTED: &str = "erasure_requested";
 
-/// The kind of the record that says that it is.
+/// The kind of the record that completes an erasure.
 pub(crate) const ERASED: &str = "session_erased";
 
-/// How many records are read at a time.
+/// The number of records read at a time.
 const PAGE: usize = 1024;
 
-/// An erasure, as the journal's own stream tells it.
+/// An erasure, as recorded in the journal's own stream.
 ///
 /// ```json
-/// {"requested":4,"requested_at_us":1795183387112345,"by":{"name":"ada","authenticated_by":"os_user"},"reason":"ticket 17",
+/// {"requested":4,"requested_at_us":1795183387112345,"by":{"name":"ada",
+///  "authenticated_by":"os_user"},"reason":"ticket 17",
 ///  "erased":5,"erased_at_us":1795183387112400}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Erasure {
-    /// The record of who wants it, in the stream whose id is nil.
+    /// The request's record, in the stream with the nil id.
     pub requested: Seq,
-    /// When that was recorded.
+    /// The time of the request.
     pub requested_at_us: Timestamp,
-    /// Who wants it.
+    /// The person who requested the erasure.
     pub by: Actor,
-    /// Why. It stays in clear.
+    /// The reason, stored in clear.
     pub reason: String,
-    /// The record that the key is gone; none where whoever took it away was stopped on the way.
+    /// The record of the key's deletion. `None` if the erasure was interrupted.
     pub erased: Option<Seq>,
-    /// When that was recorded.
+    /// The time of the deletion's record.
     pub erased_at_us: Option<Timestamp>,
 }
 
-/// Why a session was not erased.
+/// The reason why a session was not erased.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EraseError {
     /// The journal or the key store failed.
     #[error(transparent)]
     Ledger(#[from] Error),
-    /// No key store is here, so there is no key to take away.
+    /// No key store is configured, so there is no key to delete.
     #[error("expected the key store of session {session}, found none")]
     NoKeyStore {
         /// The session.
         session: SessionId,
     },
-    /// The key store has no key of it: nothing of it is sealed, or its key is kept elsewhere.
+    /// The key store has no key for the session: nothing is sealed, or the key is in another store.
     #[error(
         "expected a key of session {session} in the key store, found none: nothing of it is sealed, or its key is elsewhere"
     )]
@@ -67,8 +68,8 @@ pub enum EraseError {
         /// The session.
         session: SessionId,
     },
-    /// Its records stand in clear, so taking a key away hides at most what was sealed apart, such
-    /// as secret arguments.
+    /// The session's records are in clear. Deleting a key would hide at most separately sealed
+    /// values, such as secret arguments.
     #[error(
         "expected a sealed session, found that session {session} was never sealed: \
          its records are in clear"
@@ -77,15 +78,16 @@ pub enum EraseError {
         /// The session.
         session: SessionId,
     },
-    /// Nobody said why.
+    /// The reason is empty.
     #[error("expected a reason, found none")]
     NoReason,
-    /// Something in it still waits or runs, and could never be dealt with.
+    /// Calls of the session are still open, and the erasure would make it impossible to finish
+    /// them.
     #[error("expected a session in which nothing is open, found {items} open in session {session}")]
     WorkOpen {
         /// The session.
         session: SessionId,
-        /// How many of its calls.
+        /// The number of open calls.
         items: usize,
     },
 }
@@ -101,18 +103,19 @@ struct Requested {
 struct Erased {
     session: SessionId,
     requested: Seq,
-    /// Whether a key was there to be taken away, or was gone already.
+    /// True if the key existed, false if it was already gone.
     found: bool,
 }
 
 impl Ledger {
-    /// Takes the key of a session away for good, so that nothing opens that is sealed under it, and
-    /// puts on record who wants that and why. Asked again for one that is erased, it says what was
-    /// done. One that was stopped on the way is finished.
+    /// Deletes the key of a session and records who requested that and why.
     ///
-    /// Copies elsewhere are not reached: backups of the key store, and what was exported in clear.
-    /// Nothing may serve the session meanwhile: a process that does has the key in memory until it
-    /// ends.
+    /// Nothing sealed under the key can be decrypted afterwards. For an erased session, returns the
+    /// recorded erasure. Completes an erasure that was interrupted.
+    ///
+    /// Copies elsewhere are not affected: backups of the key store, and exports in clear. No
+    /// process may serve the session at the same time, because it would hold the key in memory
+    /// until it exits.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -121,17 +124,29 @@ impl Ledger {
     /// use recount::ledger::Ledger;
     /// use recount::session::{Actor, SessionId, Timestamp};
     ///
-    /// # async fn example(id: SessionId, master: MasterKey, now: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(
+    /// #     id: SessionId,
+    /// #     master: MasterKey,
+    /// #     now: Timestamp,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
     /// let journal = DiskJournal::open("journal")?;
-    /// let ledger = Ledger::new(Arc::new(journal)).with_keys(Arc::new(FileKeyStore::open("keys", master)?));
-    /// let erasure = ledger.erase(id, Actor::os_user("ada"), "the customer asked, ticket 17", now).await?;
+    /// let ledger =
+    ///     Ledger::new(Arc::new(journal)).with_keys(Arc::new(FileKeyStore::open("keys", master)?));
+    /// let erasure = ledger
+    ///     .erase(
+    ///         id,
+    ///         Actor::os_user("ada"),
+    ///         "the customer asked, ticket 17",
+    ///         now,
+    ///     )
+    ///     .await?;
     /// assert!(erasure.erased.is_some());
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
-    /// An [`EraseError`]; then the key is as it was, unless the key store failed, or the journal
-    /// when it was gone: asked again, that is finished.
+    /// An [`EraseError`]. The key is unchanged, unless the key store failed, or the journal failed
+    /// after the deletion. A second call completes such an erasure.
     pub async fn erase(
         &self,
         session: SessionId,
@@ -148,7 +163,7 @@ impl Ledger {
         let keys = self.keys().ok_or(EraseError::NoKeyStore { session })?;
         let has_key = match keys.key(session.0).await {
             Ok(key) => key.is_some(),
-            // A key that does not unwrap is one, too, and goes as well.
+            // A key that cannot be unwrapped is still a key and is deleted, too.
             Err(seal::Error::DoesNotOpen { .. } | seal::Error::Malformed { .. }) => true,
             Err(error) => return Err(Error::from(error).into()),
         };
@@ -165,7 +180,7 @@ impl Ledger {
         let requested = match begun {
             Some(done) if done.erased.is_some() && !has_key => return Ok(done),
             Some(begun) if begun.erased.is_none() => begun.requested,
-            // Its key came back, as with a restored key store.
+            // The key exists again, for example in a restored key store.
             Some(_) | None if has_key => {
                 let reason = reason.to_owned();
                 let body = Requested {
@@ -178,7 +193,7 @@ impl Ledger {
             Some(_) | None => return Err(EraseError::NoKey { session }),
         };
         keys.erase(session.0).await.map_err(Error::from)?;
-        // What is kept beside the journal is of no use without the key, and is nobody's any more.
+        // The snapshot cannot be decrypted without the key.
         let journal = self.journal();
         if let Err(error) = journal.keep_snapshot(session.0, Vec::new()).await {
             tracing::debug!(%session, %error, "its snapshot stays, sealed");
@@ -193,7 +208,7 @@ impl Ledger {
         Ok(told.ok_or(Error::UnknownSession { session })?)
     }
 
-    /// Whether the records of a session are sealed.
+    /// True if the records of a session are sealed.
     pub(super) async fn is_sealed(&self, session: SessionId) -> Result<bool, Error> {
         let first = self.journal().read(session.0, 1, 1).await?;
         let first = first.into_iter().next();
@@ -201,10 +216,10 @@ impl Ledger {
         Ok(Entry::read(session, Seq(1), first, None)?.is_sealed())
     }
 
-    /// The last erasure of every session of which one is on record.
+    /// Returns the last recorded erasure of each erased session.
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// The error of a journal that cannot be read.
     pub async fn erasures(&self) -> Result<BTreeMap<SessionId, Erasure>, Error> {
         let (mut erasures, mut next) = (BTreeMap::new(), 1);
         loop {
@@ -214,8 +229,7 @@ impl Ledger {
             }
             next += lines.len() as u64;
             for line in &lines {
-                // The journal's own stream is read for what is known of it; `verify` says what is
-                // wrong with it.
+                // Invalid records are skipped here; `verify` reports them.
                 if let Ok(record) = line.record() {
                     note_erasure(&mut erasures, &record);
                 }
@@ -223,7 +237,7 @@ impl Ledger {
         }
     }
 
-    /// Adds a record to the journal's own stream.
+    /// Appends a record to the journal's own stream.
     async fn note(
         &self,
         session: SessionId,
@@ -241,7 +255,7 @@ impl Ledger {
             let line = Draft {
                 session: Uuid::nil(),
                 seq: seq + 1,
-                // A clock that was set back must not make time run backwards in the stream.
+                // Times in the stream must not decrease if the clock was set back.
                 at_us: now.0.max(last_us),
                 kind,
                 cause: None,
@@ -253,7 +267,7 @@ impl Ledger {
             let append = Append::new(Uuid::nil(), seq, vec![line]);
             match self.journal().append(append).await {
                 Ok(head) => return Ok(Seq(head.seq)),
-                // Somebody else had something to say about the journal.
+                // Another writer appended to this stream; try again.
                 Err(recount_journal::Error::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -304,7 +318,7 @@ mod tests {
 
     const SESSION: SessionId = SessionId(Uuid::from_u128(7));
 
-    /// A session that was sealed under a key of another store.
+    /// A session sealed under a key from another store.
     fn ledger() -> (Ledger, Arc<MemoryKeyStore>) {
         let journal = MemoryJournal::new();
         let draft = Draft {
@@ -331,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_on_record_once_and_who_asks_again_is_told() {
+    fn erasure_is_recorded_once_and_returned_again() {
         let (ledger, keys) = ledger();
         assert!(matches!(
             erase(&ledger, "ada", 10),
@@ -355,14 +369,14 @@ mod tests {
         assert!(block_on(keys.key(Uuid::from_u128(8))).unwrap().is_some());
         assert_eq!(erase(&ledger, "bob", 30).unwrap(), erased);
 
-        // The key store was restored from a copy of before.
+        // The key store was restored from an earlier copy.
         block_on(keys.create_key(SESSION.0)).unwrap();
         let again = erase(&ledger, "bob", 40).unwrap();
         assert_eq!((again.requested, again.by.name.as_str()), (Seq(3), "bob"));
     }
 
     #[test]
-    fn whoever_was_stopped_on_the_way_is_finished_for() {
+    fn interrupted_erasure_is_completed() {
         for key_was_gone in [false, true] {
             let (ledger, keys) = ledger();
             block_on(keys.create_key(SESSION.0)).unwrap();
@@ -375,7 +389,7 @@ mod tests {
             if key_was_gone {
                 block_on(keys.erase(SESSION.0)).unwrap();
             } else {
-                // Meanwhile somebody was asked something.
+                // A confirmation request is open in the meantime.
                 set_waiting(&ledger, true);
                 assert!(matches!(
                     erase(&ledger, "bob", 15),
@@ -390,7 +404,8 @@ mod tests {
         }
     }
 
-    /// The index alone says what is open, so any record changes it.
+    /// Adds or removes an open request. The index alone holds open work, so the record's kind is
+    /// irrelevant.
     fn set_waiting(ledger: &Ledger, waits: bool) {
         let journal = ledger.journal();
         let head = block_on(journal.head(SESSION.0)).unwrap().unwrap();

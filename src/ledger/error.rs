@@ -1,51 +1,51 @@
-//! What can go wrong between a session and its journal.
+//! Errors between a session and its journal.
 
 use crate::session::{DecodeError, Endless, ObjectHash, Seq, SessionId};
 
-/// The machinery failed; a refusal is a [`Rejection`](crate::session::Rejection) instead.
+/// A technical failure. A refused command is a [`Rejection`](crate::session::Rejection) instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The journal said no, or could not be read or written.
+    /// The journal rejected the operation, or could not be read or written.
     #[error(transparent)]
     Journal(#[from] recount_journal::Error),
-    /// The session is sealed and its key is not here.
+    /// The session is sealed and its key is not available.
     #[error("session {session} is sealed, and its key is not here")]
     Sealed {
         /// The session.
         session: SessionId,
     },
-    /// Something was to be sealed, and no key store is here.
+    /// Sealing was required, but no key store is configured.
     #[error("something of session {session} is to be sealed, and there is no key store")]
     NoKeyStore {
         /// The session.
         session: SessionId,
     },
-    /// What is sealed does not open, or the key store failed.
+    /// Sealed data cannot be decrypted, or the key store failed.
     #[error(transparent)]
     Seal(#[from] recount_journal::seal::Error),
-    /// A line is not the record it should be.
+    /// A record holds no valid event.
     #[error("record {seq} of session {session} cannot be read")]
     Unreadable {
         /// The session.
         session: SessionId,
-        /// The place.
+        /// The record's seq.
         seq: Seq,
-        /// What is wrong with it.
+        /// The fault.
         #[source]
         source: DecodeError,
     },
-    /// A line is not a record at all.
+    /// A line is not a record.
     #[error("record {seq} of session {session} is not a record: {source}")]
     Malformed {
         /// The session.
         session: SessionId,
-        /// The place.
+        /// The line's seq.
         seq: Seq,
-        /// What is wrong with it.
+        /// The fault.
         source: recount_journal::Malformed,
     },
-    /// A newer program decided the session from here on, by rules that this program does not have.
+    /// A newer version of Recount decided the session from this record on, by rules unknown here.
     #[error(
         "record {seq} of session {session} was decided by rules {rules}, and this program knows the rules up to {}",
         crate::session::RULES
@@ -55,40 +55,40 @@ pub enum Error {
         session: SessionId,
         /// The record that names the rules.
         seq: Seq,
-        /// Their number.
+        /// The number of the rules.
         rules: u32,
     },
-    /// An event names an object that the journal does not hold, or that is not what it should be.
+    /// An event names an object that the journal does not hold, or that has an unexpected content.
     #[error(
         "session {session} names the object {hash}, which the journal does not hold or cannot read as a catalog or policies"
     )]
     MissingObject {
         /// The session.
         session: SessionId,
-        /// The object.
+        /// The object's hash.
         hash: ObjectHash,
     },
-    /// No session has this id.
+    /// The journal has no session with this id.
     #[error("there is no session {session}")]
     UnknownSession {
-        /// What was asked for.
+        /// The id.
         session: SessionId,
     },
-    /// An event could not be written as JSON.
+    /// An event could not be serialized as JSON.
     #[error("an event of session {session} cannot be written as JSON")]
     Unwritable {
         /// The session.
         session: SessionId,
-        /// What serde found.
+        /// The error of serde.
         #[source]
         source: serde_json::Error,
     },
-    /// The rules contradict themselves.
+    /// The decision rules contradict themselves, so the decisions never end.
     #[error("the decisions of session {session} have no end")]
     Endless {
         /// The session.
         session: SessionId,
-        /// Where.
+        /// The observation's kind and the number of decisions.
         #[source]
         source: Endless,
     },

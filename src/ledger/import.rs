@@ -1,5 +1,5 @@
-//! Importing sessions: what they have open follows from their records, so each is folded on its way
-//! in.
+//! Import of sessions. Each session is folded during the import, because its open work follows from
+//! its records.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -14,9 +14,10 @@ use super::store::work_changes;
 use super::{Entry, Erasure, Error, fact_of};
 use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolve, open_work};
 
-/// Makes a new journal of an export, whole or of one session: the records and objects as they are,
-/// and what follows from them, open work and the names of all requests. What is sealed is read with
-/// the keys in `keys`, and stays sealed.
+/// Creates a journal from an export of all sessions or of one.
+///
+/// The records and objects stay as they are. Open work and the index of request ids are derived
+/// from them. Sealed sessions are read with the keys in `keys` and stay sealed.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,10 +30,13 @@ use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolv
 /// ```
 ///
 /// # Errors
-/// [`Error::Journal`] as [`recount_journal::import`] says, [`Error::Unreadable`] for a record that
-/// is no event, and [`Error::MissingObject`] where an event names an object that does not stand
-/// before it; [`Error::Sealed`] where a session is sealed and its key is not in `keys`, unless the
-/// export says that it was erased. Nothing is left behind.
+/// - [`Error::Journal`], as in [`recount_journal::import`].
+/// - [`Error::Unreadable`] for a record without a valid event.
+/// - [`Error::MissingObject`] if an event names an object that does not precede it.
+/// - [`Error::Sealed`] if a session is sealed and its key is not in `keys`. The exception is a
+///   session whose erasure is in the export.
+///
+/// A failed import leaves no files behind.
 pub fn import(
     reader: impl BufRead + Send,
     to: impl AsRef<Path>,
@@ -48,10 +52,10 @@ pub fn import(
     recount_journal::import(reader, to, |append| fold.changes(append))
 }
 
-/// The session that is read.
+/// The fold of the session that is being imported.
 struct Fold<'k> {
     keys: Option<&'k dyn KeyStore>,
-    /// The key of the session, once it was looked up.
+    /// The key of the session, after the first lookup.
     key: Option<SessionKey>,
     session: Session,
     open: Vec<(Seq, OpenWork)>,
@@ -59,17 +63,17 @@ struct Fold<'k> {
 }
 
 impl Fold<'_> {
-    /// What the records of an append change.
+    /// Returns the changes of open work that the records of an append cause.
     fn changes(&mut self, append: &Append) -> Result<Vec<WorkChange>, Error> {
         if append.session.is_nil() {
-            // The journal's own stream comes before all others.
+            // The journal's own stream comes first in an export.
             let records = append.lines.iter().filter_map(|line| line.record().ok());
             records.for_each(|record| note_erasure(&mut self.erasures, &record));
             return Ok(Vec::new());
         }
         let id = SessionId(append.session);
         if self.session.id != id {
-            // The catalogs and policies read so far go along: any session may name them, too.
+            // Other sessions may name the catalogs and policies read so far, so they are kept.
             let library = std::mem::take(self.session.library_mut());
             self.session = Session::with_library(id, library);
             self.open.clear();
@@ -78,8 +82,8 @@ impl Fold<'_> {
         for object in &append.objects {
             let hash = ObjectHash::from_bytes(*object.hash.as_bytes());
             let library = self.session.library_mut();
-            // Of other objects a fold knows nothing, and of one that does not open here the records
-            // will tell.
+            // A fold needs no other objects. If this one cannot be decrypted, reading the records
+            // will fail.
             let _adopted = if is_sealed_object(&object.bytes) {
                 key(self.keys, &mut self.key, id).is_ok_and(|key| {
                     let content = key.open_object(&object.bytes);
@@ -95,7 +99,8 @@ impl Fold<'_> {
             let fact = match fact_of(id, Seq(seq), line.bytes()) {
                 Err(Error::Sealed { .. }) => match key(self.keys, &mut self.key, id) {
                     Ok(key) => Entry::read(id, Seq(seq), line.clone(), Some(key))?.fact()?,
-                    // Nobody can fold it any more, and nothing in it was open when it was erased.
+                    // An erased session cannot be folded, and it had no open work when it was
+                    // erased.
                     Err(Error::Sealed { .. }) if self.erasures.contains_key(&id) => continue,
                     Err(error) => return Err(error),
                 },
@@ -107,7 +112,7 @@ impl Fold<'_> {
                 return Err(Error::MissingObject { session: id, hash });
             }
             session = evolve(session, &fact);
-            // A request is known for ever, even if it is settled before the append ends.
+            // The index keeps each request, even one that is settled within the same append.
             if let Event::Decided(decision) = &fact.event
                 && decision.question().is_some()
             {
@@ -125,7 +130,7 @@ impl Fold<'_> {
     }
 }
 
-/// The key of a session, looked up where it is not `known`.
+/// Returns the key of a session, with a lookup unless it is `known`.
 fn key<'k>(
     keys: Option<&dyn KeyStore>,
     known: &'k mut Option<SessionKey>,

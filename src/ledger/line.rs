@@ -1,5 +1,5 @@
-//! One fact as one line of the journal, and back; whether its body is sealed is known here and
-//! nowhere above.
+//! Conversion between facts and lines of the journal. The layers above do not know whether a body
+//! is sealed.
 
 use std::ops::Range;
 
@@ -12,16 +12,16 @@ use super::Error;
 use super::seal::{Seal, addresses};
 use crate::session::{Actor, ActorKind, DecodeError, Event, Fact, Seq, SessionId, Timestamp};
 
-/// The opaque reference by which the envelope tells one person of a session from another.
+/// Returns an opaque reference that tells the persons of a session apart in the envelope.
 ///
-/// The name itself stands in the body only; the reference says nothing to whoever does not know it.
-/// Of a sealed session it is made with the session's key, so that names cannot be tried out.
+/// Only the body contains the name. In a sealed session the reference is derived from the session's
+/// key, so that names cannot be guessed and compared.
 pub fn actor_reference(session: SessionId, actor: &Actor) -> String {
     Uuid::new_v5(&session.0, format!("actor:{}", actor.name).as_bytes()).to_string()
 }
 
-/// The line of `fact`, whose predecessor hashes to `prev`. `room` is for its body, and may be used
-/// again.
+/// Serializes `fact` as a line after the record with the hash `prev`. `room` is a reusable buffer
+/// for the body.
 pub(super) fn line_of(
     session: SessionId,
     fact: &Fact,
@@ -65,10 +65,11 @@ pub(super) fn line_of(
     }
 }
 
-/// The objects that a record names and that must stand before it; none where no event is of its
-/// kind and shape.
+/// Returns the hashes of the objects that a record names, which must precede it in the journal.
+///
+/// Empty if the record holds no valid event.
 pub fn objects_named(record: &Record<'_>) -> Vec<Hash> {
-    // Most records hold no hash at all, which is told without reading them as events.
+    // Most records contain no hash. This scan recognizes them without parsing the event.
     let mut runs = record.body.get().split(|c: char| !c.is_ascii_hexdigit());
     if !runs.any(|run| run.len() == 64) {
         return Vec::new();
@@ -82,11 +83,11 @@ pub fn objects_named(record: &Record<'_>) -> Vec<Hash> {
     addresses(&observation.objects())
 }
 
-/// The fact on `line`, whose body is in clear.
+/// Parses the fact on `line`, whose body must be in clear.
 ///
 /// # Errors
-/// [`Error::Malformed`] where the line is no record, [`Error::Unreadable`] where no event is of its
-/// kind and shape, [`Error::Sealed`] where its body is sealed.
+/// [`Error::Malformed`] if the line is not a record, [`Error::Unreadable`] if it holds no valid
+/// event, [`Error::Sealed`] if its body is sealed.
 pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error> {
     let outline = outline_of(session, seq, line)?;
     if SealedBody::is_one(outline.body) {
@@ -104,8 +105,10 @@ pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error>
     })
 }
 
-/// The event of a line whose outline holds none: because there is none, because the line is no
-/// record, or because a later version wrote more behind the body than an outline knows of.
+/// Parses the whole line after its outline gave no valid event.
+///
+/// The outline ends at the body, so it misses keys that a later version wrote after the body.
+/// Otherwise returns the error for the line.
 fn decoded_whole(
     session: SessionId,
     seq: Seq,
@@ -125,14 +128,14 @@ fn decoded_whole(
     Event::decode(record.kind, record.body.get()).map_err(unreadable)
 }
 
-/// One record as it is stored, and its body if that is in clear or was opened.
+/// A stored record, with its body if that is in clear or decrypted.
 #[derive(Debug)]
 pub struct Entry {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// Its place.
+    /// The record's seq.
     pub seq: Seq,
-    /// The record as it is stored.
+    /// The record as stored.
     pub line: Line,
     at: Timestamp,
     cause: Option<Seq>,
@@ -141,7 +144,7 @@ pub struct Entry {
 }
 
 enum Body {
-    /// It stands here in the line.
+    /// The range of the body in the line.
     Clear(Range<usize>),
     Opened(String),
     Sealed,
@@ -149,7 +152,7 @@ enum Body {
 
 impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // What was sealed on record is not for whoever prints an entry.
+        // Debug output must not reveal a sealed body.
         f.write_str(match self {
             Body::Clear(_) => "clear",
             Body::Opened(_) => "opened",
@@ -159,7 +162,7 @@ impl std::fmt::Debug for Body {
 }
 
 impl Entry {
-    /// Opens the body of `line` where it is sealed and `key` is here.
+    /// Parses `line` and decrypts its body if it is sealed and `key` is given.
     pub(super) fn read(
         session: SessionId,
         seq: Seq,
@@ -188,10 +191,10 @@ impl Entry {
         })
     }
 
-    /// A record as another process has read it, with its body where that process has opened it.
+    /// Creates an entry from a record that another process read and, if sealed, decrypted.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where `line` is no record, [`Error::Seal`] where its body is neither
+    /// [`Error::Malformed`] if `line` is not a record, [`Error::Seal`] if its body is neither in
     /// clear nor sealed.
     pub fn relayed(
         session: SessionId,
@@ -199,7 +202,7 @@ impl Entry {
         line: Line,
         opened: Option<String>,
     ) -> Result<Entry, Error> {
-        // No journal of this process has looked at it.
+        // The journal of this process has not checked the line.
         record_of(session, seq, line.bytes())?;
         let read = Entry::read(session, seq, line, None)?;
         let body = match (read.body, opened) {
@@ -209,7 +212,7 @@ impl Entry {
         Ok(Entry { body, ..read })
     }
 
-    /// Whether the body is sealed on record.
+    /// True if the stored body is sealed.
     pub fn is_sealed(&self) -> bool {
         match self.body {
             Body::Clear(_) => false,
@@ -217,44 +220,44 @@ impl Entry {
         }
     }
 
-    /// When it was recorded.
+    /// The time of the record.
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// The record that directly led to it.
+    /// The seq of the record that caused this one.
     pub fn cause(&self) -> Option<Seq> {
         self.cause
     }
 
-    /// Its kind, as the journal spells it.
+    /// The kind, as the journal spells it.
     pub fn kind(&self) -> &str {
         self.text(&self.kind)
     }
 
     fn text(&self, place: &Range<usize>) -> &str {
-        // The place was found in this very line, where it is text.
+        // The range was taken from this line, which is UTF-8 there.
         let bytes = self.line.bytes().get(place.clone()).unwrap_or_default();
         str::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// The leaf hash of the record, which the next one names.
+    /// The leaf hash of the record, which the next record names.
     pub fn hash(&self) -> Hash {
         Hash::of_line(self.line.bytes())
     }
 
-    /// The envelope, and the body as it is stored.
+    /// Returns the envelope and the stored body.
     ///
     /// # Errors
-    /// None of what was read from a journal.
+    /// None for entries that were read from a journal.
     pub fn record(&self) -> Result<Record<'_>, Error> {
         record_of(self.session, self.seq, self.line.bytes())
     }
 
-    /// The body as it was written, byte for byte.
+    /// Returns the body in clear, byte for byte.
     ///
     /// # Errors
-    /// [`Error::Sealed`] where it is sealed and the key is not here.
+    /// [`Error::Sealed`] if the body is sealed and the key is not available.
     pub fn body(&self) -> Result<&str, Error> {
         let session = self.session;
         match &self.body {
@@ -264,10 +267,10 @@ impl Entry {
         }
     }
 
-    /// Whether these are the bytes of the body.
+    /// True if `bytes` equals the body.
     ///
     /// # Errors
-    /// As of [`body`](Entry::body).
+    /// As for [`body`](Entry::body).
     pub(crate) fn has_body(&self, bytes: &[u8]) -> Result<bool, Error> {
         match &self.body {
             Body::Clear(place) => Ok(self.line.bytes().get(place.clone()) == Some(bytes)
@@ -276,10 +279,10 @@ impl Entry {
         }
     }
 
-    /// The fact.
+    /// Parses the fact.
     ///
     /// # Errors
-    /// As [`fact_of`].
+    /// As for [`fact_of`].
     pub fn fact(&self) -> Result<Fact, Error> {
         let body = self.body()?;
         let event = match (Event::decode(self.kind(), body), &self.body) {
@@ -304,9 +307,9 @@ impl Entry {
     }
 }
 
-/// Where a part of a line stands in it.
+/// Returns the range of `part` within `line`, from which it is borrowed.
 fn place(line: &[u8], part: &str) -> Range<usize> {
-    // It was borrowed from the line, so it begins within it.
+    // `part` is borrowed from `line`, so it begins within it.
     let start = (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
     start..start + part.len()
 }
@@ -338,7 +341,7 @@ mod tests {
     use crate::session::{Observation, UserTextSent, fits};
 
     #[test]
-    fn the_largest_body_that_fits_is_a_record_that_the_journal_takes_when_it_is_sealed() {
+    fn largest_fitting_body_fits_the_journal_when_sealed() {
         let session = SessionId(Uuid::from_u128(7));
         let sent = |length: usize| {
             let (epoch, text) = (Seq(1), "a".repeat(length));

@@ -1,4 +1,4 @@
-//! What is open, and whose: lists that cost what is open, not what happened.
+//! Lists of sessions and of open work.
 
 use std::collections::BTreeMap;
 
@@ -11,53 +11,52 @@ use crate::session::{
     Timestamp,
 };
 
-/// How many entries are read at a time.
+/// The number of entries read at a time.
 const PAGE: usize = 512;
 
-/// A session in a listing.
-///
-/// As JSON its name is under `session`.
+/// A session in a listing. In JSON, its id has the key `session`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
-    /// Its name.
+    /// The id.
     #[serde(rename = "session")]
     pub id: SessionId,
-    /// The agent that serves it.
+    /// The agent that serves the session.
     pub agent: String,
-    /// The embedding program's own name for it.
+    /// The id that the embedding program chose for the session.
     pub external_id: Option<String>,
     /// The person or account for whom the agent acts.
     #[serde(default)]
     pub on_behalf_of: Option<String>,
-    /// Its labels.
+    /// The labels.
     pub labels: BTreeMap<String, String>,
-    /// When it began.
+    /// The time of the first record.
     #[serde(rename = "opened_at_us")]
     pub opened_at: Timestamp,
-    /// When something was recorded last.
+    /// The time of the last record.
     #[serde(rename = "last_at_us")]
     pub last_at: Timestamp,
-    /// How many records it has.
+    /// The number of records.
     pub records: u64,
-    /// How many items of each kind are open; a closed session has none, not even itself.
+    /// The number of open items by kind. Empty for a closed session, because an open session counts
+    /// as an item itself.
     pub open: BTreeMap<String, usize>,
-    /// It is sealed and its key is not here: agent, names, labels and `on_behalf_of` are unknown,
-    /// and empty.
+    /// True if the session is sealed and its key is not available. Agent, ids, labels and
+    /// `on_behalf_of` are empty then.
     pub sealed: bool,
 }
 
 impl SessionSummary {
-    /// Whether it is closed.
+    /// True if the session is closed.
     pub fn is_closed(&self) -> bool {
         !self.open.contains_key(OpenKind::Session.as_str())
     }
 }
 
 impl Ledger {
-    /// Every session, oldest first.
+    /// Returns all sessions, oldest first.
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
         let mut open: BTreeMap<SessionId, BTreeMap<String, usize>> = BTreeMap::new();
         for item in self.open_items().await? {
@@ -102,10 +101,10 @@ impl Ledger {
         Ok(summaries)
     }
 
-    /// Every open item of the journal.
+    /// Returns all open items of the journal.
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn open_items(&self) -> Result<Vec<OpenItem>, Error> {
         let mut items: Vec<OpenItem> = Vec::new();
         loop {
@@ -117,7 +116,7 @@ impl Ledger {
         }
     }
 
-    /// The open items behind one, or from the first on: some of them, and none at the end.
+    /// Returns a page of the open items after `last`, or from the first. Empty after the last one.
     pub(crate) async fn open_items_behind(
         &self,
         last: Option<&OpenItem>,
@@ -126,15 +125,15 @@ impl Ledger {
         Ok(self.journal().open_work(after, PAGE).await?)
     }
 
-    /// How a session began, and when.
+    /// Returns the `session_opened` event of a session, and its time.
     ///
     /// # Errors
-    /// Whatever keeps the record from being read.
+    /// The error of a record that cannot be read.
     pub async fn opened(
         &self,
         session: SessionId,
     ) -> Result<Option<(Timestamp, SessionOpened)>, Error> {
-        // The journal's own stream has this id and is no session.
+        // The journal's own stream has the nil id and is not a session.
         if session.0.is_nil() {
             return Ok(None);
         }
@@ -148,10 +147,10 @@ impl Ledger {
         }
     }
 
-    /// A call as it was received.
+    /// Returns the event with which a call was received.
     ///
     /// # Errors
-    /// Whatever keeps the record from being read.
+    /// The error of a record that cannot be read.
     pub async fn call_received(
         &self,
         session: SessionId,
@@ -166,11 +165,11 @@ impl Ledger {
         }
     }
 
-    /// The tool of a call; none where no call was received there, or its session is sealed and the
-    /// key is not here.
+    /// Returns the tool of a call. `None` if no call was received at this record, or if the session
+    /// is sealed and its key is not available.
     ///
     /// # Errors
-    /// Whatever keeps the record from being read.
+    /// The error of a record that cannot be read.
     pub async fn tool_of(&self, session: SessionId, call: Seq) -> Result<Option<String>, Error> {
         match self.call_received(session, call).await {
             Ok(received) => Ok(received.and_then(|it| it.name)),
@@ -179,7 +178,7 @@ impl Ledger {
         }
     }
 
-    /// How often the tool of a call that has ended was started.
+    /// Returns the number of starts of a settled call's tool.
     #[doc(hidden)]
     pub async fn attempts_of(&self, session: SessionId, call: Seq) -> Result<u32, Error> {
         let loaded = self.load(session).await?;

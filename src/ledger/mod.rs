@@ -1,7 +1,7 @@
-//! Session facts in a journal: events become lines and lines become events again.
+//! Sessions in a journal: conversion between facts and lines, and queries.
 //!
-//! The session knows no journal and the journal no events; this is where they meet, and the one
-//! place that knows whether a body is sealed. It decides nothing.
+//! The session core does not know the journal, and the journal does not know events. This module
+//! connects them, and it alone knows whether a body is sealed. It takes no decisions.
 
 mod erasure;
 mod error;

@@ -1,26 +1,26 @@
-//! The call of an agent in whose run another call was made.
+//! The agent's call that made another call.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Ledger};
 use crate::session::{FunctionCallReceived, Seq, SessionId};
 
-/// The call of an agent in whose run another call was made.
+/// The agent's call during which another call was made.
 ///
 /// ```json
 /// {"call":5,"tool":"verify_identity"}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParentCall {
-    /// Its record.
+    /// The seq of the call's record.
     pub call: Seq,
-    /// The agent, by the name under which it was called.
+    /// The agent's name as a tool.
     pub tool: String,
 }
 
 impl Ledger {
-    /// The call of the agent whose model made this one; none where that of the conversation did, or
-    /// a program.
+    /// Returns the agent's call during which this one was made. `None` if the conversation's model
+    /// or a program made it.
     pub(super) async fn parent_of(
         &self,
         session: SessionId,

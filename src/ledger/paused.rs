@@ -1,4 +1,4 @@
-//! The calls that wait for a response from outside, as they are listed.
+//! Listings of the calls that wait for a response from outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,66 +11,66 @@ use crate::session::{
     Timestamp,
 };
 
-/// How many records are read at a time on the way from a call to its pause.
+/// The number of records read at a time when searching for a call's pause.
 const NEARBY: usize = 16;
 
 /// A call that waits for a response from outside.
 ///
-/// As JSON its name is under `call_id`, and its record under `call`.
+/// In JSON, its id has the key `call_id`, and its seq the key `call`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PausedCall {
-    /// What to respond to.
+    /// The id, for the response.
     #[serde(rename = "call_id")]
     pub id: CallId,
     /// The session.
     pub session: SessionId,
-    /// The agent that serves it.
+    /// The agent that serves the session.
     pub agent: String,
-    /// The embedding program's own name for the session.
+    /// The id that the embedding program chose for the session.
     pub external_id: Option<String>,
     /// The session's labels.
     pub labels: BTreeMap<String, String>,
-    /// The record of the call.
+    /// The seq of the call's record.
     pub call: Seq,
-    /// The call of the agent whose model made it; none, and left out, where that of the
-    /// conversation did.
+    /// The agent's call during which this call was made. `None`, and omitted, if the conversation's
+    /// model made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<ParentCall>>,
     /// The tool.
     pub tool: String,
-    /// The arguments with which it runs, exactly as they stand on record: the model's, or as a
-    /// person changed them.
+    /// The arguments with which the tool runs, exactly as recorded: the model's or the approver's.
     pub args: Json,
-    /// The model's arguments, where a person changed them.
+    /// The model's arguments, if the approver changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_before_edit: Option<Json>,
-    /// What its tool wants to know again when it looks after the call: the state of the pause, else
-    /// what the model was told meanwhile. It stands in no listing.
+    /// The state that the tool gets back when it resumes the call.
+    ///
+    /// This is the state of the pause or, without one, the interim response. Not part of the JSON.
     #[serde(skip)]
     pub state: Option<Json>,
-    /// When it paused.
+    /// The time of the pause.
     #[serde(rename = "since_us")]
     pub since: Timestamp,
 }
 
-/// A call, its arguments as a person changed them, and what its tool wants to know again.
+/// A call, its edited arguments, and the state for its tool.
 type Behind = (FunctionCallReceived, Option<Json>, Option<Json>);
 
 impl Ledger {
-    /// Every call that waits for a response from outside, oldest session first; without those of
-    /// sealed sessions whose key is not here.
+    /// Returns all calls that wait for a response from outside, oldest session first. Sealed
+    /// sessions without a key are omitted.
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
         self.paused_of(&self.open_items().await?).await
     }
 
-    /// The calls of one session that wait for a result from outside, oldest first. It costs what is
-    /// open in that session.
+    /// Returns the calls of one session that wait for a response from outside, oldest first. The
+    /// cost depends only on the open work of that session.
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn paused_in(&self, session: SessionId) -> Result<Vec<PausedCall>, Error> {
         let items = self.journal().open_work_of(session.0).await?;
         self.paused_of(&items).await
@@ -117,8 +117,8 @@ impl Ledger {
         Ok(paused)
     }
 
-    /// The call behind an open item, the arguments that a person wrote for it, if one did, and what
-    /// its tool wants to know again. Its pause stands a few records behind it.
+    /// Reads the call of an open item, its edited arguments if there are any, and the state for its
+    /// tool. The record of the pause follows the call within a few records.
     async fn call_that_paused(&self, item: &OpenItem) -> Result<Option<Behind>, Error> {
         let (session, call) = (SessionId(item.session), Seq(item.item));
         let (mut next, mut received, mut edited) = (call, None, None);
@@ -139,7 +139,7 @@ impl Ledger {
                     {
                         edited = it.edited_args.or(edited);
                     }
-                    // That an older run of it pauses, too, is on record and changes nothing.
+                    // A pause that an earlier run recorded does not count.
                     Event::Observed(Observation::ToolPaused(it))
                         if it.call == call && at.0 >= item.since_us =>
                     {

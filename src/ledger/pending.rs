@@ -1,8 +1,8 @@
-//! Requests that wait for a person, as whoever answers is shown them.
+//! Listings of the confirmation requests that wait for an approver.
 //!
-//! The index of open work says which they are, and no more, since it stays in clear for ever. Each
-//! costs three records of its session: how that began, the call, and the question; those of many
-//! requests are read at once.
+//! The index of open work holds no content, because it is stored in clear. So each request costs
+//! three records of its session: the first, the call, and the request. The records of many requests
+//! are read together.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -17,21 +17,21 @@ use crate::session::{
     Timestamp,
 };
 
-/// How near a question stands to its call as a rule, and how many records behind a call are read at
-/// once.
+/// The usual maximum distance of a request from its call, in records. Also the number of records
+/// read at a time after a call.
 const NEARBY: u64 = 16;
 
-/// How near a question stands to its call where both are read with what is between them.
+/// The distance up to which the call, the request and the records between them are read together.
 const TOGETHER: u64 = 4;
 
-/// Of how many requests the records are read at once.
+/// The number of requests whose records are read together.
 const AT_ONCE: usize = 64;
 
-/// Who wrote what a person is told.
+/// The author of the text that the approver reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HintBy {
-    /// Whoever declared the tool.
+    /// The tool's declaration.
     Declaration,
     /// The tool itself, while it ran.
     Tool,
@@ -39,89 +39,94 @@ pub enum HintBy {
 
 /// A confirmation request that waits for an answer.
 ///
-/// As JSON its name is under `request`, and its record under `seq`.
+/// In JSON, its id has the key `request`, and its seq the key `seq`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingConfirmation {
-    /// What to answer.
+    /// The id, for the answer.
     #[serde(rename = "request")]
     pub id: RequestId,
     /// The session.
     pub session: SessionId,
-    /// The agent that serves it.
+    /// The agent that serves the session.
     pub agent: String,
-    /// The embedding program's own name for the session.
+    /// The id that the embedding program chose for the session.
     pub external_id: Option<String>,
     /// The session's labels.
     pub labels: BTreeMap<String, String>,
-    /// The one for whom the agent acts.
+    /// The person or account for whom the agent acts.
     pub on_behalf_of: Option<String>,
-    /// The record of the request.
+    /// The seq of the request's record.
     #[serde(rename = "seq")]
     pub request: Seq,
-    /// Its hash, which an answer may name, so that it counts for this request and no other.
+    /// The hash of the request's record. An answer may name it, so that it counts for this request
+    /// only.
     pub request_hash: ObjectHash,
-    /// The record of the call.
+    /// The seq of the call's record.
     pub call: Seq,
-    /// Its hash.
+    /// The hash of the call's record.
     pub call_hash: ObjectHash,
-    /// The call of the agent whose model made it; none, and left out, where that of the
-    /// conversation did.
+    /// The agent's call during which this call was made. `None`, and omitted, if the conversation's
+    /// model made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<ParentCall>>,
     /// The tool.
     pub tool: String,
-    /// The arguments, exactly as they stand on record, or as a person changed them: what an answer
-    /// binds. Under [`sealed_args`](Self::sealed_args) stands `{"$sealed":"v1.…"}`, which is the
-    /// same for the same secret.
+    /// The arguments that an answer binds, exactly as recorded: the model's or the approver's.
+    ///
+    /// At the pointers in [`sealed_args`](Self::sealed_args), the value is `{"$sealed":"v1.…"}`,
+    /// which is equal for equal secrets.
     pub args: Json,
-    /// The JSON Pointers of the arguments that are secret, and sealed.
+    /// The JSON Pointers of the secret arguments, which are sealed.
     pub sealed_args: Vec<String>,
-    /// The session is sealed and its key is not here: agent, names, tool and hint are unknown, and
-    /// empty; `args` is the body of the call as it is stored.
+    /// True if the session is sealed and its key is not available. Agent, ids, tool and hint are
+    /// empty then, and `args` is the stored body of the call.
     pub sealed: bool,
-    /// What the tool's author wants the person to know.
+    /// The text for the approver.
     pub hint: Option<String>,
-    /// Who wrote the hint.
+    /// The author of the hint.
     pub hint_by: HintBy,
-    /// May it run, or: it may have run, may it run again? Or the tool asks itself.
+    /// The subject of the request.
+    ///
+    /// The request is for the first run or for another run after an unknown outcome, or it is a
+    /// question of the tool itself.
     pub about: About,
     /// The JSON Schema that the payload of a yes must fit.
     pub payload_schema: Option<Json>,
-    /// The contract of the tool that is asked about; none of a sealed session whose key is not
-    /// here.
+    /// The hash of the tool's contract. `None` for a sealed session whose key is not available.
     pub contract: Option<ObjectHash>,
-    /// Its whole declaration; none of a sealed session whose key is not here.
+    /// The hash of the tool's whole declaration. `None` for a sealed session whose key is not
+    /// available.
     pub declaration: Option<ObjectHash>,
-    /// When it was asked.
+    /// The time of the request.
     #[serde(rename = "requested_at_us")]
     pub requested_at: Timestamp,
-    /// When silence becomes a no.
+    /// The time at which the request expires, which counts as a no.
     #[serde(rename = "expires_at_us")]
     pub expires_at: Option<Timestamp>,
-    /// The model took the call back meanwhile.
+    /// True if the model has cancelled the call since.
     pub model_lost_interest: bool,
 }
 impl Ledger {
-    /// Every confirmation request that waits for an answer, oldest session first.
+    /// Returns all confirmation requests that wait for an answer, oldest session first.
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
         self.pending_of(&self.open_requests().await?).await
     }
 
-    /// The requests of one session that wait for an answer, oldest first. It costs what is open in
-    /// that session.
+    /// Returns the requests of one session that wait for an answer, oldest first. The cost depends
+    /// only on the open work of that session.
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn pending_in(&self, session: SessionId) -> Result<Vec<PendingConfirmation>, Error> {
         let mut requests = self.journal().open_work_of(session.0).await?;
         requests.retain(|it| it.kind == OpenKind::Confirmation.as_str());
         self.pending_of(&requests).await
     }
 
-    /// The open items that wait for an answer.
+    /// Returns the open items that wait for an answer.
     pub(crate) async fn open_requests(&self) -> Result<Vec<OpenItem>, Error> {
         let mut requests: Vec<OpenItem> = Vec::new();
         let mut page = self.open_items_behind(None).await?;
@@ -133,7 +138,7 @@ impl Ledger {
         Ok(requests)
     }
 
-    /// The requests of such items.
+    /// Returns the requests of these items.
     pub(crate) async fn pending_of(
         &self,
         items: &[OpenItem],
@@ -150,7 +155,7 @@ impl Ledger {
         Ok(pending)
     }
 
-    /// A confirmation request by its call and its own record, if it still waits.
+    /// Returns a request by its call and its own seq, if it still waits for an answer.
     pub(crate) async fn waiting(
         &self,
         session: SessionId,
@@ -201,7 +206,7 @@ impl Ledger {
         };
         let parent = self.parent_of(session, &received).await?;
         let mut args = received.args.unwrap_or_else(Json::empty_object);
-        // Where a person changed them, what is asked about is what the question binds.
+        // If an approver changed the arguments, the request binds the changed ones.
         if !is_bound(&args, asked.args_sha256)
             && let Some(edited) = self.edited(session, call, seq, asked.args_sha256).await?
         {
@@ -233,14 +238,15 @@ impl Ledger {
             payload_schema: asked.payload_schema,
             contract: Some(asked.contract),
             declaration: Some(asked.declaration),
-            // The item may have changed since, as when the model took the call back.
+            // The index entry may be newer than the request, for example after the model cancelled
+            // the call.
             requested_at: at,
             expires_at: asked.expires_at_us,
             model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
         }))
     }
 
-    /// The records behind open items, of those that wait for an answer.
+    /// Reads the records of the open items that wait for an answer.
     async fn asked<'i>(&self, items: &'i [OpenItem]) -> Result<Vec<Asked<'i>>, Error> {
         let mut questions = Vec::with_capacity(items.len());
         let mut spans = Vec::with_capacity(2 * items.len());
@@ -253,7 +259,7 @@ impl Ledger {
                 from,
                 limit,
             };
-            // They are in one append as a rule, which is then looked at once.
+            // The call and the request are usually in one append, which is then read once.
             let distance = seq.0 - item.item;
             spans.push(span(1, 1));
             if distance < TOGETHER {
@@ -288,8 +294,8 @@ impl Ledger {
         Ok(all)
     }
 
-    /// The request of an item, and where its question stands: its name follows from that place, so
-    /// no record is read for it.
+    /// Finds the request of an item and its seq. The id is derived from the seq, so no record is
+    /// read.
     async fn question_of(&self, item: &OpenItem) -> Result<Option<(RequestId, Seq)>, Error> {
         let (session, call) = (SessionId(item.session), item.item);
         let Some(id) = item.request.map(RequestId) else {
@@ -297,8 +303,8 @@ impl Ledger {
         };
         let is_it = |seq: &Seq| id == session.request_id(*seq);
         let (next, near) = (call.saturating_add(1), call.saturating_add(NEARBY));
-        // Before a question there is a verdict, hardly ever none; and each name that is tried is
-        // hashed.
+        // A verdict almost always precedes the request, so the first seq comes last. Each attempt
+        // costs a hash.
         let mut nearby = (next.saturating_add(1)..near).chain([next]).map(Seq);
         if let Some(seq) = nearby.find(is_it) {
             return Ok(Some((id, seq)));
@@ -309,8 +315,7 @@ impl Ledger {
         Ok(seq.map(|seq| (id, seq)))
     }
 
-    /// The newest of the arguments that persons wrote between a call and a question, of those that
-    /// the question binds.
+    /// Returns the newest edited arguments between a call and a request that the request binds.
     async fn edited(
         &self,
         session: SessionId,
@@ -336,19 +341,19 @@ impl Ledger {
     }
 }
 
-/// The records behind an open item.
+/// The records of an open item.
 struct Asked<'i> {
     item: &'i OpenItem,
     id: RequestId,
-    /// Where the question stands.
+    /// The seq of the request.
     seq: Seq,
-    /// The first record of the session.
+    /// The session's first record.
     opened: Line,
     called: Line,
     request: Line,
 }
 
-/// What can be said of a request without the key of its session.
+/// Creates the listing's entry for a request whose session key is not available.
 fn pending_sealed(asked: &Asked<'_>) -> Result<PendingConfirmation, Error> {
     let item = asked.item;
     let (session, call) = (SessionId(item.session), Seq(item.item));
@@ -422,8 +427,8 @@ mod tests {
         draft.line()
     }
 
-    /// A session whose question stands so far behind its call, with an edit that the question
-    /// binds, or none, and others.
+    /// A session with a request at this distance from its call, with or without an edit that it
+    /// binds.
     fn asked_behind(distance: u64, edited: bool) -> (Ledger, Vec<Line>, SessionId) {
         let session = SessionId(Uuid::from_u128(5));
         let journal = MemoryJournal::new();
@@ -479,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_shown_however_far_it_stands_from_its_call() {
+    fn request_is_listed_at_any_distance_from_its_call() {
         for distance in [
             1,
             2,
@@ -509,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn of_all_that_persons_wrote_what_the_question_binds_is_shown() {
+    fn listing_shows_the_edited_args_that_the_request_binds() {
         for distance in [3, NEARBY, 3 * NEARBY] {
             let (ledger, _, _) = asked_behind(distance, true);
             let pending = block_on(ledger.pending()).unwrap();
@@ -519,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_questions_each_is_shown_with_its_own_call() {
+    fn each_of_many_requests_is_listed_with_its_call() {
         let directory = tempfile::tempdir().unwrap();
         let journal = DiskJournal::open(directory.path()).unwrap();
         let distance = |nth: u64| match nth % 5 {
@@ -532,7 +537,8 @@ mod tests {
             let session = SessionId(Uuid::from_u128(nth.into()));
             let mut append = append_asked(session, distance(nth), false);
             if nth % 7 == 0 {
-                // Answered, and still open otherwise; or open under a name that no record has.
+                // An item that was answered and has other open work, or that names an unknown
+                // request.
                 for change in &mut append.open_work {
                     if let WorkChange::Put(item) = change {
                         item.request = (nth % 2 == 0).then(|| Uuid::from_u128(1 << 64));

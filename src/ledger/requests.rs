@@ -1,31 +1,30 @@
-//! Finding confirmation requests and calls by their outside ids, or a part of one, also long after
-//! they ended.
+//! Lookup of confirmation requests and calls by their ids or by a prefix, whatever their state.
 
 use super::{Error, Ledger};
 use crate::session::{CallId, RequestId, Seq, SessionId};
 
-/// The kinds of record that ask a person.
+/// The kinds of records that create a request.
 const QUESTIONS: [&str; 2] = ["confirmation_requested", "confirmation_reopened"];
 
-/// The kinds of record that begin a call.
+/// The kinds of records that create a call.
 const CALLS: [&str; 1] = ["function_call_received"];
 
-/// A confirmation request, whatever became of it.
+/// A confirmation request, whatever its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownRequest {
-    /// Its name outside.
+    /// The id.
     pub id: RequestId,
     /// The session.
     pub session: SessionId,
-    /// The record of the request.
+    /// The seq of the request's record.
     pub seq: Seq,
 }
 
 impl Ledger {
-    /// The request of this name, whatever became of it; nothing where there is none.
+    /// Returns the request with this id, whatever its state.
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn request(&self, id: RequestId) -> Result<Option<KnownRequest>, Error> {
         let known = self.journal().request(id.0).await?;
         Ok(known.map(|(session, seq)| KnownRequest {
@@ -35,13 +34,13 @@ impl Ledger {
         }))
     }
 
-    /// Every request, open or not, whose name is `wanted`.
+    /// Returns all requests, open or not, whose id is `wanted`.
     ///
-    /// The index answers only for a whole name, but a name follows from its record's place: so all
-    /// names are derived again, and only records whose name is wanted are read.
+    /// The index finds only complete ids. But an id is derived from the seq of its record. So all
+    /// ids are derived again, and only records with a wanted id are read.
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn requests_named(
         &self,
         wanted: impl Fn(RequestId) -> bool,
@@ -56,11 +55,11 @@ impl Ledger {
         Ok(known.collect())
     }
 
-    /// Every call, open or not, whose id is `wanted`; it costs what
-    /// [`requests_named`](Self::requests_named) does.
+    /// Returns all calls, open or not, whose id is `wanted`. The cost is that of
+    /// [`requests_named`](Self::requests_named).
     ///
     /// # Errors
-    /// Whatever keeps the journal from being read.
+    /// The error of a journal that cannot be read.
     pub async fn calls_named(&self, wanted: impl Fn(CallId) -> bool) -> Result<Vec<CallId>, Error> {
         let names = |session: SessionId, seq| wanted(session.call_id(seq));
         let places = self.records_named(&CALLS, names).await?;
@@ -70,7 +69,7 @@ impl Ledger {
         Ok(calls.collect())
     }
 
-    /// The places of the records of these kinds whose name is wanted.
+    /// Returns the session and seq of each record of these kinds with a wanted id.
     async fn records_named(
         &self,
         kinds: &[&str],
@@ -90,7 +89,7 @@ impl Ledger {
     }
 
     async fn is_one_of(&self, kinds: &[&str], session: SessionId, seq: Seq) -> Result<bool, Error> {
-        // The kind stands in the envelope, so a sealed record is told without its key.
+        // The kind is part of the envelope, so sealed records need no key here.
         let lines = self.journal().read(session.0, seq.0, 1).await?;
         let Some(line) = lines.first() else {
             return Ok(false);

@@ -1,5 +1,4 @@
-//! How a session's records are sealed, and the texts of it that are kept sealed outside the
-//! journal.
+//! The sealing of a session's records, and of the session's texts in the key store.
 
 use recount_journal::seal::SessionKey;
 use recount_journal::{Hash, Object};
@@ -8,32 +7,31 @@ use super::store::Objects;
 use super::{Error, Ledger};
 use crate::session::{Catalog, ObjectHash, PolicySet, ResumptionHandle, SessionId};
 
-/// How the records of one session are written. It is chosen when the session begins and holds to
-/// its end.
+/// The way in which the records of a session are written. It never changes during a session.
 #[derive(Clone, Debug, Default)]
 pub struct Seal {
-    /// The session's key, where it has one and the key store is here.
+    /// The session's key, if it has one and the key store is available.
     pub key: Option<SessionKey>,
-    /// Whether bodies and objects are sealed, and not only what is secret by itself.
+    /// True if bodies and objects are sealed, and not only secret values.
     pub bodies: bool,
 }
 
 impl Seal {
-    /// The key, where bodies are sealed.
+    /// Returns the key if bodies are sealed.
     pub(super) fn of_bodies(&self, session: SessionId) -> Result<Option<&SessionKey>, Error> {
         match (self.bodies, &self.key) {
             (false, _) => Ok(None),
             (true, Some(key)) => Ok(Some(key)),
-            // Nothing of a sealed session may go on record in clear.
+            // A sealed session must never be recorded in clear.
             (true, None) => Err(Error::Sealed { session }),
         }
     }
 
-    /// The catalog and the policies of a runner as objects, and the addresses under which records
-    /// name them.
+    /// Returns a runner's catalog and policies as objects, and the hashes by which records name
+    /// them.
     ///
     /// # Errors
-    /// [`Error::Sealed`] where the session is sealed and its key is not here.
+    /// [`Error::Sealed`] if the session is sealed and its key is not available.
     pub fn terms(
         &self,
         session: SessionId,
@@ -53,7 +51,7 @@ impl Seal {
     }
 }
 
-/// The addresses that a record names, as the journal spells them.
+/// Converts the hashes that a record names to the journal's type.
 pub(super) fn addresses(named: &[ObjectHash]) -> Vec<Hash> {
     named
         .iter()
@@ -61,14 +59,15 @@ pub(super) fn addresses(named: &[ObjectHash]) -> Vec<Hash> {
         .collect()
 }
 
-/// Under which name, and sealed for which place, the side store has a session's resumption handle.
+/// The name of a session's resumption handle in the key store, and the place for which it is
+/// sealed.
 const RESUMPTION: &str = "resumption";
 
 impl Ledger {
-    /// The key of a session; none where it has none, or no key store is here.
+    /// Returns the key of a session. `None` without a key or a key store.
     ///
     /// # Errors
-    /// Where the key store cannot be read.
+    /// The error of a key store that cannot be read.
     pub async fn key(&self, session: SessionId) -> Result<Option<SessionKey>, Error> {
         match self.keys() {
             Some(keys) => Ok(keys.key(session.0).await?),
@@ -76,20 +75,20 @@ impl Ledger {
         }
     }
 
-    /// The key of a session, made where it has none.
+    /// Returns the key of a session. Creates the key if the session has none.
     ///
     /// # Errors
-    /// [`Error::NoKeyStore`]; where the key store cannot be written.
+    /// [`Error::NoKeyStore`], or the error of a key store that cannot be written.
     pub async fn create_key(&self, session: SessionId) -> Result<SessionKey, Error> {
         let keys = self.keys().ok_or(Error::NoKeyStore { session })?;
         Ok(keys.create_key(session.0).await?)
     }
 
-    /// Keeps the handle by which the session's conversation can be resumed, sealed, beside the
-    /// journal. Of a session whose key was erased nothing is kept.
+    /// Stores the resumption handle of the session's conversation, sealed, in the key store. Does
+    /// nothing for a session whose key was erased.
     ///
     /// # Errors
-    /// [`Error::NoKeyStore`]; where the key store cannot be written.
+    /// [`Error::NoKeyStore`], or the error of a key store that cannot be written.
     pub async fn keep_resumption_handle(
         &self,
         session: SessionId,
@@ -97,7 +96,7 @@ impl Ledger {
     ) -> Result<(), Error> {
         let keys = self.keys().ok_or(Error::NoKeyStore { session })?;
         let key = if self.is_sealed(session).await? {
-            // A key that is gone was taken away; another in its place would open nothing.
+            // The key was erased, and a new key could not decrypt anything.
             match keys.key(session.0).await? {
                 Some(key) => key,
                 None => return Ok(()),
@@ -109,12 +108,16 @@ impl Ledger {
         Ok(keys.keep(session.0, RESUMPTION, &sealed).await?)
     }
 
-    /// The handle that was kept last. Its fingerprint and expiry stand in the session's last
-    /// `resumption_handle_received`; where they differ, a crash came between the record and the
-    /// keeping.
+    /// Returns the resumption handle that was stored last.
+    ///
+    /// The session's last `resumption_handle_received` has its fingerprint and expiry. They differ
+    /// if the process crashed after that record and before the handle was stored.
     ///
     /// ```
-    /// # async fn example(ledger: recount::ledger::Ledger, session: recount::session::SessionId) -> Result<(), recount::ledger::Error> {
+    /// # async fn example(
+    /// #     ledger: recount::ledger::Ledger,
+    /// #     session: recount::session::SessionId,
+    /// # ) -> Result<(), recount::ledger::Error> {
     /// if let Some(handle) = ledger.resumption_handle(session).await? {
     ///     println!("resumable with {}", handle.fingerprint());
     /// }
@@ -122,7 +125,7 @@ impl Ledger {
     /// ```
     ///
     /// # Errors
-    /// Where the key store cannot be read, or what it kept does not open.
+    /// The error of a key store that cannot be read, or of a handle that cannot be decrypted.
     pub async fn resumption_handle(
         &self,
         session: SessionId,
@@ -140,10 +143,10 @@ impl Ledger {
         Ok(Some(ResumptionHandle::new(handle.as_str())))
     }
 
-    /// Forgets the handle: the conversation has ended.
+    /// Deletes the resumption handle after the conversation has ended.
     ///
     /// # Errors
-    /// Where the key store cannot be written.
+    /// The error of a key store that cannot be written.
     pub async fn discard_resumption_handle(&self, session: SessionId) -> Result<(), Error> {
         match self.keys() {
             Some(keys) => Ok(keys.discard(session.0, RESUMPTION).await?),

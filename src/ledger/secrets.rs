@@ -1,13 +1,13 @@
-//! Secret arguments, sealed where they stand before a call goes on record.
+//! Sealing of secret arguments at their place, before a call is recorded.
 //!
 //! ```text
 //! {"cents":4200,"card":{"number":"4111"}}     "/card/number" is secret
 //! {"cents":4200,"card":{"number":{"$sealed":"v1.…"}}}
 //! ```
 //!
-//! The place they are sealed for is their tool and pointer: within a session, the same secret there
-//! has the same bytes, so that calls can be told to be alike without a key, and neither another
-//! argument nor another session can take them.
+//! Each value is sealed for its session, tool and pointer. Equal secrets at one place of a session
+//! have equal bytes, so calls can be compared without a key. The sealed value is of no use at
+//! another place or in another session.
 
 use recount_journal::seal::SessionKey;
 use recount_text::json::is_within;
@@ -23,11 +23,11 @@ struct Marker {
     sealed: String,
 }
 
-/// Seals what is secret in a call, in place; `secret` are JSON Pointers, each before those that
-/// lead into it.
+/// Seals the secret arguments of a call in place. `secret` are JSON Pointers, each before the
+/// longer ones that it is a prefix of.
 ///
-/// Where a part of the way is no object, that part is sealed whole, and so is the text of arguments
-/// that are malformed.
+/// If a part of the path is not an object, that part is sealed as a whole. The text of malformed
+/// arguments is also sealed as a whole.
 ///
 /// ```
 /// # use recount::ledger::{open_arguments, seal_arguments};
@@ -50,7 +50,7 @@ struct Marker {
 /// ```
 ///
 /// # Errors
-/// [`Error::Seal`], for what the cipher does not take.
+/// [`Error::Seal`] if the cipher rejects a value.
 pub fn seal_arguments(
     key: &SessionKey,
     call: &mut FunctionCallReceived,
@@ -80,10 +80,10 @@ pub fn seal_arguments(
     Ok(())
 }
 
-/// The arguments as the model sent them.
+/// Returns the arguments as the model sent them.
 ///
 /// # Errors
-/// [`Error::Seal`] where a sealed one was altered or moved, or sealed with another key.
+/// [`Error::Seal`] if a sealed value was altered or moved, or sealed with another key.
 pub fn open_arguments(
     key: &SessionKey,
     tool: &str,
@@ -93,7 +93,7 @@ pub fn open_arguments(
     let mut opened = args.clone();
     for pointer in sealed {
         let marker = opened.text_at(pointer).map(serde_json::from_str::<Marker>);
-        // A place without a marker has nothing that could open.
+        // Without a marker there is nothing to decrypt, and opening fails.
         let sealed = marker.and_then(Result::ok).map(|it| it.sealed);
         let sealed = sealed.unwrap_or_default();
         let text = key.open_text(&place(tool, pointer), &sealed)?;
@@ -104,10 +104,10 @@ pub fn open_arguments(
     Ok(opened)
 }
 
-/// The text of malformed arguments as the model sent it.
+/// Returns the text of malformed arguments as the model sent it.
 ///
 /// # Errors
-/// As [`open_arguments`].
+/// As for [`open_arguments`].
 pub(crate) fn open_malformed(key: &SessionKey, tool: &str, text: &str) -> Result<String, Error> {
     let marker: Result<Marker, _> = serde_json::from_str(text);
     let sealed = marker.map(|it| it.sealed).unwrap_or_default();
@@ -119,7 +119,7 @@ fn marker(key: &SessionKey, tool: &str, pointer: &str, text: &str) -> Result<Str
     Ok(json!({ "$sealed": sealed }).to_string())
 }
 
-/// A tool's name has no slash, so no two pairs of name and pointer are one place.
+/// Returns the place of an argument. Tool names have no slash, so places are unique.
 fn place(tool: &str, pointer: &str) -> String {
     format!("args/{tool}{pointer}")
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_stands_on_the_way_of_a_secret_is_sealed_and_opens_to_the_same_text() {
+    fn non_object_on_the_path_is_sealed_and_opens_unchanged() {
         for (args, at) in [
             (
                 r#"{"card":{"number":"hidden","n":1.00}}"#,
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_secrets_look_equal_at_their_place_only_and_cannot_be_swapped() {
+    fn equal_secrets_are_equal_only_at_their_place() {
         let key = key();
         let secret = ["/a", "/b"];
         let call = sealed(&key, r#"{"a":"x","b":"x"}"#, &secret);
@@ -231,7 +231,7 @@ mod tests {
         let swapped = args.with_text_at("/a", b).unwrap();
         assert!(open_arguments(&key, "pay", &swapped, &call.sealed_args).is_err());
         assert!(open_arguments(&key, "refund", &args, &call.sealed_args).is_err());
-        // What the model wrote itself in the form of a sealed value was never sealed.
+        // The model wrote this value in the form of a sealed one, so it cannot be decrypted.
         let forged = Json::parse(r#"{"a":{"$sealed":"v1.AAAA"},"b":1}"#).unwrap();
         assert!(open_arguments(&key, "pay", &forged, &["/a".to_owned()]).is_err());
     }

@@ -1,4 +1,4 @@
-//! The sessions of a journal, page by page.
+//! The sessions of a journal in pages.
 
 use recount_journal::Head;
 use uuid::Uuid;
@@ -9,16 +9,17 @@ use crate::session::SessionId;
 /// The number of sessions in a page.
 const PAGE: usize = 1024;
 
-/// The sessions of a journal with their heads, oldest first, a page at a time.
+/// The sessions of a journal with their heads, oldest first, in pages.
 #[doc(hidden)]
 pub struct SessionPages<'l> {
     ledger: &'l Ledger,
-    /// The last session of the page before.
+    /// The last session of the previous page.
     after: Option<Uuid>,
 }
 
 impl Ledger {
-    /// The sessions of the journal by pages, so that memory does not grow with their number.
+    /// Returns the sessions of the journal in pages, so that memory use does not grow with their
+    /// number.
     #[doc(hidden)]
     pub fn session_pages(&self) -> SessionPages<'_> {
         SessionPages {
@@ -27,7 +28,7 @@ impl Ledger {
         }
     }
 
-    /// Every session of the journal with its head, oldest first.
+    /// Returns all sessions of the journal with their heads, oldest first.
     ///
     /// # Errors
     /// The error of a journal that cannot be read.
@@ -42,7 +43,7 @@ impl Ledger {
 }
 
 impl SessionPages<'_> {
-    /// The next page, which has a session at least; none after the last.
+    /// Returns the next page, which is not empty. `None` after the last page.
     ///
     /// # Errors
     /// The error of a journal that cannot be read.

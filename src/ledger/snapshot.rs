@@ -1,11 +1,11 @@
-//! What folding a long session came to, kept beside the journal, so that the next opening folds
-//! only what came since.
+//! Snapshots: the folded state of a long session, cached beside the journal. The next opening folds
+//! only later records.
 //!
-//! A snapshot is never trusted over the stream. Its label says of which records, by which program
-//! and rules it was made; it counts only where all of that is as it is now: the last record that it
-//! folded stands in the journal with the same hash, and so do all before it, since each names the
-//! hash of the one before. Absent, torn, stale or of another program, it is as if there were none.
-//! Of a sealed session it is sealed as a whole by the session's key.
+//! The stream always has precedence. A snapshot's label names its records, its program version and
+//! its rules, and each must match. The last folded record must have the same hash in the journal.
+//! The records before it then match, too, because each record names the hash of the previous one. A
+//! missing, torn, stale or foreign snapshot is ignored. The snapshot of a sealed session is sealed
+//! with the session's key.
 
 use recount_journal::Hash;
 use recount_journal::seal::is_sealed_object;
@@ -17,14 +17,14 @@ use super::{Ledger, Seal};
 use crate::session::snapshot::{self, Snapshot};
 use crate::session::{Library, RULES, Seq, Session, SessionId};
 
-/// How many records an opening must have folded for a snapshot to pay.
+/// The minimum number of folded records for which a snapshot is written.
 pub(crate) const PAYS_FROM: u64 = 4_096;
 
-/// The shape of what is kept. A change of how records are folded is a new one, too, where it comes
-/// without a new version of the program.
+/// The version of the snapshot format. Increase it also for a change of the fold that comes without
+/// a new program version.
 const FORMAT: u32 = 5;
 
-/// Of what a snapshot was made, and by whom.
+/// The label: the records of a snapshot, and the program that wrote it.
 #[derive(Debug, Deserialize, PartialEq, Serialize)]
 struct Label<'a> {
     format: u32,
@@ -49,15 +49,15 @@ impl Label<'_> {
 }
 
 impl Ledger {
-    /// The session as a snapshot has it, where one counts. Whatever is wrong with it, folding the
-    /// records says what is wrong with them.
+    /// Returns the session from its snapshot, if the snapshot is valid. Errors are ignored, because
+    /// folding the records will report them.
     pub(super) async fn snapshot_of(&self, id: SessionId) -> Option<Session> {
         let kept = self.journal().snapshot(id.0).await.ok()??;
         let content = checked(&kept)?;
         let first = self.journal().read(id.0, 1, 1).await.ok()?;
         let first = Entry::read(id, Seq(1), first.into_iter().next()?, None).ok()?;
         if first.is_sealed() && !is_sealed_object(content) {
-            // Whoever wrote it had no key, so it was nobody who folded the session.
+            // Its writer had no key, so it is forged: folding the session requires the key.
             return None;
         }
         let opened = match is_sealed_object(content) {
@@ -88,8 +88,8 @@ impl Ledger {
         snapshot.restored(library).filter(is_it)
     }
 
-    /// Keeps what `folded` records came to, where that pays. A journal that cannot keep it is none
-    /// the worse.
+    /// Writes a snapshot if `folded` is large enough. A failure has no consequence but a slower
+    /// opening.
     pub(super) async fn keep_snapshot(&self, loaded: &Loaded, folded: u64) {
         if folded < PAYS_FROM {
             return;
@@ -104,7 +104,7 @@ impl Ledger {
     }
 }
 
-/// The hash of the rest stands in front.
+/// Serializes the snapshot, preceded by its hash.
 fn bytes_of(session: &Session, tail: Tail, seal: &Seal) -> Option<Vec<u8>> {
     let mut content = serde_json::to_vec(&Label::of(session.id, tail)).ok()?;
     content.push(b'\n');

@@ -1,4 +1,4 @@
-//! Loading sessions from a journal and appending to them.
+//! Loading of sessions from a journal, and appends to them.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::session::{
     evolve_in_place, open_work,
 };
 
-/// How many records are read at a time.
+/// The number of records read at a time.
 const PAGE: usize = 1024;
 
-/// A journal that holds sessions, and the keys of those that are sealed.
+/// A journal of sessions, and the keys of the sealed ones.
 #[derive(Clone)]
 pub struct Ledger {
     journal: Arc<dyn Journal>,
@@ -25,44 +25,44 @@ pub struct Ledger {
     passed_over: Option<PassedOver>,
 }
 
-/// The end of a session's stream: what the next append follows.
+/// The end of a session's stream, to which the next append is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tail {
-    /// The last record.
+    /// The seq of the last record.
     pub seq: Seq,
     /// Its leaf hash.
     pub hash: Hash,
 }
 
 impl Tail {
-    /// The end of a stream without records.
+    /// The end of an empty stream.
     pub const EMPTY: Tail = Tail {
         seq: Seq(0),
         hash: Hash::ZERO,
     };
 }
 
-/// A session as the journal has it.
+/// A session loaded from a journal.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The fold of its facts.
+    /// The folded session.
     pub session: Session,
     /// The end of its stream.
     pub tail: Tail,
-    /// How its records are written.
+    /// The way in which its records are written.
     pub seal: Seal,
 }
 
-/// A fact that is on record.
+/// A recorded fact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// What.
+    /// The fact.
     pub fact: Fact,
 }
 
-/// The objects that a batch names first.
+/// The objects that a batch is the first to name.
 #[derive(Clone, Debug, Default)]
 pub struct Objects(Vec<Object>);
 
@@ -71,7 +71,7 @@ impl Objects {
         Objects(objects)
     }
 
-    /// These objects and others.
+    /// Adds further objects.
     pub(crate) fn and(mut self, mut more: Objects) -> Objects {
         self.0.append(&mut more.0);
         self
@@ -79,7 +79,7 @@ impl Objects {
 }
 
 impl Ledger {
-    /// Sessions in `journal`.
+    /// Creates a ledger over `journal`.
     pub fn new(journal: Arc<dyn Journal>) -> Ledger {
         Ledger {
             journal,
@@ -89,13 +89,13 @@ impl Ledger {
         }
     }
 
-    /// The same sessions over another handle on their journal.
+    /// Replaces the handle to the journal.
     pub(crate) fn over(self, journal: Arc<dyn Journal>) -> Ledger {
         Ledger { journal, ..self }
     }
 
-    /// With what becomes of records whose kinds a newer program brought; without this, they are
-    /// refused.
+    /// Sets the treatment of records whose kinds only a newer version of Recount knows. Defaults to
+    /// [`UnknownKinds::Refuse`].
     ///
     /// ```
     /// use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Ledger {
         Ledger { unknown, ..self }
     }
 
-    /// Notes there which records are passed over from now on.
+    /// Collects skipped records in `passed_over` from now on.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -117,7 +117,9 @@ impl Ledger {
     /// use recount::ledger::{Ledger, PassedOver, UnknownKinds};
     ///
     /// let passed_over = PassedOver::default();
-    /// let ledger = Ledger::new(Arc::new(MemoryJournal::new())).unknown_kinds(UnknownKinds::Skip).noting(&passed_over);
+    /// let ledger = Ledger::new(Arc::new(MemoryJournal::new()))
+    ///     .unknown_kinds(UnknownKinds::Skip)
+    ///     .noting(&passed_over);
     /// assert!(passed_over.records().is_empty());
     /// # let _ = ledger;
     /// ```
@@ -129,7 +131,7 @@ impl Ledger {
         }
     }
 
-    /// With the keys of its sealed sessions.
+    /// Sets the store of the sealed sessions' keys.
     pub fn with_keys(self, keys: Arc<dyn KeyStore>) -> Ledger {
         Ledger {
             keys: Some(keys),
@@ -137,23 +139,23 @@ impl Ledger {
         }
     }
 
-    /// The keys, where a key store is here.
+    /// The key store, if one is configured.
     pub fn keys(&self) -> Option<&Arc<dyn KeyStore>> {
         self.keys.as_ref()
     }
 
-    /// The journal underneath.
+    /// The journal.
     pub fn journal(&self) -> &Arc<dyn Journal> {
         &self.journal
     }
 
-    /// Folds a session.
+    /// Loads and folds a session.
     ///
     /// # Errors
-    /// [`Error::UnknownSession`] where the journal has no record of it; whatever keeps a record
-    /// from being read.
+    /// [`Error::UnknownSession`] if the journal has no record of it, or the error of a record that
+    /// cannot be read.
     pub async fn load(&self, id: SessionId) -> Result<Loaded, Error> {
-        // The journal's own stream has this id and is no session.
+        // The journal's own stream has the nil id and is not a session.
         if id.0.is_nil() {
             return Err(Error::UnknownSession { session: id });
         }
@@ -176,7 +178,7 @@ impl Ledger {
             .head(id.0)
             .await?
             .ok_or(Error::UnknownSession { session: id })?;
-        // What was passed over at the end is what the next record follows all the same.
+        // Skipped records at the end still precede the next append.
         session.head = Seq(head.seq);
         let first = self.entries(id, Seq(1), 1).await?;
         let seal = Seal {
@@ -191,17 +193,18 @@ impl Ledger {
                 hash: head.hash,
             },
         };
-        // What was passed over here may be known to the next program.
+        // No snapshot if records were skipped, because the next program version may know their
+        // kinds.
         if known.0 + folded == head.seq {
             self.keep_snapshot(&loaded, folded).await;
         }
         Ok(loaded)
     }
 
-    /// The facts of a session from `from` on, `limit` at most.
+    /// Returns at most `limit` facts of a session, starting at `from`.
     ///
     /// # Errors
-    /// Whatever keeps a record from being read.
+    /// The error of a record that cannot be read.
     pub async fn facts(&self, id: SessionId, from: Seq, limit: usize) -> Result<Vec<Fact>, Error> {
         let (mut from, mut key) = (from, None);
         loop {
@@ -214,7 +217,8 @@ impl Ledger {
                     Err(error) => return Err(error),
                 }
             }
-            // No facts are the end of the session, so a page of which all was passed over is none.
+            // An empty result means the end of the session, so the loop continues after a page of
+            // skipped records.
             if !facts.is_empty() || lines.is_empty() {
                 return Ok(facts);
             }
@@ -222,7 +226,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a record is of a kind that nobody knows, and is passed over.
+    /// True if the record is of an unknown kind and is skipped.
     pub(crate) fn passes_over(&self, entry: &Entry) -> bool {
         if Event::is_known(entry.kind()) {
             return false;
@@ -236,7 +240,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a record that could not be read is passed over.
+    /// True if the record with this error is skipped.
     fn skips(&self, error: &Error) -> bool {
         let Error::Unreadable {
             session,
@@ -262,7 +266,7 @@ impl Ledger {
         }
     }
 
-    /// The fact on a line, opened where it is sealed and the key is here.
+    /// Parses the fact on a line, and decrypts it if it is sealed and the key is available.
     pub(super) async fn fact_on(
         &self,
         id: SessionId,
@@ -279,11 +283,11 @@ impl Ledger {
         }
     }
 
-    /// The records of a session from `from` on, `limit` at most, as they are stored; bodies that
-    /// are sealed are opened where the key is here.
+    /// Returns at most `limit` stored records of a session, starting at `from`. Sealed bodies are
+    /// decrypted if the key is available.
     ///
     /// # Errors
-    /// Whatever keeps a record from being read.
+    /// The error of a record that cannot be read.
     pub async fn entries(
         &self,
         id: SessionId,
@@ -305,7 +309,7 @@ impl Ledger {
         Ok(entries)
     }
 
-    /// The key of a session, looked up once and only where it is wanted.
+    /// Returns the key of a session, with a single lookup on first use.
     async fn look_up<'k>(
         &self,
         id: SessionId,
@@ -317,25 +321,25 @@ impl Ledger {
         Ok(known.as_ref().and_then(Option::as_ref))
     }
 
-    /// One fact, if it is there.
+    /// Returns one fact, if it exists.
     ///
     /// # Errors
-    /// Whatever keeps the record from being read.
+    /// The error of a record that cannot be read.
     pub async fn fact(&self, id: SessionId, seq: Seq) -> Result<Option<Fact>, Error> {
         let found = self.facts(id, seq, 1).await?.pop();
         Ok(found.filter(|it| it.seq == seq))
     }
 
-    /// Hands the objects that `fact` names to `session`, so that it can be folded.
+    /// Loads the objects that `fact` names into `session`, so that the fact can be folded.
     ///
     /// # Errors
-    /// [`Error::MissingObject`] where the journal does not hold one, or holds something else there;
-    /// [`Error::NewerRules`] where it was a newer program that decided what follows.
+    /// [`Error::MissingObject`] if the journal does not hold an object, or holds another content
+    /// under its hash; [`Error::NewerRules`] if a newer version of Recount decided what follows.
     pub async fn provide(&self, session: &mut Session, fact: &Fact) -> Result<(), Error> {
         let Event::Observed(observation) = &fact.event else {
             return Ok(());
         };
-        // By other rules than these the state itself may mean something else.
+        // Under other rules, the folded state may have another meaning.
         if let Some(rules) = observation.rules().filter(|rules| *rules > RULES) {
             return Err(Error::NewerRules {
                 session: session.id,
@@ -348,7 +352,7 @@ impl Ledger {
             .await
     }
 
-    /// Adds to `library` the objects of a session that it does not have.
+    /// Loads the named objects of a session into `library`, unless it has them.
     pub(super) async fn hand_in(
         &self,
         session: SessionId,
@@ -378,16 +382,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// Appends `facts`, which lead from a session with `open_before` to `session`, as one atomic
-    /// batch, sealed as `seal` says.
+    /// Appends `facts` as one atomic batch, sealed as `seal` defines.
     ///
-    /// When it returns, the batch is as durable as `durability` says. What was open is what
-    /// [`open_work`] gave, in its order.
+    /// `session` is the state after the facts, and `open_before` is the result of [`open_work`]
+    /// before them. When this function returns, the batch is as durable as `durability` requires.
     ///
     /// # Errors
-    /// Whatever the journal says; a conflict means that somebody else writes to the session, and
-    /// that this writer must stop. [`Error::Sealed`] where the session is sealed and its key is not
-    /// here.
+    /// The error of the journal. A conflict means that another writer appends to the session, and
+    /// that this writer must stop. [`Error::Sealed`] if the session is sealed and its key is not
+    /// available.
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a part of the one batch, and none follows from another"
@@ -413,12 +416,17 @@ impl Ledger {
         drop(room);
         append.open_work = work_changes(session, open_before);
         append.durability = durability;
-        let span = tracing::info_span!("append", session = %session.id, expected = tail.seq.0, records = facts.len());
+        let span = tracing::info_span!(
+            "append",
+            session = %session.id,
+            expected = tail.seq.0,
+            records = facts.len()
+        );
         let head = self.journal.append(append).instrument(span).await?;
         let (session, from) = (session.id, tail.seq.next());
         tracing::debug!(%session, %from, to = head.seq, records = facts.len(), "batch appended");
         for fact in facts {
-            // Bodies quote arguments and words, so a kind is all that is said.
+            // Bodies contain arguments and texts, so only the kind is logged.
             tracing::trace!(%session, seq = %fact.seq, kind = fact.event.kind(), "on record");
         }
         Ok(Tail {
@@ -428,7 +436,7 @@ impl Ledger {
     }
 }
 
-/// What has to change in the journal's index of open work.
+/// Returns the changes for the journal's index of open work.
 pub(super) fn work_changes(session: &Session, before: &[(Seq, OpenWork)]) -> Vec<WorkChange> {
     changes(session.id, before, &open_work(session))
 }
@@ -455,11 +463,10 @@ fn find(open: &[(Seq, OpenWork)], seq: Seq) -> Option<&OpenWork> {
     open.get(place).map(|(_, item)| item)
 }
 
-/// The flag of an item whose call the model took back.
+/// The flag of an item whose call the model has cancelled.
 pub(super) const MODEL_LOST_INTEREST: u32 = 1;
 
-/// The flag of a call that waits where its tool runs: whoever serves the session next has to look
-/// after it.
+/// The flag of a call that waits while its tool still runs. The next runner must check on it.
 pub(crate) const IN_PLACE: u32 = 2;
 
 fn open_item(session: SessionId, seq: Seq, item: &OpenWork) -> OpenItem {
@@ -505,10 +512,13 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         #[test]
-        fn what_was_listed_and_the_changes_are_what_is_listed(before in listed(), after in listed()) {
+        fn changes_turn_old_rows_into_new_ones(before in listed(), after in listed()) {
             let id = SessionId(uuid::Uuid::from_u128(7));
             let rows = |all: &[(Seq, OpenWork)]| -> BTreeMap<u64, OpenItem> {
                 all.iter().map(|(seq, it)| (seq.0, open_item(id, *seq, it))).collect()

@@ -1,41 +1,41 @@
-//! Records of kinds that this program does not know.
+//! Treatment of records whose kinds are unknown.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::session::{Seq, SessionId};
 
-/// What becomes of a record whose kind this program does not know, because a newer one wrote it. It
-/// stays in the journal either way, and `recount log` shows it.
+/// The treatment of a record whose kind only a newer version of Recount knows. The record stays in
+/// the journal in any case, and `recount log` shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownKinds {
-    /// The session is not read, with [`Error::Unreadable`](super::Error::Unreadable): what is not
-    /// understood may change what follows.
+    /// Reading the session fails with [`Error::Unreadable`](super::Error::Unreadable), because the
+    /// record may change later decisions.
     #[default]
     Refuse,
-    /// It is passed over, as if it were not there, and a warning of `tracing` names it. What was
-    /// decided because of it is then not what follows, so a replay may tell a divergence.
+    /// The record is skipped, and a `tracing` warning names it. Decisions that depend on it do not
+    /// follow then, so a replay may report a divergence.
     Skip,
 }
 
-/// A record that was passed over.
+/// A skipped record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnknownRecord {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// Its place.
+    /// The record's seq.
     pub seq: Seq,
-    /// Its kind, as the newer program named it.
+    /// The record's kind.
     pub kind: String,
 }
 
-/// Which records were passed over, each once; clones share one list. See
+/// The set of skipped records, shared between clones. See
 /// [`Ledger::noting`](super::Ledger::noting).
 #[derive(Clone, Debug, Default)]
 pub struct PassedOver(Arc<Mutex<BTreeSet<UnknownRecord>>>);
 
 impl PassedOver {
-    /// What was passed over so far, by session and seq.
+    /// Returns the records skipped so far, by session and seq.
     pub fn records(&self) -> Vec<UnknownRecord> {
         self.lock().iter().cloned().collect()
     }

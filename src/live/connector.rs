@@ -1,7 +1,7 @@
-//! How frames travel: whatever carries JSON messages both ways.
+//! The transport of frames: any connection that carries JSON messages both ways.
 //!
-//! In production that is a WebSocket; a test hands in a scripted model instead. Nothing here knows
-//! what a frame says.
+//! In production that is a WebSocket; a test supplies a scripted model instead. This module does
+//! not know the meaning of a frame.
 
 use async_trait::async_trait;
 
@@ -12,20 +12,20 @@ use crate::session::Platform;
 /// Opens connections to a model's service.
 #[async_trait]
 pub trait Connector: Send + Sync + 'static {
-    /// Where to, without credentials: what may stand in journals and logs.
+    /// Returns the address without credentials, which may appear in journals and logs.
     fn endpoint(&self) -> String;
 
-    /// Who serves the model; it decides what can be sent to it.
+    /// Returns the platform that serves the model. It determines what can be sent.
     fn platform(&self) -> Platform {
         Platform::GoogleAi
     }
 
-    /// How much is taken from the service.
+    /// Returns the limits for messages from the service.
     fn limits(&self) -> Limits {
         Limits::default()
     }
 
-    /// How the service spells the model that the caller named.
+    /// Returns the service's spelling of the model's name.
     fn model_name(&self, model: &str) -> String {
         if model.contains('/') {
             model.to_owned()
@@ -34,8 +34,8 @@ pub trait Connector: Send + Sync + 'static {
         }
     }
 
-    /// What is wrong with it, as far as that is known without a connection: a URL that is none, a
-    /// key that is empty. An agent is told of it together with its other mistakes.
+    /// Returns the faults that are known without a connection, such as an invalid URL or an empty
+    /// key. They are reported together with the agent's other mistakes.
     fn mistakes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -46,106 +46,106 @@ pub trait Connector: Send + Sync + 'static {
 
 /// An open connection.
 pub struct Connection {
-    /// The way out.
+    /// The sending half.
     pub sender: Box<dyn FrameSender>,
-    /// The way in.
+    /// The receiving half.
     pub receiver: Box<dyn FrameReceiver>,
 }
 
-/// The way out of a connection.
+/// The sending half of a connection.
 ///
-/// A session polls it where it sends, and the connection's own task goes on with what the peer does
-/// not take at once. So it must not block its thread, nor wait there for the session; and it may be
-/// polled while the way in is, on another thread.
+/// The session polls `send` in its own task. If the peer does not accept the frame at once, the
+/// connection's task continues it. So an implementation must not block its thread or wait for the
+/// session. It may be polled at the same time as the receiving half, on another thread.
 #[async_trait]
 pub trait FrameSender: Send {
-    /// Writes one JSON message.
+    /// Sends one JSON message.
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost>;
 
-    /// Ends the connection in good order, as far as that is still possible.
+    /// Closes the connection cleanly, if that is still possible.
     async fn close(&mut self);
 }
 
-/// The way in.
+/// The receiving half of a connection.
 #[async_trait]
 pub trait FrameReceiver: Send {
-    /// The next JSON message. A wait that is dropped has taken none.
+    /// Receives the next JSON message. Cancel safe: a dropped future has taken no message.
     async fn receive(&mut self) -> Result<String, ConnectionLost>;
 }
 
-/// A connection came to its end.
+/// The error of a connection that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the connection was lost{}: {reason}", code.map(|code| format!(" with code {code}")).unwrap_or_default())]
 pub struct ConnectionLost {
-    /// The WebSocket close code, if there was one.
+    /// The WebSocket close code, if there is one.
     pub code: Option<u16>,
-    /// The peer's reason, or what the network said.
+    /// The peer's reason, or the network error.
     pub reason: String,
 }
 
-/// A connection could not be opened.
+/// The reason why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The network, or the handshake.
+    /// The network or the handshake failed.
     #[error("failed to connect to {endpoint}: {reason}")]
     Unreachable {
-        /// Where to, without credentials.
+        /// The address, without credentials.
         endpoint: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
-    /// What the endpoint was told cannot be used; nothing was sent.
+    /// The endpoint's settings are unusable; nothing was sent.
     #[error("failed to connect to {endpoint}: {problem}")]
     Misconfigured {
-        /// Where to, without credentials.
+        /// The address, without credentials.
         endpoint: String,
-        /// What is wrong.
+        /// A description of the fault.
         problem: String,
     },
-    /// The service answered the handshake with something else than a connection.
+    /// The service answered the handshake with an HTTP error.
     #[error("{endpoint} refused the handshake: {status} {reason}")]
     HandshakeRefused {
-        /// Where to, without credentials.
+        /// The address, without credentials.
         endpoint: String,
-        /// The status of HTTP, such as 401.
+        /// The HTTP status, such as 401.
         status: u16,
         /// The status in words.
         reason: String,
     },
-    /// There is no token to show.
+    /// No token is available.
     #[error("failed to get an access token for {endpoint}")]
     NoToken {
-        /// Where to, without credentials.
+        /// The address, without credentials.
         endpoint: String,
-        /// What its source said.
+        /// The error of the token source.
         source: TokenError,
     },
     /// The service closed the connection before the setup was complete.
     #[error("{endpoint} refused the setup: {lost}")]
     SetupRefused {
-        /// Where to, without credentials.
+        /// The address, without credentials.
         endpoint: String,
-        /// What it said.
+        /// The end of the connection.
         lost: ConnectionLost,
     },
     /// The service did not complete the setup in time.
     #[error("{endpoint} did not complete the setup within {seconds} s")]
     SetupTimedOut {
-        /// Where to, without credentials.
+        /// The address, without credentials.
         endpoint: String,
-        /// How long we waited.
+        /// The time limit, in seconds.
         seconds: u64,
     },
     /// The first message of the service was not `setupComplete`.
     #[error("{endpoint} sent {found} instead of setupComplete")]
     SetupUnexpected {
-        /// Where to, without credentials.
+        /// The address, without credentials.
         endpoint: String,
-        /// The beginning of what came.
+        /// The beginning of that message.
         found: String,
     },
-    /// The agent has no connection of its own.
+    /// The agent has no connector.
     #[error("the agent {agent:?} has no endpoint to connect to")]
     NoEndpoint {
         /// The agent.

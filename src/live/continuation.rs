@@ -1,18 +1,16 @@
-//! How a connection goes on with a conversation: by the handle of an earlier one, or by being told
-//! what was said.
+//! Continuation of a conversation on a new connection: by a resumption handle, or with a history.
 
 use super::outgoing;
 use super::wire::{ClientContent, ClientMessage, Content, RawJson, SessionResumption, Setup};
 use crate::session::{Capabilities, ResumptionHandle};
 
-/// The setup, asking for handles, resuming by `handle` if there is one, and announcing a history if
-/// one follows.
+/// Adds resumption to a setup message. Asks for handles, and resumes by `handle` if there is one.
 ///
-/// The service takes an announced history in without answering it; of a history that is not
-/// announced, it is said that it asks for no answer.
+/// `announced` marks that a history follows. The service takes an announced history without
+/// answering it. A history that is not announced says that it needs no answer.
 pub(crate) fn setup(message: String, handle: Option<&ResumptionHandle>, announced: bool) -> String {
     let Ok(mut message) = ClientMessage::decode(&message) else {
-        // It was written here, and what is written here can be read.
+        // This message was encoded by this library, so decoding cannot fail.
         return message;
     };
     if let Some(setup) = &mut message.setup {
@@ -34,17 +32,17 @@ fn announce(setup: &mut Setup) {
     }
 }
 
-/// Who speaks in a turn of the history.
+/// The speaker in a turn of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     User,
     Model,
-    /// What became of a call, in our words; to the model it comes from the user.
+    /// The outcome of a call in the engine's words. The model receives it as a turn of the user.
     Engine,
 }
 
-/// Turns of the conversation, in order; `complete` ends them: an announced history, or words that
-/// want an answer.
+/// Encodes turns of the conversation in order. `complete` ends an announced history, or a text that
+/// needs an answer.
 pub(crate) fn turns(turns: &[(Role, String)], complete: bool) -> String {
     let turns = turns.iter().map(|(role, text)| match role {
         Role::User | Role::Engine => Content::text("user", text),
@@ -61,7 +59,7 @@ pub(crate) fn turns(turns: &[(Role, String)], complete: bool) -> String {
     .encode()
 }
 
-/// Words that want an answer, beside what an announced history told.
+/// Encodes text that needs an answer, separate from an announced history.
 pub(crate) fn asked(asked: &[(Role, String)], capabilities: Capabilities) -> String {
     if capabilities.client_content {
         turns(asked, true)
@@ -70,15 +68,15 @@ pub(crate) fn asked(asked: &[(Role, String)], capabilities: Capabilities) -> Str
     }
 }
 
-/// What was said, and what wants an answer, in one message of a model that takes no turns there: it
-/// would answer each.
+/// Encodes the history and the text that needs an answer as one message. A model without turns
+/// would answer each message.
 pub(crate) fn text(history: &[(Role, String)], asked: &[(Role, String)]) -> String {
     if history.is_empty() {
         return outgoing::realtime(&in_one(asked));
     }
     let mut text = "[conversation] You may not know of this:\n".to_owned();
     for (role, said) in history {
-        // A line each, or what somebody said could pass for another's words.
+        // Each text must stay on one line, so that it cannot imitate another speaker.
         let said = said.replace(['\n', '\r'], " ");
         let line = match role {
             Role::User => format!("The user said: {said}\n"),
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setup_asks_for_handles_and_a_resuming_one_shows_its_own() {
+    fn setup_asks_for_handles_and_resumes_by_its_own() {
         let asked = setup(a_setup(), None, false);
         assert_eq!(
             asked,
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_is_announced_and_ends_with_the_mark_of_completion() {
+    fn announced_history_ends_with_turn_complete() {
         let announced = setup(a_setup(), None, true);
         assert!(announced.contains(r#""historyConfig":{"initialHistoryInClientContent":true}"#));
         let told = [

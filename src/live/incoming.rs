@@ -1,4 +1,4 @@
-//! What the service says to us, as observations. Total: whatever comes becomes something on record.
+//! Conversion of the service's frames to observations. Total: each frame gives at least a record.
 
 use super::streamed::{Streamed, Whole};
 use super::wire::{CallRead, DecodeError, PartsRead, ServerContent, Transcription};
@@ -8,24 +8,24 @@ use crate::session::{
     Seq, Speaker, TranscriptReceived, TurnCompleted, TurnInterrupted, UsageReported, unfit,
 };
 
-/// What the declared schema has against the arguments of a call.
+/// A check of a call's arguments against the declared schema. Returns the violation.
 pub(crate) type CheckArguments<'a> = dyn Fn(&str, &Json) -> Option<String> + 'a;
 
-/// What one frame says.
+/// The content of one frame.
 pub(crate) struct Heard {
-    /// What goes on record.
+    /// The observations to record.
     pub(crate) observations: Vec<Observation>,
-    /// What does not: the record has its fingerprint.
+    /// The resumption handle, of which only the fingerprint is recorded.
     pub(crate) handle: Option<ResumptionHandle>,
 }
 
-/// The observations in one frame, in the order in which they count.
+/// Converts one frame to observations, in the order in which they take effect.
 ///
-/// A frame may carry several payloads: what the model said comes first, then its calls, then what
-/// it takes back.
+/// A frame may have several payloads: the model's output comes first, then its calls, then its
+/// cancellations.
 ///
-/// `depth_max` is how deep the frame may nest outside of arguments. Calls that come in pieces are
-/// gathered in `streamed`, which belongs to the connection, and are heard once they are whole.
+/// `depth_max` limits the nesting of the frame outside of arguments. `streamed` belongs to the
+/// connection and collects calls that arrive in pieces, until they are complete.
 pub(crate) fn heard(
     epoch: Seq,
     frame: &str,
@@ -102,15 +102,16 @@ fn handle_received(epoch: Seq, resumable: bool, handle: Option<&ResumptionHandle
     .into()
 }
 
-/// The largest part of a frame that goes on record; what is decided about it, and quotes it, must
-/// fit there, too.
+/// The maximum size of a recorded part of a frame, in bytes. A decision that quotes the part must
+/// also fit into a record.
 const PART_BYTES_MAX: usize = 512 << 10;
 
-/// The longest name or id by which a call is still known.
+/// The maximum length of a call's name or id, in bytes. Longer calls are recorded as rejected
+/// frames.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// Leaves of a part that is too large only that it came; a call stays a call, so that the model is
-/// answered.
+/// Replaces the content of an oversized part by a note. A call remains a call, so that the model
+/// gets a response.
 fn bound(epoch: Seq, part: &mut Observation) {
     let body = Event::Observed(part.clone()).body();
     let bytes = body.map_or(usize::MAX, |body| body.len());
@@ -121,8 +122,8 @@ fn bound(epoch: Seq, part: &mut Observation) {
     reject(epoch, part, &limit);
 }
 
-/// Bounds a call whose record the journal would not take: what is sealed nests one level deeper
-/// than what came.
+/// Replaces a call that the journal would reject. The sealed call nests one level deeper than the
+/// received one.
 pub(crate) fn bound_call(epoch: Seq, part: &mut Observation) {
     if let Observation::FunctionCallReceived(_) = part
         && let Some(rejection) = unfit(part)
@@ -167,8 +168,8 @@ fn server_content(epoch: Seq, content: &ServerContent, seen: &mut Vec<Observatio
     };
     seen.extend(transcript(Speaker::User, &content.input_transcription));
     if let Some(turn) = &content.model_turn {
-        // A function call that stands here, too, was or will be delivered as a tool call; only that
-        // one counts.
+        // A function call in a model turn is ignored, because the service also sends it as a tool
+        // call.
         let text = turn.spoken();
         if !text.is_empty() {
             seen.push(ModelOutputReceived { epoch, text }.into());
@@ -189,7 +190,8 @@ fn server_content(epoch: Seq, content: &ServerContent, seen: &mut Vec<Observatio
     }
 }
 
-/// Adds what one element of a list of calls says; a piece of a call under way says nothing yet.
+/// Adds the observations for one element of a list of calls. A piece of an unfinished call adds
+/// none.
 fn called(
     epoch: Seq,
     call: CallRead,
@@ -209,7 +211,7 @@ fn called(
     seen.extend(whole.map(|whole| received(epoch, whole, check)));
 }
 
-/// The calls under way that are refused because a piece of them may be lost.
+/// Returns the unfinished calls that fail because a piece of them may be lost.
 fn piece_lost(
     epoch: Seq,
     name: Option<&str>,
@@ -317,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_object_or_repeat_a_key_are_kept_as_text() {
+    fn non_object_or_repeated_key_args_are_kept_as_text() {
         for args in ["[1]", r#"{"a":1,"a":2}"#, r#""x""#, r#""[1]""#] {
             let call = call(&format!(
                 r#"{{"toolCall":{{"functionCalls":[{{"name":"p","args":{args}}}]}}}}"#
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_in_a_string_are_read_out_of_it_and_the_string_is_kept() {
+    fn args_in_a_string_are_parsed_and_the_string_kept() {
         let call = call(
             r#"{"toolCall":{"functionCalls":[{"name":"p","args":"{ \"n\": 9007199254740993 }"}]}}"#,
         );
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_too_large_for_the_record_is_still_a_call() {
+    fn oversized_call_stays_a_call() {
         let large = "x".repeat(5 << 20);
         let call = call(&format!(
             r#"{{"toolCall":{{"functionCalls":[{{"id":"c","name":"p","args":{{"x":"{large}"}}}}]}}}}"#
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_too_large_for_the_record_is_rejected_and_what_came_with_it_is_not() {
+    fn oversized_text_is_rejected_alone() {
         let large = "x".repeat(5 << 20);
         let seen = translate(&format!(
             r#"{{"serverContent":{{"outputTranscription":{{"text":"{large}"}},"turnComplete":true}}}}"#
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_on_record_and_harms_nothing() {
+    fn unreadable_frame_is_recorded_and_harmless() {
         for frame in ["", "nonsense", "[]", r#"{"toolCall":7}"#] {
             assert_eq!(
                 translate(frame).first().map(Observation::kind),
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumption_handle_leaves_its_fingerprint_only() {
+    fn only_the_fingerprint_of_a_handle_is_recorded() {
         let frame = r#"{"sessionResumptionUpdate":{"newHandle":"very-secret","resumable":true}}"#;
         let Heard {
             observations,

@@ -1,10 +1,9 @@
-//! How much is taken from a peer.
+//! Limits for messages from a peer.
 
-/// How much of what the service sends is taken in.
+/// The limits for messages from the service.
 ///
-/// A frame or message that is larger ends the connection with close code 1009, and says so. A
-/// message that nests deeper than the limit goes on record as one that could not be read, and the
-/// connection goes on.
+/// A larger frame or message ends the connection with close code 1009. A message that nests deeper
+/// than the limit is recorded as unreadable, and the connection continues.
 ///
 /// ```
 /// use recount::live::{Endpoint, Limits};
@@ -15,14 +14,15 @@
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Bytes of one frame of the WebSocket; 16 MiB if nothing else is said.
+    /// The maximum size of a WebSocket frame, in bytes. Defaults to 16 MiB.
     pub frame_bytes_max: usize,
-    /// Bytes of one message, which may come in several frames; 16 MiB if nothing else is said.
+    /// The maximum size of a message, in bytes. A message may consist of several frames. Defaults
+    /// to 16 MiB.
     pub message_bytes_max: usize,
-    /// Levels of the protocol's own objects and lists within each other; 64 if nothing else is
-    /// said, and never more than
-    /// 256. Arguments that nest deeper than 64 levels are answered as malformed, whatever is said
-    ///      here.
+    /// The maximum depth of the protocol's own objects and lists. Defaults to 64; values above 256
+    /// count as 256.
+    ///
+    /// Arguments deeper than 64 levels are always answered as malformed.
     pub json_depth_max: usize,
 }
 

@@ -1,34 +1,34 @@
-//! How a model speaks and listens.
+//! The speech settings of a model.
 
 use super::wire::{
     AudioTranscriptionConfig, AutomaticActivityDetection, GenerationConfig, RealtimeInputConfig,
     Setup, SpeechConfig,
 };
 
-/// What a model answers with.
+/// The form of a model's answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Modality {
-    /// In writing.
+    /// Written text.
     #[default]
     Text,
-    /// Aloud: [`LiveHandle::listen`](crate::engine::LiveHandle::listen) hears it.
+    /// Speech. [`LiveHandle::listen`](crate::engine::LiveHandle::listen) receives it.
     Audio,
 }
 
-/// How a model speaks and listens, as the setup tells it.
+/// The speech settings, as part of the setup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manner {
     pub(crate) modality: Option<Modality>,
     pub(crate) voice: Option<String>,
     pub(crate) language: Option<String>,
-    /// Speech is written down, too, the user's and the model's.
+    /// True if the speech of the user and the model is transcribed.
     pub(crate) transcribed: bool,
-    /// The client says when the user begins and stops to speak.
+    /// True if the client marks the beginning and end of the user's speech.
     pub(crate) marks_activity: bool,
 }
 
 impl Manner {
-    /// With a voice comes speech, unless something else was said.
+    /// Returns the modality. Defaults to audio if a voice or language is set.
     fn modality(&self) -> Modality {
         let spoken = self.voice.is_some() || self.language.is_some();
         self.modality.unwrap_or(if spoken {
@@ -38,14 +38,14 @@ impl Manner {
         })
     }
 
-    /// Why these do not go together.
+    /// Describes settings that exclude each other.
     pub(crate) fn mistake(&self) -> Option<String> {
         let voice = self.voice.as_ref()?;
         let written = self.modality() == Modality::Text;
         written.then(|| format!("it has the voice {voice:?} and answers in writing"))
     }
 
-    /// Puts it into the setup.
+    /// Writes the settings to the setup.
     pub(crate) fn tell(&self, setup: &mut Setup) {
         let modality = match self.modality() {
             Modality::Text => "TEXT",
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_voice_speaks_and_nothing_else_is_said_than_was_chosen() {
+    fn voice_implies_audio_and_only_chosen_settings_are_sent() {
         let plain = told(&Manner::default());
         assert!(plain.ends_with(r#""generationConfig":{"responseModalities":["TEXT"]}}}"#));
         let voice = Manner {

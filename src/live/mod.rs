@@ -1,8 +1,8 @@
 //! The conversation with a Gemini Live service.
 //!
-//! [`wire`] is its language, as pure values; `incoming` turns frames into observations, `outgoing`
-//! what is owed into frames; a [`Connector`] carries them. Nothing in `live` knows what a call
-//! means or whether it may run.
+//! [`wire`] has the protocol's messages as values. `incoming` converts frames to observations,
+//! `outgoing` converts owed effects to frames, and a [`Connector`] transports them. Nothing in
+//! `live` knows the meaning of a call or whether it may run.
 
 pub use recount_wire as wire;
 

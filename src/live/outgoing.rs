@@ -1,4 +1,4 @@
-//! What we say to the service: the setup, the user's text, the responses.
+//! Messages to the service: the setup, the user's text, responses.
 
 use super::manner::Manner;
 use super::schema::{SchemaForm, json_schema, lowered};
@@ -11,7 +11,7 @@ use crate::session::{
     Capabilities, Catalog, Delivery, FunctionResponseScheduling, Json, ToolDeclaration,
 };
 
-/// The first message of a connection: the model, what it is told to be, and the tools it has.
+/// Encodes the first message of a connection: the model, its instruction and its tools.
 pub(crate) fn message(
     model: &str,
     instruction: Option<&str>,
@@ -43,7 +43,7 @@ pub(crate) fn message(
     ClientMessage::setup(setup).encode()
 }
 
-/// The functions for which the model does not wait.
+/// Returns the functions for which the model does not wait.
 pub(crate) fn non_blocking(catalog: &Catalog, capabilities: Capabilities) -> Vec<String> {
     functions(catalog)
         .filter(|tool| behavior(tool, capabilities) == Behavior::NonBlocking)
@@ -51,7 +51,7 @@ pub(crate) fn non_blocking(catalog: &Catalog, capabilities: Capabilities) -> Vec
         .collect()
 }
 
-/// What the user says.
+/// Encodes the user's text.
 pub(crate) fn user_text(text: &str, capabilities: Capabilities) -> String {
     if capabilities.client_content {
         ClientMessage::user_text(text).encode()
@@ -60,8 +60,8 @@ pub(crate) fn user_text(text: &str, capabilities: Capabilities) -> String {
     }
 }
 
-/// What became of a call, as a word in the conversation; one that counts without a word asks for no
-/// answer.
+/// Encodes a call's outcome as text in the conversation. A silent one asks for no answer, if the
+/// model supports that.
 pub(crate) fn told(
     text: &str,
     scheduling: Option<FunctionResponseScheduling>,
@@ -78,8 +78,10 @@ pub(crate) fn told(
     }
 }
 
-/// The instruction of now: as an update of the context where the model takes one, otherwise as a
-/// word of ours in the conversation that asks for no answer, as far as the model lets one.
+/// Encodes a new instruction.
+///
+/// A model that supports it gets a context update. Otherwise the instruction is a text in the
+/// conversation, which asks for no answer if the model supports that.
 pub(crate) fn instruction(text: &str, capabilities: Capabilities) -> String {
     if capabilities.context_update {
         let instruction = Content {
@@ -103,7 +105,7 @@ pub(crate) fn instruction(text: &str, capabilities: Capabilities) -> String {
     }
 }
 
-/// A word that asks for no answer.
+/// Encodes a text that asks for no answer.
 fn aside(text: &str) -> String {
     ClientMessage {
         client_content: Some(ClientContent {
@@ -116,7 +118,7 @@ fn aside(text: &str) -> String {
     .encode()
 }
 
-/// What the user says, in live input.
+/// Encodes the user's text as realtime input.
 pub(super) fn realtime(text: &str) -> String {
     ClientMessage {
         realtime_input: Some(RealtimeInput {
@@ -128,7 +130,7 @@ pub(super) fn realtime(text: &str) -> String {
     .encode()
 }
 
-/// The response to a call of this connection.
+/// Encodes the response to a call of this connection.
 pub(crate) fn tool_response(
     delivery: &Delivery,
     response: &Json,
@@ -149,21 +151,20 @@ pub(crate) fn tool_response(
     ClientMessage::tool_response([response]).encode()
 }
 
-/// What the client runs itself.
+/// The functions that the client runs.
 fn functions(catalog: &Catalog) -> impl Iterator<Item = &ToolDeclaration> {
     let tools = catalog.tools.values();
     tools.filter(|tool| tool.server_side.is_none() && !tool.inner)
 }
 
-/// Whether the model waits: a tool of several responses would keep it waiting for long, if nothing
-/// else is declared.
+/// Returns whether the model waits for the tool. A tool that is not inline defaults to
+/// non-blocking, because its responses may take long.
 fn behavior(tool: &ToolDeclaration, capabilities: Capabilities) -> Behavior {
     let by_kind = (!tool.kind.is_inline()).then_some(Behavior::NonBlocking);
     capabilities.effective(tool.behavior.or(by_kind))
 }
 
-/// A tool that the service runs itself: an entry of its own, as the normal form of the tool list
-/// has it.
+/// Encodes a tool that the service runs, as a separate entry of the tool list.
 fn server_side(tool: &ToolDeclaration) -> Option<Tool> {
     let declared = tool.server_side.as_ref()?.as_object()?;
     let mut entry = Tool::default();
@@ -176,8 +177,8 @@ fn server_side(tool: &ToolDeclaration) -> Option<Tool> {
 fn declaration(tool: &ToolDeclaration, capabilities: Capabilities) -> FunctionDeclaration {
     let schema = tool.parameters.as_ref();
     let form = SchemaForm::of(capabilities);
-    // The service's own Schema spells its types in capitals and has a field of its own; anything
-    // else is JSON Schema.
+    // A schema with types in capitals has the service's own format and its own field. All others
+    // are JSON Schema.
     let capitals = schema
         .and_then(|schema| schema.get("type"))
         .and_then(|kind| kind.as_str())
@@ -195,7 +196,7 @@ fn declaration(tool: &ToolDeclaration, capabilities: Capabilities) -> FunctionDe
         description: Some(tool.description.clone()),
         parameters,
         parameters_json_schema,
-        // Said even where it is the default, which differs from model to model.
+        // Always sent, because the default differs between models.
         behavior: capabilities.async_tools.then(|| {
             match behavior(tool, capabilities) {
                 Behavior::Blocking => "BLOCKING",
@@ -225,7 +226,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn the_setup_declares_every_tool_with_its_schema() {
+    fn setup_declares_every_tool_with_schema() {
         let mut catalog = Catalog::default();
         let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
         catalog.insert(
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_takes_no_json_schema_gets_the_protocols_own_form() {
+    fn model_without_json_schema_gets_protocol_schema() {
         let mut catalog = Catalog::default();
         let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
         let capitals = json!({"type": "OBJECT", "properties": {"city": {"type": "STRING"}}});
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_always_said_where_it_is_understood_and_never_elsewhere() {
+    fn behavior_is_sent_only_to_models_that_know_it() {
         let mut catalog = Catalog::default();
         catalog.insert(ToolDeclaration::new("pay", "Pays"));
         catalog.insert(ToolDeclaration {
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_takes_no_turns_in_between_is_spoken_to() {
+    fn model_without_turns_gets_realtime_text() {
         let synchronous = Capabilities::of_model("gemini-3.1-flash-live-preview");
         let silent = Some(FunctionResponseScheduling::Silent);
         for sent in [
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_without_a_word_asks_for_no_answer() {
+    fn silent_text_asks_for_no_answer() {
         let asks = |scheduling| {
             let sent = told("paid", scheduling, Capabilities::of_model("2.5"));
             let sent: Value = serde_json::from_str(&sent).unwrap();
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_the_services_own_is_an_entry_of_its_own() {
+    fn server_side_tool_is_a_separate_entry() {
         let mut catalog = Catalog::default();
         catalog.insert(ToolDeclaration::new("weather", "Tells the weather"));
         let search = ToolDeclaration {

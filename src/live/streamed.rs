@@ -1,7 +1,7 @@
-//! Calls whose arguments come in pieces, gathered until they are whole.
+//! Collection of calls whose arguments arrive in pieces.
 //!
-//! One of these belongs to each connection and ends with it: a call that was never finished is no
-//! call. What is wrong with the pieces of a call is told of that call, once it is finished.
+//! Each connection has one [`Streamed`]. It ends with the connection: an unfinished call is no
+//! call. A fault in a piece is reported for its call, when the call is complete.
 
 mod path;
 mod tree;
@@ -9,32 +9,32 @@ mod tree;
 use self::tree::Tree;
 use super::wire::{FunctionCall, PartialArg, RawJson};
 
-/// The maximum number of calls of one connection whose arguments are under way.
+/// The maximum number of unfinished calls of a connection.
 const CALLS_MAX: usize = 256;
 
-/// The maximum length of what one call brings, in bytes; longer arguments do not go on record.
+/// The maximum size of the pieces of one call, in bytes. Longer arguments are not recorded.
 const CALL_BYTES_MAX: usize = 512 << 10;
 
-/// The maximum length of what all of them bring, in bytes.
+/// The maximum size of the pieces of all unfinished calls, in bytes.
 const BYTES_MAX: usize = 4 << 20;
 
-/// The maximum number of dropped calls of one connection whose ids are kept.
+/// The maximum number of dropped calls of a connection whose ids are kept.
 const DROPPED_MAX: usize = 256;
 
-/// The maximum length of their ids, in bytes.
+/// The maximum size of these ids, in bytes.
 const DROPPED_BYTES_MAX: usize = 1 << 20;
 
-/// The calls of one connection whose arguments are under way.
+/// The unfinished calls of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Streamed {
-    /// Dropped calls are among them, so that their further pieces are known.
+    /// The unfinished calls, and dropped ones so that their further pieces are recognized.
     open: Vec<Gathered>,
-    /// Set once a piece was dropped because too much was under way: a call without arguments may
-    /// be the end of a call whose pieces are gone.
+    /// Set once a piece was dropped because of a limit. From then on, a call without arguments may
+    /// be the end of a call whose pieces are lost.
     overflowed: bool,
 }
 
-/// A call that is whole, and what is wrong with its pieces.
+/// A complete call, and the fault of its pieces.
 pub(super) type Whole = (FunctionCall, Option<String>);
 
 #[derive(Debug)]
@@ -51,15 +51,15 @@ struct Gathered {
 enum State {
     /// Pieces are kept.
     Gathering,
-    /// The call was cancelled, or refused before its end; further pieces are dropped.
+    /// The call was cancelled or refused before its end, so further pieces are dropped.
     Dropped,
-    /// The last piece of a dropped call came.
+    /// The last piece of a dropped call has arrived.
     Ended,
 }
 
 impl Streamed {
-    /// Takes a call or a piece of one, with what is malformed about it; returns the call that is
-    /// whole now, or has failed.
+    /// Adds a call or a piece of one, with its fault if it is malformed. Returns the call if it is
+    /// now complete or has failed.
     pub(super) fn take(
         &mut self,
         mut call: FunctionCall,
@@ -67,20 +67,20 @@ impl Streamed {
     ) -> Option<Whole> {
         call.id = call.id.filter(|id| !id.is_empty());
         call.name = call.name.filter(|name| !name.is_empty());
-        let goes_on = call.will_continue == Some(true);
+        let is_unfinished = call.will_continue == Some(true);
         let comes_in_pieces = !call.partial_args.is_empty() || has_odd_pieces(&call);
         let at = self.position(&call);
         if let Some(dropped) = at.and_then(|at| self.open.get_mut(at))
             && dropped.state != State::Gathering
         {
-            let is_whole = !goes_on && !comes_in_pieces && call.args.is_some();
+            let is_whole = !is_unfinished && !comes_in_pieces && call.args.is_some();
             let is_next = dropped.state == State::Ended && is_whole;
-            if !goes_on {
+            if !is_unfinished {
                 dropped.state = State::Ended;
             }
             return is_next.then(|| (call, Some(of_arguments(USED_UP))));
         }
-        if at.is_none() && !goes_on && !comes_in_pieces {
+        if at.is_none() && !is_unfinished && !comes_in_pieces {
             let lost = self.overflowed && call.args.is_none();
             return Some((call, malformed.or(lost.then(|| of_arguments(TOO_MUCH)))));
         }
@@ -94,7 +94,7 @@ impl Streamed {
             gathered.fail(TOO_MUCH);
         }
         gathered.add(&call);
-        if !goes_on {
+        if !is_unfinished {
             return Some(gathered.whole(call));
         }
         let (open, bytes) = self.count(|state| state == State::Gathering);
@@ -106,12 +106,12 @@ impl Streamed {
         None
     }
 
-    /// Fails the calls under way to which a lost piece may belong: those of function `name`, or
-    /// all. Returns those that are refused at once.
+    /// Fails the unfinished calls to which a lost piece may belong: those of function `name`, or
+    /// all. Returns the calls that are refused at once.
     ///
-    /// Without the piece their arguments would have a hole that nothing else shows. It may have
-    /// been the last piece, so a call with an id does not wait for another one. Without an id,
-    /// further pieces could not be told from a new call, so that call fails at its end.
+    /// Without the piece, their arguments would be incomplete and look complete. The piece may have
+    /// been the last one, so a call with an id fails at once. Without an id, further pieces would
+    /// look like a new call, so such a call fails at its end.
     pub(super) fn lose_piece(&mut self, name: Option<&str>) -> Vec<Whole> {
         let mut refused = Vec::new();
         for gathered in &mut self.open {
@@ -133,7 +133,7 @@ impl Streamed {
         refused
     }
 
-    /// Drops calls that the service takes back, with the pieces that still come.
+    /// Drops calls that the service cancels, and their further pieces.
     pub(super) fn cancel(&mut self, ids: &[String]) {
         let is_meant = |it: &Gathered| {
             let is_named = it.id.as_ref().is_some_and(|id| ids.contains(id));
@@ -144,8 +144,8 @@ impl Streamed {
         self.bound_dropped();
     }
 
-    /// Forgets the oldest of too many dropped calls, those first that have ended. The pieces of the
-    /// others are not known any more, as if they had been too much.
+    /// Forgets the oldest dropped calls beyond the limit, finished ones first. Further pieces of a
+    /// forgotten unfinished call count as lost.
     fn bound_dropped(&mut self) {
         loop {
             let (calls, bytes) = self.count(|state| state != State::Gathering);
@@ -162,19 +162,18 @@ impl Streamed {
         }
     }
 
-    /// The number of calls in such a state, and the length of what they brought.
+    /// Returns the number of calls in such a state and the size of their pieces.
     fn count(&self, is_meant: impl Fn(State) -> bool) -> (usize, usize) {
         let meant = self.open.iter().filter(|it| is_meant(it.state));
         meant.fold((0, 0), |(calls, bytes), it| (calls + 1, bytes + it.bytes))
     }
 
-    /// True while a call is under way.
+    /// True while a call is unfinished.
     pub(crate) fn is_open(&self) -> bool {
         self.open.iter().any(|it| it.state == State::Gathering)
     }
 
-    /// The call that a piece belongs to: the one of its id; without an id, the newest of its name;
-    /// without either, the newest of all.
+    /// Finds the call of a piece: by its id, else the newest of its name, else the newest call.
     fn position(&self, piece: &FunctionCall) -> Option<usize> {
         self.open
             .iter()
@@ -239,7 +238,7 @@ impl Gathered {
         }
     }
 
-    /// Counts what came; once it is too much, nothing of it is kept.
+    /// Adds to the size. Beyond the limit the call fails and its pieces are freed.
     fn grow(&mut self, bytes: usize) {
         if self.problem.is_some() {
             return;
@@ -260,7 +259,7 @@ impl Gathered {
         self.bytes = self.bytes.min(CALL_BYTES_MAX / 64);
     }
 
-    /// Keeps the id alone, by which further pieces are known.
+    /// Frees the pieces and keeps only the id, by which further pieces are recognized.
     fn drop_pieces(&mut self) {
         let id = self.id.take();
         *self = Gathered {
@@ -273,7 +272,7 @@ impl Gathered {
         };
     }
 
-    /// The failed call, whose further pieces are dropped.
+    /// Returns the failed call. Its further pieces are dropped.
     fn refuse(&mut self) -> Whole {
         let call = FunctionCall {
             id: self.id.clone(),
@@ -306,12 +305,12 @@ fn of_arguments(problem: &str) -> String {
     format!("the streamed arguments: {problem}")
 }
 
-/// True if `partialArgs` is there and is not what it should be.
+/// True if `partialArgs` is present with an unexpected type.
 fn has_odd_pieces(call: &FunctionCall) -> bool {
     call.other.get("partialArgs").is_some() || call.other.get("partial_args").is_some()
 }
 
-/// The memory that a piece takes beyond its own bytes, about.
+/// The approximate memory overhead of a piece, in bytes.
 const PIECE_BYTES: usize = 64;
 
 const USED_UP: &str = "a call of this id was ended while its arguments were streamed";

@@ -1,6 +1,6 @@
-//! Why there is no token.
+//! The reason why no token is available.
 
-/// No token could be had.
+/// The error of a token source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct TokenError {
@@ -8,7 +8,7 @@ pub struct TokenError {
 }
 
 impl TokenError {
-    /// Says why; a secret must not stand in it.
+    /// Creates the error. `reason` must not contain a secret.
     pub fn new(reason: impl Into<String>) -> TokenError {
         let reason = reason.into();
         TokenError { reason }

@@ -164,7 +164,7 @@ impl Driver<'_> {
     {
         match self.live.clone() {
             Some(live) => self.attempt(what, act(live)),
-            None => self.undone(format!("{what}: nobody has the session")),
+            None => self.undone(format!("{what}: the session has no handle")),
         }
     }
 

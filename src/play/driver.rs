@@ -221,7 +221,10 @@ impl<'f> Driver<'f> {
     async fn receive(&mut self, at_ms: u64, frame: &str) -> Result<(), Error> {
         self.until(at_ms).await?;
         if !self.model.send(frame) {
-            self.undone(format!("nobody was connected to receive {}", short(frame)));
+            self.undone(format!(
+                "no connection was open to receive {}",
+                short(frame)
+            ));
         }
         Ok(())
     }

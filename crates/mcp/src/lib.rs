@@ -1,9 +1,9 @@
 //! Servers of the Model Context Protocol as sources of tools.
 //!
-//! A [`McpServer`] says how a server is reached: as a child process that speaks on its standard
-//! input and output, or over streamable HTTP. [`T::mcp`](McpTools::mcp) connects, lists the tools
-//! and gives them as a [`Toolset`], like any other: policies, gates and files of policies hold for
-//! them by name.
+//! A [`McpServer`] configures how a server is reached: as a child process over standard input and
+//! output, or over streamable HTTP. [`T::mcp`](McpTools::mcp) connects, lists the tools and returns
+//! them as a [`Toolset`]. Policies, gates and files of policies apply to them by name, as to any
+//! other tool.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,7 +11,14 @@
 //! use recount_tool::{T, ToolDispatcher, ToolPolicy};
 //! use std::time::Duration;
 //!
-//! let files = McpServer::stdio("npx", ["-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "/srv/notes"])
+//! let files = McpServer::stdio(
+//!     "npx",
+//!     [
+//!         "-y",
+//!         "@modelcontextprotocol/server-filesystem@2026.8.31",
+//!         "/srv/notes",
+//!     ],
+//! )
 //!     .named("files")
 //!     .prefix("files_")
 //!     .timeout(Duration::from_secs(10))
@@ -21,14 +28,14 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What a foreign server says is taken as foreign: its whole definition of a tool is part of what a
-//! person approves, a definition that changes is not called, its hints change no rule unless the
-//! embedding program trusts them, and its process gets nothing of the environment but what it needs
-//! and what it is given.
+//! Data of a foreign server is not trusted. An approval covers its whole definition of a tool, and
+//! a tool whose definition changes is not called. Its hints change no rule unless the embedding
+//! program trusts them. Its process inherits only the necessary environment variables and those
+//! named by the program.
 //!
-//! An embedder names it `recount::mcp`.
+//! The library re-exports it as `recount::mcp`.
 
-// The rooms, each of which imports those before it: `words`, `settings`, `definitions`, `asking`,
+// The modules, each of which imports those before it: `words`, `settings`, `definitions`, `asking`,
 // `answers`, `transport`, `tools`. Read `settings` first, then `tools`.
 mod answers;
 mod asking;
@@ -47,13 +54,14 @@ use recount_tool::{T, Toolset};
 
 use self::tools::remote::Remote;
 
-/// Adds [`T::mcp`](McpTools::mcp) to [`T`]. The prelude of `recount` has it in scope.
+/// Adds [`T::mcp`](McpTools::mcp) to [`T`]. The prelude of `recount` exports it.
 pub trait McpTools {
-    /// The tools of an MCP server: a command line, a URL, or a [`McpServer`] that says more.
+    /// Returns the tools of an MCP server, given as a command line, a URL, or a [`McpServer`] with
+    /// more settings.
     ///
-    /// It connects, lists the tools and checks them. The connection stays, for as long as any of
-    /// the tools is there or until an engine that has them shuts down; where it is lost, the next
-    /// call makes it again. Tools that the server adds or changes meanwhile count from the next
+    /// `mcp` connects, lists the tools and checks them. The connection stays open while any of the
+    /// tools exists, or until an engine that has them shuts down. After a lost connection, the next
+    /// call connects again. Tools that the server adds or changes later are available from the next
     /// `T::mcp` on; see the [crate].
     ///
     /// ```no_run
@@ -61,21 +69,23 @@ pub trait McpTools {
     /// use recount_mcp::{McpServer, McpTools};
     /// use recount_tool::T;
     ///
-    /// let files = T::mcp("npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /srv/notes").await?;
+    /// let files =
+    ///     T::mcp("npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /srv/notes").await?;
     /// let wiki = T::mcp(McpServer::http("https://wiki.example/mcp").prefix("wiki_")).await?;
     /// let tools = T::confirm(files, "May it?") | wiki;
     /// # drop(tools);
     /// # Ok(()) }
     /// ```
     ///
-    /// A tool whose definition is wrong takes no other with it: its schema is loosened where that
-    /// is safe, its name gets a legal form, or it is left out, and a warning in the log names the
+    /// A tool with an invalid definition does not affect the others. Its schema is loosened where
+    /// that is safe, its name is made legal, or the tool is left out. A logged warning names the
     /// tool and the field. See [`McpServer::strict`].
     ///
     /// # Errors
-    /// The server is not there or does not speak the protocol; none of its tools can be offered, or
-    /// one cannot and the server is [strict](McpServer::strict); a policy of the server fits none
-    /// of its tools.
+    /// * The server is unreachable or does not speak the protocol.
+    /// * None of its tools can be offered, or one cannot and the server is
+    ///   [strict](McpServer::strict).
+    /// * A policy of the server matches none of its tools.
     fn mcp(server: impl Into<McpServer>) -> impl Future<Output = Result<Toolset, McpError>> + Send;
 }
 

@@ -1,11 +1,11 @@
-//! What only the engine asks of the core.
+//! Tests of items that only the engine uses.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn every_kind_of_event_is_known_and_no_other_word() {
+fn only_kinds_of_events_are_known() {
     let kinds = Observation::KINDS.iter().chain(Decision::KINDS);
     for kind in kinds {
         assert!(Event::is_known(kind), "{kind}");
@@ -32,7 +32,7 @@ fn a_body_is_written_behind_what_is_there() {
 }
 
 #[test]
-fn who_let_go_in_good_order_is_told_from_whose_end_somebody_else_recorded() {
+fn own_detachment_differs_from_one_in_a_takeover() {
     let gone = RunnerDetached::of_gone_process();
     assert!(gone.is_of_gone_process() && gone.not_begun.is_empty());
     let own = RunnerDetached {
@@ -43,7 +43,7 @@ fn who_let_go_in_good_order_is_told_from_whose_end_somebody_else_recorded() {
 }
 
 #[test]
-fn an_object_that_came_as_text_is_found_and_nothing_else_is() {
+fn only_an_object_in_text_is_found() {
     let found = |value| Json::of(&value).object_in_text();
     assert_eq!(
         found(json!("{\"n\": 1.0}")).map(|it| it.to_string()),
@@ -55,7 +55,7 @@ fn an_object_that_came_as_text_is_found_and_nothing_else_is() {
 }
 
 #[test]
-fn a_result_that_stays_with_its_owner_is_wrapped_as_any_other() {
+fn borrowed_result_is_wrapped_like_an_owned_one() {
     for shape in [ResponseShape::Plain, ResponseShape::Envelope] {
         for result in [json!({"paid": true}), json!(7), json!(null)] {
             let expected = Json::of(&shape.success(result.clone(), None));

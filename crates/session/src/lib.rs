@@ -1,12 +1,12 @@
 //! The session core: events, commands and effects as values, and the functions that join them.
 //!
-//! [`admit`] turns a command into an observation or a [`Rejection`]; [`step`] folds an observation
-//! and decides what follows; [`evolve`] folds one fact; [`owed`] lists what the world is owed.
-//! Nothing in `session` reads a clock, a disk or a socket, draws a random number or waits.
+//! [`admit`] turns a command into an observation or a [`Rejection`]. [`step`] folds an observation
+//! and decides what follows. [`evolve`] folds one fact. [`owed`] lists the effects that the session
+//! owes. Nothing in this crate reads a clock, a disk or a socket, draws a random number or waits.
 
-// The rooms, each of which imports those before it: `json`, `values`, `policies`, `declared`,
-// `record`, `calls`, `state`, `admission`, `reducers`, `deciding`, `story`, `testing`. Read
-// `reducers/dispatcher` and `reducers/tracker` first, then `deciding/step` and `calls/call`.
+// The modules, each of which imports only those before it: `json`, `values`, `policies`,
+// `declared`, `record`, `calls`, `state`, `admission`, `reducers`, `deciding`, `story`, `testing`.
+// Read `reducers/dispatcher` and `reducers/tracker` first, then `deciding/step` and `calls/call`.
 mod admission;
 mod calls;
 mod deciding;

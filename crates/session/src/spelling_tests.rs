@@ -1,4 +1,4 @@
-//! What is said of a thing in words is how the record spells it.
+//! Tests that names and words in code equal their recorded spelling.
 
 use serde::Serialize;
 use serde_json::json;
@@ -11,7 +11,7 @@ fn spelt(it: impl Serialize) -> serde_json::Value {
 }
 
 #[test]
-fn a_word_is_the_one_that_the_record_has() {
+fn words_equal_their_recorded_spelling() {
     for it in [FoundAs::Done, FoundAs::Failed] {
         assert_eq!(spelt(it), it.as_str());
     }
@@ -62,7 +62,7 @@ fn every_kind_of_open_work_has_a_word_of_its_own() {
 }
 
 #[test]
-fn every_process_derives_the_same_names_for_outside() {
+fn every_process_derives_the_same_outside_ids() {
     let session = SessionId(Uuid::from_u128(7));
     let name = |text: &str| Uuid::new_v5(&session.0, text.as_bytes());
     for seq in [Seq(1), Seq(42), Seq(u64::MAX)] {
@@ -74,7 +74,7 @@ fn every_process_derives_the_same_names_for_outside() {
 }
 
 #[test]
-fn a_handle_is_revealed_whole_and_told_apart_by_the_beginning_of_its_hash() {
+fn handle_reveals_its_text_and_a_hash_fingerprint() {
     let handle = ResumptionHandle::new("very-secret");
     assert_eq!(handle.reveal(), "very-secret");
     assert_eq!(handle.fingerprint(), "b644133604bf9963");
@@ -95,7 +95,7 @@ fn frames_are_counted_with_their_bytes() {
 }
 
 #[test]
-fn what_the_engine_owes_names_the_call_that_it_is_owed_for() {
+fn effects_name_the_call_they_are_owed_for() {
     let (call, request, attempt, runner) = (Seq(5), Seq(7), 1, Seq(2));
     let due_us = Timestamp(0);
     let deadlines = [
@@ -134,7 +134,7 @@ fn what_the_engine_owes_names_the_call_that_it_is_owed_for() {
 }
 
 #[test]
-fn a_body_that_is_not_of_its_shape_says_what_serde_found() {
+fn decode_error_has_the_error_of_serde_as_source() {
     let wrong = Event::decode("runner_detached", "{}");
     let because = |error: &DecodeError| std::error::Error::source(error).map(ToString::to_string);
     let wrong = wrong.as_ref().err().and_then(because);

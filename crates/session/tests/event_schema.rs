@@ -1,8 +1,8 @@
-//! The schema of the journal: every event, with all its fields and with those it must have.
+//! The schema of the journal: every event, with all its fields and with its required ones.
 //!
-//! A field may be added if it may be absent; since journals are kept nothing is renamed or removed.
-//! The full examples are Rust literals, so a new field stops the build here; what may be absent is
-//! found by leaving it out.
+//! A new field must be optional, and nothing is renamed or removed since journals are kept. The
+//! full examples are Rust literals, so a new field stops the build here. The optional fields are
+//! found by leaving them out.
 
 #![expect(
     clippy::expect_used,
@@ -225,7 +225,7 @@ const OUTCOMES: [Outcome; 11] = [
     Outcome::Withdrawn,
 ];
 
-/// Every rule by which a verdict is given. A new one does not compile before it has its place here.
+/// The rules of verdicts. A new rule stops the build here.
 fn rules_of_verdicts() -> Vec<Rule> {
     let after = |rule: &Rule| match rule {
         Rule::MissingName => Some(Rule::UnknownTool),
@@ -247,7 +247,7 @@ fn full(event: &Event) -> String {
     event.body().expect("every body can be written")
 }
 
-/// The body without every field that may be absent, in the order in which it is written.
+/// Returns the body without its optional fields, in their written order.
 fn minimal(event: &Event) -> String {
     let body: Value = serde_json::from_str(&full(event)).expect("a body is JSON");
     let fields = body.as_object().expect("a body is an object");
@@ -647,9 +647,10 @@ fn decisions() -> Vec<Decision> {
             rule: Rule::UnknownTool,
             reason: Some("there is no tool named \"fly\"".into()),
             policies: Some(hash("policies")),
-            inputs: Some(json(
-                r#"{"phase":"verify","state":{"verified":true},"used":{"session":7,"minute":3},"of":11}"#,
-            )),
+            inputs: Some(json(concat!(
+                r#"{"phase":"verify","state":{"verified":true},"#,
+                r#""used":{"session":7,"minute":3},"of":11}"#
+            ))),
         }
         .into(),
         ResultReused {
@@ -755,7 +756,7 @@ fn decisions() -> Vec<Decision> {
     ]
 }
 
-/// The JSON Schema of the same, which others read.
+/// Tests of the published JSON Schema.
 mod json_schema {
     use std::path::{Path, PathBuf};
 
@@ -763,9 +764,9 @@ mod json_schema {
 
     use super::*;
 
-    /// The published schema; with `RECOUNT_WRITE_DOCS=1` it is written anew.
+    /// Compares with the published schema. `RECOUNT_WRITE_DOCS=1` writes it.
     #[test]
-    fn what_is_published_is_what_the_events_are() {
+    fn published_schema_matches_the_events() {
         let schema =
             serde_json::to_string_pretty(&event_schema()).expect("a schema is JSON") + "\n";
         let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.schema.json");
@@ -775,12 +776,13 @@ mod json_schema {
         let published = std::fs::read_to_string(place).unwrap_or_default();
         assert!(
             published == schema,
-            "docs/events.schema.json is not what the events are; write it anew with RECOUNT_WRITE_DOCS=1, and name the change in CHANGELOG.md"
+            "docs/events.schema.json does not match the events; \
+             write it with RECOUNT_WRITE_DOCS=1, and name the change in CHANGELOG.md"
         );
     }
 
     #[test]
-    fn every_example_fits_the_schema_of_its_kind_and_no_other_shape_does() {
+    fn examples_fit_their_schema_and_other_shapes_do_not() {
         let mut kinds = Kinds::new();
         for event in examples() {
             for body in [full(&event), minimal(&event)] {
@@ -827,7 +829,7 @@ mod json_schema {
         assert!(records > 500, "{records}");
     }
 
-    /// Every file of the corpus, of all rules.
+    /// Returns every journal in `fixtures/journals`, of all rules.
     fn corpus() -> Vec<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/journals");
         let entries = |path: &Path| {
@@ -838,24 +840,24 @@ mod json_schema {
         folders.flat_map(|it| entries(&it)).collect()
     }
 
-    /// What the events had when they were first pinned, a property a line: the kind, or the shape
-    /// within bodies, and its fields.
+    /// The properties that the events had when they were first pinned, one on each line: the kind,
+    /// or the shape within bodies, and the path of fields.
     const FIRST: &str = include_str!("event_schema/first_version.txt");
 
-    /// What was taken away before any journal was kept: `question` holds it since. No other
-    /// property goes, and this list does not grow.
-    const TAKEN_AWAY: [&str; 2] = [
+    /// The properties removed before any journal was kept: `question` replaces them. This list
+    /// never grows.
+    const REMOVED: [&str; 2] = [
         "confirmation_reopened.call",
         "confirmation_reopened.contract",
     ];
 
     #[test]
-    fn whatever_came_later_is_named_in_the_changelog() {
+    fn later_properties_are_named_in_the_changelog() {
         let first: BTreeSet<&str> = FIRST.lines().collect();
         let of = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
         let begun: BTreeSet<String> = first.iter().map(|it| of(it)).collect();
         let changelog = include_str!("../../../CHANGELOG.md");
-        // A field and its kind stand in one clause, so that a name which many have is not found
+        // A field and its kind must be in one clause, so that a common field name does not match
         // with another kind.
         let changelog = changelog.split_whitespace().collect::<Vec<_>>().join(" ");
         let clauses = || changelog.split("; ").flat_map(|it| it.split(". "));
@@ -863,15 +865,15 @@ mod json_schema {
         let mut unnamed = properties(&event_schema());
         let taken_away = first.iter().filter(|it| !unnamed.contains(**it));
         let taken_away: Vec<&str> = taken_away.copied().collect();
-        assert_eq!(taken_away, TAKEN_AWAY, "nothing is taken away");
-        for path in TAKEN_AWAY {
+        assert_eq!(taken_away, REMOVED, "nothing is taken away");
+        for path in REMOVED {
             let (of, field) = path.split_once('.').expect("a kind and a field");
             let gone = |it: &str| it.contains("no longer has") && names(it, of) && names(it, field);
             assert!(clauses().any(gone), "{path}");
         }
         unnamed.retain(|path| {
             let (of, field) = (of(path), path.rsplit('.').next().unwrap_or_default());
-            // What came whole is named as a whole.
+            // A shape that is new as a whole is named as a whole.
             let named =
                 clauses().any(|it| names(it, &of) && (!begun.contains(&of) || names(it, field)));
             !first.contains(path.as_str()) && !named
@@ -883,7 +885,7 @@ mod json_schema {
         );
     }
 
-    /// Every property of a schema, as its kind or shape and the fields that lead to it.
+    /// Returns every property of a schema, as its kind or shape and the fields that lead to it.
     fn properties(schema: &Value) -> BTreeSet<String> {
         fn walk(value: &Value, path: &str, found: &mut BTreeSet<String>) {
             let Some(fields) = value.as_object() else {
@@ -915,7 +917,7 @@ mod json_schema {
         found
     }
 
-    /// The schemas of all kinds, ready to be asked.
+    /// The compiled schemas of all kinds.
     struct Kinds {
         compiler: Compiler,
         schemas: Schemas,

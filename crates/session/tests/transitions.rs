@@ -1,8 +1,8 @@
-//! What every observation does to a call in every phase, as one table.
+//! The effect of every observation on a call in every phase, as one table.
 //!
-//! A phase that outlives a step has a block with a row for each kind of observation. The others
-//! pass within the step that brings them, so no observation ever meets them (a law checks it);
-//! their row says what they pass on to.
+//! A phase that outlives a step has a block with a row for each kind of observation. The other
+//! phases end within the step that begins them, so no observation ever meets them (a law checks
+//! it). Their row lists the decisions that end them.
 
 #![expect(
     clippy::expect_used,
@@ -20,7 +20,7 @@ use recount_session::testing::{History, Toolbox, answer_to, history, toolbox, wr
 use recount_session::*;
 use serde_json::json;
 
-/// A named history whose current call stands in a phase that lasts.
+/// A named history whose current call is in a lasting phase.
 struct Station {
     name: &'static str,
     history: History,
@@ -52,7 +52,7 @@ fn tools() -> Toolbox {
         .phases(PHASES_DECLARED.map(phase))
 }
 
-/// The last one is entered when the key is true; in it, nothing may be called.
+/// The last phase is entered when `done` is true, and has no tools.
 const PHASES_DECLARED: [&str; 2] = ["open", "over"];
 
 fn phase(name: &str) -> PhaseDeclaration {
@@ -168,7 +168,7 @@ fn stations() -> Vec<Station> {
     ]
 }
 
-/// Histories that between them pass through every phase.
+/// Histories that together pass through every phase.
 fn passages() -> Vec<History> {
     vec![
         opened().call("c1", "nothing", json!({})),
@@ -190,8 +190,8 @@ fn passages() -> Vec<History> {
     ]
 }
 
-/// Whether an observation can meet the phase. A new phase stops the build here: give it a station
-/// or a passage.
+/// True if an observation can meet the phase. A new phase stops the build here: add a station or a
+/// passage for it.
 fn lasts(phase: &Phase) -> bool {
     match phase {
         Phase::AwaitingConfirmation { .. }
@@ -218,7 +218,7 @@ fn lasts(phase: &Phase) -> bool {
     }
 }
 
-/// How many phases there are; `lasts` names them all.
+/// The number of phases. `lasts` lists them all.
 const PHASES: usize = 20;
 
 #[test]
@@ -262,10 +262,9 @@ fn every_phase_meets_every_observation_as_the_table_says() {
     insta::assert_snapshot!(table);
 }
 
-/// The page of the documentation that says the same; with `RECOUNT_WRITE_DOCS=1` it is written
-/// anew.
+/// Checks the generated page of the documentation. `RECOUNT_WRITE_DOCS=1` writes it.
 #[test]
-fn the_page_of_phases_says_what_the_rules_do() {
+fn generated_phases_page_matches_the_rules() {
     let meets = |Station { name, history }: Station| page::Meets {
         name,
         phase: history.current().phase.name(),
@@ -286,11 +285,11 @@ fn the_page_of_phases_says_what_the_rules_do() {
     let written = std::fs::read_to_string(place).unwrap_or_default();
     assert!(
         written == page,
-        "docs/phases-of-a-call.md is not what the rules say; write it anew with RECOUNT_WRITE_DOCS=1"
+        "docs/phases-of-a-call.md does not match the rules; write it with RECOUNT_WRITE_DOCS=1"
     );
 }
 
-/// What each phase that does not last passes on to, over all passages.
+/// Returns the decisions that end each phase that does not last, over all passages.
 fn passing() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     let mut passing: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for history in passages() {
@@ -309,13 +308,13 @@ fn passing() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     passing
 }
 
-/// What came of an observation.
+/// The effect of an observation.
 pub(crate) struct Met {
     /// The observation.
     pub(crate) what: String,
-    /// The phase behind it, how the call was settled, or `-` where it is what it was.
+    /// The phase afterwards, or the end of the call, or `-` for no change.
     pub(crate) after: String,
-    /// What was decided.
+    /// The kinds of the decisions.
     pub(crate) decisions: Vec<&'static str>,
 }
 
@@ -385,12 +384,12 @@ fn word(outcome: &Outcome) -> String {
     text.trim_matches('"').to_owned()
 }
 
-/// The current call's id on the wire.
+/// Returns the current call's id on the wire.
 fn wire_id(history: &History) -> String {
     history.current().wire_id.clone().unwrap_or_default()
 }
 
-/// Every kind of observation, those that can be about the call once or more.
+/// Returns every kind of observation. Those about a call occur once or more.
 fn observations(history: &History) -> Vec<(&'static str, Observation)> {
     let (call, epoch, due_us) = (history.call_seq(), history.epoch(), history.now());
     let (attempt, by) = (history.attempt(), Actor::embedder("ops"));
@@ -1017,7 +1016,7 @@ fn gate_said(call: Seq, gated: Option<bool>) -> Observation {
     .into()
 }
 
-/// What a runner may bring: the terms under which the call was received, and others.
+/// The terms that a runner may attach with: those under which the call was received, and others.
 fn terms() -> [(&'static str, Toolbox); 10] {
     let each = |change: fn(Toolbox, &str) -> Toolbox| {
         let every = [
@@ -1048,9 +1047,9 @@ fn terms() -> [(&'static str, Toolbox); 10] {
     ]
 }
 
-/// Answers go through the door: what it says in each lasting phase.
+/// Checks the result of each command in each lasting phase.
 #[test]
-fn every_phase_takes_or_turns_away_each_command_as_the_table_says() {
+fn each_phase_answers_each_command_as_the_table_says() {
     let mut table = String::new();
     let stations = stations().into_iter().map(|it| (it.name, it.history));
     let ended = [

@@ -1,4 +1,5 @@
-//! One connection as the service sees it: its calls, and what was said on it.
+//! The state of one connection on the service's side: its calls, its pending steps and the user's
+//! text.
 //!
 //! ```text
 //! connection:  awaiting setup ──setup──▶ open, or silent ──close──▶ gone
@@ -15,30 +16,30 @@ use super::reply::{Promise, Reply};
 use super::step::Step;
 use super::transcript::{Answer, Standing, user_words};
 
-/// What the service knows of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) phase: Phase,
-    /// Whether the client brought a key or a token.
+    /// True if the client sent a key or a token.
     pub(super) has_key: bool,
-    /// Whether the client asked for handles.
+    /// True if the client asked for resumption handles.
     pub(super) wants_handles: bool,
-    /// Frames of sound heard.
+    /// The number of audio frames received.
     pub(super) audio_heard: u32,
-    /// What is still to be done.
+    /// The pending steps.
     outbox: VecDeque<Step>,
-    /// Changes with every wait, so that one that was given up is not taken for the next.
+    /// The number of the current wait, so that an abandoned wait cannot end the next one.
     ticket: u64,
     calls: Vec<Call>,
-    /// What is said once calls are answered.
+    /// The texts to send once their calls are answered.
     promises: Vec<Promise>,
-    /// How many ids were made up.
+    /// The number of generated ids.
     made_up: u32,
-    /// The functions whose calls do not block.
+    /// The names of the non-blocking functions.
     non_blocking: Vec<String>,
-    /// Words said in turns that are not complete yet.
+    /// The user's text in turns that are not complete yet.
     heard: Vec<String>,
-    /// Whether the next complete turn ends the history that the client hands over.
+    /// True if the next complete turn ends the client's history.
     takes_history: bool,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Connection {
 pub(super) enum Phase {
     #[default]
     AwaitingSetup,
-    /// A setup came, and the script answers it with nothing.
+    /// The script does not answer the received setup.
     Silent,
     Open,
 }
@@ -66,7 +67,7 @@ enum CallState {
 }
 
 impl Connection {
-    /// A client is there, with a key or a token or without.
+    /// Creates the state for a client that connected with or without a key or token.
     pub(super) fn begin(has_key: bool) -> Self {
         Self {
             has_key,
@@ -98,14 +99,14 @@ impl Connection {
         }
     }
 
-    /// Does `steps` before what is still to be done.
+    /// Adds `steps` before the pending ones.
     pub(super) fn put_first(&mut self, steps: Vec<Step>) {
         for step in steps.into_iter().rev() {
             self.outbox.push_front(step);
         }
     }
 
-    /// What is to be done now: nothing where a wait comes first.
+    /// Takes the next step that is due. `None` before a wait.
     pub(super) fn next_due(&mut self) -> Option<Step> {
         match self.outbox.front()? {
             Step::Wait(_) => None,
@@ -119,7 +120,7 @@ impl Connection {
         }
     }
 
-    /// How long to wait before the next step, under a ticket.
+    /// Returns the duration of the wait before the next step, and its ticket.
     pub(super) fn wait(&self) -> Option<(u64, std::time::Duration)> {
         match self.outbox.front()? {
             Step::Wait(duration) => Some((self.ticket, *duration)),
@@ -133,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// The wait of `ticket` is over.
+    /// Ends the wait with this ticket.
     pub(super) fn end_wait(&mut self, ticket: u64) {
         if self.wait().is_some_and(|(current, _)| current == ticket) {
             self.outbox.pop_front();
@@ -141,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// Answers the user's words.
+    /// Enqueues the reply to the user's text.
     pub(super) fn reply(&mut self, reply: &Reply, words: &str) {
         let made_up = &mut self.made_up;
         let (steps, promise) = reply.to(words, || {
@@ -152,7 +153,7 @@ impl Connection {
         self.enqueue(steps);
     }
 
-    /// Says what was promised for when this call is answered, too.
+    /// Notes the response to a call, and enqueues each text whose calls are now all answered.
     pub(super) fn keep_promises(&mut self, id: Option<&str>, response: Option<&RawJson>) {
         let mut said = Vec::new();
         self.promises.retain_mut(|promise| {
@@ -171,7 +172,7 @@ impl Connection {
             .any(|call| call.state == CallState::Pending)
     }
 
-    /// Whether the model waits for an answer and hears nothing until then.
+    /// True if a blocking call waits for its response, during which the model takes no input.
     pub(super) fn is_blocked(&self) -> bool {
         self.calls.iter().any(|call| {
             call.state == CallState::Pending
@@ -195,7 +196,7 @@ impl Connection {
             .iter()
             .flat_map(|calls| &calls.function_calls)
         {
-            // An id that is issued again names the new call.
+            // A reused id names the new call.
             self.calls
                 .retain(|issued| issued.id.is_none() || issued.id != call.id);
             self.calls.push(Call {
@@ -204,7 +205,7 @@ impl Connection {
                 state: CallState::Pending,
             });
         }
-        // What was settled long ago may be forgotten: a connection that lasts does not grow.
+        // Old settled calls are dropped, so that a long connection does not grow.
         if self.calls.len() > CALLS_MAX {
             let settled = |call: &Call| call.state != CallState::Pending;
             if let Some(oldest) = self.calls.iter().position(settled) {
@@ -224,8 +225,8 @@ impl Connection {
         }
     }
 
-    /// Settles the call that `response` answers: by id, or, where it names none, the oldest pending
-    /// one of that name.
+    /// Settles the call with the response's id. Without an id, settles the oldest pending call of
+    /// that name.
     pub(super) fn take_answer(&mut self, response: &FunctionResponse) -> Answer {
         let answered = self.calls.iter_mut().find(|call| match &response.id {
             Some(id) => call.id.as_ref() == Some(id),
@@ -249,8 +250,7 @@ impl Connection {
         Answer { id, standing }
     }
 
-    /// The words of the turn that this message completes, if it completes one that the model
-    /// answers.
+    /// Returns the user's text if this message completes a turn that needs an answer.
     pub(super) fn complete_turn(&mut self, message: &ClientMessage) -> Option<String> {
         let words = user_words(message);
         if message.realtime_input.is_some() {
@@ -272,7 +272,7 @@ impl Connection {
     }
 }
 
-/// How many calls a connection remembers, unless more are pending.
+/// The number of calls that a connection keeps, unless more are pending.
 const CALLS_MAX: usize = 1_024;
 
 fn brings_history(setup: &Setup) -> bool {

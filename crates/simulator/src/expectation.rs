@@ -1,4 +1,4 @@
-//! What a script wants the client to send, and never to send.
+//! Expectations of a script: messages that the client must or must not send.
 
 use std::fmt;
 
@@ -9,47 +9,47 @@ use recount_wire::{ClientMessage, DecodeError, Fields};
 use super::reading::{nothing_left, unknown};
 use super::transcript::{ConnectionId, Transcript, user_words};
 
-/// A message that a client shall send, or shall not.
+/// A message that the client must or must not send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expectation {
-    /// Of the script, counted from 1.
+    /// The line in the script, counted from 1.
     pub(super) line: usize,
-    /// On this connection; on any where there is none.
+    /// The connection, or `None` for any connection.
     connection: Option<u32>,
     is_never: bool,
     wanted: Wanted,
 }
 
-/// Which message is meant.
+/// The expected message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wanted {
     /// A setup with this handle.
     Handle(String),
     /// A setup without a handle.
     NoHandle,
-    /// Words of the user that contain this, compared in lower case.
+    /// User text that contains this text, in lower case.
     Told(String),
     /// A tool response with this id.
     ResponseTo(String),
-    /// A message that has all of this, and maybe more.
+    /// A message that contains at least these values.
     Message(Value),
 }
 
-/// An expectation of the script that did not come true.
+/// An expectation of the script that is not met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
-    /// The line of the script, counted from 1.
+    /// The line in the script, counted from 1.
     pub line: usize,
-    /// On which connection, counted from 1; none where any would have done.
+    /// The number of the connection, counted from 1. `None` if any connection would have met it.
     pub connection: Option<u32>,
-    /// What was expected.
+    /// The expectation.
     pub expected: String,
-    /// What came.
+    /// The actual messages.
     pub found: String,
 }
 
 impl Expectation {
-    /// Reads the line if it is an expectation.
+    /// Parses the line if it is an expectation.
     pub(super) fn take(
         fields: &mut Fields,
         line: usize,
@@ -72,7 +72,7 @@ impl Expectation {
         }))
     }
 
-    /// What speaks against it, if it has not come true.
+    /// Returns the violation, if the expectation is not met.
     pub(super) fn unmet(&self, transcript: &Transcript) -> Option<Unmet> {
         let candidates: Vec<&ClientMessage> = transcript
             .received()
@@ -117,7 +117,7 @@ impl Wanted {
         } else if let Some(id) = fields.string("responseTo")? {
             Self::ResponseTo(id)
         } else if let Some(message) = fields.raw("message")? {
-            // Read as a message first, so that both spellings are the same one.
+            // Decoding it as a message first makes both spellings equal.
             let message = ClientMessage::decode(message.as_str())
                 .map_err(|error| error.under("message"))?
                 .encode();
@@ -144,7 +144,7 @@ impl Wanted {
         }
     }
 
-    /// What of the same kind came instead.
+    /// Describes the actual messages of the same kind.
     fn nearest(&self, messages: &[&ClientMessage]) -> String {
         let found: Vec<String> = match self {
             Self::Handle(_) | Self::NoHandle => messages
@@ -179,8 +179,7 @@ impl Wanted {
     }
 }
 
-/// Whether `whole` has everything that `part` has: of objects the fields, of lists the items in
-/// order.
+/// True if `whole` contains `part`: the fields of objects, and the items of lists in order.
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part
@@ -195,7 +194,7 @@ fn contains(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// The handle that a setup brings.
+/// Returns the handle in a setup.
 pub(super) fn handle_of(message: &ClientMessage) -> Option<&str> {
     let resumption = message.setup.as_ref()?.session_resumption.as_ref()?;
     resumption

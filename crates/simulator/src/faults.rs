@@ -1,4 +1,4 @@
-//! What the service hangs up on.
+//! The faults for which the service closes a connection.
 
 use recount_wire::{Blob, ClientMessage, Setup};
 
@@ -8,7 +8,7 @@ use super::service::Service;
 use super::step::{CLOSE_REASON_BYTES_MAX, Step};
 use super::strict::unknown_name;
 
-/// Why the service hangs up.
+/// The close code and reason of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     code: u16,
@@ -23,7 +23,7 @@ impl Fault {
         }
     }
 
-    /// A close frame has room for a short reason, so the rest of it is cut, as the real service
+    /// Creates the close step. The reason is truncated to fit a close frame, as the real service
     /// does.
     pub(super) fn close(mut self) -> Step {
         let end = (0..=CLOSE_REASON_BYTES_MAX.min(self.reason.len()))
@@ -37,7 +37,7 @@ impl Fault {
     }
 }
 
-/// Why the service would hang up on this message.
+/// Returns the fault of a message, if there is one.
 pub(super) fn fault(
     service: &Service,
     connection: &Connection,
@@ -120,7 +120,7 @@ fn realtime_input(
         let reason = "Request contains an invalid argument: data is not base64.";
         return Some(Fault::new(1007, reason));
     }
-    // The end of an activity that was opened before is no new input.
+    // `activity_end` is not counted, because it only ends earlier input.
     let is_input = input.text.is_some()
         || input.audio.is_some()
         || input.video.is_some()
@@ -153,7 +153,7 @@ fn answers(service: &Service, connection: &Connection, message: &ClientMessage) 
     None
 }
 
-/// Why the service would not resume what this setup wants to resume.
+/// Returns the fault of a setup that resumes a session, if there is one.
 pub(super) fn resumption(
     service: &Service,
     message: &ClientMessage,

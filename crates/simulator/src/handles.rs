@@ -1,8 +1,8 @@
-//! The handles the service has issued.
+//! The resumption handles that the service has issued.
 
 use std::collections::VecDeque;
 
-/// Which handles resume.
+/// The handles that are valid for resumption.
 #[derive(Debug, Default)]
 pub(super) struct Handles {
     valid: VecDeque<String>,
@@ -18,7 +18,7 @@ impl Handles {
         }
     }
 
-    /// A handle that was never there before.
+    /// Issues a new, unique handle.
     pub(super) fn issue_new(&mut self) -> String {
         self.issued += 1;
         let handle = format!("handle-{}", self.issued);
@@ -35,5 +35,5 @@ impl Handles {
     }
 }
 
-/// Older ones expire, so that a service that runs for long does not grow.
+/// The maximum number of valid handles. Older ones expire, so that memory use does not grow.
 const HANDLES_MAX: usize = 4_096;

@@ -1,9 +1,9 @@
 //! A fake Gemini Live service that plays a script.
 //!
-//! A [`Script`] says what the model does when, and what the client is expected to send; a
-//! [`Player`] plays it as a pure state machine; a [`Simulator`] puts the player behind a WebSocket
-//! on this machine. The [`Transcript`] says what was received and sent, so that a test asserts on
-//! what the model was told. Nothing in `simulator` knows the engine, a session or a journal.
+//! A [`Script`] defines the model's behavior and the client's expected messages. A [`Player`] plays
+//! it as a pure state machine. A [`Simulator`] serves the player on a local WebSocket. The
+//! [`Transcript`] lists all messages received and sent, for assertions in tests. This crate does
+//! not know the engine, sessions or journals.
 
 mod connection;
 mod expectation;

@@ -1,4 +1,4 @@
-//! The script being played: a pure state machine over the connections of one conversation.
+//! The player of a script: a pure state machine over the connections of one conversation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,18 +14,25 @@ use super::step::{RawFrame, Step};
 use super::transcript::{Answer, ConnectionId, Event, Side, Standing, Transcript};
 use super::trigger::{Signal, Trigger};
 
-/// Plays a script to whoever hands it messages, and keeps the transcript.
+/// A player that takes messages, plays a script and keeps the transcript.
 ///
-/// A rule that fires once fires once in the whole conversation; the calls of a connection end with
-/// it.
+/// A rule that fires once fires once per conversation. The calls of a connection end with it.
 ///
 /// ```
 /// use recount_wire::{ClientMessage, Setup};
 /// use recount_simulator::{Player, Script};
 ///
-/// let mut player = Player::new(Script::parse(r#"{"on": "any_text", "send": [{"say": "Hello."}]}"#)?);
+/// let mut player = Player::new(Script::parse(
+///     r#"{"on": "any_text", "send": [{"say": "Hello."}]}"#,
+/// )?);
 /// let connection = player.connect();
-/// player.receive(connection, &ClientMessage::setup(Setup { model: "m".into(), ..Setup::default() }));
+/// player.receive(
+///     connection,
+///     &ClientMessage::setup(Setup {
+///         model: "m".into(),
+///         ..Setup::default()
+///     }),
+/// );
 /// let said = player.receive(connection, &ClientMessage::user_text("Hi"));
 /// assert_eq!(said.len(), 3, "the words, the end of generation, the end of the turn");
 /// # Ok::<(), recount_simulator::ScriptError>(())
@@ -33,43 +40,43 @@ use super::trigger::{Signal, Trigger};
 #[derive(Debug)]
 pub struct Player {
     script: Script,
-    /// Which rules have fired, in the order of the script.
+    /// True for each rule that has fired, in the order of the script.
     fired: Vec<bool>,
-    /// Those that are not closed.
+    /// The open connections.
     connections: BTreeMap<ConnectionId, Connection>,
     connected: u32,
     handles: Handles,
     transcript: Transcript,
 }
 
-/// What the service does.
+/// An action of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Sends a message.
     Send(Box<ServerMessage>),
     /// Sends a frame that need not be a message.
     SendRaw(RawFrame),
-    /// Stops reading what the client sends, or goes on.
+    /// Stops or resumes reading from the client.
     Read(bool),
-    /// Closes the connection; with code 1006 without a close frame.
+    /// Closes the connection. With code 1006, sends no close frame.
     Close {
         /// The WebSocket close code.
         code: u16,
-        /// Why, as the client is told.
+        /// The reason for the client.
         reason: String,
     },
 }
 
-/// A pause before the next action; it may be given up before it is over.
+/// A pause before the next action. It may be abandoned before it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     ticket: u64,
-    /// How long.
+    /// The duration.
     pub duration: Duration,
 }
 
 impl Player {
-    /// A player at the beginning of `script`.
+    /// Creates a player at the beginning of `script`.
     pub fn new(script: Script) -> Self {
         Self {
             fired: vec![false; script.rules.len()],
@@ -81,18 +88,17 @@ impl Player {
         }
     }
 
-    /// Keeps no transcript from here on.
+    /// Stops keeping the transcript.
     pub(super) fn forget(&mut self) {
         self.transcript.forget();
     }
 
-    /// A client connects, with whatever key the service asks for. What the service does on that is
-    /// [`due`](Self::due).
+    /// Connects a client that has the required key. The service's actions are [`due`](Self::due).
     pub fn connect(&mut self) -> ConnectionId {
         self.connect_with(true)
     }
 
-    /// A client connects, with a key or without.
+    /// Connects a client with or without a key.
     pub(super) fn connect_with(&mut self, has_key: bool) -> ConnectionId {
         self.connected += 1;
         let id = ConnectionId(self.connected);
@@ -102,7 +108,7 @@ impl Player {
         id
     }
 
-    /// A client sends a text; what is no message ends the connection.
+    /// Receives a text from a client. A text that is not a message ends the connection.
     pub fn receive_text(&mut self, connection: ConnectionId, text: &str) -> Vec<Action> {
         match ClientMessage::decode(text) {
             Ok(message) => self.receive(connection, &message),
@@ -110,7 +116,7 @@ impl Player {
         }
     }
 
-    /// A client sends something that is not even text, or no message; that ends the connection.
+    /// Receives data that is not a message, which ends the connection.
     pub fn receive_unreadable(&mut self, connection: ConnectionId, problem: &str) -> Vec<Action> {
         if !self.connections.contains_key(&connection) {
             return Vec::new();
@@ -123,7 +129,7 @@ impl Player {
         self.due(connection)
     }
 
-    /// A client sends a message. A closed connection hears nothing any more.
+    /// Receives a message from a client. Messages on a closed connection are ignored.
     pub fn receive(&mut self, connection: ConnectionId, message: &ClientMessage) -> Vec<Action> {
         let Some(state) = self.connections.get_mut(&connection) else {
             return Vec::new();
@@ -149,7 +155,8 @@ impl Player {
         self.due(connection)
     }
 
-    /// What is to be done now on a connection, in order; what follows a wait is not due yet.
+    /// Returns the actions that are due on a connection, in order. Actions after a wait are not
+    /// due.
     pub fn due(&mut self, connection: ConnectionId) -> Vec<Action> {
         let mut actions = Vec::new();
         while let Some(step) = self
@@ -162,13 +169,13 @@ impl Player {
         actions
     }
 
-    /// How long to wait before more is due on a connection.
+    /// Returns the wait before more actions are due on a connection.
     pub fn wait(&self, connection: ConnectionId) -> Option<Wait> {
         let (ticket, duration) = self.connections.get(&connection)?.wait()?;
         Some(Wait { ticket, duration })
     }
 
-    /// A wait is over: what is to be done now. Nothing where the wait was given up before.
+    /// Ends a wait and returns the actions that are now due. Returns none for an abandoned wait.
     pub fn wake(&mut self, connection: ConnectionId, wait: Wait) -> Vec<Action> {
         if let Some(state) = self.connections.get_mut(&connection) {
             state.end_wait(wait.ticket);
@@ -176,17 +183,17 @@ impl Player {
         self.due(connection)
     }
 
-    /// The client is gone.
+    /// Notes that the client has disconnected.
     pub fn disconnect(&mut self, connection: ConnectionId, code: u16, reason: &str) {
         self.close(connection, Side::Client, code, reason.to_owned());
     }
 
-    /// What was received and sent so far.
+    /// The messages received and sent so far.
     pub fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 
-    /// What the script expected of the client and has not come true so far.
+    /// Returns the expectations of the script that are not met so far.
     pub fn unmet(&self) -> Vec<Unmet> {
         self.script
             .expectations
@@ -195,19 +202,19 @@ impl Player {
             .collect()
     }
 
-    /// The newest connection that is not closed.
+    /// The newest open connection.
     pub(super) fn newest(&self) -> Option<ConnectionId> {
         self.connections.keys().next_back().copied()
     }
 
-    /// Does something that no rule says, after what is still to be done.
+    /// Enqueues a step that is not from a rule, after the pending ones.
     pub(super) fn enqueue(&mut self, connection: ConnectionId, step: Step) {
         if let Some(state) = self.connections.get_mut(&connection) {
             state.enqueue([step]);
         }
     }
 
-    /// Whether resuming now would meet an older connection that has not ended.
+    /// True if the message resumes a session while an older connection is still open.
     pub(super) fn meets_another(&self, connection: ConnectionId, message: &ClientMessage) -> bool {
         self.script.service.refuses_overlap
             && handle_of(message).is_some()
@@ -218,7 +225,7 @@ impl Player {
         self.script.service.sends_text
     }
 
-    /// What the service does on a message without fault.
+    /// Enqueues the service's reaction to a valid message.
     fn respond(&mut self, connection: ConnectionId, message: &ClientMessage, answers: &[Answer]) {
         if message.setup.is_some() {
             return self.open(connection, message);
@@ -288,7 +295,7 @@ impl Player {
         }
     }
 
-    /// Sound and marks of activity.
+    /// Fires rules for audio and activity signals.
     fn fire_for_input(&mut self, connection: ConnectionId, message: &ClientMessage) {
         let Some(input) = &message.realtime_input else {
             return;
@@ -338,7 +345,7 @@ impl Player {
         self.fire_first(connection, |trigger| *trigger == Trigger::Otherwise);
     }
 
-    /// Fires every rule whose calls are all answered, the last of them by this message.
+    /// Fires each rule whose calls are now all answered.
     fn fire_for_answers(&mut self, connection: ConnectionId, answers: &[Answer]) {
         let just_settled: Vec<&str> = answers
             .iter()
@@ -397,18 +404,18 @@ impl Player {
         }
     }
 
-    /// Hangs up, and does nothing else any more.
+    /// Closes the connection and drops the pending steps.
     fn refuse(&mut self, connection: ConnectionId, fault: Fault) {
         if let Some(state) = self.connections.get_mut(&connection) {
             state.enqueue([Step::DropRest, fault.close()]);
         }
     }
 
-    /// Notes what a step does to the connection, and says what the transport has to do.
+    /// Applies a step to the connection's state, and returns the action for the transport.
     fn perform(&mut self, connection: ConnectionId, step: Step) -> Option<Action> {
         match step {
             Step::Send(message) => {
-                // A handle resumes, however the script has it sent.
+                // A handle becomes valid in whatever way the script sends it.
                 let update = message.session_resumption_update.as_ref();
                 if let Some(handle) = update.and_then(|it| it.new_handle.as_deref()) {
                     self.handles.issue(handle);
@@ -426,7 +433,7 @@ impl Player {
                     self.handles.issue(handle);
                 }
                 let update = resumption_update(handle);
-                // Who did not ask for handles is told of none.
+                // A client that did not ask for handles gets none.
                 self.connections.get(&connection)?.wants_handles.then(|| {
                     self.transcript
                         .push(connection, Event::Sent(update.clone()));
@@ -442,7 +449,7 @@ impl Player {
                 self.close(connection, Side::Service, code, reason.clone());
                 Some(Action::Close { code, reason })
             }
-            // Taken out where they are enqueued, and where they are waited for.
+            // These steps are handled when they are enqueued or waited for.
             Step::DropRest | Step::Wait(_) => None,
         }
     }

@@ -1,9 +1,9 @@
-//! Reading what people write by hand: nothing misspelt is passed over, and the nearest name is
-//! offered.
+//! Parsing of text that people write by hand. A misspelt name is an error that suggests the nearest
+//! name.
 
 use recount_wire::{DecodeError, Fields};
 
-/// A whole number that is not negative.
+/// Reads a non-negative integer.
 pub(super) fn number(fields: &mut Fields, name: &str) -> Result<Option<u32>, DecodeError> {
     fields
         .raw(name)?
@@ -15,7 +15,7 @@ pub(super) fn number(fields: &mut Fields, name: &str) -> Result<Option<u32>, Dec
         .transpose()
 }
 
-/// Refuses fields that nobody took; `known` are the names that might have been meant.
+/// Rejects remaining fields. `known` are the candidates for a suggestion.
 pub(super) fn nothing_left(fields: &mut Fields, known: &[&str]) -> Result<(), DecodeError> {
     match fields.rest(&[])?.iter().next() {
         None => Ok(()),
@@ -26,7 +26,7 @@ pub(super) fn nothing_left(fields: &mut Fields, known: &[&str]) -> Result<(), De
     }
 }
 
-/// `found` is none of `known`; the nearest of them is offered.
+/// Creates the error for a value that is not in `known`, with the nearest one as a suggestion.
 pub(super) fn unknown(what: &str, known: &[&str], found: Option<&str>) -> DecodeError {
     let expected = format!("{what} {}", known.join(", "));
     let Some(found) = found else {
@@ -43,10 +43,10 @@ pub(super) fn unknown(what: &str, known: &[&str], found: Option<&str>) -> Decode
     DecodeError::new(expected, format!("{}{meant}", exactly(found)))
 }
 
-/// How likely `name` was meant; not at all where that is zero.
+/// Returns the likelihood that `name` was meant; 0 if it is too different.
 fn likeness(found: &str, name: &str) -> f64 {
     let by_beginning = strsim::jaro_winkler(found, name);
-    // Two letters of a short name that changed places are seen by this one only.
+    // This measure alone finds two swapped letters in a short name.
     let by_edits = strsim::normalized_damerau_levenshtein(found, name);
     if by_beginning > 0.75 || by_edits > 0.6 {
         by_beginning.max(by_edits)
@@ -55,7 +55,7 @@ fn likeness(found: &str, name: &str) -> f64 {
     }
 }
 
-/// As it was written, between quotes.
+/// Quotes a text without changes.
 pub(super) fn exactly(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! What went over the sockets, as lines of JSON without secrets.
+//! Recordings of frames as lines of JSON without secrets.
 
 use serde_json::{Map, Value, json};
 use tokio_tungstenite::tungstenite::handshake::server::Request;
@@ -7,24 +7,24 @@ use recount_wire::{DecodeError, Fields, RawJson};
 
 use super::transcript::{ConnectionId, Side};
 
-/// One frame, as it went over a socket.
+/// One frame as it was sent.
 ///
-/// [`line`](Self::line) writes it as recordings have it: the message as it was sent, digit by digit
-/// and in its own spelling, with handles, keys and tokens replaced.
+/// [`line`](Self::line) formats it for a recording: the original message with all digits and its
+/// own spelling, but with handles, keys and tokens replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// On which connection.
+    /// The connection.
     pub connection: ConnectionId,
-    /// Who sent it.
+    /// The sender.
     pub by: Side,
     /// `handshake`, `text` or `binary`.
     pub opcode: &'static str,
-    /// The message as JSON; of what is none, a string.
+    /// The message as JSON, or a JSON string for other data.
     pub message: String,
 }
 
 impl Frame {
-    /// A client shakes hands: the path and the headers it names.
+    /// Creates the frame for a client's handshake, with its path and headers.
     pub(super) fn handshake(connection: ConnectionId, request: &Request) -> Self {
         let headers: Map<String, Value> = request
             .headers()
@@ -59,9 +59,9 @@ impl Frame {
             by,
             opcode,
             message: match readable {
-                // Within JSON a line ends only between tokens.
+                // Line ends in JSON occur only between tokens.
                 Ok(text) => text.replace(['\n', '\r'], " "),
-                // What cannot be read cannot be searched for secrets either.
+                // Data that is not JSON cannot be searched for secrets.
                 Err(_) => {
                     Value::from(format!("{} bytes that are no JSON", message.len())).to_string()
                 }
@@ -69,10 +69,11 @@ impl Frame {
         }
     }
 
-    /// One line of a recording, without its end.
+    /// Returns one line of a recording, without its line end.
     ///
     /// ```json
-    /// {"direction": "client->server", "connection": 1, "opcode": "text", "message": {"setup": {"model": "models/m"}}}
+    /// {"direction": "client->server", "connection": 1, "opcode": "text",
+    ///  "message": {"setup": {"model": "models/m"}}}
     /// ```
     pub fn line(&self) -> String {
         let direction = match self.by {
@@ -98,7 +99,7 @@ fn header(name: &str, value: &str) -> Value {
     Value::from(kept)
 }
 
-/// Of a query only what is known to be harmless keeps its value.
+/// Removes the values of all query parameters that are not known to be harmless.
 fn without_secrets(query: &str) -> String {
     let pairs: Vec<String> = query
         .split('&')
@@ -110,7 +111,7 @@ fn without_secrets(query: &str) -> String {
     pairs.join("&")
 }
 
-/// Where handles stand; each name in both spellings.
+/// The paths of handles, with both spellings of each name.
 const HANDLES: &[&[[&str; 2]]] = &[
     &[
         ["setup", "setup"],
@@ -123,7 +124,7 @@ const HANDLES: &[&[[&str; 2]]] = &[
     ],
 ];
 
-/// `value` with every secret in it replaced, and every other token as it was.
+/// Replaces each secret in `value` and keeps all other tokens.
 fn replaced(value: &RawJson, secrets: &[&[[&str; 2]]]) -> Result<String, DecodeError> {
     if secrets.is_empty() || !value.as_str().starts_with('{') {
         return Ok(value.as_str().to_owned());
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_recorded_as_it_was_sent_without_its_handle() {
+    fn recorded_message_is_unchanged_but_for_its_handle() {
         let sent = r#"{"setup":{"model":"m","generation_config":{"top_k":40.0},"session_resumption":{"handle":"s3cret"}}}"#;
         assert_eq!(
             line(Side::Client, sent),
@@ -174,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_handle_is_kept() {
+    fn value_that_only_looks_like_a_handle_is_kept() {
         let sent = r#"{"toolResponse":{"functionResponses":[{"response":{"handle":"door"}}]},"handle":9007199254740993}"#;
         assert!(line(Side::Client, sent).contains(sent));
     }
 
     #[test]
-    fn what_is_no_message_is_not_quoted() {
+    fn non_message_data_is_not_quoted() {
         let line = line(Side::Client, "{\"setup\": s3cret");
         let read: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Replies: a model that runs free and answers by rules, on every connection anew.
+//! Replies: rules by which the model answers the user's text on each connection.
 
 use serde_json::Value;
 
@@ -7,28 +7,28 @@ use recount_wire::{DecodeError, Fields, FunctionCall, RawJson, ServerMessage};
 use super::reading::nothing_left;
 use super::step::Step;
 
-/// What the model does whenever the user says something that fits.
+/// The reply to user text that contains a phrase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
-    /// In lower case; empty fits everything.
+    /// The phrase in lower case. An empty phrase matches any text.
     when: String,
     says: Option<String>,
-    /// Their ids are made up for each turn.
+    /// The calls, whose ids are generated for each turn.
     calls: Vec<FunctionCall>,
-    /// What the model says when the calls are answered.
+    /// The model's text after the calls are answered.
     then: String,
 }
 
-/// Calls whose answers the model will speak of.
+/// A text that the model sends after its calls are answered.
 #[derive(Debug)]
 pub(super) struct Promise {
-    /// Ids of the calls, and what was answered.
+    /// The ids of the calls, and the responses.
     calls: Vec<(String, Option<String>)>,
     then: String,
 }
 
 impl Reply {
-    /// Reads the entry if it is a reply.
+    /// Parses the entry if it is a reply.
     pub(super) fn take(fields: &mut Fields) -> Result<Option<Self>, DecodeError> {
         let Some(when) = fields.string("when")? else {
             return Ok(None);
@@ -48,7 +48,7 @@ impl Reply {
         Ok(Some(reply))
     }
 
-    /// The reply of a model that has no other.
+    /// Creates a reply that repeats the user's text.
     pub(super) fn echo() -> Self {
         Self {
             when: String::new(),
@@ -58,12 +58,13 @@ impl Reply {
         }
     }
 
-    /// Whether it answers these words, which are in lower case.
+    /// True if the reply matches this text, which is in lower case.
     pub(super) fn fits(&self, words: &str) -> bool {
         words.contains(&self.when)
     }
 
-    /// What the model does, and what it will say of the answers; `new_id` makes up ids.
+    /// Returns the steps of the reply, and the text after its calls are answered. `new_id`
+    /// generates ids.
     pub(super) fn to(
         &self,
         words: &str,
@@ -99,7 +100,7 @@ impl Reply {
 }
 
 impl Promise {
-    /// Notes an answer to one of the calls.
+    /// Notes a response to one of the calls.
     pub(super) fn note(&mut self, id: &str, response: Option<&RawJson>) {
         let answer = response.map_or("{}", RawJson::as_str);
         for (_, noted) in self.calls.iter_mut().filter(|(call, _)| call == id) {
@@ -107,7 +108,7 @@ impl Promise {
         }
     }
 
-    /// What the model says, once every call is answered.
+    /// Returns the model's text once each call is answered.
     pub(super) fn kept(&self) -> Option<Vec<Step>> {
         let answers: Option<Vec<&str>> = self
             .calls
@@ -127,7 +128,8 @@ fn spoken(words: String) -> Vec<Step> {
     turn.map(|message| Step::Send(Box::new(message))).into()
 }
 
-/// The arguments with the user's words in their strings; outside of strings `{text}` is no JSON.
+/// Inserts the user's text into the strings of the arguments. Outside of strings, `{text}` is not
+/// JSON.
 fn filled(args: &RawJson, words: &str) -> RawJson {
     let quoted = Value::from(words).to_string();
     let escaped = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
@@ -135,10 +137,10 @@ fn filled(args: &RawJson, words: &str) -> RawJson {
     RawJson::parse(&text).unwrap_or_else(|_| args.clone())
 }
 
-/// Stands for the user's words.
+/// The placeholder for the user's text.
 const TEXT: &str = "{text}";
 
-/// Stands for what was answered.
+/// The placeholder for the responses.
 const RESPONSES: &str = "{response}";
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Scripts: rules that say what the model does when.
+//! Scripts: rules for the model's behavior.
 //!
-//! `docs/simulator.md` is the reference for people who write them.
+//! `docs/simulator.md` is the reference for authors.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use super::service::Service;
 use super::step::{Step, steps_of};
 use super::trigger::Trigger;
 
-/// The maximum length of a file with a script, in bytes: hours of recorded sound.
+/// The maximum size of a script file, in bytes. It allows hours of recorded audio.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// What the model does when, in order of the rules, and what the client is expected to send.
+/// Rules for the model's behavior, in order, and expectations of the client's messages.
 ///
 /// ```
 /// use recount_simulator::Script;
@@ -39,7 +39,7 @@ pub struct Script {
     pub(super) expectations: Vec<Expectation>,
 }
 
-/// Why a script cannot be played.
+/// The reason why a script cannot be played.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ScriptError {
@@ -48,39 +48,39 @@ pub enum ScriptError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         #[source]
         source: io::Error,
     },
     /// A line is not a rule.
     #[error("line {line} of the script is not a rule: {problem}")]
     Line {
-        /// Which line, counted from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         problem: DecodeError,
     },
 }
 
-/// What happens when.
+/// A rule: a trigger and its steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) trigger: Trigger,
-    /// Fires on this connection only, counted from 1.
+    /// The connection on which the rule fires, counted from 1.
     pub(super) connection: Option<u32>,
     pub(super) once: bool,
-    /// Whether a setup is answered with `setupComplete` before the steps.
+    /// True if a setup is answered with `setupComplete` before the steps.
     pub(super) completes: bool,
     pub(super) steps: Vec<Step>,
 }
 
 impl Script {
-    /// Reads a script from a file: YAML where its name ends in `.yaml` or `.yml`, otherwise JSON
+    /// Reads a script from a file: YAML if its name ends in `.yaml` or `.yml`, otherwise JSON
     /// lines.
     ///
     /// # Errors
-    /// A [`ScriptError`] if the file cannot be read, has more than 256 MiB or no end, or if a line
-    /// is not a rule.
+    /// A [`ScriptError`] if the file cannot be read, is larger than 256 MiB or endless, or if a
+    /// line is not a rule.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
         let path = path.as_ref();
         let text =
@@ -98,7 +98,7 @@ impl Script {
         Self::parse(&text)
     }
 
-    /// Reads a script in YAML: a list of the entries that stand on a line each in JSON lines.
+    /// Parses a script in YAML: a list of the entries that are lines in JSON lines.
     ///
     /// ```
     /// use recount_simulator::Script;
@@ -114,17 +114,18 @@ impl Script {
     /// ```
     ///
     /// # Errors
-    /// Where the text is not YAML or an entry is not a rule.
+    /// An error if the text is not YAML or an entry is not a rule.
     #[cfg(feature = "yaml")]
     pub fn parse_yaml(text: &str) -> Result<Self, ScriptError> {
         let entries = super::yaml::entries(text)?;
         Self::of(entries.iter().map(|(line, text)| (*line, text.as_str())))
     }
 
-    /// Reads a script: a rule a line, lines beginning with `#` or `//` and empty ones left out.
+    /// Parses a script with one rule per line. Empty lines and lines that begin with `#` or `//`
+    /// are ignored.
     ///
     /// # Errors
-    /// Where a line is not a rule.
+    /// An error if a line is not a rule.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         let lines = text
             .lines()
@@ -136,14 +137,21 @@ impl Script {
         Self::of(lines)
     }
 
-    /// The same script with an echo of whatever the user says that nothing in it takes.
+    /// Adds an echo of all user text that no rule handles.
     ///
     /// ```
     /// use recount_wire::{ClientMessage, Setup};
     /// use recount_simulator::{Action, Player, Script};
-    /// let mut player = Player::new(Script::parse(r#"{"when": "weather", "say": "Sunny."}"#)?.with_echo());
+    /// let mut player =
+    ///     Player::new(Script::parse(r#"{"when": "weather", "say": "Sunny."}"#)?.with_echo());
     /// let connection = player.connect();
-    /// player.receive(connection, &ClientMessage::setup(Setup { model: "m".into(), ..Setup::default() }));
+    /// player.receive(
+    ///     connection,
+    ///     &ClientMessage::setup(Setup {
+    ///         model: "m".into(),
+    ///         ..Setup::default()
+    ///     }),
+    /// );
     /// let said = player.receive(connection, &ClientMessage::user_text("Hello?"));
     /// assert!(format!("{said:?}").contains("Hello?"));
     /// # Ok::<(), recount_simulator::ScriptError>(())
@@ -154,7 +162,7 @@ impl Script {
         self
     }
 
-    /// Puts a script together from its entries, each with the line it begins on.
+    /// Creates a script from its entries, each with its first line's number.
     fn of<'a>(entries: impl Iterator<Item = (usize, &'a str)>) -> Result<Self, ScriptError> {
         let mut script = Self::default();
         for (line, text) in entries {
@@ -188,7 +196,7 @@ impl Script {
 impl Rule {
     fn read(fields: &mut Fields, connection: Option<u32>) -> Result<Self, DecodeError> {
         let Some(on) = fields.raw("on")? else {
-            // A misspelt name says more than a missing one.
+            // A misspelt name is a better explanation than a missing one.
             let rest = fields.rest(&[])?;
             let strange = rest
                 .iter()
@@ -206,7 +214,7 @@ impl Rule {
         }
         let rule = Self {
             connection,
-            // What is said when nothing else fits fits again.
+            // A fallback rule may fire repeatedly.
             once: fields
                 .boolean("once")?
                 .unwrap_or(trigger != Trigger::Otherwise),
@@ -221,7 +229,7 @@ impl Rule {
 
 const FIELDS: &[&str] = &["on", "send", "once", "connection", "complete"];
 
-/// What an entry of a script may begin with.
+/// The fields with which an entry of a script may begin.
 const ENTRIES: &[&str] = &[
     "on",
     "send",
@@ -262,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_empty_lines_are_left_out_and_lines_still_counted() {
+    fn comments_and_empty_lines_are_skipped_but_counted() {
         let error = problem("# one\n\n// three\n{\"on\":\"stup\"}");
         assert!(
             error.starts_with(
@@ -273,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_not_passed_over() {
+    fn misspelt_names_are_errors() {
         assert!(
             problem(r#"{"on":"setup","sned":[]}"#)
                 .ends_with(r#"found "sned"; did you mean "send"?"#)

@@ -1,4 +1,4 @@
-//! One socket: what the client sends goes to the player, what the player does goes to the client.
+//! One socket: passes the client's messages to the player, and the player's actions to the client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,24 +21,25 @@ use super::server::Shared;
 use super::step::RawFrame;
 use super::transcript::{ConnectionId, Side};
 
-/// How a connection without a close frame ends.
+/// The close code of a connection that ended without a close frame.
 const ABNORMAL: u16 = 1006;
 
-/// Frames are small in turn, and a load test has a thousand connections.
+/// The size of the read buffer, in bytes. Frames are small, and a load test has a thousand
+/// connections.
 const BUFFER_BYTES: usize = 4 * 1024;
 
-/// How long a connection that the client has left may take to be noticed.
+/// The time allowed to notice that a client has left an older connection.
 const OVERLAP: Duration = Duration::from_secs(1);
 
 type Socket = WebSocketStream<TcpStream>;
 
-/// Shakes hands with one client, whatever path and key it names, and plays to it.
+/// Shakes hands with one client, with any path and key, and serves it.
 #[expect(
     clippy::result_large_err,
-    reason = "the library wants this type of whoever looks at a handshake"
+    reason = "the library wants this type of a handshake callback"
 )]
 pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    // Small frames in turn are what this protocol is made of.
+    // The protocol exchanges small frames in turn.
     let _ = stream.set_nodelay(true);
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
@@ -67,7 +68,7 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     shared.play(|player| player.disconnect(connection, code, &reason));
 }
 
-/// A key or a token, in a header or in the query.
+/// True if the request has a key or a token, in a header or in the query.
 fn brings_key(request: &Request) -> bool {
     let headers = request.headers();
     let query = request.uri().query().unwrap_or_default();
@@ -78,7 +79,7 @@ fn brings_key(request: &Request) -> bool {
             .any(|pair| pair.starts_with("key=") || pair.starts_with("access_token="))
 }
 
-/// Plays until either side ends the connection; says how the client ended it.
+/// Serves until either side ends the connection. Returns the client's close code and reason.
 async fn converse(socket: Socket, connection: ConnectionId, shared: &Shared) -> (u16, String) {
     let (sink, stream) = socket.split();
     let (orders, ordered) = unbounded_channel();
@@ -99,15 +100,16 @@ async fn converse(socket: Socket, connection: ConnectionId, shared: &Shared) -> 
             Left::Ended => {}
         },
     }
-    // A socket dropped with unread input resets, and the client may lose the reason.
+    // Dropping a socket with unread input resets the connection, and the client may lose the
+    // reason.
     reading.await
 }
 
-/// How the way out ended.
+/// The end of the sending half.
 enum Left {
-    /// The connection is to end at once, without a close frame.
+    /// The connection must end at once, without a close frame.
     Dropped,
-    /// Nothing more goes out; how the client ends it is still to come.
+    /// The service sends no more frames and waits for the client's close.
     Ended,
 }
 
@@ -127,13 +129,13 @@ async fn write(
     Left::Ended
 }
 
-/// What the way out is told to do.
+/// An instruction to the sending half.
 enum Order {
     Send(Message),
     Drop,
 }
 
-/// The way in, and the clock of the script.
+/// The receiving half, and the timer of the script.
 struct Reader<'a> {
     stream: SplitStream<Socket>,
     orders: UnboundedSender<Order>,
@@ -169,14 +171,14 @@ impl Reader<'_> {
                 },
             };
         }
-        // The way out ends when nobody orders anything any more.
+        // The sending half ends when all senders of orders are dropped.
         drop(self.orders);
         while let Some(Ok(_)) = self.stream.next().await {}
         (ABNORMAL, String::new())
     }
 
-    /// Takes one message to the player; says whether the service has closed the connection, or how
-    /// the client has.
+    /// Passes one message to the player. Returns true if the service has closed the connection, or
+    /// the client's close code and reason.
     async fn take(&mut self, message: Message) -> Result<bool, (u16, String)> {
         match message {
             Message::Text(text) => Ok(self.take_text("text", text.as_str()).await),
@@ -187,13 +189,13 @@ impl Reader<'_> {
                 })),
             },
             Message::Close(frame) => {
-                // Reading on sends the answering close frame.
+                // Reading further sends the answering close frame.
                 while let Some(Ok(_)) = self.stream.next().await {}
                 Err(frame.map_or((1005, String::new()), |frame| {
                     (frame.code.into(), frame.reason.as_str().to_owned())
                 }))
             }
-            // The library answers pings by itself while it is being read.
+            // The library answers pings while it is read.
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Ok(false),
         }
     }
@@ -205,7 +207,7 @@ impl Reader<'_> {
         let Ok(message) = ClientMessage::decode(text) else {
             return self.play(|player, connection| player.receive_text(connection, text));
         };
-        // That an older connection is closed may not have been noticed yet.
+        // The close of an older connection may not have been noticed yet.
         let met = |player: &Player| player.meets_another(self.connection, &message);
         if self.shared.player_says(met) {
             let mut changes = self.shared.subscribe();
@@ -216,7 +218,7 @@ impl Reader<'_> {
         self.play(|player, connection| player.receive(connection, &message))
     }
 
-    /// Keeps the clock of a wait that goes on, and starts that of another.
+    /// Keeps the timer of a wait that continues, and starts one for another wait.
     fn arm(&self, armed: Option<(Wait, Instant)>) -> Option<(Wait, Instant)> {
         let wait = self
             .shared
@@ -227,7 +229,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Lets the player play and hands out what it does; says whether that closed the connection.
+    /// Runs the player and passes on its actions. Returns true if they closed the connection.
     fn play(&mut self, turn: impl FnOnce(&mut Player, ConnectionId) -> Vec<Action>) -> bool {
         let connection = self.connection;
         let actions = self.shared.play(|player| turn(player, connection));
@@ -252,7 +254,7 @@ impl Reader<'_> {
                     })))
                 }
             };
-            // Where the way out has ended, the client is gone, and reading says so next.
+            // If the sending half has ended, the client is gone, and the next read returns that.
             let _ = self.orders.send(order);
         }
         is_closed
@@ -260,7 +262,7 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// A message as a frame: binary, unless the script wants text.
+    /// Creates a frame for a message: binary, unless the script requires text.
     fn framed(&self, message: String) -> Message {
         let opcode = if self.shared.sends_text {
             "text"
@@ -276,8 +278,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A frame as the script has it. What of it is no text is recorded by its length, as on the way
-    /// in.
+    /// Creates a frame with the script's bytes. Bytes that are not text are recorded by their
+    /// length, as for received frames.
     fn raw(&self, frame: RawFrame) -> Message {
         let message = String::from_utf8_lossy(&frame.bytes).into_owned();
         let bytes = Bytes::from(frame.bytes);

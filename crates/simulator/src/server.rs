@@ -1,4 +1,4 @@
-//! The player behind a WebSocket on this machine.
+//! The player behind a local WebSocket.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use super::serve::serve;
 use super::step::Step;
 use super::transcript::{Entry, Transcript};
 
-/// A fake Gemini Live service that is not listening yet.
+/// A fake Gemini Live service before it listens.
 ///
 /// ```
 /// use recount_simulator::{Script, Simulator};
@@ -38,11 +38,10 @@ pub struct Simulator {
     recorder: Option<Recorder>,
 }
 
-/// A fake service that is listening; it stops when this is dropped.
+/// A fake service that listens. It stops when this is dropped.
 ///
-/// All its connections belong to one conversation. It takes any path, so that the address of either
-/// platform, in any API version, and a gateway's all lead to it; it neither asks for a key nor
-/// keeps one.
+/// All its connections belong to one conversation. It accepts any path, so the addresses of both
+/// platforms, all API versions and gateways work. It neither requires nor keeps a key.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -50,47 +49,47 @@ pub struct Running {
     accepting: JoinHandle<()>,
 }
 
-/// Why the fake service cannot listen.
+/// The reason why the fake service cannot listen.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SimulatorError {
-    /// It would be reachable from other machines, and it asks nobody for a key.
+    /// Other machines could reach the address, and the service requires no key.
     #[error("expected an address of this machine only, such as 127.0.0.1:0, found {address}")]
     NotLoopback {
         /// The address.
         address: String,
     },
-    /// The address is taken, or is none.
+    /// The address is in use or invalid.
     #[error("{address} cannot be listened on")]
     Unavailable {
         /// The address.
         address: String,
-        /// Why not.
+        /// The I/O error.
         #[source]
         source: std::io::Error,
     },
 }
 
-/// What the sockets share.
+/// The state that the sockets share.
 #[derive(Debug)]
 pub(super) struct Shared {
     player: Mutex<Player>,
     recorder: Option<Recorder>,
     changed: watch::Sender<()>,
-    /// Something is to be done that no message and no clock has brought about.
+    /// Notified when steps are due that neither a message nor a timer caused.
     ordered: watch::Sender<()>,
     sockets: AtomicUsize,
     pub(super) sends_text: bool,
 }
 
-/// Who is handed every frame.
+/// The receiver of all frames.
 struct Recorder(Mutex<Box<dyn FnMut(Frame) + Send>>);
 
-/// A socket that is open, as long as this lives.
+/// A guard for an open socket.
 pub(super) struct OpenSocket<'a>(&'a Shared);
 
 impl Simulator {
-    /// A service at the beginning of `script`.
+    /// Creates a service at the beginning of `script`.
     pub fn start(script: Script) -> Self {
         Self {
             player: Player::new(script),
@@ -98,19 +97,20 @@ impl Simulator {
         }
     }
 
-    /// Keeps no transcript, so that a service that runs for long does not grow; expectations are
-    /// not met then.
+    /// Disables the transcript, so that a long-running service does not grow. Expectations then
+    /// stay unmet.
     #[must_use]
     pub fn without_transcript(mut self) -> Self {
         self.player.forget();
         self
     }
 
-    /// Hands every frame that goes over a socket to `recorder`, in order.
+    /// Passes each frame of all sockets to `recorder`, in order.
     ///
     /// ```
     /// use recount_simulator::{Script, Simulator};
-    /// let simulator = Simulator::start(Script::default()).record(|frame| println!("{}", frame.line()));
+    /// let simulator =
+    ///     Simulator::start(Script::default()).record(|frame| println!("{}", frame.line()));
     /// ```
     #[must_use]
     pub fn record(mut self, recorder: impl FnMut(Frame) + Send + 'static) -> Self {
@@ -121,7 +121,7 @@ impl Simulator {
     /// Listens on `address`, such as `127.0.0.1:0` for any free port.
     ///
     /// # Errors
-    /// Where `address` is not of this machine alone, or cannot be listened on.
+    /// An error if other machines could reach `address`, or if the system refuses to listen there.
     pub async fn listen(self, address: &str) -> Result<Running, SimulatorError> {
         let unavailable = |source| SimulatorError::Unavailable {
             address: address.to_owned(),
@@ -159,23 +159,23 @@ impl Simulator {
 }
 
 impl Running {
-    /// Where to connect.
+    /// The URL to connect to.
     pub fn url(&self) -> String {
         format!("ws://{}", self.address)
     }
 
-    /// What was received and sent so far.
+    /// The messages received and sent so far.
     pub fn transcript(&self) -> Transcript {
         self.shared.player().transcript().clone()
     }
 
-    /// Waits until the transcript is as `wanted` says, and hands it out.
+    /// Waits until `wanted` returns true for the transcript, and returns the transcript.
     pub async fn until(&self, wanted: impl Fn(&Transcript) -> bool) -> Transcript {
         self.until_so(|player| wanted(player.transcript())).await;
         self.transcript()
     }
 
-    /// Waits for what comes after the first `seen` entries of the transcript, and hands it out.
+    /// Waits for entries after the first `seen` ones of the transcript, and returns them.
     pub async fn entries_after(&self, seen: usize) -> Vec<Entry> {
         self.until_so(|player| player.transcript().entries().len() > seen)
             .await;
@@ -184,23 +184,22 @@ impl Running {
         entries.get(seen..).unwrap_or_default().to_vec()
     }
 
-    /// How many sockets are open, those that the service has closed and the client has not
-    /// included.
+    /// The number of open sockets. A socket that only the service has closed counts.
     pub fn sockets_open(&self) -> usize {
         self.shared.sockets.load(Ordering::SeqCst)
     }
 
-    /// Waits until no socket is open any more.
+    /// Waits until no socket is open.
     pub async fn until_all_closed(&self) {
         self.until_so(|_| self.sockets_open() == 0).await;
     }
 
-    /// What the script expected of the client and has not come true so far.
+    /// Returns the expectations of the script that are not met so far.
     pub fn unmet(&self) -> Vec<Unmet> {
         self.shared.player().unmet()
     }
 
-    /// Sends a message that no rule sent, on the newest connection; says whether there is one.
+    /// Sends a message on the newest connection. Returns false if there is no connection.
     ///
     /// ```
     /// # async fn example(simulator: recount_simulator::Running) {
@@ -212,8 +211,8 @@ impl Running {
         self.order(Step::Send(Box::new(message)))
     }
 
-    /// Closes the newest connection, without a close frame where the code is 1006; says whether
-    /// there is one.
+    /// Closes the newest connection, with code 1006 without a close frame. Returns false if there
+    /// is no connection.
     pub fn close(&self, code: u16, reason: &str) -> bool {
         self.order(Step::Close {
             code,
@@ -221,8 +220,7 @@ impl Running {
         })
     }
 
-    /// Goes on reading what the client of the newest connection sends, after a step
-    /// `{"read": false}`.
+    /// Resumes reading from the client of the newest connection, after a step `{"read": false}`.
     pub fn read_on(&self) -> bool {
         self.order(Step::Read(true))
     }
@@ -241,14 +239,14 @@ impl Running {
 
     async fn until_so(&self, wanted: impl Fn(&Player) -> bool) {
         let mut changes = self.shared.subscribe();
-        // The sender lives as long as `self`, so waiting never fails.
+        // The sender lives as long as `self`, so waiting cannot fail.
         while !self.shared.player_says(&wanted) && changes.changed().await.is_ok() {}
     }
 
-    /// Stops listening and drops every connection, as a service does that crashes.
+    /// Stops listening and drops all connections, as a crash of the service would.
     pub async fn shutdown(mut self) {
         self.accepting.abort();
-        // Aborted is what it shall be.
+        // The error only says that the task was aborted.
         let _ = (&mut self.accepting).await;
     }
 }
@@ -264,7 +262,7 @@ impl Shared {
         self.player.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the player play, and tells everybody.
+    /// Runs the player and notifies all waiters.
     pub(super) fn play<T>(&self, turn: impl FnOnce(&mut Player) -> T) -> T {
         let played = turn(&mut self.player());
         self.changed.send_replace(());
@@ -279,7 +277,7 @@ impl Shared {
         self.changed.subscribe()
     }
 
-    /// Hands a frame to the recorder, if there is one.
+    /// Passes a frame to the recorder, if there is one.
     pub(super) fn record(&self, frame: impl FnOnce() -> Frame) {
         if let Some(Recorder(recorder)) = &self.recorder {
             let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
@@ -310,7 +308,7 @@ impl Drop for OpenSocket<'_> {
     }
 }
 
-/// Serves whoever connects; its connections end with it.
+/// Serves each client that connects. Dropping this future ends its connections.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -318,7 +316,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             biased;
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => {
-                // A client that is gone before it was accepted is no reason to stop.
+                // A client that left before it was accepted must not stop the service.
                 if let Ok((stream, _)) = accepted {
                     connections.spawn(serve(stream, Arc::clone(&shared)));
                 }

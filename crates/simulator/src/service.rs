@@ -1,10 +1,10 @@
-//! How the service behaves, whatever the script says the model does.
+//! The behavior of the service apart from the rules of the script.
 
 use recount_wire::{DecodeError, Fields, RawJson};
 
 use super::reading::nothing_left;
 
-/// How strict the service is; by default it takes whatever can be understood.
+/// The strictness of the service. By default it accepts everything that can be understood.
 ///
 /// ```
 /// use recount_simulator::Script;
@@ -13,28 +13,28 @@ use super::reading::nothing_left;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Service {
-    /// Refuses a setup with a field that the service does not know, with 1007.
+    /// Rejects a setup with an unknown field, with code 1007.
     pub(super) strict: bool,
-    /// Refuses other models, with 1008; takes all where there is none.
+    /// Rejects other models, with code 1008. An empty list accepts all models.
     pub(super) models: Vec<String>,
-    /// Refuses an answer without an id, with 1007, as Google AI does.
+    /// Rejects a response without an id, with code 1007, as Google AI does.
     pub(super) requires_ids: bool,
-    /// Refuses an answer to a call that this connection did not issue, with 1008, instead of
+    /// Rejects a response to a call that this connection did not issue, with code 1008, instead of
     /// ignoring it.
     pub(super) refuses_unknown_calls: bool,
-    /// Refuses realtime input while a blocking call waits, with 1008.
+    /// Rejects realtime input while a blocking call waits, with code 1008.
     pub(super) refuses_input_during_calls: bool,
-    /// Takes handles it never issued, or that have expired, instead of refusing them with 1007.
+    /// Accepts unknown and expired handles instead of rejecting them with code 1007.
     pub(super) accepts_any_handle: bool,
-    /// Refuses to resume while an older connection is open, with 1011.
+    /// Rejects resumption while an older connection is open, with code 1011.
     pub(super) refuses_overlap: bool,
-    /// Refuses a client without a key or token, with 1008.
+    /// Rejects a client without a key or token, with code 1008.
     pub(super) requires_key: bool,
-    /// Issues handles by itself, and withholds them while calls wait.
+    /// Issues handles without a step, and withholds them while calls wait.
     pub(super) issues_handles: bool,
-    /// Names the session in `setupComplete`, as Vertex does.
+    /// The session's id in `setupComplete`, as on Vertex.
     pub(super) session_id: Option<String>,
-    /// Sends text frames, where the real service sends binary ones.
+    /// Sends text frames. The real service sends binary ones.
     pub(super) sends_text: bool,
 }
 
@@ -63,7 +63,7 @@ impl Service {
         Ok(service)
     }
 
-    /// Models are the same where the last segment of their path is.
+    /// True if the last segment of the model's path is that of an accepted model.
     pub(super) fn takes(&self, model: &str) -> bool {
         let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         self.models.is_empty() || self.models.iter().any(|known| last(known) == last(model))

@@ -1,4 +1,4 @@
-//! Steps: what the service does, one after the other, as scripts write it.
+//! Steps: the actions of the service in order, as scripts write them.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use recount_wire::{
 
 use super::reading::{exactly, nothing_left, number, unknown};
 
-/// One thing the service does.
+/// One step of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Send(Box<ServerMessage>),
-    /// Bytes as they are, whether or not they are a message.
+    /// Sends bytes that need not be a message.
     SendRaw(RawFrame),
-    /// Issues a handle, which from then on resumes; or says that there is none now.
+    /// Issues a handle that is valid from then on, or reports that there is none now.
     Handle(Option<String>),
-    /// The handle resumes nothing any more.
+    /// Makes the handle invalid.
     Expire(String),
-    /// What was still to be done on this connection is not done.
+    /// Drops the pending steps of this connection.
     DropRest,
     Wait(Duration),
-    /// Stops reading what the client sends, or goes on.
+    /// Stops or resumes reading from the client.
     Read(bool),
     Close {
         code: u16,
@@ -36,9 +36,9 @@ pub(super) enum Step {
 /// A frame that need not be a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawFrame {
-    /// The bytes; of a text frame they are UTF-8.
+    /// The bytes; for a text frame, valid UTF-8.
     pub bytes: Vec<u8>,
-    /// Whether it goes as a text frame and not as a binary one.
+    /// True for a text frame, false for a binary one.
     pub is_text: bool,
 }
 
@@ -48,7 +48,7 @@ impl Step {
     }
 }
 
-/// The steps of a `send`.
+/// Parses the steps of a `send`.
 pub(super) fn steps_of(fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     let steps: Vec<Step> = fields
         .items("send", |item| steps(&item))?
@@ -73,7 +73,7 @@ pub(super) fn steps_of(fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     Ok(steps)
 }
 
-/// What one entry of `send` stands for: a short form, or a message as it goes over the wire.
+/// Parses one entry of `send`: a short form, or a message of the protocol.
 fn steps(item: &RawJson) -> Result<Vec<Step>, DecodeError> {
     let mut fields = Fields::of(item)?;
     let steps = if let Some(said) = fields.raw("say")? {
@@ -120,7 +120,7 @@ fn steps(item: &RawJson) -> Result<Vec<Step>, DecodeError> {
     Ok(steps)
 }
 
-/// `"say": "text"`, or a list of pieces with a pause between them.
+/// Parses `"say": "text"`, or a list of pieces with a pause between them.
 fn say(said: &RawJson, fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     let pieces = match said.to::<String>() {
         Ok(text) => vec![text],
@@ -139,8 +139,7 @@ fn say(said: &RawJson, fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     Ok(steps)
 }
 
-/// The client has cut the turn short: nothing more of it comes, and its calls are not wanted any
-/// more.
+/// The steps for an interruption by the client: drops the rest of the turn and cancels its calls.
 fn interrupt(ids: Repeated<String>) -> Vec<Step> {
     let interrupted = ServerMessage {
         server_content: Some(ServerContent {
@@ -157,8 +156,8 @@ fn interrupt(ids: Repeated<String>) -> Vec<Step> {
     steps
 }
 
-/// Sound in frames of the same length; each begins with its number, so that a lost or a swapped one
-/// is seen.
+/// Creates audio in frames of the same length. Each begins with its number, so that tests notice a
+/// lost or swapped frame.
 fn audio(audio: &RawJson) -> Result<Vec<Step>, DecodeError> {
     let mut fields = Fields::of(audio)?;
     let frames = number(&mut fields, "frames")?.unwrap_or(1);
@@ -232,7 +231,7 @@ fn raw_bytes(data: &str) -> Result<Step, DecodeError> {
     }))
 }
 
-/// The steps again and again; `{n}` in them stands for the count, from 1.
+/// Repeats the steps and replaces `{n}` in them by the count, from 1.
 fn repeated(times: u32, item: &RawJson, fields: &mut Fields) -> Result<Vec<Step>, DecodeError> {
     let template = fields
         .raw("send")?
@@ -262,7 +261,7 @@ fn repeated(times: u32, item: &RawJson, fields: &mut Fields) -> Result<Vec<Step>
     Ok(all)
 }
 
-/// `"go_away": "10s"`; the message `goAway` has an object there.
+/// Parses `"go_away": "10s"`. The message `goAway` has an object instead.
 fn short_go_away(fields: &mut Fields) -> Result<Option<String>, DecodeError> {
     let time_left = fields.raw("goAway")?;
     Ok(time_left.and_then(|value| value.to().ok()))
@@ -286,7 +285,7 @@ fn verbatim(item: &RawJson) -> Result<Step, DecodeError> {
     small_enough(&step).map(|()| step)
 }
 
-/// The vendor's Python library takes no larger message.
+/// Rejects a message that is too large for the vendor's Python library.
 fn small_enough(step: &Step) -> Result<(), DecodeError> {
     let Step::Send(message) = step else {
         return Ok(());
@@ -299,7 +298,7 @@ fn small_enough(step: &Step) -> Result<(), DecodeError> {
     Err(DecodeError::new(expected, length.to_string()))
 }
 
-/// A close as scripts write it: `{"code": 1011, "reason": "why"}`.
+/// Parses a close: `{"code": 1011, "reason": "why"}`.
 pub(super) fn closing(close: &RawJson) -> Result<Step, DecodeError> {
     let mut fields = Fields::of(close)?;
     let code = number(&mut fields, "code")?.unwrap_or(1000);
@@ -344,17 +343,17 @@ const SHORT_FORMS: &[&str] = &[
     "setupComplete",
 ];
 
-/// 20 ms of the service's sound.
+/// The size of 20 ms of the service's audio, in bytes.
 const AUDIO_FRAME_BYTES: u32 = 960;
 
-/// In base64 this stays below the largest message.
+/// The maximum size of audio, in bytes. In base64 it stays below the maximum size of a message.
 const AUDIO_BYTES_MAX: u32 = 512 * 1024;
 
-/// What one rule may do at most.
+/// The maximum number of steps of one rule.
 const STEPS_MAX: usize = 20_000;
 
-/// The vendor's Python library takes no larger message.
+/// The maximum size of a message in the vendor's Python library, in bytes.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// What a close frame has room for.
+/// The maximum length of a close frame's reason, in bytes.
 pub(super) const CLOSE_REASON_BYTES_MAX: usize = 123;

@@ -1,11 +1,10 @@
-//! The fields of a setup that the real service knows; what else stands there it refuses.
+//! The fields of a setup that the real service knows. It rejects all others.
 
 use serde_json::Value;
 
 use recount_wire::{ClientMessage, Setup};
 
-/// The first field of `setup` that the service does not know, and where it stands, spelt as the
-/// service does.
+/// Returns the first unknown field of `setup` and its path, in the service's spelling.
 pub(super) fn unknown_name(setup: &Setup) -> Option<(String, String)> {
     let text = ClientMessage::setup(setup.clone()).encode();
     let message: Value = serde_json::from_str(&text).ok()?;
@@ -46,10 +45,10 @@ fn snake(name: &str) -> String {
     spelt
 }
 
-/// A message type of the setup, as far as its fields are checked.
+/// The type of a message within the setup, if its fields are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A scalar, or what is not looked into.
+    /// A scalar or an unchecked value.
     Anything,
     Setup,
     Generation,
@@ -220,8 +219,8 @@ const TOOL: &[(&str, Kind)] = &[
     ("exaAiSearch", Kind::Anything),
 ];
 
-/// The part of OpenAPI that the protocol takes; `additionalProperties`, `$schema` and `const` are
-/// no part of it.
+/// The part of OpenAPI that the protocol accepts, without `additionalProperties`, `$schema` and
+/// `const`.
 const SCHEMA: &[(&str, Kind)] = &[
     ("type", Kind::Anything),
     ("format", Kind::Anything),

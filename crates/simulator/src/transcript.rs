@@ -1,4 +1,4 @@
-//! What the service received and sent, in order.
+//! The messages that the service received and sent, in order.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use recount_wire::{ClientMessage, FunctionResponse, ServerMessage};
 use super::expectation::handle_of;
 use super::step::RawFrame;
 
-/// Everything that went over the connections of one conversation, in order.
+/// The events on the connections of one conversation, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
     entries: Vec<Entry>,
     forgets: bool,
 }
 
-/// One connection, numbered from 1 in the order of connecting.
+/// The number of a connection, from 1 in the order of connecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u32);
 
-/// One thing that happened on a connection.
+/// An event on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where.
+    /// The connection.
     pub connection: ConnectionId,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened on a connection.
+/// The kinds of events on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A client connected.
@@ -36,12 +36,12 @@ pub enum Event {
     Received {
         /// The message.
         message: Box<ClientMessage>,
-        /// How each answer in it stands to the calls of this connection.
+        /// The relation of each response in it to the calls of this connection.
         answers: Vec<Answer>,
     },
-    /// The client sent something that is no message.
+    /// The client sent data that is not a message.
     Unreadable {
-        /// What is wrong with it.
+        /// The fault.
         problem: String,
     },
     /// The service sent a message.
@@ -50,9 +50,9 @@ pub enum Event {
     SentRaw(RawFrame),
     /// The connection ended.
     Closed {
-        /// Who ended it.
+        /// The side that ended it.
         by: Side,
-        /// The close code; 1006 where there was no close frame.
+        /// The close code; 1006 without a close frame.
         code: u16,
         /// The reason.
         reason: String,
@@ -62,38 +62,38 @@ pub enum Event {
 /// One of the two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Who connected.
+    /// The client.
     Client,
     /// The simulator.
     Service,
 }
 
-/// How an answer stands to the calls of its connection.
+/// The relation of a response to the calls of its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The id it names.
+    /// The id in the response.
     pub id: Option<String>,
-    /// How it stands.
+    /// The relation.
     pub standing: Standing,
 }
 
-/// What became of an answer.
+/// The relation of a response to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It settled the call.
+    /// The response settled the call.
     Accepted,
-    /// More answers to the call are announced.
+    /// The response announces further ones for the call.
     Continues,
-    /// This connection issued no such call, so the answer was ignored.
+    /// The response was ignored, because this connection issued no such call.
     UnknownId,
-    /// The call was settled before, so the answer was ignored.
+    /// The response was ignored, because the call was settled before.
     AlreadyAnswered,
-    /// The call was cancelled, so the answer was ignored.
+    /// The response was ignored, because the call was cancelled.
     Cancelled,
 }
 
 impl Transcript {
-    /// Everything, in order.
+    /// All entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -118,7 +118,13 @@ impl Transcript {
     ///
     /// let mut player = Player::new(Script::default());
     /// let first = player.connect();
-    /// player.receive(first, &ClientMessage::setup(Setup { model: "m".into(), ..Setup::default() }));
+    /// player.receive(
+    ///     first,
+    ///     &ClientMessage::setup(Setup {
+    ///         model: "m".into(),
+    ///         ..Setup::default()
+    ///     }),
+    /// );
     /// player.disconnect(first, 1000, "");
     /// let second = player.connect();
     /// let transcript = player.transcript();
@@ -132,12 +138,12 @@ impl Transcript {
             .map(|(_, message)| message)
     }
 
-    /// The handle that the setup of a connection brought.
+    /// Returns the handle in the setup of a connection.
     pub fn handle_brought(&self, connection: ConnectionId) -> Option<&str> {
         self.received_on(connection).find_map(handle_of)
     }
 
-    /// Whether a connection has ended.
+    /// True if a connection has ended.
     pub fn is_closed(&self, connection: ConnectionId) -> bool {
         self.entries.iter().any(|entry| {
             entry.connection == connection && matches!(entry.event, Event::Closed { .. })
@@ -156,14 +162,15 @@ impl Transcript {
         })
     }
 
-    /// What the model was told in the user's name, a text for each message that holds words.
+    /// Returns the text that the model received from the user, one string for each message with
+    /// text.
     pub fn told(&self) -> impl Iterator<Item = (ConnectionId, String)> {
         self.received()
             .map(|(connection, message)| (connection, user_words(message)))
             .filter(|(_, words)| !words.is_empty())
     }
 
-    /// The answers received, and how they stood.
+    /// The responses received, with their relation to the calls.
     pub fn answers(&self) -> impl Iterator<Item = (ConnectionId, &FunctionResponse, Standing)> {
         self.entries
             .iter()
@@ -186,7 +193,7 @@ impl Transcript {
             })
     }
 
-    /// How many clients have connected.
+    /// The number of clients that have connected.
     pub fn connections(&self) -> usize {
         self.entries
             .iter()
@@ -200,7 +207,7 @@ impl Transcript {
         }
     }
 
-    /// Keeps nothing from here on.
+    /// Stops keeping entries.
     pub(super) fn forget(&mut self) {
         self.forgets = true;
     }
@@ -212,7 +219,7 @@ impl fmt::Display for ConnectionId {
     }
 }
 
-/// The words of the user in a message, however they were sent.
+/// Returns the user's text in a message, in any of its forms.
 pub(super) fn user_words(message: &ClientMessage) -> String {
     let turns = message.client_content.iter().flat_map(|content| {
         content

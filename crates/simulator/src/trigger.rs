@@ -1,39 +1,39 @@
-//! Triggers: what makes a rule fire.
+//! Triggers: the events that fire a rule.
 
 use recount_wire::{DecodeError, Fields, RawJson};
 
 use super::reading::{exactly, nothing_left, number, unknown};
 
-/// What makes a rule fire.
+/// The event that fires a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Trigger {
-    /// A client connects; nothing was said yet.
+    /// A client connects, before any message.
     Connect,
     Setup(SetupKind),
-    /// The user's words contain this, compared in lower case.
+    /// The user's text contains this text, in lower case.
     Text(String),
     AnyText,
-    /// The user's words that no other rule takes.
+    /// User text that no other rule handles.
     Otherwise,
     ResponsesTo(Vec<String>),
-    /// So many frames of sound came on the connection.
+    /// The number of audio frames received on the connection.
     Audio(u32),
     Signal(Signal),
 }
 
-/// Which setups.
+/// The kinds of setups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SetupKind {
     Any,
-    /// Without a handle.
+    /// A setup without a handle.
     Fresh,
-    /// With whatever handle.
+    /// A setup with any handle.
     Resumed,
-    /// With this one.
+    /// A setup with this handle.
     Handle(String),
 }
 
-/// What a client says about the user's activity.
+/// A client's signal about the user's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
     ActivityStart,
@@ -102,7 +102,7 @@ impl SetupKind {
             .ok_or_else(|| DecodeError::new(SETUPS, "neither"))
     }
 
-    /// Whether a setup with this handle is one.
+    /// True if a setup with this handle is of this kind.
     pub(super) fn fits(&self, handle: Option<&str>) -> bool {
         match self {
             Self::Any => true,

@@ -1,7 +1,7 @@
-//! Scripts in YAML, as the JSON they stand for.
+//! Conversion of scripts in YAML to JSON.
 //!
-//! Numbers keep every digit, and quoted scalars are strings, whatever they look like. There are no
-//! anchors, tags or keys that are no scalars: a script needs none.
+//! Numbers keep all digits, and quoted scalars are strings, even if they look like numbers.
+//! Anchors, tags and non-scalar keys are not supported, because scripts do not need them.
 
 use std::fmt::Write;
 
@@ -12,11 +12,11 @@ use recount_wire::DecodeError;
 
 use super::script::ScriptError;
 
-/// How deep a script may nest.
+/// The maximum depth of a script.
 const DEPTH_MAX: usize = 64;
 
-/// The entries of a script, each as JSON with the line it begins on: the items of its lists, and
-/// what stands alone.
+/// Returns the entries of a script as JSON, each with its first line's number. Entries are the
+/// items of lists, and documents that are not lists.
 pub(super) fn entries(text: &str) -> Result<Vec<(usize, String)>, ScriptError> {
     let mut events = Events(Parser::new_from_str(text));
     let mut entries = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn entries(text: &str) -> Result<Vec<(usize, String)>, ScriptError> {
             Token::SequenceStart(..) if !is_list => is_list = true,
             Token::SequenceEnd => is_list = false,
             Token::StreamStart | Token::DocumentStart(_) | Token::DocumentEnd | Token::Nothing => {}
-            // An empty document.
+            // The document is empty.
             Token::Scalar(text, ScalarStyle::Plain, ..) if text.is_empty() && !is_list => {}
             Token::Scalar(..)
             | Token::SequenceStart(..)
@@ -112,7 +112,7 @@ impl<'a> Events<'a> {
     }
 }
 
-/// A scalar as JSON: a plain one is what it looks like, with every digit as written.
+/// Converts a scalar to JSON. A plain scalar has the type that it looks like, and keeps its digits.
 fn scalar(text: &str, is_plain: bool) -> String {
     let is_number = || {
         text.starts_with(|c: char| c == '-' || c.is_ascii_digit())

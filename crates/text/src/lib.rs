@@ -1,8 +1,8 @@
-//! Text from outside: [`json`] keeps JSON to the digit, and `files` reads and writes the files that
-//! people name.
+//! Text from outside: [`json`] keeps JSON unchanged, and `files` reads and writes files that a user
+//! names.
 //!
-//! It knows nothing of sessions, journals or the Live protocol. `json` is pure; `files` is a
-//! feature, so that the pure core cannot reach a disk through this crate.
+//! This crate knows nothing of sessions, journals or the Live protocol. `json` is pure. `files` is
+//! a feature, so that the pure core cannot access a disk through this crate.
 
 #[cfg(feature = "files")]
 pub mod files;

@@ -1,7 +1,9 @@
-//! What the expansion of `#[tool]` names: how a function's answer becomes a tool's.
+//! The items that the expansion of `#[tool]` names: conversions of a function's return value into a
+//! tool result.
 //!
-//! Which conversion holds is found by the type of the answer: the first of the three traits that
-//! applies, because each stands one reference further out than the next.
+//! The compiler picks the conversion by the return type (autoref specialization). Each of the three
+//! traits is implemented at one more level of references than the next, and method lookup takes the
+//! first that applies.
 
 pub use serde;
 
@@ -12,7 +14,7 @@ use serde_json::Value;
 
 use crate::run::error::ToolError;
 
-/// The answer whose kind is wanted.
+/// The return value whose kind is looked up.
 #[derive(Debug)]
 pub struct Kind<'a, A>(pub &'a A);
 
@@ -20,15 +22,15 @@ pub struct Kind<'a, A>(pub &'a A);
 #[derive(Debug)]
 pub struct Failure;
 
-/// A `Result` with any other error.
+/// A `Result` with any other error type.
 #[derive(Debug)]
 pub struct Outcome;
 
-/// A value, or nothing.
+/// A value that is no `Result`.
 #[derive(Debug)]
 pub struct Plain;
 
-/// Brings the three into scope at once, of which the answer's type then uses one.
+/// Imports all three traits for method lookup, which uses one of them.
 pub mod finding {
     pub use crate::attribute::{OfFailure as _, OfResult as _, OfValue as _};
 }
@@ -62,10 +64,10 @@ impl<T, E> OfResult for &Kind<'_, Result<T, E>> {}
 impl<A> OfValue for Kind<'_, A> {}
 
 impl Failure {
-    /// The error keeps its variant.
+    /// Converts the return value; an error keeps its variant.
     ///
     /// # Errors
-    /// The function's own, or its value cannot be written as JSON.
+    /// The function's own error, or the value cannot be written as JSON.
     pub fn answer<T: Serialize, E: Into<ToolError>>(
         self,
         answer: Result<T, E>,
@@ -75,24 +77,24 @@ impl Failure {
 }
 
 impl Outcome {
-    /// The error is told in its own words.
+    /// Converts the return value; an error becomes its `Display` text.
     ///
     /// # Errors
-    /// The function's own, or its value cannot be written as JSON.
+    /// The function's own error, or the value cannot be written as JSON.
     pub fn answer<T: Serialize, E: Display>(
         self,
         answer: Result<T, E>,
     ) -> Result<Value, ToolError> {
-        let told = |error: E| ToolError::ExecutionFailed(error.to_string());
-        answer.map_err(told).and_then(written)
+        let to_error = |error: E| ToolError::ExecutionFailed(error.to_string());
+        answer.map_err(to_error).and_then(written)
     }
 }
 
 impl Plain {
-    /// What the function returns is the answer.
+    /// Converts the return value, which is always a success.
     ///
     /// # Errors
-    /// It cannot be written as JSON.
+    /// The value cannot be written as JSON.
     pub fn answer<A: Serialize>(self, answer: A) -> Result<Value, ToolError> {
         written(answer)
     }

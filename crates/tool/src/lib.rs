@@ -1,6 +1,7 @@
-//! Tools: what a model may call, what holds for each of them, and how one call is run. It does not
-//! know who asked, what was journaled, or whether a person agreed. An embedder names it
-//! `recount::tool`.
+//! Tools: the functions that a model may call, their policies, and the run of one call.
+//!
+//! The crate knows neither the requester nor the journal nor the approval. The library re-exports
+//! it as `recount::tool`.
 
 mod agents;
 mod approval;
@@ -63,12 +64,12 @@ pub use tools::text_agent::{
 };
 pub use tools::toolset::Toolset;
 
-// The other crates of the workspace use these.
+// Items for the other crates of the workspace.
 #[doc(hidden)]
 pub use crate::approval::answer_members::{AnswerMembers, malformed};
 pub use crate::approval::answering::{Asked, takes_payload};
 pub use crate::dispatch::gate_choice::GateChoice;
-pub use crate::dispatch::provider_desk::answered_by;
+pub use crate::dispatch::provider_asker::answered_by;
 pub use crate::kinds::long_running::without_note;
 pub use crate::run::context::Identity;
 pub use crate::run::listeners::{Listeners, hear};

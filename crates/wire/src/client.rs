@@ -1,4 +1,4 @@
-//! What a client sends.
+//! Messages from a client.
 
 use recount_text::json::{DecodeError, RawJson};
 
@@ -12,46 +12,47 @@ use super::session_config::ContextUpdate;
 use super::setup::Setup;
 use super::spelling::Shape;
 
-/// A message from client to service; a well-formed one carries one payload.
+/// A message from client to service. A valid message has one payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientMessage {
-    /// Opens the connection; first, and once.
+    /// The setup, once as the first message.
     pub setup: Option<Setup>,
-    /// Turns added to the conversation.
+    /// Turns to add to the conversation.
     pub client_content: Option<ClientContent>,
-    /// Media and text as they happen.
+    /// Media and text in real time.
     pub realtime_input: Option<RealtimeInput>,
-    /// Answers to calls.
+    /// Responses to calls.
     pub tool_response: Option<ToolResponse>,
     /// A new instruction or new tools.
     pub context_update: Option<ContextUpdate>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
 impl ClientMessage {
-    /// Reads a message.
+    /// Parses a message.
     ///
     /// ```
     /// use recount_wire::ClientMessage;
-    /// let python = r#"{"tool_response":{"functionResponses":[{"id":"c1","will_continue":true}]}}"#;
+    /// let python =
+    ///     r#"{"tool_response":{"functionResponses":[{"id":"c1","will_continue":true}]}}"#;
     /// let script = r#"{"toolResponse":{"functionResponses":[{"id":"c1","willContinue":true}]}}"#;
     /// assert_eq!(ClientMessage::decode(python)?, ClientMessage::decode(script)?);
     /// # Ok::<(), recount_wire::DecodeError>(())
     /// ```
     ///
     /// # Errors
-    /// Where the text is not JSON or a known field has the wrong type.
+    /// An error if the text is not JSON or a known field has the wrong type.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         Self::read(&mut Fields::parse(text)?)
     }
 
-    /// Writes the message in camelCase.
+    /// Serializes the message in camelCase.
     pub fn encode(&self) -> String {
         self.to_text()
     }
 
-    /// The message that opens a connection.
+    /// Creates the message that opens a connection.
     pub fn setup(setup: Setup) -> Self {
         Self {
             setup: Some(setup),
@@ -59,7 +60,7 @@ impl ClientMessage {
         }
     }
 
-    /// A whole turn of the user, in words.
+    /// Creates a complete text turn of the user.
     ///
     /// ```
     /// use recount_wire::ClientMessage;
@@ -79,7 +80,7 @@ impl ClientMessage {
         }
     }
 
-    /// Answers to calls.
+    /// Creates a message with responses to calls.
     pub fn tool_response(responses: impl IntoIterator<Item = FunctionResponse>) -> Self {
         Self {
             tool_response: Some(ToolResponse {
@@ -90,7 +91,7 @@ impl ClientMessage {
         }
     }
 
-    /// The names of the payloads this message carries.
+    /// Returns the names of the payloads in this message.
     pub fn payloads(&self) -> Vec<&'static str> {
         [
             ("setup", self.setup.is_some()),
@@ -105,44 +106,44 @@ impl ClientMessage {
     }
 }
 
-/// Turns added to the conversation, in order.
+/// Turns to add to the conversation, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientContent {
     /// The turns.
     pub turns: Repeated<Content>,
-    /// Whether the model shall go on from here.
+    /// True if the model shall answer now.
     pub turn_complete: Option<bool>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
-/// Media and text as they happen; several fields may come at once.
+/// Media and text in real time. Several fields may be set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RealtimeInput {
-    /// Words.
+    /// Text.
     pub text: Option<String>,
-    /// A stretch of sound.
+    /// A chunk of audio.
     pub audio: Option<Blob>,
     /// A picture.
     pub video: Option<Blob>,
     /// The older form of `audio` and `video`.
     pub media_chunks: Repeated<Blob>,
-    /// The user begins to speak, where the client detects it.
+    /// The start of the user's speech, if the client detects activity.
     pub activity_start: Option<RawJson>,
-    /// The user has stopped speaking, where the client detects it.
+    /// The end of the user's speech, if the client detects activity.
     pub activity_end: Option<RawJson>,
-    /// The microphone is off, where the service detects activity.
+    /// True if the microphone is off, if the service detects activity.
     pub audio_stream_end: Option<bool>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
-/// Answers to calls, in any number of messages.
+/// Responses to calls, in any number of messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolResponse {
-    /// The answers.
+    /// The responses.
     pub function_responses: Repeated<FunctionResponse>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 

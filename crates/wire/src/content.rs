@@ -1,4 +1,4 @@
-//! What is said: turns, their parts, and media.
+//! Content of the conversation: turns, their parts, and media.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,19 @@ use super::object_writer::ObjectWriter;
 use super::other::Other;
 use super::repeated::Repeated;
 
-/// One turn, or a piece of one.
+/// A turn, or a part of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// `user` or `model`; the service may leave it out.
+    /// The role, `user` or `model`. The service may omit it.
     pub role: Option<String>,
-    /// What the turn is made of.
+    /// The parts of the turn.
     pub parts: Repeated<Part>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
 impl Content {
-    /// A turn of one text.
+    /// Creates a turn with one text.
     pub fn text(role: &str, text: impl Into<String>) -> Self {
         Self {
             role: Some(role.to_owned()),
@@ -32,7 +32,7 @@ impl Content {
         }
     }
 
-    /// What is said in words, thoughts left out.
+    /// Returns the text of the parts, without thoughts.
     pub fn spoken(&self) -> String {
         self.parts
             .iter()
@@ -42,39 +42,39 @@ impl Content {
     }
 }
 
-/// One piece of a turn; a well-formed one has one kind of data.
+/// A part of a turn. A valid part has one kind of data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Words.
+    /// Text.
     pub text: Option<String>,
-    /// Whether this is the model thinking and not speaking.
+    /// True if this is a thought of the model, not part of its answer.
     pub thought: Option<bool>,
     /// Media.
     pub inline_data: Option<Blob>,
-    /// A call, seen in a turn; it is executed only from [`ToolCall`](super::ToolCall).
+    /// A call in a turn. Only calls in a [`ToolCall`](super::ToolCall) are executed.
     pub function_call: Option<FunctionCall>,
-    /// An answer, seen in a turn.
+    /// A response in a turn.
     pub function_response: Option<FunctionResponse>,
-    /// A file that the service can reach.
+    /// A file that the service can read.
     pub file_data: Option<FileData>,
     /// Code that the service runs.
     pub executable_code: Option<ExecutableCode>,
-    /// What came of it.
+    /// The result of that code.
     pub code_execution_result: Option<CodeExecutionResult>,
-    /// The service calls a tool of its own; nobody else executes it.
+    /// A call of the service's own tool, which only the service executes.
     pub tool_call: Option<ServerToolCall>,
-    /// What that tool gave.
+    /// The result of that tool.
     pub tool_response: Option<ServerToolResponse>,
-    /// What lets the model go on with this thought, in base64.
+    /// The signature with which the model continues this thought, in base64.
     pub thought_signature: Option<String>,
-    /// The user's own words for the part.
+    /// Metadata of the user about the part.
     pub part_metadata: Option<RawJson>,
-    /// Everything else: details of video, resolution and speech.
+    /// All other fields: details of video, resolution and speech.
     pub other: Other,
 }
 
 impl Part {
-    /// Words.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: Some(text.into()),
@@ -83,15 +83,15 @@ impl Part {
     }
 }
 
-/// Media bytes in base64. Two are equal where their bytes are.
+/// Media bytes in base64. Two blobs are equal if their bytes are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Blob {
-    /// Such as `audio/pcm;rate=16000`.
+    /// The MIME type, such as `audio/pcm;rate=16000`.
     pub mime_type: Option<String>,
-    /// Base64 as it came, and as it is written again; libraries differ in the alphabet and in
-    /// padding.
+    /// The base64 text, which is written again as it was read. Libraries use different alphabets
+    /// and padding.
     pub data: Option<String>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
@@ -106,7 +106,7 @@ impl PartialEq for Blob {
 
 impl Eq for Blob {}
 
-/// Base64 in its standard alphabet, without padding.
+/// Converts base64 to its standard alphabet, without padding.
 fn standard(base64: &str) -> Cow<'_, str> {
     let bare = base64.trim_end_matches('=');
     if bare.contains(['-', '_']) {
@@ -116,7 +116,7 @@ fn standard(base64: &str) -> Cow<'_, str> {
     }
 }
 
-/// The bytes of base64 in either alphabet; none where it is not base64.
+/// Decodes base64 in either alphabet. `None` for invalid base64.
 pub(super) fn bytes_of(base64: &str) -> Option<Vec<u8>> {
     use base64::Engine as _;
     use base64::alphabet::STANDARD;
@@ -132,7 +132,7 @@ pub(super) fn bytes_of(base64: &str) -> Option<Vec<u8>> {
 }
 
 impl Blob {
-    /// Bytes in the standard alphabet, with padding, which everybody reads.
+    /// Encodes bytes in the standard alphabet with padding, which all libraries read.
     ///
     /// ```
     /// use recount_wire::Blob;
@@ -152,20 +152,20 @@ impl Blob {
         }
     }
 
-    /// The bytes, whichever alphabet they came in; none where they are not base64.
+    /// Decodes the bytes in either alphabet. `None` for invalid base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         bytes_of(self.data.as_deref().unwrap_or_default())
     }
 }
 
 message! {
-    /// A file that the service can reach.
+    /// A file that the service can read.
     pub struct FileData {
-        /// Such as `image/png`.
+        /// The MIME type, such as `image/png`.
         pub mime_type: Option<String> = "mimeType",
-        /// Where it is.
+        /// The location.
         pub file_uri: Option<String> = "fileUri",
-        /// What it is called.
+        /// The display name.
         pub display_name: Option<String> = "displayName",
     }
 }
@@ -173,47 +173,47 @@ message! {
 message! {
     /// Code that the service runs.
     pub struct ExecutableCode {
-        /// `PYTHON`.
+        /// The language: `PYTHON`.
         pub language: Option<String> = "language",
         /// The code.
         pub code: Option<String> = "code",
-        /// By which its result is known.
+        /// The id, which the result repeats.
         pub id: Option<String> = "id",
     }
 }
 
 message! {
-    /// What came of code.
+    /// The result of code.
     pub struct CodeExecutionResult {
         /// `OUTCOME_OK`, `OUTCOME_FAILED` or `OUTCOME_DEADLINE_EXCEEDED`.
         pub outcome: Option<String> = "outcome",
-        /// What it wrote.
+        /// The output.
         pub output: Option<String> = "output",
-        /// The code's.
+        /// The id of the code.
         pub id: Option<String> = "id",
     }
 }
 
 message! {
-    /// The service calls a tool of its own.
+    /// A call of a tool that the service runs itself.
     pub struct ServerToolCall {
-        /// By which its result is known.
+        /// The id, which the result repeats.
         pub id: Option<String> = "id",
-        /// Which.
+        /// The tool.
         pub tool_type: Option<String> = "toolType",
-        /// With what.
+        /// The arguments.
         pub args: Option<RawJson> = "args",
     }
 }
 
 message! {
-    /// What a tool of the service's own gave.
+    /// The result of a tool that the service ran itself.
     pub struct ServerToolResponse {
-        /// The call's.
+        /// The id of the call.
         pub id: Option<String> = "id",
-        /// Which tool.
+        /// The tool.
         pub tool_type: Option<String> = "toolType",
-        /// What it gave.
+        /// The result.
         pub response: Option<RawJson> = "response",
     }
 }

@@ -1,4 +1,4 @@
-//! Messages that are nothing but a table of fields.
+//! Messages that consist only of a table of fields.
 
 use recount_text::json::{DecodeError, Number, RawJson};
 
@@ -6,17 +6,17 @@ use super::fields::{Fields, Message};
 use super::object_writer::ObjectWriter;
 use super::repeated::Repeated;
 
-/// A field by its type: how it is taken and how it is written.
+/// A type of field, with its way of reading and writing.
 pub(super) trait Field: Sized {
     fn take(fields: &mut Fields, name: &str) -> Result<Self, DecodeError>;
 
     fn put(&self, object: &mut ObjectWriter, name: &str);
 }
 
-/// Declares a message, its fields and their names on the wire.
+/// Declares a message, its fields and their names in the protocol.
 ///
-/// A field that has not the type it should have stays in `other`: none of these is worth a message.
-/// Names behind `known` are kept in `other`, too, in camelCase throughout.
+/// A field of the wrong type stays in `other`, because none of these is worth rejecting the
+/// message. Fields named after `known` also stay in `other`, with camelCase keys at every depth.
 macro_rules! message {
     (
         $(#[$about:meta])*
@@ -29,21 +29,21 @@ macro_rules! message {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct $name {
             $($(#[$about_field])* pub $field: $kind,)+
-            /// Everything else.
+            /// All other fields.
             pub other: $crate::Other,
         }
 
         impl $name {
-            /// Reads it by itself.
+            /// Parses the message on its own.
             ///
             /// # Errors
-            /// Where the text is not a JSON object, nests too deep, or names a field twice.
+            /// An error if the text is not a JSON object, nests too deeply, or repeats a field.
             pub fn decode(text: &str) -> Result<Self, $crate::DecodeError> {
                 use $crate::fields::{Fields, Message as _};
                 Self::read(&mut Fields::parse(text)?)
             }
 
-            /// Writes it by itself, in camelCase.
+            /// Serializes the message on its own, in camelCase.
             pub fn encode(&self) -> String {
                 use $crate::fields::Message as _;
                 self.to_text()
@@ -101,7 +101,7 @@ impl Field for Option<Number> {
     }
 }
 
-/// A user's own: nothing in it is respelt.
+/// A user's value: its keys keep their spelling.
 impl Field for Option<RawJson> {
     fn take(fields: &mut Fields, name: &str) -> Result<Self, DecodeError> {
         fields.raw(name)

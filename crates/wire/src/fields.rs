@@ -1,7 +1,7 @@
-//! Reading the fields of one JSON object, each once, in either spelling.
+//! Reading of the fields of one JSON object, each once and in either spelling.
 //!
-//! serde's own tools for unknown fields (`flatten`, untagged enums) read values into numbers and
-//! maps and so lose the text; this reader keeps it.
+//! serde's own features for unknown fields (`flatten`, untagged enums) convert values to numbers
+//! and maps and lose the original text. This reader keeps it.
 
 use recount_text::json::{DecodeError, Member, Number, RawJson, kind, members};
 use serde::Deserialize;
@@ -14,12 +14,12 @@ use super::other::Other;
 use super::repeated::Repeated;
 use super::spelling::{Shape, camel, in_camel_case};
 
-/// A typed level of a message.
+/// One level of a message as a type.
 pub(crate) trait Message: Sized {
-    /// Takes what this level knows out of `fields`; what is left goes into its [`Other`].
+    /// Takes the known fields out of `fields`. The remaining ones go into [`Other`].
     fn read(fields: &mut Fields<'_>) -> Result<Self, DecodeError>;
 
-    /// Writes every field again.
+    /// Writes all fields.
     fn write(&self, object: &mut ObjectWriter);
 
     fn from_json(value: &RawValue, levels: Levels) -> Result<Self, DecodeError> {
@@ -33,25 +33,25 @@ pub(crate) trait Message: Sized {
     }
 }
 
-/// The fields of one object that have not been taken yet, where they stand in its text.
+/// The remaining fields of one object, borrowed from its text.
 pub struct Fields<'a> {
     entries: Vec<Member<'a>>,
     levels: Levels,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of the object that a text is.
+    /// Parses a text as an object.
     pub fn parse(text: &'a str) -> Result<Self, DecodeError> {
         Self::within_levels(text, Levels::default())
     }
 
-    /// The fields of an object.
+    /// Returns the fields of an object.
     pub fn of(value: &'a RawJson) -> Result<Self, DecodeError> {
         Self::within(value.raw(), Levels::default())
     }
 
-    /// As [`parse`](Fields::parse), with a limit of the caller's on how deep the protocol's own
-    /// objects and lists may nest.
+    /// Parses as [`parse`](Fields::parse) does, with the caller's limit for the nesting of the
+    /// protocol's own objects and lists.
     pub(super) fn parse_within(text: &'a str, depth_max: usize) -> Result<Self, DecodeError> {
         Self::within_levels(text, Levels::at_most(depth_max))
     }
@@ -62,7 +62,7 @@ impl<'a> Fields<'a> {
                 entries,
                 levels: levels.inside()?,
             }),
-            // What is wrong with it takes a closer look, which says more than this error would.
+            // A second parse finds the exact fault, which this error lacks.
             Err(error) => {
                 object_entries(RawJson::parse(text)?.raw())?;
                 Err(DecodeError::new("JSON", error.to_string()))
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Takes a field; `null` is absence.
+    /// Takes a field; `null` counts as absent.
     fn take(&mut self, name: &str) -> Result<Option<&'a RawValue>, DecodeError> {
         let Some(position) = self.entries.iter().position(|it| is_field(it, name)) else {
             return Ok(None);
@@ -89,12 +89,12 @@ impl<'a> Fields<'a> {
         Ok((value.get() != "null").then_some(value))
     }
 
-    /// Takes the text of a field; `null` is absence.
+    /// Takes a field as text; `null` counts as absent.
     pub fn raw(&mut self, name: &str) -> Result<Option<RawJson>, DecodeError> {
         Ok(self.take(name)?.map(RawJson::of_raw))
     }
 
-    /// Takes a field whose keys are respelt but which is not looked into.
+    /// Takes a field as text, with its keys in camelCase.
     pub(super) fn respelt(
         &mut self,
         name: &str,
@@ -106,12 +106,12 @@ impl<'a> Fields<'a> {
             .transpose()
     }
 
-    /// The text of a field.
+    /// Takes a string field.
     pub fn string(&mut self, name: &str) -> Result<Option<String>, DecodeError> {
         self.scalar(name, "a string")
     }
 
-    /// The truth value of a field.
+    /// Takes a boolean field.
     pub fn boolean(&mut self, name: &str) -> Result<Option<bool>, DecodeError> {
         self.scalar(name, "a boolean")
     }
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
             .transpose()
     }
 
-    /// The texts of a field, one or a list.
+    /// Takes a field with one string or a list of strings.
     pub fn strings(&mut self, name: &str) -> Result<Repeated<String>, DecodeError> {
         self.each_item(name, |item| {
             serde_json::from_str(item.get())
@@ -137,7 +137,7 @@ impl<'a> Fields<'a> {
             .transpose()
     }
 
-    /// The function calls of a field, one or a list.
+    /// Takes a field with one function call or a list of them.
     pub fn function_calls(
         &mut self,
         name: &str,
@@ -147,11 +147,11 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn messages<M: Message>(&mut self, name: &str) -> Result<Repeated<M>, DecodeError> {
         let levels = self.levels;
-        // The list is a level, too.
+        // The list counts as a level, too.
         self.each_item(name, |item| M::from_json(item, levels.inside()?))
     }
 
-    /// Takes the fields of an object, to be read one by one.
+    /// Takes the fields of an object field.
     pub(super) fn inner(&mut self, name: &str) -> Result<Option<Self>, DecodeError> {
         let levels = self.levels;
         self.take(name)?
@@ -159,24 +159,24 @@ impl<'a> Fields<'a> {
             .transpose()
     }
 
-    /// Takes the items of a list, each read by `read`, which decides about a malformed item.
+    /// Takes the items of a list. `read` reads each item and handles malformed ones.
     pub(super) fn each_apart<T>(
         &mut self,
         name: &str,
         read: impl Fn(&'a RawValue, Levels) -> T,
     ) -> Result<Vec<T>, DecodeError> {
-        // The list is a level, too.
+        // The list counts as a level, too.
         let levels = self.levels.inside().map_err(|error| error.under(name))?;
         let items = self.each_item(name, |item| Ok(read(item, levels)))?;
         Ok(items.into_vec())
     }
 
-    /// Takes a field, or leaves it among the others where it is not what it should be.
+    /// Takes a field, or leaves it in place if it has the wrong type.
     pub(super) fn or_left<F: Field + Default>(&mut self, name: &str) -> F {
         let mut found = (0..)
             .zip(&self.entries)
             .filter(|(_, entry)| is_field(entry, name));
-        // Of two spellings side by side neither may swallow the other.
+        // If both spellings are present, neither may replace the other.
         let (Some((position, entry)), None) = (found.next(), found.next()) else {
             return F::default();
         };
@@ -188,7 +188,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Takes all fields, whatever their names are.
+    /// Takes all fields, whatever their names.
     pub(super) fn each<M: Message>(&mut self) -> Result<Vec<(String, M)>, DecodeError> {
         let levels = self.levels;
         let entries = std::mem::take(&mut self.entries).into_iter();
@@ -199,7 +199,7 @@ impl<'a> Fields<'a> {
         entries.map(read).collect()
     }
 
-    /// The values of a field, one or a list, each read by `read`.
+    /// Takes a field with one value or a list, each read by `read`.
     pub fn items<T>(
         &mut self,
         name: &str,
@@ -227,7 +227,8 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// What is left. Fields in `known` are respelt throughout; those nobody knows stay as they are.
+    /// Takes the remaining fields. Fields in `known` get camelCase keys at every depth; unknown
+    /// ones stay unchanged.
     pub fn rest(&mut self, known: &[&str]) -> Result<Other, DecodeError> {
         let mut other = Other::default();
         for &name in known {
@@ -255,18 +256,18 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether it is the field of this name, in either spelling.
+/// True if the field has this name, in either spelling.
 fn is_field((key, _): &Member<'_>, name: &str) -> bool {
     *key == name || camel(key) == name
 }
 
-/// The keys and values of an object, in order, repeated keys included.
+/// Returns the keys and values of an object in order, including repeated keys.
 pub(super) fn object_entries(value: &RawValue) -> Result<Vec<Member<'_>>, DecodeError> {
     let text = value.get();
     if !text.starts_with('{') {
         return Err(DecodeError::new("an object", kind(text)));
     }
-    // Valid JSON was checked before; what can still fail is a key that is no text.
+    // The JSON was checked before, so only a key that is not text can fail.
     members(text).map_err(|error| DecodeError::new("keys that are text", error.to_string()))
 }
 
@@ -276,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_with_escapes_is_the_key_that_it_spells() {
+    fn escaped_key_is_found_by_its_text() {
         for text in [r#"{"go\u0041way":"soon"}"#, r#"{"go\u005faway":"soon"}"#] {
             let mut fields = Fields::parse(text).unwrap();
             assert_eq!(fields.string("goAway").unwrap().unwrap(), "soon", "{text}");
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_text_is_told() {
+    fn fault_of_a_text_is_reported() {
         let told = |text: &str| Fields::parse(text).err().unwrap().to_string();
         assert!(told(r#"{"\ud800":1}"#).contains("keys that are text"));
         for (text, found) in [("[1]", "a list"), ("null", "null"), ("\"{}\"", "a string")] {

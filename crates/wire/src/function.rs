@@ -1,4 +1,4 @@
-//! Functions: how they are declared, called and answered.
+//! Declarations of functions, calls and responses.
 
 use recount_text::json::{DecodeError, Number, RawJson};
 
@@ -13,53 +13,52 @@ use super::schema::Schema;
 /// An entry of the tool list: function declarations, or one of the service's own tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tool {
-    /// Functions that the client executes.
+    /// The functions that the client executes.
     pub function_declarations: Repeated<FunctionDeclaration>,
-    /// Everything else: `googleSearch` and the other tools that the service executes itself.
+    /// All other fields: `googleSearch` and the other tools that the service executes.
     pub other: Other,
 }
 
-/// What the model is told about a function.
+/// A function as it is described to the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionDeclaration {
     /// The name by which the model calls it.
     pub name: String,
-    /// What it does and when to use it.
+    /// The purpose of the function and when to use it.
     pub description: Option<String>,
-    /// The arguments as a schema in the protocol's own form; exclusive with
-    /// `parameters_json_schema`.
+    /// The schema of the arguments in the protocol's own form. Excludes `parameters_json_schema`.
     pub parameters: Option<Schema>,
-    /// The arguments as a JSON Schema.
+    /// The JSON Schema of the arguments.
     pub parameters_json_schema: Option<RawJson>,
-    /// The answer as a schema in the protocol's own form.
+    /// The schema of the response in the protocol's own form.
     pub response: Option<Schema>,
-    /// The answer as a JSON Schema.
+    /// The JSON Schema of the response.
     pub response_json_schema: Option<RawJson>,
-    /// `BLOCKING` or `NON_BLOCKING`; what its absence means depends on the model.
+    /// `BLOCKING` or `NON_BLOCKING`. The default depends on the model.
     pub behavior: Option<String>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
-/// The model asks for a function to be executed.
+/// A call of a function by the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCall {
-    /// Names the call within its connection; Vertex may leave it out.
+    /// The id, unique within the connection. Vertex may omit it.
     pub id: Option<String>,
-    /// Which function.
+    /// The function's name.
     pub name: Option<String>,
-    /// The arguments, whatever they are; none means `{}`.
+    /// The arguments, of any type. Absent means `{}`.
     pub args: Option<RawJson>,
-    /// Whether more fragments of this call follow.
+    /// True if more pieces of this call follow.
     pub will_continue: Option<bool>,
-    /// Pieces of the arguments, where they are streamed; Vertex only.
+    /// The pieces of streamed arguments (Vertex only).
     pub partial_args: Repeated<PartialArg>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
 impl FunctionCall {
-    /// A call with an id.
+    /// Creates a call with an id.
     ///
     /// ```
     /// use recount_wire::{FunctionCall, ServerMessage};
@@ -80,28 +79,29 @@ impl FunctionCall {
     }
 }
 
-/// The client answers a call.
+/// The client's response to a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionResponse {
-    /// The call's id.
+    /// The id of the call.
     pub id: Option<String>,
-    /// The call's function.
+    /// The function's name.
     pub name: Option<String>,
-    /// The answer; its `output` and `error` have a meaning, otherwise it is all output.
+    /// The response. The keys `output` and `error` have a meaning; without them the whole object is
+    /// output.
     pub response: Option<RawJson>,
-    /// `SILENT`, `WHEN_IDLE` or `INTERRUPT`: when the model takes notice, for calls that do not
-    /// block.
+    /// `SILENT`, `WHEN_IDLE` or `INTERRUPT`: the time at which the model handles the response of a
+    /// non-blocking call.
     pub scheduling: Option<String>,
-    /// Whether more answers to this call follow.
+    /// True if more responses to this call follow.
     pub will_continue: Option<bool>,
-    /// Media that belong to the answer.
+    /// Media of the response.
     pub parts: Repeated<Part>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
 impl FunctionResponse {
-    /// A final answer.
+    /// Creates a final response.
     ///
     /// ```
     /// use recount_wire::{ClientMessage, FunctionResponse};
@@ -125,26 +125,26 @@ impl FunctionResponse {
         }
     }
 
-    /// Whether no further answer to the call follows.
+    /// True if no further response to the call follows.
     pub fn is_final(&self) -> bool {
         self.will_continue != Some(true)
     }
 }
 
 message! {
-    /// A piece of a call's arguments; one of the values is there.
+    /// A piece of a call's arguments. One of the values is set.
     pub struct PartialArg {
-        /// Where it belongs, as a JSONPath.
+        /// The place of the piece, as a JSONPath.
         pub json_path: Option<String> = "jsonPath",
-        /// A text, or the next piece of one.
+        /// A string, or its next part.
         pub string_value: Option<String> = "stringValue",
         /// A number.
         pub number_value: Option<Number> = "numberValue",
-        /// A yes or no.
+        /// A boolean.
         pub bool_value: Option<bool> = "boolValue",
         /// `NULL_VALUE`.
         pub null_value: Option<String> = "nullValue",
-        /// Whether more pieces follow.
+        /// True if more pieces follow.
         pub will_continue: Option<bool> = "willContinue",
     }
 }

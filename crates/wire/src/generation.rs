@@ -1,4 +1,4 @@
-//! How the model generates: the configuration of a setup that is about its output.
+//! The settings for the model's output, as part of a setup.
 
 use recount_text::json::Number;
 
@@ -6,7 +6,7 @@ use super::field::message;
 use super::repeated::Repeated;
 
 message! {
-    /// How the model generates. A number is the same number however a library spells it.
+    /// The settings for the model's output. Numbers are equal in all spellings of the libraries.
     ///
     /// ```
     /// use recount_wire::GenerationConfig;
@@ -26,59 +26,64 @@ message! {
     ///     speech_config: Some(SpeechConfig::voice("Puck")),
     ///     ..GenerationConfig::default()
     /// };
-    /// let setup = Setup { model: "models/m".into(), generation_config: Some(generation), ..Setup::default() };
+    /// let setup = Setup {
+    ///     model: "models/m".into(),
+    ///     generation_config: Some(generation),
+    ///     ..Setup::default()
+    /// };
     /// assert_eq!(
     ///     ClientMessage::setup(setup).encode(),
     ///     r#"{"setup":{"model":"models/m","generationConfig":{"responseModalities":["AUDIO"],"speechConfig":{"voiceConfig":{"prebuiltVoiceConfig":{"voiceName":"Puck"}}}}}}"#
     /// );
     /// ```
     pub struct GenerationConfig {
-        /// `AUDIO` or `TEXT`; one of them.
+        /// The modality, one of `AUDIO` and `TEXT`.
         pub response_modalities: Repeated<String> = "responseModalities",
-        /// How much chance plays a part, 0 to 2.
+        /// The randomness of the output, 0 to 2.
         pub temperature: Option<Number> = "temperature",
-        /// The share of likely words that are considered.
+        /// The probability mass of the tokens to choose from.
         pub top_p: Option<Number> = "topP",
-        /// The number of likely words that are considered.
+        /// The number of the most likely tokens to choose from.
         pub top_k: Option<Number> = "topK",
-        /// The longest output, in tokens.
+        /// The maximum length of the output, in tokens.
         pub max_output_tokens: Option<Number> = "maxOutputTokens",
-        /// Where chance begins.
+        /// The seed of the random choice.
         pub seed: Option<Number> = "seed",
-        /// How many answers are made.
+        /// The number of answers.
         pub candidate_count: Option<Number> = "candidateCount",
-        /// How much words that were said are avoided.
+        /// The penalty for tokens that have occurred.
         pub presence_penalty: Option<Number> = "presencePenalty",
-        /// How much words that were said often are avoided.
+        /// The penalty for tokens that have occurred often.
         pub frequency_penalty: Option<Number> = "frequencyPenalty",
         /// `MEDIA_RESOLUTION_LOW`, `MEDIA_RESOLUTION_MEDIUM` or `MEDIA_RESOLUTION_HIGH`.
         pub media_resolution: Option<String> = "mediaResolution",
         /// The voice.
         pub speech_config: Option<SpeechConfig> = "speechConfig",
-        /// How much it thinks.
+        /// The settings for thinking.
         pub thinking_config: Option<ThinkingConfig> = "thinkingConfig",
-        /// Whether it answers a tone of voice.
+        /// True if the model responds to the tone of voice.
         pub enable_affective_dialog: Option<bool> = "enableAffectiveDialog",
-        /// Whether it translates.
+        /// The settings for translation.
         pub translation_config: Option<TranslationConfig> = "translationConfig",
     }
-    known "responseLogprobs" "responseMimeType" "logprobs" "responseSchema" "responseJsonSchema" "stopSequences"
+    known "responseLogprobs" "responseMimeType" "logprobs" "responseSchema" "responseJsonSchema"
+          "stopSequences"
         "routingConfig" "audioTimestamp"
 }
 
 message! {
     /// The voice of the model.
     pub struct SpeechConfig {
-        /// Such as `en-US`.
+        /// The language, such as `en-US`.
         pub language_code: Option<String> = "languageCode",
-        /// Whose voice.
+        /// The voice.
         pub voice_config: Option<VoiceConfig> = "voiceConfig",
     }
     known "multiSpeakerVoiceConfig"
 }
 
 impl SpeechConfig {
-    /// One of the service's voices, such as `Puck`.
+    /// Selects one of the service's voices, such as `Puck`.
     #[must_use]
     pub fn voice(name: impl Into<String>) -> SpeechConfig {
         let prebuilt = PrebuiltVoiceConfig {
@@ -96,9 +101,9 @@ impl SpeechConfig {
 }
 
 message! {
-    /// Whose voice.
+    /// A voice.
     pub struct VoiceConfig {
-        /// One of the service's own.
+        /// One of the service's own voices.
         pub prebuilt_voice_config: Option<PrebuiltVoiceConfig> = "prebuiltVoiceConfig",
     }
     known "replicatedVoiceConfig"
@@ -107,29 +112,29 @@ message! {
 message! {
     /// One of the service's own voices.
     pub struct PrebuiltVoiceConfig {
-        /// Such as `Puck`.
+        /// The name, such as `Puck`.
         pub voice_name: Option<String> = "voiceName",
     }
 }
 
 message! {
-    /// How much the model thinks.
+    /// The settings for the model's thinking.
     pub struct ThinkingConfig {
-        /// Whether its thoughts are sent.
+        /// True if the thoughts are sent.
         pub include_thoughts: Option<bool> = "includeThoughts",
-        /// How many tokens it may think; 0 is none.
+        /// The maximum number of tokens for thinking; 0 disables it.
         pub thinking_budget: Option<Number> = "thinkingBudget",
-        /// Such as `LOW`.
+        /// The level, such as `LOW`.
         pub thinking_level: Option<String> = "thinkingLevel",
     }
 }
 
 message! {
-    /// Whether the model translates.
+    /// The settings for translation.
     pub struct TranslationConfig {
-        /// Into which language, such as `de`.
+        /// The target language, such as `de`.
         pub target_language_code: Option<String> = "targetLanguageCode",
-        /// Whether what is in that language already is said again.
+        /// True if speech in the target language is repeated.
         pub echo_target_language: Option<bool> = "echoTargetLanguage",
     }
 }

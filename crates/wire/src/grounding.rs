@@ -1,22 +1,23 @@
-//! Where the service found what the model says.
+//! The sources of the model's answer.
 
 use super::field::message;
 use super::repeated::Repeated;
 
 message! {
-    /// What the model's words rest on.
+    /// The sources of the model's answer.
     pub struct GroundingMetadata {
-        /// What was searched for.
+        /// The search queries.
         pub web_search_queries: Repeated<String> = "webSearchQueries",
-        /// What was found.
+        /// The search results.
         pub grounding_chunks: Repeated<GroundingChunk> = "groundingChunks",
     }
-    known "groundingSupports" "searchEntryPoint" "retrievalMetadata" "retrievalQueries" "imageSearchQueries"
+    known "groundingSupports" "searchEntryPoint" "retrievalMetadata" "retrievalQueries"
+          "imageSearchQueries"
         "sourceFlaggingUris" "googleMapsWidgetContextToken"
 }
 
 message! {
-    /// One thing that was found.
+    /// One search result.
     pub struct GroundingChunk {
         /// A web page.
         pub web: Option<WebChunk> = "web",
@@ -25,13 +26,13 @@ message! {
 }
 
 message! {
-    /// A web page that was found.
+    /// A web page as a search result.
     pub struct WebChunk {
-        /// Where.
+        /// The address.
         pub uri: Option<String> = "uri",
-        /// What it is called.
+        /// The title.
         pub title: Option<String> = "title",
-        /// Whose it is.
+        /// The domain.
         pub domain: Option<String> = "domain",
     }
 }
@@ -39,7 +40,7 @@ message! {
 message! {
     /// The web pages that the service read.
     pub struct UrlContextMetadata {
-        /// One of them each.
+        /// The status of each page.
         pub url_metadata: Repeated<UrlMetadata> = "urlMetadata",
     }
 }
@@ -47,9 +48,9 @@ message! {
 message! {
     /// A web page that the service tried to read.
     pub struct UrlMetadata {
-        /// Where.
+        /// The address.
         pub retrieved_url: Option<String> = "retrievedUrl",
-        /// Such as `URL_RETRIEVAL_STATUS_SUCCESS`.
+        /// The status, such as `URL_RETRIEVAL_STATUS_SUCCESS`.
         pub url_retrieval_status: Option<String> = "urlRetrievalStatus",
     }
 }

@@ -1,9 +1,9 @@
-//! How deep a message may nest.
+//! The limit for the nesting of a message.
 
 use recount_text::json::DecodeError;
 
-/// Levels of objects and lists that may still follow. What users put into a message is not looked
-/// into and may go deeper.
+/// The number of levels of objects and lists that may follow. Values of users are not parsed and
+/// may nest deeper.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Levels {
     left: usize,
@@ -11,10 +11,10 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Where nothing else is said.
+    /// The default limit.
     const MAX: usize = 64;
 
-    /// No limit may be set above this one: each level takes room on the stack.
+    /// The largest allowed limit, because each level uses stack space.
     const READ_MAX: usize = 256;
 
     pub(super) fn at_most(max: usize) -> Levels {
@@ -22,7 +22,7 @@ impl Levels {
         Levels { left: max, max }
     }
 
-    /// What is left inside one more.
+    /// Returns the remaining levels inside one more object or list.
     pub(super) fn inside(self) -> Result<Levels, DecodeError> {
         let Levels { left, max } = self;
         let left = left.checked_sub(1).ok_or_else(|| {

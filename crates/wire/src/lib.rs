@@ -1,16 +1,16 @@
-//! The messages of the Gemini Live protocol, read and written without losing anything.
+//! The messages of the Gemini Live protocol, read and written without loss.
 //!
-//! * [`ClientMessage`] and [`ServerMessage`] are the two directions; a message is a struct of
-//!   options, because a server message may carry several payloads.
-//! * Field names are read in camelCase and in snake_case at every depth and written in camelCase.
-//!   What belongs to users (arguments, responses, JSON Schemas, labels) keeps its keys, and every
-//!   number and string its digits.
-//! * What is not known here is kept in [`Other`] and written again; a `null` in a known field reads
-//!   as its absence.
-//! * Enumerations are open: a value nobody has heard of yet is a string like the others.
+//! * [`ClientMessage`] and [`ServerMessage`] are the two directions. A message is a struct of
+//!   options, because a server message may have several payloads.
+//! * Field names are read in camelCase and snake_case at every depth and written in camelCase.
+//!   Values of users (arguments, responses, JSON Schemas, labels) keep their keys, and all numbers
+//!   keep their digits and all strings their escapes.
+//! * Unknown fields are kept in [`Other`] and written again. A `null` in a known field counts as
+//!   absent.
+//! * Enumerations are open: an unknown value is a string like the others.
 //!
-//! Nothing in `wire` opens a socket, knows an order of messages, or decides whether a message makes
-//! sense.
+//! This crate opens no socket, knows no order of messages, and does not judge whether a message
+//! makes sense.
 
 mod client;
 mod content;

@@ -1,7 +1,7 @@
-//! The message that a conversation has most of: media and nothing else, read in one pass.
+//! The most frequent kind of message, with media only, parsed in one pass.
 //!
-//! [`ServerMessage`](super::ServerMessage) reads such a message, too, level by level and keeping
-//! what it does not know, which costs several times as much. Audio is what must not wait.
+//! [`ServerMessage`](super::ServerMessage) also parses it, but level by level and with all unknown
+//! fields, which costs several times as much. Audio needs the low latency.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use serde::Deserialize;
 
 use super::content::bytes_of;
 
-/// A piece of media, its type before its bytes.
+/// A piece of media: its MIME type and its bytes.
 pub type Piece = (String, Vec<u8>);
 
-/// The media of a message that carries nothing else; none where anything about it is unusual.
+/// Returns the media of a message with media only. `None` for any other message.
 pub fn media_frame(text: &str) -> Option<Vec<Piece>> {
-    // Which most other messages do not have, so that no error is made for them that nobody reads.
+    // Most other messages lack this text, so no error is created for them.
     text.contains("\"inline").then_some(())?;
     let frame: Frame<'_> = serde_json::from_str(text).ok()?;
     let parts = frame.server_content.model_turn.parts.into_iter();
@@ -70,7 +70,7 @@ mod tests {
     use super::super::ServerMessage;
     use super::*;
 
-    /// What the general reader finds in the same message.
+    /// The media that the general reader finds in the same message.
     fn generally(text: &str) -> Option<Vec<Piece>> {
         let message = ServerMessage::decode(text).ok()?;
         let parts = message.server_content?.model_turn?.parts.into_vec();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn media_alone_is_what_the_general_reader_finds() {
+    fn media_equals_that_of_the_general_reader() {
         for text in [
             r#"{"serverContent":{"modelTurn":{"role":"model","parts":[{"inlineData":{"mimeType":"audio/pcm","data":"AAEC"}}]}}}"#,
             r#"{"server_content":{"model_turn":{"parts":[{"inline_data":{"mime_type":"audio/pcm","data":"-_8"}},{"inlineData":{"data":"+/8=","mimeType":"image\/png"}}]}}}"#,
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_says_more_is_left_to_the_general_reader() {
+    fn message_with_more_than_media_is_not_parsed() {
         let blob = r#"{"inlineData":{"mimeType":"audio/pcm","data":"AAEC"}}"#;
         for text in [
             format!(r#"{{"serverContent":{{"modelTurn":{{"parts":[{blob}]}},"turnComplete":true}}}}"#),

@@ -1,4 +1,4 @@
-//! Writing one JSON object field by field, values as the text they are.
+//! Writing of one JSON object field by field, with values as text.
 
 use recount_text::json::{RawJson, quote};
 
@@ -6,16 +6,16 @@ use super::fields::Message;
 use super::other::Other;
 use super::repeated::Repeated;
 
-/// The text of an object under construction, behind that of whatever it stands in; absent fields
-/// write nothing.
+/// The text of an object under construction, after the text of the object around it. Absent fields
+/// are omitted.
 pub(crate) struct ObjectWriter {
     text: String,
-    /// Whether it has a field already.
+    /// True if the object has a field.
     begun: bool,
 }
 
 impl ObjectWriter {
-    /// With room for what most messages take.
+    /// Creates a writer with capacity for most messages.
     pub(crate) fn with_room() -> Self {
         Self {
             text: String::with_capacity(256),
@@ -83,7 +83,7 @@ impl ObjectWriter {
         self.text.push(']');
     }
 
-    /// Writes an object where a value stands.
+    /// Writes an object as a value.
     fn within<M: Message>(&mut self, value: &M) {
         let mut object = Self {
             text: std::mem::take(&mut self.text),

@@ -1,17 +1,16 @@
-//! The fields of a message that have no type of their own.
+//! The fields of a message without a type of their own.
 
 use recount_text::json::RawJson;
 
-/// Fields kept as they came: those this version does not look into, and those it has never heard
-/// of.
+/// Fields kept as text: those that this version does not parse, and unknown ones.
 ///
-/// A field whose name the protocol is known to use is found under its camelCase name, however it
-/// was spelt; an unknown one keeps its own.
+/// A field that the protocol is known to use has its camelCase name, whatever its spelling in the
+/// message. An unknown field keeps its spelling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Other(Vec<(String, RawJson)>);
 
 impl Other {
-    /// The value of `name`.
+    /// Returns the value of `name`.
     pub fn get(&self, name: &str) -> Option<&RawJson> {
         self.0
             .iter()
@@ -19,19 +18,19 @@ impl Other {
             .map(|(_, value)| value)
     }
 
-    /// Adds a field, which takes the place of one of the same name.
+    /// Adds a field, or replaces the field of the same name.
     pub fn set(&mut self, name: impl Into<String>, value: RawJson) {
         let name = name.into();
         self.0.retain(|(key, _)| *key != name);
         self.0.push((name, value));
     }
 
-    /// The fields in the order in which they came.
+    /// Returns the fields in the order of the message.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Whether there is none.
+    /// True if there are no fields.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

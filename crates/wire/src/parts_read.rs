@@ -1,4 +1,4 @@
-//! A server message read part by part, so that a malformed part costs only itself.
+//! A server message parsed part by part, so that a malformed part affects only itself.
 
 use recount_text::json::{DecodeError, kind};
 use serde_json::value::RawValue;
@@ -9,37 +9,38 @@ use super::levels::Levels;
 use super::repeated::Repeated;
 use super::server::{ServerMessage, ToolCall, ToolCallCancellation};
 
-/// The parts of a server message, those that cannot be read among them.
+/// The parts of a server message, including those that cannot be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartsRead {
-    /// The parts that can be read, without the function calls.
+    /// The valid parts, without the function calls.
     pub message: ServerMessage,
     /// The function calls, in the order of the message.
     pub calls: Vec<CallRead>,
-    /// The reasons why other parts cannot be read.
+    /// The errors of the other parts.
     pub rejected: Vec<DecodeError>,
 }
 
-/// One element of the list of function calls.
+/// An element of the list of function calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallRead {
-    /// A call without a flaw.
+    /// A valid call.
     Call(FunctionCall),
-    /// A call that cannot be executed but can be answered, and the reason. It has those of its
-    /// fields that can be read, and never whole arguments. If `willContinue` cannot be read, a call
-    /// that has pieces of arguments goes on.
+    /// A call that cannot be executed but can be answered, and the error.
+    ///
+    /// The call has its valid fields, but never complete arguments. If `willContinue` is invalid, a
+    /// call with pieces of arguments counts as unfinished.
     Malformed(FunctionCall, DecodeError),
-    /// An element by which no call can be answered.
+    /// An element without a call that could be answered.
     Unreadable {
-        /// The name of the function, if it can be read.
+        /// The name of the function, if it can be parsed.
         name: Option<String>,
-        /// The reason.
+        /// The error.
         error: DecodeError,
     },
 }
 
 impl PartsRead {
-    /// Reads the parts of a message each by itself.
+    /// Parses each part of a message on its own.
     ///
     /// ```
     /// use recount_wire::{CallRead, PartsRead};
@@ -50,22 +51,22 @@ impl PartsRead {
     /// ```
     ///
     /// # Errors
-    /// If the text is not a JSON object.
+    /// An error if the text is not a JSON object.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         Self::of(ServerMessage::decode(text), || Fields::parse(text))
     }
 
-    /// Reads the parts as [`decode`](PartsRead::decode) does, with the limit of
+    /// Parses the parts as [`decode`](PartsRead::decode) does, with the limit of
     /// [`ServerMessage::decode_within`].
     ///
     /// # Errors
-    /// As [`decode`](PartsRead::decode).
+    /// As for [`decode`](PartsRead::decode).
     pub fn decode_within(text: &str, depth_max: usize) -> Result<Self, DecodeError> {
         let message = ServerMessage::decode_within(text, depth_max);
         Self::of(message, || Fields::parse_within(text, depth_max))
     }
 
-    /// The parts of a message; only a malformed one is read a second time.
+    /// Returns the parts of a message. Only a malformed message is parsed a second time.
     fn of<'a>(
         message: Result<ServerMessage, DecodeError>,
         fields: impl FnOnce() -> Result<Fields<'a>, DecodeError>,
@@ -116,7 +117,7 @@ impl PartsRead {
         }
     }
 
-    /// The reasons why elements and parts cannot be read at all, those of the calls first.
+    /// Returns the errors of elements and parts that cannot be parsed at all, those of calls first.
     pub fn problems(&self) -> impl Iterator<Item = &DecodeError> {
         let of_calls = self.calls.iter().filter_map(|it| match it {
             CallRead::Call(_) | CallRead::Malformed(..) => None,
@@ -125,13 +126,13 @@ impl PartsRead {
         of_calls.chain(&self.rejected)
     }
 
-    /// True if nothing of the message is malformed.
+    /// True if no part of the message is malformed.
     pub fn is_whole(&self) -> bool {
         let is_whole = |it: &CallRead| matches!(it, CallRead::Call(_));
         self.rejected.is_empty() && self.calls.iter().all(is_whole)
     }
 
-    /// True if the list of the calls cannot be read.
+    /// True if the list of the calls cannot be parsed.
     pub fn lost_calls(&self) -> bool {
         let is_of_calls = |it: &DecodeError| {
             let member = it.path.split(['.', '[']).next();
@@ -142,7 +143,7 @@ impl PartsRead {
 }
 
 impl From<PartsRead> for ServerMessage {
-    /// The message of the parts that can be read.
+    /// Combines the valid parts to a message.
     fn from(parts: PartsRead) -> ServerMessage {
         let mut message = parts.message;
         let calls = parts.calls.into_iter().filter_map(|it| match it {
@@ -198,8 +199,8 @@ impl CallRead {
         }
     }
 
-    /// The fields of a malformed call that can be read. It can be answered if its id is known, or
-    /// if it has none and its name is known.
+    /// Parses the valid fields of a malformed call. The call can be answered if it has an id, or
+    /// has no id but a name.
     fn salvaged(item: &RawValue, levels: Levels, error: DecodeError) -> CallRead {
         let Ok(mut fields) = Fields::within(item, levels) else {
             return CallRead::Unreadable { name: None, error };
@@ -213,12 +214,12 @@ impl CallRead {
         };
         let partial_args: Repeated<PartialArg> = fields.or_left("partialArgs");
         let will_continue = fields.boolean("willContinue");
-        // The end of a call that comes in pieces must not be taken for a call of its own.
-        let goes_on = (!partial_args.is_empty()).then_some(true);
+        // The end of a call in pieces must not look like a call of its own.
+        let is_unfinished = (!partial_args.is_empty()).then_some(true);
         let call = FunctionCall {
             id,
             name,
-            will_continue: will_continue.unwrap_or(goes_on),
+            will_continue: will_continue.unwrap_or(is_unfinished),
             partial_args,
             ..FunctionCall::default()
         };
@@ -265,7 +266,7 @@ mod tests {
         PartsRead::decode(text).unwrap()
     }
 
-    /// The calls of a message as words.
+    /// The calls of a message as text.
     fn calls(calls: &str) -> Vec<String> {
         let parts = read(&format!(r#"{{"toolCall":{{"functionCalls":[{calls}]}}}}"#));
         let told = parts.calls.into_iter().map(|it| match it {
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn message_without_a_flaw_has_the_parts_of_the_general_reader() {
+    fn valid_message_has_the_parts_of_the_general_reader() {
         let text =
             r#"{"toolCall":{"functionCalls":[{"id":"a"},{"name":"b"}]},"goAway":{},"new":1}"#;
         let parts = read(text);
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_call_has_an_address_or_is_unreadable() {
+    fn malformed_call_has_id_or_name_or_is_unreadable() {
         for (call, is_addressed) in [
             (r#"{"id":"a","name":7}"#, true),
             (r#"{"name":"f","willContinue":7}"#, true),
@@ -331,8 +332,8 @@ mod tests {
     }
 
     #[test]
-    fn malformed_piece_without_a_readable_end_goes_on() {
-        let goes_on = |call: &str| {
+    fn malformed_piece_without_readable_end_is_unfinished() {
+        let is_unfinished = |call: &str| {
             let parts = read(&format!(r#"{{"toolCall":{{"functionCalls":[{call}]}}}}"#));
             match &parts.calls[..] {
                 [CallRead::Malformed(call, _)] => call.will_continue,
@@ -340,14 +341,17 @@ mod tests {
             }
         };
         let part = r#""partialArgs":[{"jsonPath":"$.a","boolValue":true}]"#;
-        assert_eq!(goes_on(r#"{"name":"f","willContinue":7}"#), None);
+        assert_eq!(is_unfinished(r#"{"name":"f","willContinue":7}"#), None);
         assert_eq!(
-            goes_on(&format!(r#"{{"name":"f",{part},"willContinue":7}}"#)),
+            is_unfinished(&format!(r#"{{"name":"f",{part},"willContinue":7}}"#)),
             Some(true)
         );
-        assert_eq!(goes_on(&format!(r#"{{"id":"a","name":7,{part}}}"#)), None);
+        assert_eq!(
+            is_unfinished(&format!(r#"{{"id":"a","name":7,{part}}}"#)),
+            None
+        );
         let told = format!(r#"{{"id":"a","name":7,{part},"willContinue":true}}"#);
-        assert_eq!(goes_on(&told), Some(true));
+        assert_eq!(is_unfinished(&told), Some(true));
     }
 
     #[test]
@@ -377,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_beyond_the_limit_of_levels_is_rejected_alone() {
+    fn part_beyond_level_limit_is_rejected_alone() {
         let text = r#"{"serverContent":{"modelTurn":{"parts":[{"text":"x"}]}},"goAway":{}}"#;
         let parts = PartsRead::decode_within(text, 4).unwrap();
         assert_eq!(parts.rejected.len(), 1);

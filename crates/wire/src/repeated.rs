@@ -1,26 +1,26 @@
-//! A list field that remembers whether it was there.
+//! A list field that remembers whether it is present.
 
 use std::ops::Deref;
 
-/// The items of a repeated field; reads as a slice.
+/// The items of a list field, which dereferences to a slice.
 ///
-/// An absent list and an empty one mean the same to most fields but not to all (`tools: []` clears
-/// the tools), so a message that is read and written again keeps the difference.
+/// For most fields, an absent list and an empty one mean the same. For some they differ
+/// (`tools: []` removes the tools), so reading and writing a message keeps the difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated<T>(Option<Vec<T>>);
 
 impl<T> Repeated<T> {
-    /// The list of a field that is not there.
+    /// The list of an absent field.
     pub const fn absent() -> Self {
         Self(None)
     }
 
-    /// Whether the field is there, be it empty.
+    /// True if the field is present, even if the list is empty.
     pub const fn is_present(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The items, taken out.
+    /// Returns the items by value.
     pub fn into_vec(self) -> Vec<T> {
         self.0.unwrap_or_default()
     }

@@ -10,72 +10,72 @@ use super::object_writer::ObjectWriter;
 use super::repeated::Repeated;
 
 message! {
-    /// What a value must look like. The names of properties are the user's and stay as they are.
+    /// The schema of a value. The names of properties belong to the user and stay unchanged.
     pub struct Schema {
         /// `STRING`, `NUMBER`, `INTEGER`, `BOOLEAN`, `ARRAY`, `OBJECT` or `NULL`.
         pub kind: Option<String> = "type",
-        /// Such as `int64` or `date-time`.
+        /// The format, such as `int64` or `date-time`.
         pub format: Option<String> = "format",
-        /// A name.
+        /// The title.
         pub title: Option<String> = "title",
-        /// What it means, in words for the model.
+        /// The description for the model.
         pub description: Option<String> = "description",
-        /// Whether `null` will do.
+        /// True if `null` is allowed.
         pub nullable: Option<bool> = "nullable",
-        /// The values it may have.
+        /// The allowed values.
         pub allowed: Repeated<String> = "enum",
-        /// What the items of a list look like.
+        /// The schema of the items of a list.
         pub items: Option<Box<Schema>> = "items",
-        /// The shortest list.
+        /// The minimum number of items.
         pub min_items: Option<Number> = "minItems",
-        /// The longest list.
+        /// The maximum number of items.
         pub max_items: Option<Number> = "maxItems",
-        /// The fields of an object.
+        /// The schemas of an object's fields.
         pub properties: Option<SchemaMap> = "properties",
-        /// The fields that must be there.
+        /// The required fields.
         pub required: Repeated<String> = "required",
-        /// The fewest fields.
+        /// The minimum number of fields.
         pub min_properties: Option<Number> = "minProperties",
-        /// The most fields.
+        /// The maximum number of fields.
         pub max_properties: Option<Number> = "maxProperties",
-        /// The smallest number.
+        /// The minimum of a number.
         pub minimum: Option<Number> = "minimum",
-        /// The largest number.
+        /// The maximum of a number.
         pub maximum: Option<Number> = "maximum",
-        /// The shortest text.
+        /// The minimum length of a string.
         pub min_length: Option<Number> = "minLength",
-        /// The longest text.
+        /// The maximum length of a string.
         pub max_length: Option<Number> = "maxLength",
-        /// What a text must match.
+        /// The pattern of a string.
         pub pattern: Option<String> = "pattern",
-        /// What it may look like.
+        /// An example value.
         pub example: Option<RawJson> = "example",
-        /// It looks like one of these.
+        /// Alternative schemas, of which one must fit.
         pub any_of: Repeated<Schema> = "anyOf",
         /// The order of the fields.
         pub property_ordering: Repeated<String> = "propertyOrdering",
-        /// What it is where it is absent.
+        /// The value of an absent field.
         pub default: Option<RawJson> = "default",
-        /// Schemas to refer to.
+        /// Schemas for references.
         pub defs: Option<SchemaMap> = "defs",
-        /// One of those.
+        /// A reference to one of them.
         pub reference: Option<String> = "ref",
     }
     known "additionalProperties"
 }
 
-/// Schemas by the names that users chose.
+/// Schemas by names that users chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaMap(BTreeMap<String, Schema>);
 
 impl SchemaMap {
-    /// The schema of `name`.
+    /// Returns the schema of `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Schema> {
         self.0.get(name)
     }
 
-    /// All of them, by name.
+    /// Returns all schemas by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Schema)> {
         self.0.iter().map(|(name, schema)| (name.as_str(), schema))
     }

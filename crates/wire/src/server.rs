@@ -1,4 +1,4 @@
-//! What a service sends.
+//! Messages from a service.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,34 +16,33 @@ use super::server_content::ServerContent;
 use super::signals::{VoiceActivity, VoiceActivityDetectionSignal, VoiceConsentSignature};
 use super::usage::UsageMetadata;
 
-/// A message from service to client; it may carry several payloads, and `server_content` comes
-/// first.
+/// A message from service to client. It may have several payloads; `server_content` comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerMessage {
-    /// The setup is accepted.
+    /// The acceptance of the setup.
     pub setup_complete: Option<SetupComplete>,
-    /// What the model says, and where its turn stands.
+    /// The model's output, and the state of its turn.
     pub server_content: Option<ServerContent>,
     /// Functions to execute.
     pub tool_call: Option<ToolCall>,
-    /// Calls whose answers are not wanted any more.
+    /// Calls that need no response any more.
     pub tool_call_cancellation: Option<ToolCallCancellation>,
-    /// The connection will end.
+    /// The announcement of the connection's end.
     pub go_away: Option<GoAway>,
-    /// A new handle, or that there is none now.
+    /// A new resumption handle, or the note that there is none now.
     pub session_resumption_update: Option<SessionResumptionUpdate>,
-    /// Counts of tokens.
+    /// The numbers of tokens.
     pub usage_metadata: Option<UsageMetadata>,
-    /// The user begins or stops to speak.
+    /// The start or end of the user's speech.
     pub voice_activity: Option<VoiceActivity>,
-    /// The older form of it.
+    /// The older form of `voice_activity`.
     pub voice_activity_detection_signal: Option<VoiceActivityDetectionSignal>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
 impl ServerMessage {
-    /// Reads a message.
+    /// Parses a message.
     ///
     /// ```
     /// use recount_wire::ServerMessage;
@@ -56,27 +55,28 @@ impl ServerMessage {
     /// ```
     ///
     /// # Errors
-    /// Where the text is not JSON or a known field has the wrong type.
+    /// An error if the text is not JSON or a known field has the wrong type.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         Self::read(&mut Fields::parse(text)?)
     }
 
-    /// As [`decode`](ServerMessage::decode), where the protocol's own objects and lists may nest as
-    /// deep as the caller says instead of 64 levels; never deeper than 256. Arguments are not
-    /// looked into and may go deeper.
+    /// Parses as [`decode`](ServerMessage::decode) does, with another limit for nesting.
+    ///
+    /// The limit applies to the protocol's own objects and lists and replaces the default of 64
+    /// levels. It is at most 256. Arguments are not parsed and may nest deeper.
     ///
     /// # Errors
-    /// As [`decode`](ServerMessage::decode).
+    /// As for [`decode`](ServerMessage::decode).
     pub fn decode_within(text: &str, depth_max: usize) -> Result<Self, DecodeError> {
         Self::read(&mut Fields::parse_within(text, depth_max)?)
     }
 
-    /// Writes the message in camelCase.
+    /// Serializes the message in camelCase.
     pub fn encode(&self) -> String {
         self.to_text()
     }
 
-    /// The answer to a setup.
+    /// Creates the answer to a setup.
     pub fn setup_complete() -> Self {
         Self {
             setup_complete: Some(SetupComplete::default()),
@@ -84,7 +84,7 @@ impl ServerMessage {
         }
     }
 
-    /// A piece of what the model says.
+    /// Creates a piece of the model's text.
     ///
     /// ```
     /// use recount_wire::ServerMessage;
@@ -100,7 +100,7 @@ impl ServerMessage {
         })
     }
 
-    /// The model has said all it will say in this turn.
+    /// Creates the note that the model has generated all output of this turn.
     pub fn generation_complete() -> Self {
         Self::content(ServerContent {
             generation_complete: Some(true),
@@ -108,7 +108,7 @@ impl ServerMessage {
         })
     }
 
-    /// The turn is over.
+    /// Creates the end of a turn.
     pub fn turn_complete() -> Self {
         Self::content(ServerContent {
             turn_complete: Some(true),
@@ -116,7 +116,7 @@ impl ServerMessage {
         })
     }
 
-    /// Functions to execute.
+    /// Creates a message with functions to execute.
     pub fn tool_call(calls: impl IntoIterator<Item = FunctionCall>) -> Self {
         Self {
             tool_call: Some(ToolCall {
@@ -127,7 +127,7 @@ impl ServerMessage {
         }
     }
 
-    /// Calls whose answers are not wanted any more.
+    /// Creates a cancellation of calls.
     pub fn cancel<S: Into<String>>(ids: impl IntoIterator<Item = S>) -> Self {
         Self {
             tool_call_cancellation: Some(ToolCallCancellation {
@@ -138,7 +138,8 @@ impl ServerMessage {
         }
     }
 
-    /// The connection will end after `time_left`, a duration such as `10s`.
+    /// Creates the announcement that the connection ends after `time_left`, a duration such as
+    /// `10s`.
     pub fn go_away(time_left: impl Into<String>) -> Self {
         Self {
             go_away: Some(GoAway {
@@ -157,46 +158,46 @@ impl ServerMessage {
     }
 }
 
-/// The setup is accepted.
+/// The acceptance of the setup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetupComplete {
-    /// Vertex names the session.
+    /// The session id of Vertex.
     pub session_id: Option<String>,
-    /// That the user's voice may be used.
+    /// The proof that the user's voice may be used.
     pub voice_consent_signature: Option<VoiceConsentSignature>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
-/// Functions to execute, which may run at the same time.
+/// Functions to execute, which may run concurrently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
     /// The calls.
     pub function_calls: Repeated<FunctionCall>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
-/// Calls whose answers are not wanted any more.
+/// Calls that need no response any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCallCancellation {
-    /// The calls' ids.
+    /// The ids of the calls.
     pub ids: Repeated<String>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
-/// The connection will end.
+/// The announcement of the connection's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoAway {
-    /// How long it still lasts, such as `9.500s`.
+    /// The time until the end, such as `9.500s`.
     pub time_left: Option<String>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
 impl GoAway {
-    /// How long the connection still lasts, where that is said and can be read.
+    /// Parses the time until the end. `None` if it is absent or invalid.
     ///
     /// ```
     /// use recount_wire::{GoAway, ServerMessage};
@@ -216,21 +217,21 @@ impl GoAway {
     }
 }
 
-/// Whether and how the session can be resumed on another connection.
+/// The resumption state: whether another connection can resume the session, and by which handle.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SessionResumptionUpdate {
-    /// Resumes the state of this moment. A secret.
+    /// The handle that resumes the current state. A secret.
     pub new_handle: Option<String>,
-    /// Whether the session can be resumed now.
+    /// True if the session can be resumed now.
     pub resumable: Option<bool>,
-    /// The last client message that the state contains, counted from 0.
+    /// The index of the last client message in the state, counted from 0.
     pub last_consumed_client_message_index: Option<Number>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
 impl SessionResumptionUpdate {
-    /// The last client message that the state contains, counted from 0.
+    /// Returns the index of the last client message in the state, counted from 0.
     pub fn last_consumed(&self) -> Option<u64> {
         let index = self.last_consumed_client_message_index.as_ref()?;
         index.as_i64()?.try_into().ok()
@@ -320,7 +321,7 @@ impl Message for GoAway {
     fn read(fields: &mut Fields) -> Result<Self, DecodeError> {
         Ok(Self {
             time_left: match fields.or_left::<Option<Number>>("timeLeft") {
-                // Not what the protocol says, but there is only one way to read it.
+                // The protocol does not allow a number here, but its meaning is clear.
                 Some(seconds) => Some(format!("{}s", seconds.as_f64())),
                 None => fields.or_left("timeLeft"),
             },

@@ -1,4 +1,4 @@
-//! What the model says, and where its turn stands.
+//! The model's output, and the state of its turn.
 
 use recount_text::json::DecodeError;
 
@@ -9,51 +9,51 @@ use super::grounding::{GroundingMetadata, UrlContextMetadata};
 use super::object_writer::ObjectWriter;
 use super::other::Other;
 
-/// A piece of the model's turn, or news about it.
+/// A piece of the model's turn, or a change of its state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerContent {
     /// A piece of the model's turn.
     pub model_turn: Option<Content>,
-    /// Everything is generated; absent in a turn that was interrupted.
+    /// True if all output is generated. Absent in an interrupted turn.
     pub generation_complete: Option<bool>,
-    /// The turn is over. Calls stay open beyond it.
+    /// True if the turn has ended. Calls stay open after it.
     pub turn_complete: Option<bool>,
-    /// The client's input cut the turn short.
+    /// True if the client's input interrupted the turn.
     pub interrupted: Option<bool>,
-    /// What the user said, as text.
+    /// The transcript of the user's speech.
     pub input_transcription: Option<Transcription>,
-    /// What the model said, as text.
+    /// The transcript of the model's speech.
     pub output_transcription: Option<Transcription>,
-    /// Why the turn is over, such as `MALFORMED_FUNCTION_CALL`.
+    /// The reason for the end of the turn, such as `MALFORMED_FUNCTION_CALL`.
     pub turn_complete_reason: Option<String>,
     /// `IN_PROGRESS`, `REQUIRES_ACTION` or `IDLE`.
     pub interaction_status: Option<String>,
-    /// The model expects more from the user.
+    /// True if the model expects more input from the user.
     pub waiting_for_input: Option<bool>,
-    /// What the user says, before it is final.
+    /// The preliminary transcript of the user's speech.
     pub interim_input_transcription: Option<Transcription>,
-    /// What the model's words rest on.
+    /// The sources of the model's answer.
     pub grounding_metadata: Option<GroundingMetadata>,
     /// The web pages that the service read.
     pub url_context_metadata: Option<UrlContextMetadata>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
 message! {
-    /// Speech as text.
+    /// A transcript of speech.
     pub struct Transcription {
-        /// The words.
+        /// The text.
         pub text: Option<String> = "text",
-        /// Whether this is the last piece; not to be relied on.
+        /// True if this is the last piece. Not reliable.
         pub finished: Option<bool> = "finished",
-        /// Such as `en-US`.
+        /// The language, such as `en-US`.
         pub language_code: Option<String> = "languageCode",
-        /// Who speaks.
+        /// The speaker.
         pub speaker_label: Option<String> = "speakerLabel",
-        /// Where in the sound it begins, such as `1.200s`.
+        /// The start time within the audio, such as `1.200s`.
         pub start_offset: Option<String> = "startOffset",
-        /// Where it ends.
+        /// The end time within the audio.
         pub end_offset: Option<String> = "endOffset",
     }
     known "words"

@@ -1,4 +1,4 @@
-//! The first message: what the conversation is to be.
+//! The first message of a connection.
 
 use std::fmt;
 
@@ -17,51 +17,51 @@ use super::session_config::{
     ProactivityConfig, RealtimeInputConfig, SafetySetting,
 };
 
-/// Opens a connection: the model, its instruction, its tools.
+/// The setup of a connection: the model, its instruction, its tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
-    /// Such as `models/gemini-live`; how it is qualified depends on the platform.
+    /// The model, such as `models/gemini-live`. The form of the name depends on the platform.
     pub model: String,
-    /// Modalities, temperature, voice.
+    /// The settings for the model's output.
     pub generation_config: Option<GenerationConfig>,
-    /// What the model is told before anything is said.
+    /// The instruction for the model.
     pub system_instruction: Option<Content>,
-    /// What the model may use.
+    /// The tools for the model.
     pub tools: Repeated<Tool>,
-    /// Its presence asks for resumption handles.
+    /// Session resumption. Its presence requests handles.
     pub session_resumption: Option<SessionResumption>,
-    /// How the user's speech is noticed, and what it does.
+    /// The detection of the user's speech, and its effect.
     pub realtime_input_config: Option<RealtimeInputConfig>,
-    /// What happens when the conversation outgrows the model's window.
+    /// The handling of a conversation that exceeds the model's context window.
     pub context_window_compression: Option<ContextWindowCompression>,
-    /// Its presence asks for what the user says as text.
+    /// The transcription of the user's speech, requested by its presence.
     pub input_audio_transcription: Option<AudioTranscriptionConfig>,
-    /// Its presence asks for what the model says as text.
+    /// The transcription of the model's speech, requested by its presence.
     pub output_audio_transcription: Option<AudioTranscriptionConfig>,
-    /// Whether the model may keep silent, or speak first.
+    /// The model's freedom to stay silent or to speak first.
     pub proactivity: Option<ProactivityConfig>,
-    /// Asks for signals of voice activity; Vertex only.
+    /// True to request signals of voice activity (Vertex only).
     pub explicit_vad_signal: Option<bool>,
-    /// How the conversation begins.
+    /// The history at the beginning of the conversation.
     pub history_config: Option<HistoryConfig>,
-    /// A face for the model.
+    /// An avatar for the model.
     pub avatar_config: Option<AvatarConfig>,
-    /// From when on the service refuses to speak.
+    /// The thresholds from which the service blocks content.
     pub safety_settings: Repeated<SafetySetting>,
-    /// The user's own words for the session, as an object of strings.
+    /// The user's labels for the session, an object of strings.
     pub labels: Option<RawJson>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 
-/// How this connection stands to earlier ones.
+/// The resumption of an earlier connection's session.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SessionResumption {
     /// The handle that resumes a session. A secret.
     pub handle: Option<String>,
-    /// Whether the service says which client messages it has taken in; Vertex only.
+    /// True if the service shall report which client messages it has processed (Vertex only).
     pub transparent: Option<bool>,
-    /// Everything else.
+    /// All other fields.
     pub other: Other,
 }
 

@@ -1,8 +1,8 @@
-//! Field names in one spelling: which keys of a message are field names, and which belong to users.
+//! Conversion of field names to camelCase, and the distinction between field names and users' keys.
 //!
 //! The vendor's Python library writes `voice_config` where its JavaScript library writes
-//! `voiceConfig`, and mixes both within a message. Beside them stand keys that only look like field
-//! names: those of arguments, labels and schema properties.
+//! `voiceConfig`, and mixes both within a message. Keys of arguments, labels and schema properties
+//! only look like field names.
 
 use std::borrow::Cow;
 
@@ -12,18 +12,18 @@ use serde_json::value::RawValue;
 use super::fields::object_entries;
 use super::levels::Levels;
 
-/// What the keys of a value are.
+/// The meaning of the keys of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A message of the protocol: keys are field names.
     Message,
-    /// A function declaration, whose `response` is a schema where that of an answer is free.
+    /// A function declaration. Its `response` is a schema, unlike the `response` of a call.
     Declaration,
     /// A schema in the protocol's own form: keys are field names.
     Schema,
-    /// A map from names that users chose to schemas.
+    /// A map from users' names to schemas.
     SchemaMap,
-    /// A user's own: nothing in it is a field name.
+    /// A user's value without field names.
     Free,
 }
 
@@ -67,7 +67,7 @@ impl Shape {
     }
 }
 
-/// The camelCase spelling of `key`, if it is a name in snake_case.
+/// Returns the camelCase spelling of `key` if it is in snake_case.
 pub(super) fn camel(key: &str) -> Cow<'_, str> {
     let well_formed = key.contains('_')
         && key.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -90,7 +90,7 @@ pub(super) fn camel(key: &str) -> Cow<'_, str> {
     Cow::Owned(spelt)
 }
 
-/// Rewrites the field names in `value` to camelCase and leaves every other token alone.
+/// Converts the field names in `value` to camelCase and keeps all other tokens.
 pub(super) fn in_camel_case(
     value: &RawValue,
     shape: Shape,
@@ -135,7 +135,7 @@ fn rewrite(
             out.push(',');
         }
         let camel_key = camel(key);
-        // Where both spellings stand side by side neither may swallow the other.
+        // If both spellings are present, neither may replace the other.
         let renames = shape.keys_are_field_names()
             && (camel_key == *key || entries.iter().all(|(sibling, _)| *sibling != camel_key));
         let name: &str = if renames { &camel_key } else { key };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn field_names_become_camel_case_at_every_depth_and_tokens_stay() {
+    fn field_names_become_camel_case_and_tokens_stay() {
         assert_eq!(
             rewritten(
                 r#"{"speech_config":{"voice_config":[{"top_k":40.0}]},"big":9007199254740993}"#,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_users_wrote_keeps_its_keys() {
+    fn user_values_keep_their_keys() {
         let text = r#"{"labels":{"my_team":"a_b"},"args":{"snake_key":{"x_y":1}}}"#;
         assert_eq!(rewritten(text, Shape::Message), text);
         assert_eq!(
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_bounded_where_keys_are_read_and_free_where_they_are_not() {
+    fn depth_is_limited_only_where_keys_are_parsed() {
         let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
         let value = RawJson::parse(&deep(100_000)).unwrap();
         assert!(in_camel_case(value.raw(), Shape::Message, Levels::default()).is_err());

@@ -1,4 +1,4 @@
-//! Counts of tokens.
+//! Numbers of tokens.
 
 use recount_text::json::Number;
 
@@ -6,42 +6,43 @@ use super::field::message;
 use super::repeated::Repeated;
 
 message! {
-    /// How many tokens a turn took. The two platforms name the model's own share differently; both
-    /// are read.
+    /// The numbers of tokens of a turn. The platforms have different names for the model's output;
+    /// both are read.
     pub struct UsageMetadata {
-        /// Of what the model was given.
+        /// The number of input tokens.
         pub prompt_token_count: Option<Number> = "promptTokenCount",
-        /// Of that, what was kept from before.
+        /// The number of input tokens from the cache.
         pub cached_content_token_count: Option<Number> = "cachedContentTokenCount",
-        /// Of what the model said, as Google AI counts.
+        /// The number of output tokens on Google AI.
         pub response_token_count: Option<Number> = "responseTokenCount",
-        /// Of what the model said, as Vertex counts.
+        /// The number of output tokens on Vertex.
         pub candidates_token_count: Option<Number> = "candidatesTokenCount",
-        /// Of what tools gave.
+        /// The number of tokens in tool results.
         pub tool_use_prompt_token_count: Option<Number> = "toolUsePromptTokenCount",
-        /// Of what the model thought.
+        /// The number of tokens in thoughts.
         pub thoughts_token_count: Option<Number> = "thoughtsTokenCount",
-        /// Of all.
+        /// The total number of tokens.
         pub total_token_count: Option<Number> = "totalTokenCount",
-        /// What the model was given, by kind.
+        /// The input tokens by modality.
         pub prompt_tokens_details: Repeated<ModalityTokenCount> = "promptTokensDetails",
-        /// What was kept, by kind.
+        /// The cached tokens by modality.
         pub cache_tokens_details: Repeated<ModalityTokenCount> = "cacheTokensDetails",
-        /// What the model said, by kind, as Google AI counts.
+        /// The output tokens by modality on Google AI.
         pub response_tokens_details: Repeated<ModalityTokenCount> = "responseTokensDetails",
-        /// What the model said, by kind, as Vertex counts.
+        /// The output tokens by modality on Vertex.
         pub candidates_tokens_details: Repeated<ModalityTokenCount> = "candidatesTokensDetails",
-        /// What tools gave, by kind.
-        pub tool_use_prompt_tokens_details: Repeated<ModalityTokenCount> = "toolUsePromptTokensDetails",
-        /// Such as `standard`; Google AI only.
+        /// The tokens in tool results by modality.
+        pub tool_use_prompt_tokens_details: Repeated<ModalityTokenCount> =
+            "toolUsePromptTokensDetails",
+        /// The service tier, such as `standard` (Google AI only).
         pub service_tier: Option<String> = "serviceTier",
-        /// Such as `ON_DEMAND`; Vertex only.
+        /// The traffic type, such as `ON_DEMAND` (Vertex only).
         pub traffic_type: Option<String> = "trafficType",
     }
 }
 
 impl UsageMetadata {
-    /// How many tokens the model said, by whichever platform counted.
+    /// Returns the number of output tokens on either platform.
     ///
     /// ```
     /// use recount_wire::UsageMetadata;
@@ -61,11 +62,11 @@ impl UsageMetadata {
 }
 
 message! {
-    /// How many tokens of one kind.
+    /// The number of tokens of one modality.
     pub struct ModalityTokenCount {
         /// `TEXT`, `IMAGE`, `VIDEO`, `AUDIO` or `DOCUMENT`.
         pub modality: Option<String> = "modality",
-        /// How many.
+        /// The number of tokens.
         pub token_count: Option<Number> = "tokenCount",
     }
 }

@@ -2,7 +2,7 @@
 //! another.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, DirEntry, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -44,14 +44,17 @@ impl Unfinished {
                 // A killed process may have had the same id: in a container it always has.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(Error::io(format!("make {}", path.display()))(error)),
-                Ok(()) => {
-                    return Ok(Self {
-                        lock: locked(&path),
-                        path,
-                        to: to.to_owned(),
-                        finished: false,
-                    });
-                }
+                Ok(()) => match claimed(&path) {
+                    Claim::Taken => number += 1,
+                    Claim::Held(lock) => {
+                        return Ok(Self {
+                            lock,
+                            path,
+                            to: to.to_owned(),
+                            finished: false,
+                        });
+                    }
+                },
             }
         }
     }
@@ -87,6 +90,28 @@ impl Drop for Unfinished {
             // What cannot be removed has a name that says what it is.
             let _left = fs::remove_dir_all(&self.path);
         }
+    }
+}
+
+/// The outcome of locking a directory that was just made.
+#[derive(Debug)]
+enum Claim {
+    /// Locked, or on a file system that locks no directories.
+    Held(Option<File>),
+    /// Another process took it for one left behind before it was locked, and removes it.
+    Taken,
+}
+
+fn claimed(path: &Path) -> Claim {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Claim::Taken,
+        Err(_) => return Claim::Held(None),
+    };
+    match file.try_lock() {
+        Ok(()) if path.exists() => Claim::Held(Some(file)),
+        Ok(()) | Err(TryLockError::WouldBlock) => Claim::Taken,
+        Err(TryLockError::Error(_)) => Claim::Held(None),
     }
 }
 
@@ -202,5 +227,19 @@ mod tests {
         begun.finish().unwrap_err();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         assert!(to.join("other").exists());
+    }
+    #[cfg(unix)]
+    #[test]
+    fn directory_taken_by_another_process_is_given_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("copy.7-1.part");
+        fs::create_dir(&path).unwrap();
+        let sweeper = locked(&path).unwrap();
+        assert!(matches!(claimed(&path), Claim::Taken));
+        fs::remove_dir(&path).unwrap();
+        drop(sweeper);
+        assert!(matches!(claimed(&path), Claim::Taken));
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(claimed(&path), Claim::Held(Some(_))));
     }
 }

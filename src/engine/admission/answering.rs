@@ -1,5 +1,5 @@
-//! An answer at the engine's door: held against the question on record, so that what does not fit
-//! is refused on record, too.
+//! The check of an answer against the recorded request, so that an unfit answer is recorded as
+//! refused.
 
 use super::opened_arguments::opened;
 use crate::engine::error::Error;
@@ -7,8 +7,8 @@ use crate::ledger::{Ledger, Seal};
 use crate::session::{Event, ObjectHash, Seq, Session, UnfitAnswer};
 use crate::tool::{Asked, ToolConfirmation};
 
-/// The answer, or what is wrong with it. Of a request that is not open nothing is looked at: the
-/// session says what became of it.
+/// Returns the answer, or the reason why it does not fit. An answer to a closed request is not
+/// checked, because the session reports its outcome.
 pub(in crate::engine) async fn examine(
     ledger: &Ledger,
     session: &Session,

@@ -1,22 +1,22 @@
-//! Which request remembers that something was refused: the one to which an answer came, or about
-//! whose call a result did.
+//! The request with which a refusal is recorded: that of the answer, or the one about the result's
+//! call.
 
 use crate::session::{
     Actor, Command, Observation, Rejection, Seq, Session, UnfitAnswer, open_request,
     refusal_on_record,
 };
 
-/// An answer, or a result that would take the place of one.
+/// An answer, or a result that would replace one.
 pub(in crate::engine) struct AttemptedAnswer {
     request: Seq,
     by: Actor,
-    /// What is wrong with it whatever the session says.
+    /// The reason for refusing it in any state of the session.
     unfit: Option<UnfitAnswer>,
 }
 
 impl AttemptedAnswer {
-    /// What a command tries, where that is about a request. Of a call about which nobody is asked,
-    /// no leave is at stake.
+    /// Returns the attempt that a command makes on a request. A result of a call without an open
+    /// request replaces no approval.
     pub(in crate::engine) fn of(session: &Session, command: &Command) -> Option<AttemptedAnswer> {
         match command {
             Command::AnswerConfirmation { request, by, .. } => Some(AttemptedAnswer {
@@ -38,7 +38,7 @@ impl AttemptedAnswer {
         }
     }
 
-    /// What is put on record of its refusal, if anything.
+    /// Returns the observation of its refusal, if it is recorded.
     pub(in crate::engine) fn refused(
         self,
         session: &Session,

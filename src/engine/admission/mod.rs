@@ -1,7 +1,7 @@
-//! Checks before a record: an answer against its question, an attempt that is refused, and what a
-//! process left behind.
+//! Checks before an append: an answer against its request, a refused attempt, and the remains of a
+//! dead process.
 //!
-//! It appends nothing. Each file stands for itself.
+//! It appends nothing. Each file is independent.
 
 pub(super) mod answering;
 pub(super) mod attempted_answer;

@@ -1,10 +1,10 @@
-//! Arguments of a call as its tool gets them: what is sealed on record, opened.
+//! The arguments of a call as its tool gets them, with sealed values opened.
 
 use crate::ledger::{self, Seal, open_arguments};
 use crate::session::{Call, Json, SessionId};
 use crate::tool::ToolError;
 
-/// These arguments of the call, with what is sealed in clear.
+/// Returns these arguments of the call with their sealed parts in clear.
 pub(in crate::engine) fn opened(
     session: SessionId,
     seal: &Seal,

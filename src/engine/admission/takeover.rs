@@ -1,12 +1,12 @@
-//! What a process left behind that is gone without a word.
+//! The recorded state that a dead process left open.
 //!
-//! The journal is locked by one process, so whoever can read a session knows that the process that
-//! served it before is dead. Nothing may be recorded on top of what it left as if it still lived; a
-//! session that is only read gets no event.
+//! One process locks the journal, so a process that can read a session knows that the one before is
+//! dead. The end of that process must be recorded before anything else. A session that is only read
+//! gets no event.
 
 use crate::session::{Disconnected, Observation, RunnerDetached, Session};
 
-/// The end of the connection and of the runner that died with their process.
+/// Returns the ends of the connection and the runner of a dead process.
 pub(crate) fn observations(session: &Session) -> Vec<Observation> {
     let disconnected = session
         .connection
@@ -16,8 +16,7 @@ pub(crate) fn observations(session: &Session) -> Vec<Observation> {
         .map(|_| Observation::from(RunnerDetached::of_gone_process()));
     let mut ends: Vec<Observation> = disconnected.into_iter().chain(detached).collect();
     if session.leaving.is_some() {
-        // What a connection that is to be left holds back must not start under a runner that is
-        // gone.
+        // Calls held back during a planned switch must not start under a dead runner.
         ends.reverse();
     }
     ends
@@ -31,7 +30,7 @@ mod tests {
     use crate::testing::{history, toolbox};
 
     #[test]
-    fn what_a_connection_to_be_left_held_back_does_not_start_by_the_death_of_its_process() {
+    fn held_back_call_does_not_start_when_process_dies() {
         let tools = toolbox().plain("pay");
         let support = history().opened("support").attached(&tools).connected();
         let held_back = support.switch_planned().call("c1", "pay", json!({}));

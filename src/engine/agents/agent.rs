@@ -1,7 +1,7 @@
-//! An agent: a named bundle of code that sessions are served by.
+//! An agent: a named bundle of code that serves sessions.
 //!
-//! Code is not in the journal, so a session names its agent, and whoever opens the journal
-//! registers it again.
+//! The journal contains no code. A session names its agent, and each process that opens the journal
+//! registers the agent again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,63 +55,63 @@ pub struct Agent {
     pub(super) reconnects: Reconnects,
     pub(in crate::engine) setup_timeout: Option<Duration>,
     pub(in crate::engine) withholds_input: bool,
-    /// What holds, whatever the rest says: that of a record which is played.
+    /// The policies of a fixture that is played. They override all others.
     pub(in crate::engine) on_record: Option<PolicySet>,
-    /// The gates of that record.
+    /// The gates of that fixture.
     pub(super) gates_on_record: Option<Gates>,
-    /// The reader of frames of that record whose words are on no record.
+    /// The reader of frames whose text was not recorded in that fixture.
     pub(super) heard_as: Option<HeardAs>,
-    /// Where its sessions are recorded, and whether there is only one.
+    /// The recording of its sessions as fixtures, and whether it covers only one session.
     pub(in crate::engine) recording: Option<(Recording, bool)>,
 }
 
 impl Agent {
-    /// An agent without anything.
+    /// Creates an agent without any parts.
     pub fn new() -> Agent {
         Agent::default()
     }
 
-    /// The model, such as `gemini-3.8-live`.
+    /// Sets the model, such as `gemini-3.8-live`.
     pub fn model(mut self, model: impl Into<String>) -> Agent {
         self.model = model.into();
         self
     }
 
-    /// What the model is told to be.
+    /// Sets the system instruction.
     pub fn instruction(mut self, instruction: impl Into<String>) -> Agent {
         self.instruction = Some(instruction.into());
         self
     }
 
-    /// What the model answers with; without it in writing, or aloud where a [`voice`](Agent::voice)
-    /// is chosen.
+    /// Sets the modality of the model's output. The default is text, or audio if a
+    /// [`voice`](Agent::voice) is set.
     pub fn modality(mut self, modality: Modality) -> Agent {
         self.manner.modality = Some(modality);
         self
     }
 
-    /// The voice that the model speaks with, such as `Kore`.
+    /// Sets the model's voice, such as `Kore`.
     pub fn voice(mut self, voice: impl Into<String>) -> Agent {
         self.manner.voice = Some(voice.into());
         self
     }
 
-    /// The language that the model speaks, such as `de-DE`.
+    /// Sets the language that the model speaks, such as `de-DE`.
     pub fn language(mut self, code: impl Into<String>) -> Agent {
         self.manner.language = Some(code.into());
         self
     }
 
-    /// Has speech written down, the user's and the model's; the texts are on record.
+    /// Transcribes the speech of the user and the model. The texts are recorded.
     pub fn transcription(mut self) -> Agent {
         self.manner.transcribed = true;
         self
     }
 
-    /// The program says when the user begins and stops to speak, by
-    /// [`activity_start`](crate::engine::LiveHandle::activity_start) and
-    /// [`activity_end`](crate::engine::LiveHandle::activity_end); the service does not listen for
-    /// it.
+    /// Makes the program mark the user's activity, instead of the service's voice detection.
+    ///
+    /// The program calls [`activity_start`](crate::engine::LiveHandle::activity_start) and
+    /// [`activity_end`](crate::engine::LiveHandle::activity_end).
     pub fn manual_activity(mut self) -> Agent {
         self.manner.marks_activity = true;
         self
@@ -123,38 +123,37 @@ impl Agent {
         self
     }
 
-    /// Where its sessions connect to.
+    /// Sets the connector for its sessions.
     pub fn connect_to(mut self, connector: impl Connector) -> Agent {
         self.connector = Some(Arc::new(connector));
         self
     }
 
-    /// As [`connect_to`](Agent::connect_to), for a connector that is shared.
+    /// Sets a shared connector, as [`connect_to`](Agent::connect_to) does.
     pub fn connect_to_shared(mut self, connector: Arc<dyn Connector>) -> Agent {
         self.connector = Some(connector);
         self
     }
 
-    /// Who answers confirmation requests in this process; without it, the provider of its
-    /// dispatcher does.
+    /// Sets the confirmation provider. The default is the provider of the agent's dispatcher.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> Agent {
         self.provider = Some(provider);
         self
     }
 
-    /// Gated calls wait for a person even where nothing durable remembers them.
+    /// Makes gated calls wait for an approver even if the journal is not durable.
     pub fn strict(mut self) -> Agent {
         self.gates = GateChoice::Strict;
         self
     }
 
-    /// Gated calls run without asking; the journal says so for each.
+    /// Runs gated calls without approval. The journal records that for each.
     pub fn unenforced_confirmations(mut self) -> Agent {
         self.gates = GateChoice::Unenforced;
         self
     }
 
-    /// Begins to describe a phase of the conversation; see [`PhaseBuilder`].
+    /// Begins a phase of the conversation; see [`PhaseBuilder`].
     pub fn phase(self, name: impl Into<String>) -> PhaseBuilder<Agent> {
         PhaseBuilder::new(self, name.into(), Agent::with_phase)
     }
@@ -164,11 +163,10 @@ impl Agent {
         self
     }
 
-    /// A hook that reads what was said, at the end of every turn of the model, and writes to the
-    /// state.
+    /// Adds a hook that reads each turn of the model at its end, and writes to the state.
     ///
-    /// What it writes is one change on record, by the hook's name. It runs beside the conversation
-    /// and has 30 seconds; one that a crash cuts off is not run again.
+    /// Its writes are recorded as one change, under the hook's name. It runs beside the
+    /// conversation, for at most 30 seconds. A hook that a crash interrupts is not run again.
     ///
     /// ```
     /// use recount::prelude::*;
@@ -193,16 +191,15 @@ impl Agent {
         self
     }
 
-    /// A hook that sees the calls of a message before anything else does, and may answer them
-    /// itself.
+    /// Sets a hook that sees the calls of a message first, and may answer them itself.
     ///
-    /// Its responses are sent as they are, on record as its own; calls that it leaves out take
-    /// their course, and so do all of them where it gives `None`. What it answers runs no tool and
-    /// asks nobody. It has 30 seconds; one that panics or takes longer has its calls refused. Calls
-    /// that a phase rules out or whose arguments do not fit it does not see.
+    /// Its responses are recorded as its own and sent unchanged. Calls that it leaves out proceed
+    /// as usual, and all of them do if it returns `None`. An answered call runs no tool and asks no
+    /// approver. The hook has 30 seconds; if it panics or takes longer, its calls are refused. It
+    /// does not see calls that a phase excludes or whose arguments do not fit.
     ///
-    /// A hook that a crash cuts off may have done the work, so its calls are in doubt, as
-    /// [`T::in_doubt`] says.
+    /// A hook that a crash interrupts may have done the work, so its calls are in doubt, as
+    /// [`T::in_doubt`] describes.
     ///
     /// [`T::in_doubt`]: crate::tool::T::in_doubt
     ///
@@ -214,7 +211,11 @@ impl Agent {
     ///     for call in calls.iter().filter(|call| call.name == "verify_identity") {
     ///         state.set("identity_verified", true);
     ///         let response = json!({"verified": true});
-    ///         responses.push(FunctionResponse { name: call.name.clone(), response, id: call.id.clone() });
+    ///         responses.push(FunctionResponse {
+    ///             name: call.name.clone(),
+    ///             response,
+    ///             id: call.id.clone(),
+    ///         });
     ///     }
     ///     Some(responses)
     /// });
@@ -229,14 +230,14 @@ impl Agent {
         self
     }
 
-    /// A hook that sees every response before it is on record and before the model gets it:
-    /// results, acknowledgements, news, supplied responses and errors.
+    /// Sets a hook that changes each response before it is recorded and sent to the model.
     ///
-    /// What it gives back is what goes on record and what is sent; what it took out stands nowhere.
-    /// It may be shown one response at a time. What is supplied for a call that has its result is
-    /// shown to be compared with it, and what the hook writes to the state then is dropped. One
-    /// that it gives no answer for, or all where it panics or takes longer than 30 seconds, are
-    /// withheld, and the model is told so.
+    /// It sees results, acknowledgements, interim results, supplied responses and errors. What it
+    /// returns is recorded and sent; what it removes appears nowhere. It may be passed one response
+    /// at a time. A response supplied for a call with a result is passed for comparison only, and
+    /// the hook's writes to the state are then dropped. A response that it does not answer is
+    /// withheld, and the model gets a notice instead. So are all of them if it panics or takes
+    /// longer than 30 seconds.
     ///
     /// ```
     /// use recount::prelude::*;
@@ -261,10 +262,10 @@ impl Agent {
         self
     }
 
-    /// How calls of the tool `name` are executed; the name must be that of a tool.
+    /// Sets the execution mode of the tool `name`, which must exist.
     ///
-    /// The policy form is [`T::background`](crate::tool::T::background); here the words may be
-    /// chosen, too.
+    /// [`T::background`](crate::tool::T::background) sets it as a policy; here the texts can be
+    /// set, too.
     pub fn tool_execution_mode(
         mut self,
         name: impl Into<String>,
@@ -274,20 +275,20 @@ impl Agent {
         self
     }
 
-    /// Hands something to the tools of this agent: a client, a pool, settings. They get it by its
-    /// type, from their [`ToolContext`](crate::tool::ToolContext).
+    /// Adds a service for the tools of this agent, such as a client, a pool or settings. Tools get
+    /// it by its type, from their [`ToolContext`](crate::tool::ToolContext).
     pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> Agent {
         self.services = self.services.with(service);
         self
     }
 
-    /// How what the model is answered is wrapped.
+    /// Sets the wrapper of responses to the model.
     pub fn response_shape(mut self, shape: ResponseShape) -> Agent {
         self.response = shape;
         self
     }
 
-    /// What the model can do, where that is not what [`Capabilities::of`] says.
+    /// Sets the model's capabilities, if [`Capabilities::of`] does not know them.
     ///
     /// ```
     /// use recount::live::Capabilities;
@@ -304,9 +305,9 @@ impl Agent {
         self
     }
 
-    /// Seals the bodies of its sessions' records, and their objects, each session under a key of
-    /// its own; the engine needs a [key store](crate::engine::EngineBuilder::keys). A session that
-    /// has begun stays as it began.
+    /// Seals the records and objects of its sessions, each session under its own key. The engine
+    /// needs a [key store](crate::engine::EngineBuilder::keys). An existing session stays as it
+    /// began.
     pub fn sealed(mut self) -> Agent {
         self.sealed = true;
         self
@@ -316,30 +317,31 @@ impl Agent {
         self.sealed
     }
 
-    /// What becomes of the outcome of a call that ends while its session has no connection; parked
-    /// unless set.
+    /// Sets the delivery of outcomes of calls that end while the session has no connection. The
+    /// default is parked.
     pub fn on_settled(mut self, choice: OnSettled) -> Agent {
         self.on_settled = choice;
         self
     }
 
-    /// How long user and model may be silent on a connection that was [opened to tell an
-    /// outcome](Agent::on_settled), before it ends and the session is folded up; 60 s unless set.
-    /// Whoever is heard in audio alone is not silent. A session that somebody holds by its handle
-    /// is never folded up.
+    /// Sets the time of silence that ends a connection
+    /// [opened to deliver an outcome](Agent::on_settled); 60 s by default.
+    ///
+    /// The session's task then ends, too. Audio counts as activity. A session with a handle keeps
+    /// its connection.
     pub fn idle_fold_after(mut self, silence: Duration) -> Agent {
         self.idle_fold_after = Some(silence);
         self
     }
 
-    /// How its sessions come back after they lost their connection.
+    /// Sets the policy for reconnecting after the loss of a connection.
     pub fn reconnects(mut self, reconnects: Reconnects) -> Agent {
         self.reconnects = reconnects;
         self
     }
 
-    /// How long the service may take to complete the setup of a connection, 15 s unless set. Some
-    /// refuse an option by saying nothing at all.
+    /// Sets the maximum time for the setup of a connection, 15 s by default. Some services refuse
+    /// an option by sending nothing.
     pub fn setup_timeout(mut self, limit: Duration) -> Agent {
         self.setup_timeout = Some(limit);
         self

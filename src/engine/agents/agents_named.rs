@@ -1,10 +1,10 @@
-//! What agents name: tools that are there, and no circle of agents.
+//! Checks of the tools that agents name: they exist, and agents form no cycle.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::session::Catalog;
 
-/// What is wrong with what the agents among the tools may call.
+/// Returns the mistakes in the tools that agents may call.
 pub(in crate::engine) fn mistakes(catalog: &Catalog) -> Vec<String> {
     let mut mistakes = Vec::new();
     for tool in catalog.tools.values() {
@@ -34,7 +34,8 @@ fn tools_of<'c>(catalog: &'c Catalog, agent: &str) -> impl Iterator<Item = &'c s
     tools.map(String::as_str)
 }
 
-/// The shortest circle in which this agent is the first by name, so that each is told of once.
+/// Returns the shortest cycle whose first agent by name is `first`, so that each cycle is reported
+/// once.
 fn circle_from<'c>(catalog: &'c Catalog, first: &'c str) -> Option<String> {
     let mut called_by: BTreeMap<&str, &str> = BTreeMap::new();
     let mut open = VecDeque::from([first]);
@@ -66,7 +67,7 @@ mod tests {
     use crate::testing::toolbox;
 
     #[test]
-    fn each_circle_of_agents_is_named_once_and_a_tool_of_two_is_none() {
+    fn each_cycle_of_agents_is_reported_once() {
         let tools = toolbox()
             .plain("look")
             .agent("a", ["b", "look"])

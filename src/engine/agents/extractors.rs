@@ -1,7 +1,7 @@
-//! Extractors: hooks that read what was said in a turn and write to the state.
+//! Extractors: hooks that read the text of a turn and write to the state.
 //!
-//! An extractor is a courtesy, not a debt: one that a crash cuts off is not run again, and a turn
-//! is as much of it as this process has heard.
+//! An extractor runs at most once. One that a crash interrupts is not run again, and a turn
+//! contains only what this process received.
 
 use std::sync::Arc;
 
@@ -10,30 +10,35 @@ use futures_util::future::BoxFuture;
 use crate::session::{Event, Fact, Observation, Speaker};
 use crate::tool::State;
 
-/// What was said in a turn, in order.
+/// The text of a turn, in order.
 ///
 /// ```
 /// use recount::engine::Turn;
 /// use recount::session::Speaker;
 ///
-/// let turn = Turn { said: vec![(Speaker::User, "My name is ".into()), (Speaker::User, "Ada.".into())] };
+/// let turn = Turn {
+///     said: vec![
+///         (Speaker::User, "My name is ".into()),
+///         (Speaker::User, "Ada.".into()),
+///     ],
+/// };
 /// assert_eq!(turn.by(Speaker::User), "My name is Ada.");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// Who said what.
+    /// The texts, each with its speaker.
     pub said: Vec<(Speaker, String)>,
 }
 
 impl Turn {
-    /// All that one of them said, as one text.
+    /// Returns the whole text of one speaker.
     #[must_use]
     pub fn by(&self, speaker: Speaker) -> String {
         let said = self.said.iter().filter(|(who, _)| *who == speaker);
         said.map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Takes up what was said on record.
+    /// Adds the text of a recorded fact.
     pub(in crate::engine) fn hear(&mut self, fact: &Fact) {
         let said = match &fact.event {
             Event::Observed(Observation::TranscriptReceived(it)) => (it.speaker, &it.text),
@@ -45,7 +50,7 @@ impl Turn {
     }
 }
 
-/// A hook of an agent, under its name.
+/// A named hook of an agent.
 #[derive(Clone)]
 pub(in crate::engine) struct Extractor {
     pub(in crate::engine) name: String,

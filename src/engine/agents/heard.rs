@@ -1,4 +1,4 @@
-//! The observations in a frame of the model: those that it says, or in a play those on record.
+//! The observations in a frame of the model: parsed from it or, in a play, taken from the fixture.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use crate::live::incoming::{self, Heard};
 use crate::live::streamed::Streamed;
 use crate::session::{Json, Observation, Seq};
 
-/// Says what a frame of a record came to whose words are not on that record.
+/// Returns the recorded observation of a frame whose text was not recorded.
 pub(crate) type HeardAs = Arc<dyn Fn(&str) -> Option<Observation> + Send + Sync>;
 
 impl Prepared {
-    /// The observations in one frame of the connection `epoch`; see [`incoming::heard`].
+    /// Returns the observations in one frame of the connection `epoch`; see [`incoming::heard`].
     pub(in crate::engine) fn heard(
         &self,
         epoch: Seq,
@@ -31,7 +31,7 @@ impl Prepared {
     }
 }
 
-/// The same observation, of this connection.
+/// Returns the observation with the epoch of this connection.
 fn of_connection(epoch: Seq, mut observation: Observation) -> Observation {
     if let Observation::FunctionCallReceived(it) = &mut observation {
         it.epoch = epoch;

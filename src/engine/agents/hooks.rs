@@ -1,8 +1,8 @@
-//! Hooks: the embedding program's own code, asked about calls before they run and about responses
-//! before they leave.
+//! Hooks of the embedding program, called about calls before they run and about responses before
+//! they are sent.
 //!
-//! They run beside the session's loop. What they say goes on record before anything follows from
-//! it, so a replay needs none of them; one that panics or takes too long has said no.
+//! They run beside the session's loop. Their answers are recorded before any effect follows, so a
+//! replay does not run them. A hook that panics or takes too long counts as a no.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(in crate::engine) type OnToolCall =
     dyn Fn(Calls, State) -> BoxFuture<'static, Option<Responses>> + Send + Sync;
 type Before = dyn Fn(Responses, State) -> BoxFuture<'static, Responses> + Send + Sync;
 
-/// How long a hook may take; what it says or writes later goes nowhere.
+/// The time limit of a hook. Later answers and writes are dropped.
 const HOOK_LIMIT: Duration = Duration::from_secs(30);
 
 /// The hooks of an agent.
@@ -35,7 +35,7 @@ pub(in crate::engine) struct AgentHooks {
 }
 
 impl AgentHooks {
-    /// Which there are, for the policies.
+    /// Returns which hooks exist, for the policies.
     pub(in crate::engine) fn declared(&self) -> Hooks {
         Hooks {
             on_tool_call: self.on_tool_call.is_some(),
@@ -61,13 +61,13 @@ impl AgentHooks {
     }
 }
 
-/// The hook that sees every response before anybody else does.
+/// The hook that sees every response first.
 #[derive(Clone)]
 pub(in crate::engine) struct BeforeToolResponse(Arc<Before>);
 
 impl BeforeToolResponse {
-    /// One response as the hook words it. Parts that the hook repeats keep the digits that a parsed
-    /// value does not hold.
+    /// Returns one response as changed by the hook. Unchanged parts keep digits that a parsed value
+    /// would lose.
     pub(in crate::engine) async fn of_one(
         &self,
         (name, id): (String, Option<String>),
@@ -76,7 +76,7 @@ impl BeforeToolResponse {
         shape: ResponseShape,
     ) -> Json {
         if !is_readable(&text) {
-            // The record refuses it, and the hook would see something else.
+            // The record rejects it, and the hook would see something else.
             return text;
         }
         let response = text.to_value();
@@ -94,8 +94,10 @@ impl BeforeToolResponse {
         }
     }
 
-    /// What it makes of several, in their order. One that it gives no answer for, or all if it
-    /// fails, are withheld: what it was to take out must not leave because of that.
+    /// Returns several responses as changed by the hook, in their order.
+    ///
+    /// A response without an answer, or all of them if the hook fails, are withheld. What the hook
+    /// was to remove must not be sent.
     async fn of_all(&self, all: Responses, state: &State, shape: ResponseShape) -> Vec<Json> {
         let asked: Vec<(Option<String>, String)> = all
             .iter()
@@ -129,7 +131,7 @@ pub(in crate::engine) fn withheld(shape: ResponseShape) -> Json {
     Json::of(&shape.error("withheld", "the response was withheld"))
 }
 
-/// Runs a hook, whatever it does.
+/// Runs a hook and contains its panics and timeouts.
 pub(in crate::engine) async fn contained<T>(
     hook: impl Future<Output = T> + Send,
 ) -> Result<T, &'static str> {
@@ -141,18 +143,18 @@ pub(in crate::engine) async fn contained<T>(
     }
 }
 
-/// The response in an answer that a hook may be shown.
+/// Returns the response in an answer, if a hook can be passed it.
 fn shown_of(answer: &HookAnswered) -> Option<&Json> {
     answer.response.as_ref().filter(|it| is_readable(it))
 }
 
-/// True if the text reads as the value that is written there: what was made of a value may nest too
-/// deep for that, or have a key that is reserved.
+/// True if the text parses as the value that it was made of. A value may nest too deep, or have a
+/// reserved key.
 fn is_readable(text: &Json) -> bool {
     Json::parse(text.as_str()).is_ok()
 }
 
-/// What a hook said, call by call: by id where a response has one, otherwise by name.
+/// Returns a hook's answer for each call: matched by id if the response has one, else by name.
 pub(in crate::engine) fn answers(
     shown: &[(Seq, FunctionCall)],
     said: Result<Option<Responses>, &'static str>,
@@ -192,7 +194,7 @@ pub(in crate::engine) fn answers(
     answers
 }
 
-/// Lets `before_tool_response` see what `on_tool_call` answered.
+/// Passes the answers of `on_tool_call` to `before_tool_response`.
 pub(in crate::engine) async fn changed(
     before: &BeforeToolResponse,
     shown: &[(Seq, FunctionCall)],

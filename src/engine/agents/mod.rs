@@ -1,9 +1,9 @@
-//! Agents: the parts that one is given, checked as a whole and made ready to serve.
+//! Agents: their parts, checked as a whole and prepared for serving.
 //!
 //! Nothing here runs a session or opens a connection. Read `agent`, then `preparing`, which makes a
 //! `prepared` one of it. The other files are parts of an agent, such as `phases` and `hooks`, or
-//! checks of them (`agents_named`, `waived_gates`); `heard`, `recorded` and
-//! `played` are about fixtures.
+//! checks of them (`agents_named`, `waived_gates`). `heard`, `recorded` and `played` are about
+//! fixtures.
 
 pub(in crate::engine) mod agent;
 mod agent_tools;

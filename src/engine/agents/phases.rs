@@ -1,4 +1,4 @@
-//! Describing the phases of a conversation.
+//! The builder of a conversation's phases.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::session::{
 };
 use crate::tool::ToolDispatcher;
 
-/// A phase about to be described; [`done`](PhaseBuilder::done) goes back to what it is a part of.
+/// The builder of a phase; [`done`](PhaseBuilder::done) returns to its parent.
 ///
-/// The first phase is where a conversation begins. Conditions are looked at after every change of
-/// the state and at the end of every turn; the first transition whose condition holds is taken.
+/// A conversation begins in the first phase. Conditions are checked after every change of the state
+/// and at the end of every turn. The first transition whose condition holds is taken.
 ///
 /// ```
 /// use recount::prelude::*;
@@ -47,32 +47,33 @@ impl<B> PhaseBuilder<B> {
         PhaseBuilder { parent, add, phase }
     }
 
-    /// What the model is told when the phase is entered, beside the agent's own instruction.
+    /// Sets the instruction sent to the model when the phase is entered, in addition to the
+    /// agent's.
     pub fn instruction(mut self, instruction: impl Into<String>) -> Self {
         self.phase.instruction = Some(instruction.into());
         self
     }
 
-    /// The tools that may be called in it; without this, all.
+    /// Sets the tools that may be called in this phase. The default is all.
     pub fn tools(mut self, tools: impl Into<ToolNames>) -> Self {
         self.phase.tools = Some(tools.into().0);
         self
     }
 
-    /// Where it leads, and when.
+    /// Adds a transition to another phase, with its condition.
     pub fn transition(mut self, to: impl Into<String>, when: Condition) -> Self {
         let to = to.into();
         self.phase.transitions.push(Transition { to, when });
         self
     }
 
-    /// The phase is described.
+    /// Completes the phase.
     pub fn done(self) -> B {
         (self.add)(self.parent, self.phase)
     }
 }
 
-/// Names of tools.
+/// A set of tool names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolNames(BTreeSet<String>);
 
@@ -88,8 +89,8 @@ impl<const N: usize> From<[&str; N]> for ToolNames {
     }
 }
 
-/// What is wrong with the phases, and with the policies and conditions that speak of phases or of
-/// the state.
+/// Returns the mistakes in the phases, and in the policies and conditions that refer to phases or
+/// to the state.
 pub(in crate::engine) fn mistakes(policies: &PolicySet, tools: &ToolDispatcher) -> Vec<String> {
     let mut mistakes = Vec::new();
     let names: Vec<&str> = policies.phases.iter().map(|it| it.name.as_str()).collect();
@@ -147,7 +148,7 @@ pub(in crate::engine) fn mistakes(policies: &PolicySet, tools: &ToolDispatcher) 
     mistakes
 }
 
-/// A condition may only read what is on record.
+/// Returns the mistakes in a condition's keys. It may read only recorded keys.
 fn unfit_keys(phase: &str, condition: &Condition) -> Vec<String> {
     let keys = condition.keys().into_iter();
     keys.filter_map(|key| recorded_key(key).err())

@@ -1,5 +1,4 @@
-//! An agent as a fixture plays it: with the recorded model, and nobody in the process who answers
-//! for a person.
+//! An agent that plays a fixture: with the recorded model, and without a confirmation provider.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -16,12 +15,12 @@ use crate::tool::{
     ConfirmationProvider, ConfirmationRequest, GateChoice, PolicyTool, ToolConfirmation, Toolset,
 };
 
-/// The time limit of a connection that comes in its turn: a day, which no recorded one took.
+/// The setup time limit of a played connection: a day, longer than any recorded one took.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Agent {
-    /// An agent that has nothing but what is on record of one: its tools, its policies, and the
-    /// number of tries to reconnect after which it gave up, if it did.
+    /// Creates an agent from a record: its tools, its policies, and its number of reconnect
+    /// attempts, if it gave up.
     pub(crate) fn of_record(
         model: &str,
         tools: Toolset,
@@ -36,7 +35,7 @@ impl Agent {
         agent
     }
 
-    /// Connects to the recorded model, has `body` stand in for each tool, and leaves answers to the
+    /// Connects to the recorded model, replaces each tool by `body`, and leaves answers to the
     /// fixture.
     pub(crate) fn played(
         mut self,
@@ -47,10 +46,10 @@ impl Agent {
     ) -> Agent {
         self.connector = Some(Arc::new(model));
         self.capabilities = self.capabilities.or(capabilities);
-        // A try that took too long is on record as refused.
+        // An attempt that took too long is recorded as refused.
         self.setup_timeout = Some(SETUP_TIMEOUT);
         self.tools = self.tools.without_providers().map(body);
-        // Where somebody could answer, the fixture does.
+        // The fixture answers in place of a provider.
         self.provider = Some(Arc::new(Silent));
         if self.gates == GateChoice::WhereAnswerable {
             self.gates_on_record = Some(gates);
@@ -61,20 +60,20 @@ impl Agent {
 }
 
 impl Agent {
-    /// The agent of a process without a provider: an open question keeps no runner there.
+    /// Removes the provider, so that an open request keeps no runner attached.
     pub(crate) fn without_provider(mut self) -> Agent {
         self.provider = None;
         self
     }
 
-    /// Takes some frames for what they came to on record.
+    /// Sets the reader of frames whose text was not recorded.
     pub(crate) fn hearing(mut self, heard_as: HeardAs) -> Agent {
         self.heard_as = Some(heard_as);
         self
     }
 }
 
-/// Says nothing: the answers are in the fixture.
+/// A provider that never answers, because the answers are in the fixture.
 struct Silent;
 
 #[async_trait]

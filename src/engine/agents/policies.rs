@@ -1,27 +1,25 @@
-//! Policies of an agent beside those of its tools, and the files that say other ones.
+//! Policies of an agent other than those of its tools, and policy files that override them.
 
 use super::agent::Agent;
 use crate::session::{PolicyChanges, PolicySet};
 use crate::tool::{RegistrationError, Toolset};
 
-/// The maximum number of calls of one message, unless the agent says otherwise. Models make a
-/// handful at once; 128 is far beyond that, and the batch of so many calls is still small: 512
-/// records and one sync.
+/// The default maximum number of calls in one message. Models make a handful at once; 128 is far
+/// beyond that. The batch of so many calls is still small: 512 records and one sync.
 const CALLS_PER_MESSAGE_MAX: u32 = 128;
 
-/// The maximum number of open calls of a session, unless the agent says otherwise. A person who
-/// looks after a session can follow a few dozen; 1,000 is far beyond that, and what a restart does
-/// for so many takes milliseconds.
+/// The default maximum number of open calls in a session. An operator can follow a few dozen; 1,000
+/// is far beyond that. A restart handles so many in milliseconds.
 const OPEN_CALLS_MAX: u32 = 1_000;
 
-/// The maximum numbers of calls that a session takes.
+/// The maximum numbers of calls in a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallLimits {
-    /// Those that run at the same time.
+    /// The maximum number that run at the same time.
     running: Option<u32>,
-    /// Those of one message of the model.
+    /// The maximum number in one message of the model.
     per_message: Option<u32>,
-    /// Those that are open at the same time.
+    /// The maximum number that are open at the same time.
     open: Option<u32>,
 }
 
@@ -36,7 +34,7 @@ impl Default for CallLimits {
 }
 
 impl CallLimits {
-    /// The policies of the tools with these limits beside them.
+    /// Returns the policies of the tools with these limits.
     pub(in crate::engine) fn of(self, tools: PolicySet) -> PolicySet {
         PolicySet {
             running_max: self.running,
@@ -48,20 +46,23 @@ impl CallLimits {
 }
 
 impl Agent {
-    /// How many calls of a session run at the same time; without it, any number.
+    /// Sets the maximum number of calls of a session that run at the same time. The default is
+    /// unlimited.
     pub fn running_max(mut self, calls: u32) -> Agent {
         self.call_limits.running = Some(calls);
         self
     }
 
-    /// The maximum number of calls that one message of the model may bring: 128 unless it is said
-    /// here. Each call beyond it is on record and refused, so that the model waits for none of
-    /// them.
+    /// Sets the maximum number of calls in one message of the model; 128 by default. Each call
+    /// beyond it is recorded and refused, so that the model waits for none of them.
     ///
     /// ```
     /// use recount::prelude::*;
     ///
-    /// let agent = Agent::new().model("gemini-3.8-live").calls_per_message_max(16).open_calls_max(200);
+    /// let agent = Agent::new()
+    ///     .model("gemini-3.8-live")
+    ///     .calls_per_message_max(16)
+    ///     .open_calls_max(200);
     /// # let _ = agent;
     /// ```
     pub fn calls_per_message_max(mut self, calls: u32) -> Agent {
@@ -69,25 +70,28 @@ impl Agent {
         self
     }
 
-    /// The maximum number of calls of a session that may be open at the same time, for a person, a
-    /// result from outside or their tools: 1,000 unless it is said here. A call that comes while so
-    /// many are open is refused, with a response. A file of policies can take the limit away:
+    /// Sets the maximum number of open calls in a session; 1,000 by default.
+    ///
+    /// A call is open while it waits for an approver, an outside result or its tool. A call beyond
+    /// the limit is refused with a response. A policy file can remove the limit:
     /// `open_calls_max = false`.
     pub fn open_calls_max(mut self, calls: u32) -> Agent {
         self.call_limits.open = Some(calls);
         self
     }
 
-    /// Puts what a file of policies says in the place of what was said so far and will be said of
-    /// tools, phases and limits; of two files the later counts. What is not right is said when the
-    /// agent is registered.
+    /// Applies a policy file, which overrides what the code sets for tools, phases and limits.
+    ///
+    /// The order of calls does not matter; of two files the later counts. Mistakes are reported
+    /// when the agent is registered.
     ///
     /// ```
     /// use recount::prelude::*;
     /// use recount::tool::policy_file;
     ///
     /// // As a rule `std::fs::read_to_string("policies.toml")?`.
-    /// let text = r#"{"tools": {"refund": {"confirm": "Refund this order?", "limit_per_session": 3}}}"#;
+    /// let text =
+    ///     r#"{"tools": {"refund": {"confirm": "Refund this order?", "limit_per_session": 3}}}"#;
     /// let agent = Agent::new()
     ///     .model("gemini-3.8-live")
     ///     .tools(T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }))
@@ -101,7 +105,7 @@ impl Agent {
     }
 }
 
-/// The tools with what the files say of them.
+/// Returns the tools with the policies of the files applied.
 pub(in crate::engine) fn of_tools(
     tools: Toolset,
     files: &[PolicyChanges],
@@ -110,7 +114,7 @@ pub(in crate::engine) fn of_tools(
     files.iter().try_fold(tools, changed)
 }
 
-/// The agent's policies with what the files say beside the tools, which have theirs by now.
+/// Returns the agent's policies with the files applied. The tools have theirs already.
 pub(in crate::engine) fn of_agent(policies: PolicySet, files: &[PolicyChanges]) -> PolicySet {
     let changed = |policies, changes: &PolicyChanges| changes.applied_to(policies, []);
     files.iter().fold(policies, changed)
@@ -140,11 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_says_replaces_what_the_code_says_and_the_later_file_counts() {
+    fn policy_file_overrides_code_and_later_file_wins() {
         let files = [
-            file(
-                json!({"defaults": {"timeout": "5s", "confirm": true}, "tools": {"look": {"confirm": false}}}),
-            ),
+            file(json!({
+                "defaults": {"timeout": "5s", "confirm": true},
+                "tools": {"look": {"confirm": false}}
+            })),
             file(json!({"tools": {"pay": {"in_doubt": "retry", "timeout": "9s"}}})),
         ];
         let mut dispatcher = ToolDispatcher::new();
@@ -153,13 +158,13 @@ mod tests {
             .unwrap();
         let policies = dispatcher.policies();
         let pay = policies.of("pay");
-        // The gate is one by data now, and the closure is not asked.
+        // The gate is static now, and the closure is not called.
         assert!(pay.confirm && !pay.gate_terms.asks_program);
         assert_eq!(pay.timeout, Some(Duration::from_secs(9)));
         assert_eq!(pay.in_doubt, InDoubt::Retry);
         let look = policies.of("look");
         assert!(!look.confirm && look.timeout == Some(Duration::from_secs(5)));
-        // What the service runs itself is left alone.
+        // Policies do not apply to tools that the service runs.
         assert_eq!(
             policies.of("google_search"),
             &crate::session::ToolPolicy::default()
@@ -167,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_says_beside_the_tools_is_the_agents() {
+    fn policy_file_sets_agent_policies() {
         let files = [file(
             json!({"running_max": 2, "timeout": false, "phases": [{"name": "a"}]}),
         )];
@@ -181,14 +186,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_speaks_of_a_tool_that_is_not_there_is_refused() {
+    fn policy_file_for_unknown_tool_is_refused() {
         let files = [file(json!({"tools": {"pai": {}, "nothing_like_it": {}}}))];
         let error = of_tools(tools(), &files).unwrap_err();
         let lines: Vec<String> = error.mistakes.iter().map(ToString::to_string).collect();
         assert_eq!(
             lines,
             [
-                "the policies speak of the tool \"nothing_like_it\", which is not there; there are google_search, look, pay",
+                "the policies speak of the tool \"nothing_like_it\", which is not there; \
+                 there are google_search, look, pay",
                 "the policies speak of the tool \"pai\", which is not there; did you mean \"pay\"?",
             ]
         );

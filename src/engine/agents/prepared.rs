@@ -1,4 +1,4 @@
-//! An agent as its sessions are served by it.
+//! An agent prepared for serving sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::tool::{ConfirmationProvider, ResultFormatter, Services, ToolDispatche
 
 /// An agent that was checked.
 pub(crate) struct Prepared {
-    /// Writes its sessions down as fixtures.
+    /// Records its sessions as fixtures.
     pub(in crate::engine) recorder: Option<Arc<Recorder>>,
     pub(crate) name: String,
     pub(crate) model: String,
@@ -28,7 +28,7 @@ pub(crate) struct Prepared {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) policies: Arc<PolicySet>,
     pub(crate) dispatcher: ToolDispatcher,
-    /// Some of its tools say what they run.
+    /// True if some of its tools report their implementation.
     pub(in crate::engine) names_implementations: bool,
     pub(crate) connector: Option<Arc<dyn Connector>>,
     pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,

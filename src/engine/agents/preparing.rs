@@ -1,4 +1,4 @@
-//! An agent, checked as a whole and made ready to serve.
+//! The check of a whole agent and its preparation for serving.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::session::catalog::Catalog;
 use crate::session::{Gates, OnSettled, PolicySet};
 use crate::tool::{ConfirmationProvider, GateChoice, ToolDispatcher};
 
-/// How long user and model may be silent unless the agent says otherwise.
+/// The default time of silence before an idle connection ends.
 const IDLE_FOLD_AFTER: Duration = Duration::from_secs(60);
 
-/// How long a service may take to complete the setup.
+/// The default maximum time for the setup of a connection.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl Agent {
-    /// Checks everything at once and makes it ready to serve.
+    /// Checks the whole agent and prepares it for serving.
     pub(crate) fn prepare(mut self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
         let mut mistakes = self.recording_mistakes();
         let mut dispatcher = ToolDispatcher::new();
@@ -96,7 +96,7 @@ impl Agent {
         Ok(prepared.recorded(self.recording))
     }
 
-    /// Mistakes in the model, the manner of the conversation, and the service it connects to.
+    /// Returns the mistakes in the model, the manner of the conversation, and the connector.
     fn mistakes_of_connection(&self, name: &str) -> Vec<String> {
         let mut mistakes = Vec::new();
         if self.model.trim().is_empty() {
@@ -104,7 +104,8 @@ impl Agent {
         }
         if self.connector.is_none() && self.on_settled == OnSettled::Connect {
             mistakes.push(format!(
-                "agent {name:?} wants a connection for what ends while there is none, and has nowhere to connect to: call .connect_to(…)"
+                "agent {name:?} wants a connection for what ends while there is none, \
+                 and has nowhere to connect to: call .connect_to(…)"
             ));
         }
         if let Some(mistake) = self.manner.mistake() {
@@ -120,7 +121,7 @@ impl Agent {
         mistakes
     }
 
-    /// Everything that wants a key, where the journal has no key store.
+    /// Returns the parts that need a key, if the journal has no key store.
     fn missing_keys(
         &self,
         name: &str,
@@ -155,7 +156,7 @@ impl Agent {
         policies::of_agent(policies, &self.policies)
     }
 
-    /// Tools of the service's own that the model does not take.
+    /// Returns the service's own tools that the model does not support.
     fn untaken(&self, name: &str, capabilities: Capabilities, catalog: &Catalog) -> Vec<String> {
         let mut mistakes = Vec::new();
         for tool in catalog.tools.values() {
@@ -164,7 +165,8 @@ impl Agent {
                 if !capabilities.takes(wire) {
                     let (tool, model) = (&tool.name, &self.model);
                     mistakes.push(format!(
-                        "agent {name:?}: the model {model:?} has no {tool:?}; if it has by now, say so with .capabilities(…)"
+                        "agent {name:?}: the model {model:?} has no {tool:?}; \
+                         if it has by now, say so with .capabilities(…)"
                     ));
                 }
             }
@@ -172,7 +174,7 @@ impl Agent {
         mistakes
     }
 
-    /// The gates of its sessions: enforced where a person can answer.
+    /// Returns the gates of its sessions. They are enforced if an approver can answer.
     fn gates_held(
         &self,
         name: &str,

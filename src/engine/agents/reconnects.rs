@@ -1,19 +1,20 @@
-//! How often, and after which waits, a session tries to connect again.
+//! The policy for reconnecting: the number of attempts and the waits between them.
 
 use std::time::Duration;
 
-/// How a session comes back after its connection was lost.
+/// The policy for reconnecting a session after a loss.
 ///
-/// The wait before a try doubles from the first to the longest, and half of each is random, so that
-/// many sessions which lost their connection at the same moment do not come back at the same
-/// moment. Tries and waits are on record.
+/// The wait doubles from the first to the longest. Half of each wait is random, so that sessions
+/// which lost their connection together do not reconnect together. Attempts and waits are recorded.
 ///
 /// ```
 /// use std::time::Duration;
 /// use recount::engine::Reconnects;
 /// use recount::prelude::*;
 ///
-/// let patient = Reconnects::default().attempts_max(20).waits(Duration::from_secs(1), Duration::from_secs(60));
+/// let patient = Reconnects::default()
+///     .attempts_max(20)
+///     .waits(Duration::from_secs(1), Duration::from_secs(60));
 /// let agent = Agent::new().model("gemini-live-2.5-flash").reconnects(patient);
 /// # let _ = agent;
 /// ```
@@ -25,7 +26,7 @@ pub struct Reconnects {
 }
 
 impl Default for Reconnects {
-    /// Eight tries, the first within 250 ms and the last within 30 s of the one before.
+    /// Allows eight attempts, the first within 250 ms and the last within 30 s of the one before.
     fn default() -> Reconnects {
         Reconnects {
             attempts_max: 8,
@@ -36,14 +37,13 @@ impl Default for Reconnects {
 }
 
 impl Reconnects {
-    /// Not at all: the embedding program connects again when it wants to. Losing the connection
-    /// cancels nothing then.
+    /// Never reconnects: the embedding program connects again itself. A loss then cancels nothing.
     #[must_use]
     pub fn never() -> Reconnects {
         Reconnects::default().attempts_max(0)
     }
 
-    /// How many tries in a row may fail.
+    /// Sets the maximum number of consecutive failed attempts.
     #[must_use]
     pub fn attempts_max(self, attempts_max: u32) -> Reconnects {
         Reconnects {
@@ -52,7 +52,7 @@ impl Reconnects {
         }
     }
 
-    /// The wait before the first try, and the longest there is.
+    /// Sets the wait before the first attempt and the longest wait.
     #[must_use]
     pub fn waits(self, first: Duration, longest: Duration) -> Reconnects {
         Reconnects {
@@ -70,17 +70,17 @@ impl Reconnects {
         attempt <= self.attempts_max
     }
 
-    /// How many tries there were, where the next would be one too many.
+    /// Returns the number of attempts made, up to the limit.
     pub(in crate::engine) fn made(self, attempt: u32) -> u32 {
         attempt.min(self.attempts_max)
     }
 
-    /// A connection that lived so long was a good one.
+    /// Returns the lifetime from which a connection counts as good.
     pub(in crate::engine) fn longest_wait(self) -> Duration {
         self.longest_wait
     }
 
-    /// The wait before a try, in milliseconds; the first is 1.
+    /// Returns the wait before an attempt, in milliseconds. The first attempt is 1.
     pub(in crate::engine) fn wait_ms(self, attempt: u32, entropy: u64) -> u64 {
         let doublings = attempt.saturating_sub(1).min(63);
         let first = u64::try_from(self.first_wait.as_millis()).unwrap_or(u64::MAX);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn never_allows_no_try() {
+    fn never_allows_no_attempt() {
         assert!(!Reconnects::never().allows(1));
         let twice = Reconnects::default().attempts_max(2);
         assert!(twice.allows(2) && !twice.allows(3));

@@ -1,7 +1,7 @@
-//! What of a session goes into a fixture, if it is recorded.
+//! The parts of a session that are recorded in a fixture.
 //!
-//! All of it is told by the session's own task, in the order in which it deals with things: what a
-//! connection has received and nobody has looked at yet has not happened.
+//! The session's own task records them all, in the order in which it handles them. A received
+//! message that is not handled yet is not part of the fixture.
 
 use std::sync::Arc;
 
@@ -11,22 +11,21 @@ use crate::fixture::{Recorder, Step};
 use crate::session::{Json, SessionId};
 
 /// The recorder of one session's connection.
-pub(in crate::engine) struct OfSession {
+pub(in crate::engine) struct SessionRecorder {
     pub(in crate::engine) recorder: Arc<Recorder>,
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) clock: Arc<dyn Clock>,
 }
 
-impl OfSession {
-    /// A frame leaves.
+impl SessionRecorder {
+    /// Records a sent frame.
     pub(in crate::engine) fn sent(&self, frame: &str) {
         let (session, now) = (self.session, self.clock.now());
         self.recorder.step(session, now, sent(frame));
     }
 }
 
-/// A frame as it leaves. It holds nothing that was not on record before, so it was redacted with
-/// that.
+/// Returns the step of a sent frame. It contains only recorded data, which was redacted already.
 pub(in crate::engine) fn sent(frame: &str) -> Step {
     Step::FrameOut(Json::parse(frame).unwrap_or_else(|_| Json::empty_object()))
 }
@@ -40,7 +39,7 @@ pub(in crate::engine) fn received(text: &str, redactor: Option<&Redactor>) -> St
             Step::FrameIn(redacted.unwrap_or(frame))
         }
         (Err(_), None) => Step::TextIn(text.to_owned()),
-        // It is no JSON, so nobody knows where in it the texts are.
+        // It is no JSON, so the redactor cannot find the texts in it.
         (Err(_), Some(_)) => Step::TextIn("[redacted]".to_owned()),
     }
 }

@@ -8,13 +8,12 @@ use crate::engine::program::PROGRAM;
 use crate::fixture::{Recorder, Recording, Served};
 
 impl Agent {
-    /// Records every session that begins, each as a fixture in a directory of its own below this
-    /// one, by the session's id.
+    /// Records every new session as a fixture, in a directory named by the session's id.
     ///
-    /// What is recorded is in clear, so an agent that is [`sealed`](Agent::sealed) is not.
-    /// Arguments that a tool declares secret are taken out, and so is what the agent
-    /// [redacts](Agent::redact) and what the [`Recording`] names. What cannot be written ends the
-    /// recording, not the session; the log of the machinery says so.
+    /// A recording is in clear, so an agent that is [`sealed`](Agent::sealed) cannot be recorded.
+    /// Arguments that a tool declares secret are removed. So is what the agent
+    /// [redacts](Agent::redact) and what the [`Recording`] names. A write error ends the recording,
+    /// not the session, and is logged.
     ///
     /// ```
     /// use recount::fixture::Recording;
@@ -30,7 +29,7 @@ impl Agent {
         self
     }
 
-    /// What keeps it from being recorded.
+    /// Returns the reasons why the agent cannot be recorded.
     pub(super) fn recording_mistakes(&self) -> Vec<String> {
         let Some((recording, one)) = &self.recording else {
             return Vec::new();
@@ -44,7 +43,7 @@ impl Agent {
 }
 
 impl Prepared {
-    /// The agent with whoever writes its sessions down.
+    /// Returns the agent with the recorder of its sessions.
     pub(in crate::engine) fn recorded(mut self, recording: Option<(Recording, bool)>) -> Prepared {
         self.recorder = recording.map(|(recording, one)| {
             let connector = self.connector.as_ref();

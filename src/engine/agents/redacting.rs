@@ -1,21 +1,25 @@
-//! The agent's closure for what must not be on record.
+//! The agent's redaction closure.
 
 use super::agent::Agent;
 use super::redaction::Redactor;
 
 impl Agent {
-    /// Takes out of everything that people, models and tools say what must not be on record, before
-    /// it is there: from texts, transcripts, arguments, results, events of tools, the state, and
-    /// reasons; a session's labels stay.
+    /// Sets the closure that redacts texts and values before they are recorded.
     ///
-    /// The closure gets each text, and each string and number of a JSON value; what it gives back
-    /// stands in its place. It sees a piece at a time, so what a transcript spreads over two pieces
-    /// it cannot find. From arguments it takes for good: nobody is asked about, and no tool gets,
-    /// what is not on record. For what a tool needs there is [`T::secret`](crate::tool::T::secret).
-    /// Where it panics, nothing of that piece is kept. Where what it gives back is so long that the
-    /// record would be larger than one may be, nothing is kept of what the closure saw of it: a
-    /// call without its arguments is refused as one whose arguments are invalid, a result is a
-    /// failure, and what a person or the program gives is refused as too large.
+    /// It applies to texts, transcripts, arguments, results, events of tools, the state, and
+    /// reasons. The labels of a session are not redacted.
+    ///
+    /// The closure gets each text, and each string and number of a JSON value. Its return value
+    /// replaces it. It sees one piece at a time, so it cannot find a value that a transcript splits
+    /// over two pieces.
+    ///
+    /// Redacted arguments are lost: approvers and tools get only what is recorded. If a tool needs
+    /// the value, use [`T::secret`](crate::tool::T::secret).
+    ///
+    /// If the closure panics, that piece is dropped. If its result makes the record too large, all
+    /// texts that the closure saw are dropped. A call without its arguments is then refused as
+    /// invalid, and a result becomes a failure. Input of a person or the program is refused as too
+    /// large.
     ///
     /// ```
     /// use recount::prelude::*;

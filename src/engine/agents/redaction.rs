@@ -1,5 +1,4 @@
-//! What is taken out of everything that people, models and tools say, before any of it is on
-//! record.
+//! Redaction of texts from people, models and tools, before they are recorded.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,34 +6,33 @@ use std::sync::Arc;
 use crate::session::{Finding, Json, Observation, Rejection, unfit};
 use crate::tool::ToolError;
 
-/// Says what stands in a text's place, if anything does.
+/// The replacement of texts.
 #[derive(Clone)]
-pub(in crate::engine) struct Redactor(Words);
+pub(in crate::engine) struct Redactor(Replacement);
 
 #[derive(Clone)]
-enum Words {
+enum Replacement {
     By(Arc<Redact>),
-    /// Nothing is kept of any text or value.
+    /// Drops every text and value.
     None,
 }
 
 type Redact = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// What stands where a redactor failed: better too little on record than what it was to take out.
+/// The replacement when a redactor fails. Recording too little is better than a secret.
 const FAILED: &str = "[redaction failed]";
 
-/// What is wrong with arguments or a result that a redactor made larger than what goes on record.
+/// The error for arguments or a result that the redactor made too large for a record.
 const TOO_LARGE: &str = "larger than what goes on record, once it was redacted";
 
 impl Redactor {
     pub(in crate::engine) fn new(
         redact: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Redactor {
-        Redactor(Words::By(Arc::new(redact)))
+        Redactor(Replacement::By(Arc::new(redact)))
     }
 
-    /// Takes out of an observation what the redactor finds in its texts, and in the values of its
-    /// JSON.
+    /// Redacts the texts of an observation and the values in its JSON.
     pub(in crate::engine) fn redact(&self, observation: &mut Observation) {
         self.replace_in(observation);
         let Some(rejection) = unfit(observation) else {
@@ -42,7 +40,7 @@ impl Redactor {
         };
         let kind = observation.kind();
         tracing::error!(kind, %rejection, "the redactor made a record unfit for the journal");
-        Redactor(Words::None).replace_in(observation);
+        Redactor(Replacement::None).replace_in(observation);
         if let Observation::FunctionCallReceived(it) = observation
             && it.args.is_some()
         {
@@ -57,7 +55,7 @@ impl Redactor {
         }
     }
 
-    /// The reason for which the redacted observation of a command does not fit the record.
+    /// Returns the reason why the redacted observation of a command does not fit a record.
     pub(in crate::engine) fn unfit(&self, observation: &Observation) -> Option<Rejection> {
         let mut redacted = observation.clone();
         self.replace_in(&mut redacted);
@@ -70,7 +68,7 @@ impl Redactor {
                 if let Some(args) = &mut it.args {
                     let sealed = args.clone();
                     self.json(args);
-                    // What is sealed says nothing to anybody, and must open again.
+                    // Sealed values reveal nothing, and must open again.
                     for place in &it.sealed_args {
                         let kept = sealed.text_at(place);
                         if let Some(whole) = kept.and_then(|kept| args.with_text_at(place, kept)) {
@@ -94,15 +92,15 @@ impl Redactor {
                 it.ends_session.iter_mut().for_each(|it| self.text(it));
             }
             Observation::ToolYielded(it) => self.json(&mut it.response),
-            // An agent goes on from what stands here.
+            // An agent resumes from these texts.
             Observation::LlmReplied(it) => {
                 let texts = it.parts.iter_mut().filter_map(|part| part.text.as_mut());
                 texts.for_each(|text| self.text(text));
             }
-            // What the tool asks is for a person; its state is its own, and must come back as it
-            // was.
+            // The question is for an approver. The state is the tool's own and must return
+            // unchanged.
             Observation::ToolAsked(it) => self.text(&mut it.hint),
-            // What a tool wants to know again is its own, as of one that asks.
+            // The state is the tool's own, as above.
             Observation::ToolPaused(it) => it.interim.iter_mut().for_each(|it| self.json(it)),
             Observation::ToolEventEmitted(it) => self.json(&mut it.data),
             Observation::StateChanged(it) => {
@@ -126,7 +124,7 @@ impl Redactor {
                 it.reason.iter_mut().for_each(|it| self.text(it));
                 it.response.iter_mut().for_each(|it| self.json(it));
             }
-            // The service may quote what it refuses, and whoever closes a session may name names.
+            // The service may quote what it refuses, and the reason of a close may contain names.
             Observation::ConnectFailed(it) => self.text(&mut it.reason),
             Observation::ReconnectsExhausted(it) => self.text(&mut it.reason),
             Observation::Disconnected(it) => self.text(&mut it.reason),
@@ -169,21 +167,21 @@ impl Redactor {
 
     pub(in crate::engine) fn json(&self, json: &mut Json) {
         let redacted = match &self.0 {
-            Words::By(_) => self.in_json(json.as_str()),
-            // No value stays none.
-            Words::None if json.as_str() == "null" => None,
-            Words::None => Some(String::new()),
+            Replacement::By(_) => self.in_json(json.as_str()),
+            // A missing value stays missing.
+            Replacement::None if json.as_str() == "null" => None,
+            Replacement::None => Some(String::new()),
         };
         if let Some(redacted) = redacted {
-            // Only whole tokens were replaced, by tokens.
+            // Only whole tokens were replaced by tokens.
             *json = Json::parse(&redacted).unwrap_or_else(|_| Json::empty_object());
         }
     }
 
     pub(in crate::engine) fn of(&self, text: &str) -> Option<String> {
         let redact = match &self.0 {
-            Words::By(redact) => redact,
-            Words::None => return Some(String::new()),
+            Replacement::By(redact) => redact,
+            Replacement::None => return Some(String::new()),
         };
         catch_unwind(AssertUnwindSafe(|| redact(text))).unwrap_or_else(|_| {
             tracing::error!("the redactor panicked");
@@ -191,8 +189,8 @@ impl Redactor {
         })
     }
 
-    /// The JSON text with the redactor's words for the strings and numbers in it; names stay as
-    /// they are. None where it has nothing to say.
+    /// Returns the JSON text with strings and numbers redacted, but not names. None if nothing
+    /// changes.
     pub(in crate::engine) fn in_json(&self, text: &str) -> Option<String> {
         let (mut redacted, mut kept, mut rest) = (String::new(), text, text);
         let mut found = false;
@@ -219,7 +217,7 @@ impl Redactor {
     }
 }
 
-/// The string or number with which a JSON text begins.
+/// Returns the string or number at the start of a JSON text.
 fn token(text: &str) -> &str {
     let mut escaped = false;
     let end = if let Some(inner) = text.strip_prefix('"') {
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_replaced_and_names_and_everything_else_stay() {
+    fn values_are_redacted_but_not_names() {
         let redactor = digits();
         let text = r#"{"12345678":"a\"b","card":"4111-1111","n":[1.50,12345678,"\\"],"t":true}"#;
         let redacted = redactor.in_json(text).unwrap();
@@ -266,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_stays_so_that_it_opens() {
+    fn sealed_values_are_not_redacted() {
         let args = r#"{"card":{"$sealed":"v1.1234567890"},"iban":"1234567890"}"#;
         let mut call = Observation::from(FunctionCallReceived {
             epoch: Seq(1),
@@ -287,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reasons_of_services_and_people_are_texts_too() {
+    fn reasons_are_redacted() {
         let reason = "card 4111 1111".to_owned();
         let by = crate::session::Actor::embedder("desk");
         let epoch = Seq(3);
@@ -316,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redactor_that_makes_a_record_too_large_leaves_nothing_of_it_and_a_call_so_is_refused() {
+    fn oversized_redaction_drops_texts_and_refuses_call() {
         let verbose = Redactor::new(|text| Some(text.repeat(1 << 20)));
         let mut call = Observation::from(FunctionCallReceived {
             epoch: Seq(1),
@@ -363,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redactor_that_panics_lets_nothing_through() {
+    fn panicking_redactor_drops_text() {
         #[expect(clippy::panic, reason = "the panic is what is tested")]
         let redactor = Redactor::new(|_| panic!("kaput"));
         let mut json = Json::parse(r#"{"a":"secret"}"#).unwrap();

@@ -1,10 +1,10 @@
-//! The warning about an agent whose gated tools run unasked.
+//! The warning about gated tools that run without approval.
 
 use crate::session::Gates;
 use crate::session::policy::PolicySet;
 
-/// The gates of an agent whose calls nothing can keep until a person answers. A program that
-/// declares gates expects them to hold, so the log says that they do not.
+/// Returns the gates of an agent whose calls cannot wait for an approver. A program that declares
+/// gates expects them to hold, so the log warns.
 pub(super) fn unanswerable(agent: &str, policies: &PolicySet) -> Gates {
     let gated = policies.tools.iter().filter(|(_, policy)| policy.confirm);
     let gated: Vec<&str> = gated.map(|(name, _)| name.as_str()).collect();
@@ -13,8 +13,8 @@ pub(super) fn unanswerable(agent: &str, policies: &PolicySet) -> Gates {
         tracing::warn!(
             agent,
             tools,
-            "gated tools run WITHOUT being approved: no durable journal and no confirmation provider; \
-             give one of them, or say .strict()"
+            "gated tools run WITHOUT being approved: no durable journal and no \
+             confirmation provider; give one of them, or say .strict()"
         );
     }
     Gates::waived("no durable journal and no confirmation provider")

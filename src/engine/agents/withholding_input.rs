@@ -1,23 +1,23 @@
-//! Live input that the agent keeps from a model which waits for a response.
+//! The withholding of live input while a model waits for a response.
 
 use super::agent::Agent;
 
 impl Agent {
-    /// Keeps the user's live input from the model while it waits for the response to a call.
+    /// Withholds the user's live input while the model waits for the response to a call.
     ///
-    /// Some models close the connection (1007, 1008) or fall silent where input reaches them then.
-    /// It is about calls of functions for which the model waits, none that run in the background on
-    /// a model that can go on meanwhile; so a call that a person is asked about keeps the input
-    /// away until the person has answered. Off unless asked for.
+    /// Some models close the connection (1007, 1008) or stop answering if they get input then. The
+    /// setting affects calls for which the model waits, but not background calls on a model that
+    /// can continue meanwhile. So a call that waits for an approver withholds the input until the
+    /// answer. Off by default.
     ///
-    /// Audio, pictures and the start of an activity that come meanwhile are dropped;
-    /// [`media_counted`] has how much it was, and [`LiveEvent::InputWithheld`] and
-    /// [`LiveEvent::InputResumed`] tell when. Tools that listen hear them all the same. The end of
-    /// an activity that the model knows of goes; one that began meanwhile begins for the model with
-    /// the first piece that goes. The end of the audio that the model has heard,
-    /// [`audio_stream_end`], waits until input is heard again. Words wait: [`send_text`] ends when
-    /// they are said, where the model takes them as live input, and outcomes and instructions
-    /// follow the response.
+    /// Audio, pictures and the start of an activity are dropped meanwhile. [`media_counted`]
+    /// records how much, and [`LiveEvent::InputWithheld`] and [`LiveEvent::InputResumed`] mark the
+    /// interval. Tools that listen to the input still get it.
+    ///
+    /// The end of an activity that the model knows of is sent. An activity that began meanwhile
+    /// begins for the model with the first piece that is sent. [`audio_stream_end`] waits until
+    /// input resumes. Text waits, too: [`send_text`] returns once it is sent, if the model takes
+    /// text as live input. Outcomes and instructions follow the response.
     ///
     /// [`media_counted`]: crate::session::MediaCounted
     /// [`LiveEvent::InputWithheld`]: crate::engine::LiveEvent::InputWithheld
@@ -28,7 +28,9 @@ impl Agent {
     /// ```
     /// use recount::prelude::*;
     ///
-    /// let agent = Agent::new().model("gemini-2.5-flash-native-audio").withhold_input_during_calls();
+    /// let agent = Agent::new()
+    ///     .model("gemini-2.5-flash-native-audio")
+    ///     .withhold_input_during_calls();
     /// # let _ = agent;
     /// ```
     pub fn withhold_input_during_calls(mut self) -> Agent {

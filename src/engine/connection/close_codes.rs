@@ -1,4 +1,4 @@
-//! What the end of a connection says about trying again.
+//! The close codes of a connection, and whether to retry after each.
 //!
 //! | code | on a connection that was set up | instead of `setupComplete` |
 //! |---|---|---|
@@ -8,33 +8,32 @@
 //! | 1011 to 1014 | a fault of the service: again | again; the second time without the handle |
 //! | others | again | again |
 //!
-//! A service that says nothing at all, or something else than `setupComplete`, is as good as
-//! faulty.
+//! A service that sends nothing, or something else than `setupComplete`, counts as faulty.
 
 use crate::live::ConnectError;
 
-/// What to do after a connection that was set up has ended.
+/// The action after the end of a connection that was set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum AfterLoss {
     /// Connect again.
     Again,
-    /// Connect again, unless the connection before ended like this, too.
+    /// Connect again, unless the connection before ended in the same way.
     OnceMore,
 }
 
-/// What a setup that was refused says.
+/// The kind of a refused setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Refusal {
-    /// It may pass.
+    /// Temporary.
     Passing,
-    /// The service is at fault, or it does not like the handle.
+    /// A fault of the service, or of the handle.
     Doubtful,
-    /// The same setup will be refused again.
+    /// Permanent: the same setup will be refused again.
     Lasting,
 }
 
 pub(in crate::engine) fn after_loss(code: Option<u16>) -> AfterLoss {
-    if code.is_some_and(speaks_of_us) {
+    if code.is_some_and(is_our_fault) {
         AfterLoss::OnceMore
     } else {
         AfterLoss::Again
@@ -44,15 +43,15 @@ pub(in crate::engine) fn after_loss(code: Option<u16>) -> AfterLoss {
 pub(in crate::engine) fn refusal(error: &ConnectError) -> Refusal {
     match error {
         ConnectError::SetupRefused { lost, .. } => match lost.code {
-            Some(code) if speaks_of_us(code) => Refusal::Lasting,
+            Some(code) if is_our_fault(code) => Refusal::Lasting,
             Some(1011..=1014) => Refusal::Doubtful,
             Some(_) | None => Refusal::Passing,
         },
         ConnectError::SetupTimedOut { .. } | ConnectError::SetupUnexpected { .. } => {
             Refusal::Doubtful
         }
-        // A service that is busy, or has a fault, says so in these; with the others it means the
-        // credentials or the path.
+        // A busy or faulty service sends these statuses. Others mean wrong credentials or a wrong
+        // path.
         ConnectError::HandshakeRefused {
             status: 408 | 429 | 500..,
             ..
@@ -64,8 +63,8 @@ pub(in crate::engine) fn refusal(error: &ConnectError) -> Refusal {
     }
 }
 
-/// The close code of a refusal, and why, for the record.
-pub(in crate::engine) fn told(error: &ConnectError) -> (Option<u16>, String) {
+/// Returns the close code of a refusal and its reason, for the record.
+pub(in crate::engine) fn code_and_reason(error: &ConnectError) -> (Option<u16>, String) {
     match error {
         ConnectError::SetupRefused { lost, .. } => (lost.code, lost.reason.clone()),
         ConnectError::SetupTimedOut { .. }
@@ -78,8 +77,8 @@ pub(in crate::engine) fn told(error: &ConnectError) -> (Option<u16>, String) {
     }
 }
 
-/// True if a code speaks of what we sent, or may not do.
-fn speaks_of_us(code: u16) -> bool {
+/// True if a code blames what we sent, or a missing permission.
+fn is_our_fault(code: u16) -> bool {
     matches!(code, 1002 | 1003 | 1007..=1010)
 }
 
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_that_is_refused_is_tried_again_only_where_the_service_is_busy_or_at_fault() {
+    fn refused_handshake_is_retried_only_if_service_is_at_fault() {
         for (status, refusal_of) in [
             (401, Refusal::Lasting),
             (404, Refusal::Lasting),

@@ -1,13 +1,13 @@
-//! Messages that a service repeats: of a row of them the newest goes on record, or one for all.
+//! Messages that a service repeats: of a series, only the newest or one joined message is recorded.
 //!
-//! | message | held back | goes on record |
+//! | message | held back | recorded |
 //! |---|---|---|
-//! | handle update | behind another one | the newest, after ten seconds |
-//! | usage | behind 256 messages of a row | the newest, after ten seconds |
-//! | words of a transcript or of the model | behind 256 messages of a row | joined, after a second or 4 KiB |
+//! | handle update | after another one | the newest, after ten seconds |
+//! | usage | after 256 messages of a series | the newest, after ten seconds |
+//! | text of a transcript or of the model | after 256 messages of a series | joined, after a second or 4 KiB |
 //!
-//! A row is messages of these kinds between which nothing else goes on record. Held messages go on
-//! record before anything else does, so they are never behind a later one.
+//! A series is messages of these kinds with no other record between them. Held-back messages are
+//! recorded before any other record, so they never follow a later one.
 
 use std::time::Duration;
 
@@ -15,39 +15,39 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::session::{Observation, ResumptionHandle, Seq, Timestamp};
 
-/// The interval after which a handle update that follows another one is recorded for itself: that
-/// much of the conversation's media a crash may lose from the handle.
+/// The minimum time between two recorded handle updates. After a crash, the recorded handle may
+/// lack this much of the conversation's media.
 const UPDATE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The longest time for which words are held back: that much of them a crash may lose.
+/// The maximum time for which text is held back. A crash may lose this much of it.
 const WORDS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The number of words, in bytes, that are held back.
+/// The maximum amount of held-back text, in bytes.
 const WORDS_BYTES_MAX: usize = 4 << 10;
 
-/// The number of messages of a row that go on record one by one: more than a minute of speech.
-const ONE_BY_ONE_MAX: u32 = 256;
+/// The number of messages of a series that are recorded one by one: more than a minute of speech.
+const SINGLE_RECORDS_MAX: u32 = 256;
 
-/// The messages that are held back.
+/// The held-back messages.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct HeldBack {
-    /// Words that came before the handle, which covers them: joined, by speaker.
+    /// Text before the handle, which the handle covers, joined by speaker.
     pub(in crate::engine) before: Vec<Observation>,
     pub(in crate::engine) handle: Option<(Observation, Option<ResumptionHandle>)>,
-    /// Words that came after it.
+    /// Text after the handle.
     after: Vec<Observation>,
     bytes: usize,
     usage: Option<Observation>,
-    /// The last record of the row, and its time.
+    /// The last record of the series, and its time.
     pub(in crate::engine) last: Option<(Seq, Timestamp)>,
-    /// The number of messages of the row that are on record.
+    /// The number of recorded messages of the series.
     pub(in crate::engine) row: u32,
-    /// The last of them was nothing but an update of the handle.
+    /// True if the last of them only updated the handle.
     pub(in crate::engine) is_update: bool,
     pub(in crate::engine) timer: Option<(Timestamp, AbortOnDropHandle<()>)>,
 }
 
-/// The kinds of message that come in rows.
+/// The kinds of message that come in series.
 pub(in crate::engine) enum Repeats {
     Handle,
     Usage,
@@ -68,7 +68,7 @@ pub(in crate::engine) fn repeats(observation: &Observation) -> Option<Repeats> {
     }
 }
 
-/// Joins words to those of the same speaker that are held back.
+/// Joins text to the held-back text of the same speaker.
 fn join(held: &mut Vec<Observation>, words: Observation) {
     for before in held.iter_mut() {
         if let (Observation::TranscriptReceived(one), Observation::TranscriptReceived(two)) =
@@ -95,13 +95,14 @@ impl HeldBack {
         words.into_iter().all(Vec::is_empty) && self.handle.is_none() && self.usage.is_none()
     }
 
-    /// True if a message may be held back now: it is of a row, and nothing of it is due.
+    /// True if a message may be held back now: it belongs to a series, and nothing held back is
+    /// due.
     pub(in crate::engine) fn takes(&self, observations: &[Observation], now: Timestamp) -> bool {
         let Some((_, at)) = self.last else {
             return false;
         };
         let mut bytes = self.bytes;
-        let one_by_one = self.row < ONE_BY_ONE_MAX;
+        let one_by_one = self.row < SINGLE_RECORDS_MAX;
         let takes = |it: &Observation| {
             repeats(it).is_some_and(|it| match it {
                 Repeats::Handle => {
@@ -126,7 +127,7 @@ impl HeldBack {
         let mut handle = handle;
         for observation in observations {
             match repeats(&observation) {
-                // One that says that there is no handle now leaves the former in force.
+                // An update without a handle leaves the previous one in force.
                 Some(Repeats::Handle) if handle.is_some() || self.handle.is_none() => {
                     self.handle = Some((observation, handle.take()));
                     for words in std::mem::take(&mut self.after) {
@@ -152,7 +153,7 @@ impl HeldBack {
         }
     }
 
-    /// The time by which something that is held back goes on record.
+    /// Returns the time at which held-back messages must be recorded.
     pub(in crate::engine) fn due(&self) -> Option<Timestamp> {
         let (_, at) = self.last?;
         let has_words = !self.before.is_empty() || !self.after.is_empty();
@@ -164,7 +165,7 @@ impl HeldBack {
         (!self.is_empty()).then(|| at.after(interval))
     }
 
-    /// Takes what is held back, in its order.
+    /// Takes the held-back messages, in order.
     pub(in crate::engine) fn take(&mut self) -> (Vec<Observation>, Option<ResumptionHandle>) {
         let mut batch = std::mem::take(&mut self.before);
         let mut kept = None;

@@ -3,19 +3,18 @@
 use super::writer::Carried;
 use crate::live::ConnectionLost;
 
-/// What comes from a connection.
+/// An event of a connection.
 pub(in crate::engine) enum Incoming {
     /// One message.
     Frame { socket: u64, text: String },
-    /// What was owed to the model was written.
+    /// A message that settles an owed effect was written.
     Written { socket: u64, carried: Carried },
-    /// The end.
+    /// The end of the connection.
     Lost { socket: u64, lost: ConnectionLost },
 }
 
 impl Incoming {
-    /// How much memory this takes while it waits for the session: also what says nothing takes
-    /// some.
+    /// Returns the memory that a queued event takes, in bytes. An event without text counts, too.
     pub(in crate::engine) fn bytes(&self) -> usize {
         let text = match self {
             Incoming::Frame { text, .. } => text.len(),

@@ -1,19 +1,18 @@
-//! The limit of calls that one message of a model may bring, and how a message beyond it is put on
-//! record.
+//! The limit of calls in one message of a model, and the record of a message beyond it.
 //!
-//! Calls within the limit are one batch, as the whole of any other message. Each call beyond it is
-//! refused with a response of its own, because a model waits for the response to every call. The
-//! refusals follow in batches of bounded length, and between two batches the session's inbox, other
-//! sessions and the signals of the process are served. When the connection ends first, the
-//! remaining calls are dropped: the model of that connection waits for nothing any more.
+//! Calls within the limit are one batch, like any other message. Each call beyond it is refused
+//! with a response of its own, because a model waits for the response to every call. The refusals
+//! follow in batches of bounded length. Between two batches, the session's inbox, other sessions
+//! and the signals of the process are served. If the connection ends first, the remaining calls are
+//! dropped, because no model waits for them any more.
 
 use std::collections::VecDeque;
 
 use crate::session::{Observation, Seq};
 
-/// The maximum number of observations in one batch of what lies beyond the limit. A refused call
-/// takes three records of about 200 bytes each, so such a batch is about 75 kB.
-const REFUSED_AT_ONCE: usize = 128;
+/// The maximum number of observations in one batch beyond the limit. A refused call takes three
+/// records of about 200 bytes each, so such a batch is about 75 kB.
+const REFUSED_PER_BATCH: usize = 128;
 
 /// The observations of a message that wait for their batch.
 #[derive(Default)]
@@ -27,12 +26,12 @@ impl Rest {
         self.waiting.is_empty()
     }
 
-    /// Takes the next batch; drops all of it where its connection is not the `live` one.
+    /// Takes the next batch. Drops all of them if their connection is not the `live` one.
     pub(in crate::engine) fn next(&mut self, live: Option<Seq>) -> Vec<Observation> {
         if live != self.epoch {
             self.waiting.clear();
         }
-        let many = self.waiting.len().min(REFUSED_AT_ONCE);
+        let many = self.waiting.len().min(REFUSED_PER_BATCH);
         self.waiting.drain(..many).collect()
     }
 }

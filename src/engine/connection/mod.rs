@@ -1,8 +1,8 @@
-//! One connection to the model's service: its socket, its writer, and what is known of the
-//! connections before it.
+//! One connection to the model's service: its socket, its writer, and what earlier connections
+//! left.
 //!
-//! It decides nothing and has no session. Read `socket`, then `writer`; `reconnecting` is what a
-//! session keeps between two connections.
+//! It decides nothing and has no session. Read `socket`, then `writer`; `reconnecting` is the state
+//! that a session keeps between two connections.
 
 pub(super) mod close_codes;
 pub(super) mod held_back;

@@ -6,11 +6,11 @@ use crate::session::{Observation, Speaker};
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Noise {
     pub(in crate::engine) count: u32,
-    /// True if the turn was interrupted and nothing was said since: it stays open until its end.
+    /// True if the turn was interrupted and has no content since. It stays open until its end.
     pub(in crate::engine) is_interrupted: bool,
 }
 
-/// True for what the model says, by words or by a call.
+/// True for content of the model: text or a call.
 pub(in crate::engine) fn is_of_model(observation: &Observation) -> bool {
     let is_of_user = matches!(
         observation,
@@ -19,7 +19,7 @@ pub(in crate::engine) fn is_of_model(observation: &Observation) -> bool {
     says(observation) && !is_of_user
 }
 
-/// True for what is said in a turn.
+/// True for content of a turn.
 pub(in crate::engine) fn says(observation: &Observation) -> bool {
     matches!(
         observation,

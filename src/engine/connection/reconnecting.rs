@@ -1,12 +1,12 @@
-//! Losing a connection and getting the next one.
+//! The loss of a connection and the way to the next one.
 //!
 //! ```text
 //! connected ── lost ──────────▶ waits ──▶ opens ─┬─▶ connected
 //!     └─ to be left ─ idle, or time is up ─▲     └─ failed ──▶ waits … ──▶ given up
 //! ```
 //!
-//! A loss with a next try cancels nothing. The old socket is closed before the next one is opened:
-//! the service takes no handle while the connection that brought it still stands.
+//! A loss with a next attempt cancels nothing. The old socket is closed before the next one is
+//! opened, because the service rejects a handle while the connection that issued it is open.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,53 +21,54 @@ use crate::engine::inputs::inbox::Reply;
 use crate::engine::live_media::input_lines::{Expected, Place};
 use crate::session::{ResumptionHandle, Timestamp};
 
-/// How long a socket may take to say goodbye before it is dropped.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// The maximum time for a socket to close, before it is dropped.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a session needs to come back to its conversation.
+/// The state for returning to a conversation after a loss.
 #[derive(Default)]
 pub(in crate::engine) struct Reconnecting {
-    /// The newest handle. Its fingerprint stands in the session.
+    /// The newest handle. The session has its fingerprint.
     pub(in crate::engine) handle: Option<ResumptionHandle>,
-    /// The repeated messages that are not on record yet.
+    /// The repeated messages that are not recorded yet.
     pub(in crate::engine) held: HeldBack,
     /// The messages of the live connection that changed nothing.
     pub(in crate::engine) noise: Noise,
-    /// The words and responses of ours that the live connection was given.
+    /// True if the live connection was sent text or a response of ours.
     pub(in crate::engine) addressed: bool,
-    /// The model has said something since its last turn ended.
+    /// True if the model sent content since its last turn ended.
     pub(in crate::engine) has_spoken: bool,
-    /// How many connections were begun to be opened.
+    /// The number of connection attempts started.
     pub(in crate::engine) openings: u64,
-    /// How often it was tried since the last good connection.
+    /// The number of attempts since the last good connection.
     pub(in crate::engine) attempts: u32,
-    /// How many connections were begun to tell an outcome since the model last took part, or
-    /// somebody last asked for one.
-    pub(in crate::engine) dialled: u32,
-    /// True if the live connection was opened for nobody, who has not come since.
-    pub(in crate::engine) is_nobodys: bool,
-    /// How many connections in a row ended for something that we did.
+    /// The number of connections opened to deliver an outcome.
+    ///
+    /// Reset when the model takes part or a caller asks for a connection.
+    pub(in crate::engine) delivery_attempts: u32,
+    /// True if the live connection was opened without a caller, and no caller has taken it since.
+    pub(in crate::engine) is_unclaimed: bool,
+    /// The number of consecutive connections that ended for something that we sent.
     pub(in crate::engine) at_fault: u32,
-    /// How often in a row the service failed on the handle.
+    /// The number of consecutive service failures on the handle.
     pub(in crate::engine) doubts: u32,
-    /// When the live connection was made.
+    /// The start time of the live connection.
     since: Timestamp,
-    /// The wait before the next try, while there is one to come.
+    /// The wait before the next attempt, while one is scheduled.
     pub(in crate::engine) wait: Option<AbortOnDropHandle<()>>,
-    /// The time by which the connection is left, where that is planned.
+    /// The timer for leaving the connection, if that is planned.
     pub(in crate::engine) leaving: Option<AbortOnDropHandle<()>>,
-    /// The socket of before, while it says goodbye.
-    pub(in crate::engine) farewell: Option<JoinHandle<()>>,
-    /// Who asked for the connection that is being opened; nobody, where it comes by itself.
+    /// The previous socket, while it closes.
+    pub(in crate::engine) closing_socket: Option<JoinHandle<()>>,
+    /// The caller that asked for the connection in flight. None if the engine reconnects by itself.
     pub(in crate::engine) asked: Option<Reply<()>>,
-    /// What is to be said once there is a connection.
-    pub(in crate::engine) unsaid: VecDeque<(String, Place, Reply<()>)>,
-    /// Live input waits for the next connection as long as this is there.
+    /// The user's text that waits for a connection.
+    pub(in crate::engine) queued_text: VecDeque<(String, Place, Reply<()>)>,
+    /// Live input waits for the next connection while this is set.
     pub(in crate::engine) expected: Option<Expected>,
 }
 
 impl Reconnecting {
-    /// A connection was made.
+    /// Resets the state for a new connection.
     pub(in crate::engine) fn connected(&mut self, now: Timestamp) {
         self.since = now;
         self.wait = None;
@@ -75,7 +76,7 @@ impl Reconnecting {
         (self.addressed, self.has_spoken) = (false, false);
     }
 
-    /// Notes that the connection ends; one that lived for the longest wait was a good one.
+    /// Notes the end of a connection. One that lasted for the longest wait was a good one.
     pub(in crate::engine) fn note_end(&mut self, now: Timestamp, longest_wait: Duration) {
         let lived = u128::try_from(now.0.saturating_sub(self.since.0)).unwrap_or_default();
         if lived >= longest_wait.as_micros() {
@@ -83,53 +84,53 @@ impl Reconnecting {
         }
     }
 
-    /// The model answered a message of ours, or a connection is asked for: one that is opened to
-    /// tell an outcome need not wait.
+    /// Resets all counts, because the model answered or a caller asked for a connection. A
+    /// connection opened to deliver an outcome need not wait.
     pub(in crate::engine) fn is_wanted(&mut self) {
-        self.dialled = 0;
+        self.delivery_attempts = 0;
         self.is_good();
     }
 
-    /// The connection is a good one, or no more of it: the next try is a first one.
+    /// Resets the counts of failures, so that the next attempt is a first one.
     pub(in crate::engine) fn is_good(&mut self) {
         (self.attempts, self.at_fault, self.doubts) = (0, 0, 0);
     }
 
-    /// Ends every wait, and returns whoever waited.
+    /// Ends every wait, and returns the callers that waited.
     pub(in crate::engine) fn stop(&mut self) -> Vec<Reply<()>> {
         self.wait = None;
         self.leaving = None;
         self.expected = None;
         self.is_good();
-        let unsaid = self.unsaid.drain(..).map(|(.., reply)| reply);
-        unsaid.chain(self.asked.take()).collect()
+        let queued_text = self.queued_text.drain(..).map(|(.., reply)| reply);
+        queued_text.chain(self.asked.take()).collect()
     }
 
-    /// The goodbye of the socket before, to be waited for.
-    pub(in crate::engine) fn farewell(&mut self) -> impl Future<Output = ()> + Send + use<> {
-        let farewell = self.farewell.take();
+    /// Returns a future that completes when the previous socket has closed.
+    pub(in crate::engine) fn closing_socket(&mut self) -> impl Future<Output = ()> + Send + use<> {
+        let closing_socket = self.closing_socket.take();
         async move {
-            let Some(mut farewell) = farewell else {
+            let Some(mut closing_socket) = closing_socket else {
                 return;
             };
-            if timeout(FAREWELL, &mut farewell).await.is_err() {
-                farewell.abort();
+            if timeout(CLOSE_TIMEOUT, &mut closing_socket).await.is_err() {
+                closing_socket.abort();
             }
         }
     }
 }
 
-/// What follows the loss of a connection.
+/// The action after the loss of a connection.
 pub(in crate::engine) enum Again {
-    /// A try, after so many milliseconds.
+    /// Retry after this many milliseconds.
     Wait(u64),
-    /// Nothing, as the embedding program wants it.
+    /// Never reconnect, as configured.
     Never,
-    /// Nothing any more.
+    /// Give up.
     GiveUp,
 }
 
-/// A duration as the service writes it, such as `9.500s`.
+/// Parses a duration as the service writes it, such as `9.500s`, into milliseconds.
 pub(in crate::engine) fn milliseconds(duration: &str) -> Option<u64> {
     let seconds: f64 = duration.strip_suffix('s')?.parse().ok()?;
     let left = Duration::try_from_secs_f64(seconds).ok()?;

@@ -1,9 +1,8 @@
-//! The task of a connection: it reads and it writes, and decides nothing.
+//! The task of a connection: it reads and writes, and decides nothing.
 //!
-//! It is one task and not two, and its session hears by one way what was written and what was
-//! received, in that order: no answer comes before the report that its message was written, and no
-//! report before what was received until then. Only the writing itself may be done by whoever
-//! [sends](super::writer).
+//! It is one task, and the session gets writes and received messages in their order through one
+//! channel. So a report that a message was written comes before its answer, and after everything
+//! received earlier. Only the write itself may also be done by a [sender](super::writer).
 
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
@@ -22,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::incoming::Incoming;
 use super::writer::{Carried, Outgoing, Writer, Writing, writer};
-use crate::engine::agents::recorded::OfSession;
+use crate::engine::agents::recorded::SessionRecorder;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::live_media::media::Media;
 use crate::live::streamed::Streamed;
@@ -30,23 +29,23 @@ use crate::live::wire::PartsRead;
 use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver};
 use crate::session::Seq;
 
-/// How long the peer is still heard once nothing can be written any more: what it said, and why it
-/// closed, may be on its way.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The time for which the peer is still read after a failed write. Its last messages and its close
+/// code may be in transit.
+const READ_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// A connection whose setup is complete.
 pub(in crate::engine) struct Socket {
     pub(in crate::engine) id: u64,
     pub(in crate::engine) epoch: Seq,
-    /// Nothing is read any more once it is gone. It goes before the writer does, with which the
-    /// connection is closed.
+    /// Cancels reading when dropped. Dropped before `writer`, because dropping the writer closes
+    /// the connection.
     _listens: DropGuard,
     writer: Writer,
-    /// Taken by whoever waits for its end.
+    /// The task, taken by `close`.
     task: Option<JoinHandle<()>>,
     media: Arc<Media>,
-    recorder: Option<OfSession>,
-    /// The calls whose arguments are under way; they end with the connection.
+    recorder: Option<SessionRecorder>,
+    /// The calls whose arguments are streaming. They end with the connection.
     pub(in crate::engine) streamed: Streamed,
 }
 
@@ -85,14 +84,14 @@ impl Socket {
         }
     }
 
-    /// Has what it sends written down.
-    pub(in crate::engine) fn recorded(mut self, recorder: Option<OfSession>) -> Socket {
+    /// Records sent messages in a fixture.
+    pub(in crate::engine) fn recorded(mut self, recorder: Option<SessionRecorder>) -> Socket {
         self.recorder = recorder;
         self
     }
 
-    /// Writes a message, or leaves it to the task of the connection; where it cannot be written,
-    /// the reader reports the loss.
+    /// Writes a message, or leaves it to the connection's task. If it cannot be written, the reader
+    /// reports the loss.
     pub(in crate::engine) fn send(&self, text: String, carries: Option<Carried>) {
         let after = None;
         self.write(Outgoing {
@@ -102,7 +101,7 @@ impl Socket {
         });
     }
 
-    /// As [`send`](Socket::send), of words that leave behind the live input before their place.
+    /// Works as [`send`](Socket::send), for text that follows the live input before its place.
     pub(in crate::engine) fn say(&self, text: String, place: Place) {
         self.write(Outgoing {
             text,
@@ -118,8 +117,7 @@ impl Socket {
         self.writer.send(message);
     }
 
-    /// Ends the connection: what is queued is still written. Returns the end of that, to be waited
-    /// for.
+    /// Ends the connection after the queued messages are written. Returns the task that does so.
     pub(in crate::engine) fn close(mut self) -> Option<JoinHandle<()>> {
         self.task.take()
     }
@@ -127,21 +125,21 @@ impl Socket {
 
 #[cfg(test)]
 impl Socket {
-    /// As where the runtime goes down.
+    /// As if the runtime shut down.
     pub(in crate::engine) fn abort(&self) {
         self.task.iter().for_each(JoinHandle::abort);
     }
 }
 
 impl Drop for Socket {
-    /// The task writes what is queued, and closes the connection; it listens no more.
+    /// The task writes what is queued and closes the connection, and reads no more.
     fn drop(&mut self) {
         self.media.shut(self.epoch);
     }
 }
 
-/// Connects and completes the setup. Some services refuse an option by saying nothing at all, so
-/// the time is limited.
+/// Connects and completes the setup, within a time limit. Some services refuse an option by sending
+/// nothing.
 pub(in crate::engine) async fn open(
     connector: &dyn Connector,
     setup: String,
@@ -174,11 +172,12 @@ pub(in crate::engine) async fn open(
     timeout(limit, handshake).await.unwrap_or(Err(timed_out))
 }
 
-/// How much memory takes what waits for a session that is busy, beyond what its queue takes, before
-/// its reader waits, too.
+/// The maximum memory of messages that wait for a busy session, in bytes, beyond its channel. Then
+/// the reader waits.
 const BACKLOG_BYTES: usize = 4 << 20;
 
-/// Writes and reads, until the peer is gone or its session has hung up and all is written.
+/// Writes and reads until the peer is gone, or the session has closed the socket and all is
+/// written.
 async fn serve(
     socket: u64,
     receiver: Box<dyn FrameReceiver>,
@@ -195,21 +194,21 @@ async fn serve(
             () = reading => {}
         }
     };
-    // Whatever is ready at once is written first; and `reported` counts on the writer's being
-    // polled before the reader, whenever either is.
+    // The writer is polled first, so ready messages are written first. `reported` relies on this
+    // order.
     let both = AssertUnwindSafe(join(writing.run(), reading)).catch_unwind();
     let has_panicked = both.await.is_err();
-    // Nothing leaves any more that nobody would report.
+    // Later writes could no longer be reported, so none are made.
     drop(writing);
     if has_panicked && !listens.is_cancelled() {
         let lost = panicked();
         hears.1.lost(&lost);
-        // A session that is gone does not want to know.
+        // The session may be gone.
         let _ = incoming.send(Incoming::Lost { socket, lost }).await;
     }
 }
 
-/// What waits for a session that is busy.
+/// The events that wait for a busy session.
 #[derive(Default)]
 struct Backlog {
     waiting: VecDeque<Incoming>,
@@ -229,8 +228,8 @@ impl Backlog {
     }
 }
 
-/// Reads on while the session is busy, because what is audio does not concern it. It alone reports
-/// the end, behind everything that came before it.
+/// Reads on while the session is busy, because audio bypasses the session. It alone reports the
+/// end, after everything received before.
 async fn read(
     socket: u64,
     mut receiver: Box<dyn FrameReceiver>,
@@ -241,12 +240,12 @@ async fn read(
 ) {
     let epoch = *epoch;
     let mut backlog = Backlog::default();
-    let mut heard_out = pin!(heard_out(failure));
+    let mut failure_after_last_reads = pin!(failure_after_last_reads(failure));
     let report = |carried| Incoming::Written { socket, carried };
     let lost = loop {
         tokio::select! {
             biased;
-            lost = &mut heard_out => break lost,
+            lost = &mut failure_after_last_reads => break lost,
             carried = reported(writing) => backlog.push(report(carried)),
             place = incoming.reserve(), if !backlog.waiting.is_empty() => {
                 let (Ok(place), Some(next)) = (place, backlog.pop()) else {
@@ -254,16 +253,18 @@ async fn read(
                 };
                 place.send(next);
             }
-            received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(), if backlog.bytes < BACKLOG_BYTES => match received {
+            received = AssertUnwindSafe(async { receiver.receive().await }).catch_unwind(),
+                if backlog.bytes < BACKLOG_BYTES =>
+            match received {
                 Ok(Ok(text)) => {
-                    // Before anything else: what is written from here on is no matter of this
-                    // message.
-                    let is_under_way = writing.take_stock(|it| backlog.push(report(it)));
+                    // First, so that earlier writes are reported before this message, and later
+                    // ones after it.
+                    let is_under_way = writing.take_reports(|it| backlog.push(report(it)));
                     if media.hear(epoch, &text) {
                         media.handed_on(epoch, &text);
                         if is_under_way {
-                            // The peer has what is just being written, as a rule, before the writer
-                            // knows; it may be the answer.
+                            // The peer usually has a message before its writer returns, so this
+                            // message may be the answer to it.
                             yield_now().await;
                             let written = writing.report();
                             written.into_iter().for_each(|it| backlog.push(report(it)));
@@ -276,7 +277,8 @@ async fn read(
             },
         }
     };
-    // Where it panics as it goes, that is the loss, and what it has received is heard all the same.
+    // If dropping the receiver panics, that is the loss. The messages received before are still
+    // delivered.
     let gone = catch_unwind(AssertUnwindSafe(|| drop(receiver)));
     let lost = gone.map_or_else(|_| panicked(), |()| lost);
     media.lost(&lost);
@@ -294,20 +296,19 @@ async fn read(
     }
 }
 
-/// The next report. It asks for no wake: the task that polls it has just polled the writer, and
-/// whoever else does wakes it.
+/// Returns the next report. It registers no waker: the task that polls it has just polled the
+/// writer, and any other poller of the writer wakes the task.
 fn reported(writing: &Writing) -> impl Future<Output = Carried> {
     poll_fn(|_| writing.report().map_or(Poll::Pending, Poll::Ready))
 }
 
-/// Why nothing can be written any more, once the peer had its time to say the last of what it has
-/// to say.
-async fn heard_out(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost {
+/// Returns the failure of the writer, once the peer had time for its last messages.
+async fn failure_after_last_reads(failure: oneshot::Receiver<ConnectionLost>) -> ConnectionLost {
     let Ok(lost) = failure.await else {
-        // The writer ended in good order.
+        // The writer ended without a failure.
         return pending().await;
     };
-    sleep(LAST_WORDS).await;
+    sleep(READ_AFTER_FAILURE).await;
     lost
 }
 

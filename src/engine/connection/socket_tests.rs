@@ -7,7 +7,7 @@ use super::*;
 use crate::engine::live_media::live_event::LiveEvent;
 use crate::live::FrameSender;
 
-/// What the peer sends, and why it ends; it is silent once there is nothing more.
+/// A peer that sends these messages and may end with a loss; then it is silent.
 struct Says(VecDeque<Result<String, ConnectionLost>>);
 
 #[async_trait]
@@ -20,7 +20,7 @@ impl FrameReceiver for Says {
     }
 }
 
-/// A peer to which nothing can be written any more.
+/// A peer to which every write fails.
 struct Gone;
 
 #[async_trait]
@@ -37,7 +37,7 @@ fn because(code: Option<u16>, reason: &str) -> ConnectionLost {
     ConnectionLost { code, reason }
 }
 
-/// A connection to a peer that says so much, of which the session takes one message at a time.
+/// A connection to a scripted peer, whose session takes one message at a time.
 struct Stage {
     socket: Socket,
     media: Arc<Media>,
@@ -71,7 +71,8 @@ fn stage_of(sender: impl FrameSender + 'static, receiver: impl FrameReceiver + '
 }
 
 impl Stage {
-    /// What the session hears until the end of the connection, and that it hears nothing after it.
+    /// Returns what the session receives up to the end of the connection. Checks that nothing
+    /// follows.
     async fn heard(mut self) -> (Vec<String>, Option<ConnectionLost>) {
         let mut frames = Vec::new();
         let mut ends = Vec::new();
@@ -93,13 +94,13 @@ fn frames(count: usize) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_write_overtakes_neither_what_was_received_nor_the_close_code() {
+async fn failed_write_keeps_received_messages_and_close_code() {
     let said = frames(20).into_iter().map(Ok);
     let closed = because(Some(1011), "internal error");
     let stage = stage(said.chain([Err(closed.clone())]).collect());
     let mut listener = stage.media.listen();
     stage.socket.send("a response".to_owned(), None);
-    // The session is busy until everybody else has done what they can.
+    // The session is busy until all other tasks are idle.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -119,7 +120,7 @@ async fn a_failed_write_overtakes_neither_what_was_received_nor_the_close_code()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
+async fn silent_peer_with_failing_writes_is_lost_in_bounded_time() {
     let stage = stage(frames(3).into_iter().map(Ok).collect());
     let mut listener = stage.media.listen();
     stage.socket.send("a response".to_owned(), None);
@@ -127,7 +128,7 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
     let (heard, lost) = stage.heard().await;
     assert_eq!(heard, frames(3));
     assert_eq!(lost, Some(because(None, "broken pipe")));
-    assert_eq!(begun.elapsed().as_secs(), LAST_WORDS.as_secs());
+    assert_eq!(begun.elapsed().as_secs(), READ_AFTER_FAILURE.as_secs());
     let told = listener.try_recv();
     assert!(
         matches!(told, Ok(LiveEvent::Lost { code: None, .. })),
@@ -137,7 +138,7 @@ async fn a_peer_that_takes_nothing_and_says_nothing_is_lost_in_bounded_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same() {
+async fn talking_peer_with_failing_writes_is_lost_too() {
     struct Endless(tokio::time::Interval);
     #[async_trait]
     impl FrameReceiver for Endless {
@@ -162,18 +163,17 @@ async fn a_peer_that_takes_nothing_and_never_falls_silent_is_lost_all_the_same()
     assert_eq!(stage.heard().await.1, Some(because(None, "broken pipe")));
 }
 
-/// A peer that answers at once, before whoever writes to it has found out that it was written.
+/// A peer that answers at once, before its writer returns.
 struct Quick(mpsc::UnboundedSender<String>);
 
 #[async_trait]
 impl FrameSender for Quick {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
         let answer = self.0.clone();
-        // It comes from outside, as from a network: what this thread had woken would be left to
-        // this thread.
+        // On another thread, as from a network; a task woken here would stay on this thread.
         let peer = std::thread::spawn(move || answer.send(frame).unwrap());
         peer.join().unwrap();
-        // The other thread may take it meanwhile, which is given every chance to.
+        // Gives the other thread time to take it.
         for _ in 0..100_000 {
             std::thread::yield_now();
         }
@@ -196,7 +196,7 @@ impl FrameReceiver for Answers {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_written_is_reported_before_the_answer_to_it() {
+async fn write_is_reported_before_its_answer() {
     let (incoming, mut session) = mpsc::channel(1);
     let (answer, answers) = mpsc::unbounded_channel();
     let connection = Connection {
@@ -214,7 +214,7 @@ async fn what_is_written_is_reported_before_the_answer_to_it() {
     }
 }
 
-/// A peer that has the message before whoever writes it learns of that, by the way of another task.
+/// A peer that has the message before its writer returns, which yields to another task first.
 struct Late(mpsc::UnboundedSender<String>);
 
 #[async_trait]
@@ -229,7 +229,7 @@ impl FrameSender for Late {
 }
 
 #[tokio::test]
-async fn what_is_written_is_reported_first_though_the_writer_learns_of_it_late() {
+async fn write_is_reported_before_answer_even_if_writer_is_late() {
     let (incoming, mut session) = mpsc::channel(1);
     let (answer, answers) = mpsc::unbounded_channel();
     let connection = Connection {
@@ -244,7 +244,7 @@ async fn what_is_written_is_reported_first_though_the_writer_learns_of_it_late()
     assert!(matches!(answer, Some(Incoming::Frame { .. })));
 }
 
-/// A peer that takes everything, and counts it.
+/// A peer that accepts and counts every message.
 #[derive(Clone, Default)]
 struct Takes(Arc<std::sync::atomic::AtomicUsize>);
 
@@ -259,14 +259,14 @@ impl FrameSender for Takes {
 }
 
 #[tokio::test]
-async fn what_was_received_before_a_message_was_written_comes_before_the_report_of_it() {
+async fn messages_received_before_write_precede_its_report() {
     let (incoming, mut session) = mpsc::channel(1);
     let connection = Connection {
         sender: Box::new(Takes::default()),
         receiver: Box::new(Says(frames(3).into_iter().map(Ok).collect())),
     };
     let socket = Socket::start(1, Seq(7), connection, incoming, (Arc::default(), 64));
-    // The session is busy until all has been received.
+    // The session is busy until everything has been received.
     for _ in 0..100 {
         yield_now().await;
     }
@@ -282,7 +282,7 @@ async fn what_was_received_before_a_message_was_written_comes_before_the_report_
     assert!(matches!(reported, Some(Incoming::Written { .. })));
 }
 
-/// A peer that says nothing in many messages, and counts them.
+/// A peer that sends a million empty messages, and counts them.
 struct SaysNothing(Arc<std::sync::atomic::AtomicUsize>);
 
 #[async_trait]
@@ -296,7 +296,7 @@ impl FrameReceiver for SaysNothing {
 }
 
 #[tokio::test]
-async fn messages_that_say_nothing_do_not_pile_up_without_end() {
+async fn empty_messages_do_not_fill_memory() {
     let (incoming, _busy) = mpsc::channel(1);
     let received: Arc<std::sync::atomic::AtomicUsize> = Arc::default();
     let connection = Connection {
@@ -314,7 +314,7 @@ async fn messages_that_say_nothing_do_not_pile_up_without_end() {
 }
 
 #[test]
-fn what_waits_counts_until_the_session_takes_it() {
+fn backlog_counts_bytes_until_taken() {
     let mut backlog = Backlog::default();
     let text = "12345".to_owned();
     backlog.push(Incoming::Frame { socket: 1, text });
@@ -325,7 +325,7 @@ fn what_waits_counts_until_the_session_takes_it() {
     assert_eq!(backlog.bytes, 0);
 }
 
-/// A peer that panics when it is written to.
+/// A peer that panics on a write.
 struct Panics;
 
 #[async_trait]
@@ -338,7 +338,7 @@ impl FrameSender for Panics {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_panics_takes_nothing_along_that_waits_for_the_session() {
+async fn panicking_writer_loses_no_queued_message() {
     let stage = stage_with(Panics, frames(20).into_iter().map(Ok).collect());
     let mut listener = stage.media.listen();
     for _ in 0..100 {
@@ -355,10 +355,10 @@ async fn a_writer_that_panics_takes_nothing_along_that_waits_for_the_session() {
     assert!(listener.try_recv().is_err(), "the loss is told once");
 }
 
-/// A peer that fails for good once it has said all.
+/// A peer that fails after its last message.
 struct FailsBehind {
     said: Says,
-    /// Whether it does so only as it is let go.
+    /// True if it panics only when it is dropped.
     as_it_goes: bool,
 }
 
@@ -380,7 +380,7 @@ impl Drop for FailsBehind {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_panics_takes_nothing_along_that_waits_for_the_session() {
+async fn panicking_reader_loses_no_queued_message() {
     for as_it_goes in [false, true] {
         let said = Says(frames(20).into_iter().map(Ok).collect());
         let mut stage = stage_of(Takes::default(), FailsBehind { said, as_it_goes });
@@ -403,7 +403,7 @@ async fn a_reader_that_panics_takes_nothing_along_that_waits_for_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loss_that_was_told_is_not_told_again_where_the_writer_panics_after_it() {
+async fn loss_is_reported_once_if_writer_panics_after_it() {
     let closed = because(Some(1011), "internal error");
     let stage = stage_with(Panics, vec![Err(closed.clone())]);
     let mut listener = stage.media.listen();
@@ -440,7 +440,7 @@ async fn a_connection_that_panics_is_lost() {
     assert!(matches!(told, Ok(LiveEvent::Lost { .. })), "{told:?}");
 }
 
-/// A peer that is gone with the sender of the connection.
+/// A peer that ends when the sender of the connection is dropped.
 struct Ends(mpsc::UnboundedSender<()>);
 
 #[async_trait]
@@ -465,7 +465,7 @@ impl FrameReceiver for EndsWithIt {
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_hears_of_no_loss() {
+async fn closing_socket_reports_no_loss() {
     let (incoming, mut session) = mpsc::channel(1);
     let media: Arc<Media> = Arc::default();
     let mut listener = media.listen();

@@ -1,10 +1,9 @@
-//! The writer of a connection: one future, which whoever sends polls as well as the connection's
-//! task.
+//! The writer of a connection: one future, polled by senders as well as by the connection's task.
 //!
-//! So a message leaves where it is sent, if nothing is in its way, and no other task has to come to
-//! its turn first. Whoever polls, it is the connection's task that is woken to go on; it alone
-//! reports what was written, and it alone writes live input: what is read of the model is read by
-//! it, too, so no piece leaves between the call that withholds it and the bar.
+//! A message with nothing queued before it is written where it is sent. No other task has to be
+//! scheduled first. Any poll registers the waker of the connection's task. Only this task reports
+//! what was written, and only it writes live input. It also reads the model's messages, so no live
+//! input is sent between a call and the withholding that the call causes.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -26,35 +25,36 @@ use crate::engine::live_media::pieces::{Passed, Pieces};
 use crate::live::{ConnectionLost, FrameSender};
 use crate::session::{Route, Seq};
 
-/// How long the peer may leave a message untaken before the connection counts as lost.
+/// The maximum time for the peer to accept a message, in seconds. After that the connection counts
+/// as lost.
 const SEND_SECONDS: u64 = 30;
 
-/// How many messages are written in a row before the peer is listened to.
-const WRITTEN_IN_A_ROW: usize = 16;
+/// The number of consecutive writes before the peer is read again.
+const CONSECUTIVE_WRITES: usize = 16;
 
 /// A message on its way out.
 pub(in crate::engine) struct Outgoing {
     pub(in crate::engine) text: String,
-    /// What it carries that is to be reported when it is written.
+    /// The owed effect that is reported when the message is written.
     pub(in crate::engine) carries: Option<Carried>,
-    /// The live input that leaves before it.
+    /// The live input that is written before it.
     pub(in crate::engine) after: Option<Place>,
 }
 
-/// A debt that a message settles.
+/// The owed effect that a message settles.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) enum Carried {
-    /// The response of this `response_issued`, by this way.
+    /// The response of this `response_issued`, by this route.
     Response(Seq, Route),
     /// The instruction of this `phase_entered`.
     Instruction(Seq),
 }
 
-/// The end of whoever sends. Once it is dropped, what waits is still written, and the connection is
+/// The sender's half. Once it is dropped, queued messages are still written, and the connection is
 /// closed.
 pub(in crate::engine) struct Writer(Arc<Shared>);
 
-/// The end of the connection's task. Once it is dropped, nothing is written any more.
+/// The task's half. Once it is dropped, nothing is written any more.
 pub(in crate::engine) struct Writing(Arc<Shared>);
 
 struct Shared {
@@ -62,28 +62,28 @@ struct Shared {
     work: Mutex<Work>,
 }
 
-/// What waits to be written, and what was.
+/// The messages to be written, and the reports of those written.
 #[derive(Default)]
 struct Outbox {
     messages: VecDeque<Outgoing>,
-    /// No message comes any more.
+    /// True if no more messages can come.
     is_closed: bool,
-    /// A message is on its way out that is to be reported.
+    /// True if a message that must be reported is being written.
     owes_report: bool,
-    /// It is the connection's task that polls the writer.
+    /// True if the connection's task polls the writer.
     by_task: bool,
     reports: VecDeque<Carried>,
 }
 
-/// The writing itself, held by whoever polls it.
+/// The write future, locked while it is polled.
 struct Work {
-    /// None once it has come to its end.
+    /// None once it has completed.
     writing: Option<BoxFuture<'static, ()>>,
-    /// Wakes the connection's task; none before that has begun.
+    /// The waker of the connection's task. None before that task has begun.
     task: Option<Waker>,
 }
 
-/// Begins to write by `sender`; why that cannot go on is told once.
+/// Creates the writer of `sender`. A failure is reported once through `failed`.
 pub(in crate::engine) fn writer(
     sender: Box<dyn FrameSender>,
     pieces: Pieces,
@@ -91,12 +91,11 @@ pub(in crate::engine) fn writer(
 ) -> (Writer, Writing) {
     let outbox = Arc::<Mutex<Outbox>>::default();
     let writing = write(sender, outbox.clone(), pieces);
-    // A writer that panics has failed as any other: the peer is still heard out, and nothing that
-    // waits is lost.
+    // A panic counts as a failed write: the peer is still read, and nothing queued is lost.
     let writing = async {
         let written = AssertUnwindSafe(writing).catch_unwind().await;
         if let Err(lost) = written.unwrap_or_else(|_| Err(panicked())) {
-            // Of a reader that is gone, the session hears all it is to hear.
+            // If the reader is gone, the session needs no report.
             let _ = failed.send(lost);
         }
     };
@@ -109,22 +108,23 @@ pub(in crate::engine) fn writer(
 }
 
 impl Writer {
-    /// Writes a message, or leaves it to the connection's task where something is in its way. Where
-    /// nothing is written any more, it is dropped: the loss has been told, or nobody wants to know.
+    /// Writes a message, or leaves it to the connection's task if it cannot be written at once.
+    /// After a failure or a close, the message is dropped, because the loss is reported already or
+    /// no longer matters.
     pub(in crate::engine) fn send(&self, message: Outgoing) {
         let mut work = lock(&self.0.work);
         if work.writing.is_some() {
             lock(&self.0.outbox).messages.push_back(message);
         }
         let Some(task) = work.task.clone() else {
-            // The task comes to it when it begins.
+            // The task writes it when it begins.
             return;
         };
         lock(&self.0.outbox).by_task = false;
         let _ = work.poll(&mut Context::from_waker(&task));
         drop(work);
-        // For the report, for live input that came while the message was on its way, and where it
-        // found the writer taken.
+        // For the report, for live input queued during the write, and if the task found the writer
+        // locked.
         task.wake();
     }
 }
@@ -133,7 +133,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         lock(&self.0.outbox).is_closed = true;
         let task = lock(&self.0.work).task.clone();
-        // One that has not begun sees it when it does.
+        // A task that has not begun sees the flag when it does.
         let _ = task.map(Waker::wake);
     }
 }
@@ -146,9 +146,9 @@ impl Writing {
             let mut work = match self.0.work.try_lock() {
                 Ok(work) => work,
                 Err(TryLockError::Poisoned(work)) => work.into_inner(),
-                // Whoever has it wakes this task when it is done.
+                // The holder of the lock wakes this task when it is done.
                 Err(TryLockError::WouldBlock) if has_begun => return Poll::Pending,
-                // Whoever has it knows of no task yet, and does nothing with it.
+                // The holder of the lock knows no task yet, and would not wake this one.
                 Err(TryLockError::WouldBlock) => lock(&self.0.work),
             };
             has_begun = true;
@@ -162,17 +162,18 @@ impl Writing {
         .await;
     }
 
-    /// Tells what was written until now and is to be reported, and returns whether one more report
-    /// is under way. Who is just polling the writer is waited for: the peer may have the message
-    /// already.
-    pub(super) fn take_stock(&self, tell: impl FnMut(Carried)) -> bool {
+    /// Takes the reports up to now, and returns whether one more write is in flight.
+    ///
+    /// It waits for a sender that is polling the writer, because the peer may already have that
+    /// message.
+    pub(super) fn take_reports(&self, tell: impl FnMut(Carried)) -> bool {
         let _work = lock(&self.0.work);
         let mut outbox = lock(&self.0.outbox);
         outbox.reports.drain(..).for_each(tell);
         outbox.owes_report
     }
 
-    /// The next of what was written that is to be reported.
+    /// Takes the next report of a write.
     pub(in crate::engine) fn report(&self) -> Option<Carried> {
         lock(&self.0.outbox).reports.pop_front()
     }
@@ -180,7 +181,7 @@ impl Writing {
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        // The sender goes with its task, and not only when the session lets go of the connection.
+        // The sender is dropped with its task, not only when the session drops the connection.
         let (writing, task) = {
             let mut work = lock(&self.0.work);
             (work.writing.take(), work.task.take())
@@ -227,7 +228,7 @@ async fn write(
                     continue;
                 }
             },
-            // What was sent before the connection was to be closed leaves before it is.
+            // Input sent before the close is written before it.
             passed = live_input, if !is_over => match passed {
                 Some(Passed::Message(text)) => (text, None),
                 Some(Passed::Dropped) => continue,
@@ -239,8 +240,7 @@ async fn write(
             else => break,
         };
         lock(&outbox).owes_report = carries.is_some();
-        // A peer that takes nothing would hold the writer, and whatever waits behind the message,
-        // for ever.
+        // A peer that accepts nothing would block the writer, and everything queued, for ever.
         let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
         {
             let mut outbox = lock(&outbox);
@@ -248,19 +248,19 @@ async fn write(
             sent.unwrap_or_else(|_| Err(untaken()))?;
             outbox.reports.extend(carries);
         }
-        if in_a_row % WRITTEN_IN_A_ROW == 0 {
+        if in_a_row % CONSECUTIVE_WRITES == 0 {
             pause(&outbox).await;
         }
     }
-    // Whoever waits for a place in them waits in vain.
+    // Waiters for a place in the live input would wait in vain.
     drop(pieces);
-    // Whether the peer takes the farewell is its own affair.
+    // The result of the close does not matter.
     let _ = timeout(Duration::from_secs(SEND_SECONDS), sender.close()).await;
     Ok(())
 }
 
-/// The next message, once live input has come to its place; none once no sender is left.
-/// It asks for no wake: who sends polls the writer.
+/// Returns the next message, once the live input before it is written. None once the sender is
+/// dropped. It registers no waker, because a sender polls the writer itself.
 fn next(outbox: &Mutex<Outbox>, place: Place) -> impl Future<Output = Option<Outgoing>> {
     poll_fn(move |_| {
         let mut outbox = lock(outbox);
@@ -276,7 +276,7 @@ fn next(outbox: &Mutex<Outbox>, place: Place) -> impl Future<Output = Option<Out
     })
 }
 
-/// Waits until the connection's task has listened to the peer, and everybody else had a turn.
+/// Waits until the connection's task has read from the peer, and other tasks have run.
 async fn pause(outbox: &Mutex<Outbox>) {
     let mut turn = pin!(yield_now());
     let mut has_begun = false;
@@ -301,7 +301,7 @@ fn untaken() -> ConnectionLost {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind it is whole between any two statements.
+    // The value is consistent between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

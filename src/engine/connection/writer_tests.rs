@@ -9,7 +9,7 @@ use crate::engine::connection::socket::Socket;
 use crate::engine::live_media::media::Media;
 use crate::live::{Connection, FrameReceiver};
 
-/// A peer that says what it is told to, and ends when nobody tells it any more.
+/// A peer that sends what the test gives it, and ends when the test drops its sender.
 struct Told(mpsc::UnboundedReceiver<String>);
 
 #[async_trait]
@@ -22,7 +22,7 @@ impl FrameReceiver for Told {
     }
 }
 
-/// A peer that takes a message when there is room, and may answer it.
+/// A peer that accepts a message when there is room, and may answer it.
 #[derive(Clone)]
 struct Takes {
     room: Arc<Semaphore>,
@@ -56,7 +56,7 @@ impl Takes {
     }
 }
 
-/// A connection to such a peer, and who tells it what to say.
+/// Connects to such a peer. Returns the sender of its messages, too.
 fn connect(
     sender: impl FrameSender + 'static,
 ) -> (
@@ -75,7 +75,7 @@ fn connect(
     (socket, session, says)
 }
 
-async fn others_have_done_all_they_can() {
+async fn run_other_tasks() {
     for _ in 0..20 {
         yield_now().await;
     }
@@ -85,7 +85,7 @@ fn instruction(seq: u64) -> Option<Carried> {
     Some(Carried::Instruction(Seq(seq)))
 }
 
-/// What the session hears next, in a word.
+/// Returns the session's next event as text.
 async fn next(session: &mut mpsc::Receiver<Incoming>) -> String {
     match session.recv().await {
         Some(Incoming::Written {
@@ -100,11 +100,11 @@ async fn next(session: &mut mpsc::Receiver<Incoming>) -> String {
 }
 
 #[tokio::test]
-async fn a_message_has_left_when_it_is_sent_if_nothing_is_in_its_way() {
+async fn message_is_written_at_once_if_queue_is_empty() {
     let takes = Takes::with_room(9);
     let (socket, mut session, _says) = connect(takes.clone());
     socket.send("early".to_owned(), instruction(1));
-    assert_eq!(takes.taken(), 0, "nobody is there yet whom it would wake");
+    assert_eq!(takes.taken(), 0, "the task does not exist yet");
     assert_eq!(next(&mut session).await, "written 1");
     socket.send("at once".to_owned(), instruction(2));
     assert_eq!(takes.taken(), 2);
@@ -112,16 +112,16 @@ async fn a_message_has_left_when_it_is_sent_if_nothing_is_in_its_way() {
 }
 
 #[tokio::test]
-async fn what_the_peer_does_not_take_at_once_the_task_writes_to_its_end() {
+async fn task_finishes_writes_that_peer_delays() {
     let takes = Takes::with_room(0);
     let (socket, mut session, _says) = connect(takes.clone());
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     for seq in 1..=3 {
         socket.send("{}".to_owned(), instruction(seq));
     }
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     assert_eq!(takes.taken(), 0);
-    // Nobody sends any more, so only the task itself can be woken for it.
+    // No sender polls any more, so only the task itself can be woken for it.
     takes.room.add_permits(3);
     for seq in 1..=3 {
         assert_eq!(next(&mut session).await, format!("written {seq}"));
@@ -129,11 +129,11 @@ async fn what_the_peer_does_not_take_at_once_the_task_writes_to_its_end() {
 }
 
 #[tokio::test]
-async fn reports_come_in_their_order_and_before_the_end() {
+async fn reports_come_in_order_and_before_end() {
     let (socket, mut session, says) = connect(Takes::with_room(9));
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     says.send("before".to_owned()).unwrap();
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     socket.send("{}".to_owned(), instruction(1));
     socket.send("{}".to_owned(), instruction(2));
     says.send("behind".to_owned()).unwrap();
@@ -147,7 +147,7 @@ async fn reports_come_in_their_order_and_before_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn however_the_threads_fall_out_each_answer_comes_behind_the_report() {
+async fn answer_follows_report_on_any_thread_schedule() {
     let (answers, told) = mpsc::unbounded_channel();
     let (incoming, mut session) = mpsc::channel(1);
     let takes = Takes {
@@ -168,20 +168,20 @@ async fn however_the_threads_fall_out_each_answer_comes_behind_the_report() {
 }
 
 #[tokio::test]
-async fn the_sender_goes_with_the_task_of_its_connection() {
+async fn sender_is_dropped_with_connection_task() {
     let takes = Takes::with_room(9);
     let (socket, _session, _says) = connect(takes.clone());
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     assert_eq!(Arc::strong_count(&takes.taken), 2);
     socket.abort();
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     assert_eq!(Arc::strong_count(&takes.taken), 1);
     socket.send("{}".to_owned(), None);
     assert_eq!(takes.taken(), 0);
 }
 
 #[tokio::test]
-async fn a_peer_is_listened_to_between_many_messages() {
+async fn peer_is_read_between_many_writes() {
     let takes = Takes::with_room(usize::MAX >> 4);
     let (socket, mut session, says) = connect(takes.clone());
     for _ in 0..1_000 {
@@ -194,15 +194,15 @@ async fn a_peer_is_listened_to_between_many_messages() {
 }
 
 #[tokio::test]
-async fn a_peer_is_listened_to_between_many_messages_that_leave_at_once() {
+async fn peer_is_read_between_many_immediate_writes() {
     let takes = Takes::with_room(usize::MAX >> 4);
     let (socket, mut session, says) = connect(takes.clone());
-    others_have_done_all_they_can().await;
+    run_other_tasks().await;
     says.send("heard".to_owned()).unwrap();
     for _ in 0..1_000 {
         socket.send("{}".to_owned(), None);
     }
-    assert_eq!(takes.taken(), WRITTEN_IN_A_ROW);
+    assert_eq!(takes.taken(), CONSECUTIVE_WRITES);
     assert_eq!(next(&mut session).await, "heard");
     while takes.taken() < 1_000 {
         yield_now().await;
@@ -210,7 +210,7 @@ async fn a_peer_is_listened_to_between_many_messages_that_leave_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_hangs_up_has_all_written_that_was_sent() {
+async fn closing_socket_writes_all_sent_messages() {
     for sent in 0..2_000 {
         let sent = sent % 40;
         let takes = Takes::with_room(usize::MAX >> 4);
@@ -221,7 +221,7 @@ async fn whoever_hangs_up_has_all_written_that_was_sent() {
         if sent % 2 == 0 {
             yield_now().await;
         }
-        // A wake that is lost leaves this waiting.
+        // A lost wake-up would make this hang.
         socket.close().unwrap().await.unwrap();
         assert_eq!(takes.taken(), sent);
     }

@@ -1,23 +1,23 @@
-//! What is sealed on record of an agent's run, and stands in clear where its model is asked.
+//! Values of an agent's run that are sealed in the record and clear in requests to its model.
 //!
-//! The agent itself sees it as it stands on record, so that its next step, and the hash of what it
-//! asks, are the same wherever they are looked at, with a key and without.
+//! The agent sees the recorded form. So its next step, and the hash of its request, are the same
+//! with a key and without.
 
 use serde_json::Value;
 
 use crate::session::Json;
 use crate::tool::{LlmContent, LlmRequest, LlmSaid};
 
-/// Arguments of calls.
+/// The sealed arguments of calls.
 #[derive(Default)]
 pub(in crate::engine) struct Secrets(Vec<Secret>);
 
 struct Secret {
-    /// The model that wrote them: what it wrote is no business of another.
+    /// The model that wrote them. No other model sees them in clear.
     model: String,
-    /// The arguments as they are on record.
+    /// The recorded arguments.
     sealed: Json,
-    /// And as the model wrote them.
+    /// The arguments as the model wrote them.
     clear: Json,
 }
 
@@ -30,8 +30,8 @@ impl Secrets {
         });
     }
 
-    /// The same request for the eyes of a model, with what that has written itself; and what must
-    /// not be told on.
+    /// Returns the request with the model's own arguments in clear, and the texts that must not be
+    /// passed on.
     pub(in crate::engine) fn in_clear(
         &self,
         mut request: LlmRequest,
@@ -56,12 +56,12 @@ impl Secrets {
     }
 }
 
-/// The texts that a request holds in clear and the record does not, longest first.
+/// The texts that are clear in a request and sealed in the record, longest first.
 #[derive(Default)]
 pub(in crate::engine) struct Opened(Vec<String>);
 
 impl Opened {
-    /// Notes what stands otherwise on record.
+    /// Notes the values that differ from the record.
     fn note(&mut self, sealed: &Value, clear: &Value) {
         if sealed == clear {
             return;
@@ -74,7 +74,7 @@ impl Opened {
                 self.note(sealed.get(at).unwrap_or(&Value::Null), it);
             }),
             Value::String(text) => {
-                // As it is, and as it stands within JSON.
+                // As plain text, and as escaped in JSON.
                 let quoted = clear.to_string();
                 let quoted = quoted.trim_matches('"').to_owned();
                 self.keep(quoted);
@@ -86,7 +86,7 @@ impl Opened {
     }
 
     fn keep(&mut self, text: String) {
-        // Nothing is not hidden by hiding it everywhere.
+        // Replacing an empty text would change everything.
         if text.is_empty() || self.0.contains(&text) {
             return;
         }
@@ -94,7 +94,7 @@ impl Opened {
         self.0.insert(at, text);
     }
 
-    /// `text` without them: a service may repeat what it was asked.
+    /// Returns `text` without the secrets, because a service may repeat a request in an error.
     pub(in crate::engine) fn out_of(&self, text: String) -> String {
         self.0
             .iter()
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_model_that_wrote_a_secret_reads_it_and_no_error_repeats_it() {
+    fn only_writing_model_reads_secret_and_errors_hide_it() {
         let sealed = Json::of(&json!({"card": {"sealed": "x"}, "to": "Ada"}));
         let clear = Json::of(&json!({"card": ["4111 1111", "4111", "a\"b"], "to": "Ada"}));
         let mut secrets = Secrets::default();

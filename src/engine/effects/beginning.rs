@@ -1,8 +1,7 @@
-//! Whether a run whose start is on record has begun.
+//! The decision whether a recorded start begins to run.
 //!
-//! Between the record and the tool's first step a run may wait: for a hook, for a place in the
-//! engine. Whoever is first decides, once and for all: the run begins, or its session takes the
-//! start back and it never does.
+//! After the start is recorded, a run may still wait for a hook or a slot. The first to decide wins
+//! for good: the run begins, or its session takes the start back.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,12 +10,12 @@ use std::sync::{Arc, OnceLock};
 pub(in crate::engine) struct Beginning(Arc<OnceLock<bool>>);
 
 impl Beginning {
-    /// The run wants to begin; whether it may.
+    /// Marks the run as begun. True if it may begin.
     pub(in crate::engine) fn begin(&self) -> bool {
         *self.0.get_or_init(|| true)
     }
 
-    /// The session takes the start back; whether the run had not begun.
+    /// Takes the start back. True if the run had not begun.
     pub(in crate::engine) fn take_back(&self) -> bool {
         !*self.0.get_or_init(|| false)
     }
@@ -32,7 +31,7 @@ mod tests {
     use super::Beginning;
 
     #[test]
-    fn whoever_is_first_decides() {
+    fn first_decision_wins() {
         let run = Beginning::default();
         assert!(!run.has_begun());
         assert!(run.begin() && run.has_begun());

@@ -1,4 +1,4 @@
-//! The leave for a run: an approver's answer on record, and the state from which its tool asked.
+//! The approval of a run: the recorded answer, and the state from which its tool asked.
 
 use serde_json::Value;
 
@@ -7,15 +7,15 @@ use crate::ledger::Ledger;
 use crate::session::{Event, Observation, Seq, SessionId};
 use crate::tool::{ToolConfirmation, ToolContext};
 
-/// The records of the leave for a call.
+/// The records of the approval of a call.
 pub(in crate::engine) struct Given {
     pub(in crate::engine) request: Seq,
     pub(in crate::engine) answer: Seq,
-    /// The `tool_asked` from whose state the tool goes on.
+    /// The `tool_asked` from whose state the tool resumes.
     pub(in crate::engine) asked: Option<Seq>,
 }
 
-/// The context of a run, with what a person gave for it.
+/// Returns the context of a run with the approver's answer.
 pub(in crate::engine) async fn with_given(
     context: ToolContext,
     ledger: &Ledger,
@@ -36,7 +36,7 @@ pub(in crate::engine) async fn with_given(
     Ok(context.resuming(state))
 }
 
-/// Reads the answer on record to a request.
+/// Reads the recorded answer to a request.
 async fn confirmation_of(
     ledger: &Ledger,
     session: SessionId,

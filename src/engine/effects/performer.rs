@@ -1,7 +1,7 @@
-//! Effects in flight: what was begun and is not yet on record.
+//! Effects in flight: started, and not yet settled by a record.
 //!
-//! It is told what is owed after every batch. What is new is begun, what is no longer owed is
-//! stopped; so a cancelled call's tool is aborted because nobody owes its run any more.
+//! After every batch it gets the owed effects. New ones are started, and those no longer owed are
+//! stopped. So the tool of a cancelled call is aborted, because its run is no longer owed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::beginning::Beginning;
-use super::slots::Held;
+use super::slots::RunSlot;
 use crate::session::{Deadline, Effect, Seq, Start, Timestamp};
 
-/// What was begun.
+/// The effects in flight.
 #[derive(Default)]
 pub(in crate::engine) struct Performer {
     in_flight: BTreeMap<Effect, InFlight>,
-    /// The times that something in flight waits for.
+    /// The deadlines of the effects in flight.
     due: BTreeSet<(Timestamp, Deadline)>,
-    /// The last record of which it was told what is owed.
+    /// The last record up to which the owed effects are known.
     until: Seq,
 }
 
-/// How an effect in flight is stopped.
+/// The way to stop an effect in flight.
 pub(in crate::engine) enum InFlight {
-    /// It is left to others: a person, the socket's writer.
+    /// Handled elsewhere: by an approver, or by the socket's writer.
     Left,
-    /// The session's timer is set to it, or earlier.
+    /// The session's timer is set to its deadline or earlier.
     Timed,
-    /// A task of ours that serves several effects, and ends with the last of them.
+    /// A task for several effects. It ends with the last of them.
     Together(Arc<AbortOnDropHandle<()>>),
-    /// A task of ours.
+    /// A task for this effect.
     Task {
         task: AbortHandle,
-        /// Fires before the abort, so that a tool can hand cancellation on.
+        /// Fires before the abort, so that a tool can pass the cancellation on.
         cancelled: CancellationToken,
     },
     /// The run of a tool.
@@ -43,12 +43,12 @@ pub(in crate::engine) enum InFlight {
         task: AbortHandle,
         cancelled: CancellationToken,
         beginning: Beginning,
-        place: Held,
+        slot: RunSlot,
     },
 }
 
 impl InFlight {
-    /// Begins a task of ours.
+    /// Spawns a task.
     pub(in crate::engine) fn begin(
         cancelled: CancellationToken,
         work: impl Future<Output = ()> + Send + 'static,
@@ -59,7 +59,7 @@ impl InFlight {
 }
 
 impl Performer {
-    /// Stops what is no longer owed and returns what is to be begun.
+    /// Stops effects that are no longer owed, and returns those to start.
     pub(in crate::engine) fn reconcile(&mut self, owed: Vec<Effect>) -> Vec<Effect> {
         let still: BTreeSet<&Effect> = owed.iter().collect();
         self.in_flight.retain(|effect, in_flight| {
@@ -77,12 +77,12 @@ impl Performer {
             .collect()
     }
 
-    /// True if it was told what is owed by everything before this record.
+    /// True if the owed effects are known up to the record before this one.
     pub(in crate::engine) fn knows_all_before(&self, seq: Seq) -> bool {
         self.until.next() == seq
     }
 
-    /// It was told what is owed by everything up to this record.
+    /// Notes that the owed effects are known up to this record.
     pub(in crate::engine) fn note_all_until(&mut self, seq: Seq) {
         self.until = seq;
     }
@@ -107,7 +107,7 @@ impl Performer {
         }
     }
 
-    /// Remembers that `effect` was begun.
+    /// Notes that `effect` was started.
     pub(in crate::engine) fn begun(&mut self, effect: Effect, in_flight: InFlight) {
         if let Effect::ArmTimer { deadline, due_us } = &effect {
             self.due.insert((*due_us, *deadline));
@@ -115,7 +115,7 @@ impl Performer {
         self.in_flight.insert(effect, in_flight);
     }
 
-    /// Takes back the starts whose tools have not begun; they never will.
+    /// Takes back the starts whose tools have not begun, so that they never will.
     pub(in crate::engine) fn take_back(&self, owed: &[Effect]) -> Vec<Start> {
         let started = owed.iter().filter_map(|effect| {
             let Effect::RunTool { call, attempt, .. } = effect else {
@@ -130,7 +130,7 @@ impl Performer {
                     | InFlight::Together(_)
                     | InFlight::Task { .. },
                 ) => false,
-                // Its start is on record, and nobody has come to it.
+                // The start is recorded, but not yet handled.
                 None => true,
             };
             never.then_some(Start { call, attempt })
@@ -149,12 +149,12 @@ impl Performer {
         }
     }
 
-    /// The first time that something in flight waits for.
+    /// Returns the earliest deadline of the effects in flight.
     pub(in crate::engine) fn first_due(&self) -> Option<Timestamp> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// True if a task of ours is under way that cannot be left to the engine's alarm.
+    /// True if a task is running, or a deadline is set that cannot be left to the engine's alarm.
     pub(in crate::engine) fn is_busy(&self) -> bool {
         let own = self.in_flight.iter();
         let own = own.filter(|(effect, _)| due_of(effect).is_none());
@@ -178,33 +178,32 @@ impl InFlight {
             InFlight::Run {
                 task,
                 cancelled,
-                place,
+                slot,
                 ..
             } => {
                 cancelled.cancel();
                 task.abort();
-                place.let_go();
+                slot.release();
             }
         }
     }
 }
 
 impl Drop for Performer {
-    /// Nothing of a session outlives its task.
+    /// Stops all effects, so that none outlives the session's task.
     fn drop(&mut self) {
         self.in_flight.values().for_each(InFlight::stop);
     }
 }
 
-/// When the effect that a session waits for by itself is due, if a session may be let go of
-/// meanwhile.
+/// Returns the due time of an effect for which the session needs no task meanwhile.
 pub(in crate::engine) fn due_of(effect: &Effect) -> Option<Timestamp> {
     match effect {
         Effect::ArmTimer {
             deadline: Deadline::Confirmation { .. },
             due_us,
         } => Some(*due_us),
-        // The others belong to a call that runs, or soon will.
+        // The others belong to a call that runs or soon will.
         Effect::ArmTimer {
             deadline: Deadline::Run { .. } | Deadline::Retry { .. },
             ..

@@ -1,16 +1,16 @@
-//! What is on record of the run of a text agent, as the agent is told of it.
+//! The recorded state of a text agent's run, as passed to the agent.
 
 use super::agent_secrets::Secrets;
 use crate::tool::{AgentTurnSoFar, LlmTool};
 
-/// What is on record of a run.
+/// The recorded state of a run.
 pub(in crate::engine) struct OnRecord {
-    /// What it was asked.
+    /// The request to the agent.
     pub(in crate::engine) request: String,
     pub(in crate::engine) turns: Vec<AgentTurnSoFar>,
-    /// Who asked last and has no reply.
+    /// The agent whose request to a model has no reply yet.
     pub(in crate::engine) asked: Option<String>,
     pub(in crate::engine) tools: Vec<LlmTool>,
-    /// What of all this is sealed.
+    /// The sealed values of all these.
     pub(in crate::engine) secrets: Secrets,
 }

@@ -1,4 +1,4 @@
-//! What the run of a tool has of its session: where its events and questions go, its end, its past.
+//! A tool's access to its session: events, questions, the end of the session, and its history.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,25 +6,25 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::of_progress::OfProgress;
+use super::progress_reporter::ProgressReporter;
 use crate::engine::clock::Clock;
 use crate::engine::inputs::inbox::{Inbox, Input};
-use crate::engine::telling::story;
+use crate::engine::telling::history;
 use crate::ledger::Ledger;
 use crate::session::{Timestamp, ToolAsked, ToolEventEmitted};
 use crate::tool::{LookBack, ToolConfirmation, ToolError, ToolEvents};
 
-/// The session of a run, in the hands of its tool.
+/// A tool's handle to its session.
 pub(in crate::engine) struct SessionOfRun {
     pub(in crate::engine) inbox: Inbox,
     pub(in crate::engine) ledger: Ledger,
     pub(in crate::engine) clock: Arc<dyn Clock>,
-    /// The places of events that wait for the record; each holds one until it is there.
+    /// The permits of events that wait to be recorded. Each event holds one until then.
     pub(in crate::engine) room: Arc<Semaphore>,
-    /// Why the session ends when the run has returned.
+    /// The reason to end the session once the run has returned.
     pub(in crate::engine) ends_session: OnceLock<String>,
-    /// The progress that the run reports, where its policy wants to know.
-    pub(in crate::engine) progress: Option<OfProgress>,
+    /// The reporter of the run's progress, if its policy uses it.
+    pub(in crate::engine) progress: Option<ProgressReporter>,
 }
 
 #[async_trait]
@@ -33,7 +33,7 @@ impl ToolEvents for SessionOfRun {
         let Ok(place) = self.room.clone().try_acquire_owned() else {
             return false;
         };
-        // Where the session has stopped, nobody hears of it any more.
+        // If the session has stopped, the event is dropped.
         let _ = self.inbox.send(Input::ToolEmitted(emitted, place));
         true
     }
@@ -45,7 +45,7 @@ impl ToolEvents for SessionOfRun {
     }
 
     fn end_session(&self, reason: String) -> Result<(), ToolError> {
-        // Of two reasons the first counts.
+        // The first of two reasons counts.
         let _ = self.ends_session.set(reason);
         Ok(())
     }
@@ -54,7 +54,7 @@ impl ToolEvents for SessionOfRun {
         let (reply, session) = oneshot::channel();
         let _ = self.inbox.send(Input::Session(reply));
         let session = session.await.map_err(|_| stopped())?;
-        let said = story::last_said(&self.ledger, &session, turns).await;
+        let said = history::last_said(&self.ledger, &session, turns).await;
         Ok(LookBack {
             turns: said.map_err(|error| ToolError::Other(error.to_string()))?,
             ..LookBack::of(&session)

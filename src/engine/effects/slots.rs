@@ -1,7 +1,6 @@
-//! How many tools of all sessions run at the same time, and whose turn it is.
+//! The limit of concurrently running tools of all sessions, shared fairly.
 //!
-//! Sessions take turns, not calls: one that starts a hundred calls waits behind itself and nobody
-//! else behind it.
+//! Sessions take turns, not calls: a session that starts a hundred calls delays only itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,59 +9,60 @@ use tokio::sync::oneshot;
 
 use crate::session::SessionId;
 
-/// The places for running tools; without a limit there is always one, until the engine shuts down.
+/// The slots for running tools. Without a limit a slot is always free, until the engine shuts down.
 #[derive(Clone)]
 pub(in crate::engine) struct Slots(Arc<Mutex<Queue>>);
 
 struct Queue {
     free: usize,
-    /// No place is given any more.
+    /// True if no more slots are granted.
     shut: bool,
-    /// The sessions that wait, the next first; each stands here once.
+    /// The waiting sessions in turn; each appears once.
     turns: VecDeque<SessionId>,
     waiting: BTreeMap<SessionId, VecDeque<oneshot::Sender<Slot>>>,
 }
 
-/// A place, free again once this is dropped.
+/// A slot, freed when dropped.
 pub(in crate::engine) struct Slot(Option<Arc<Mutex<Queue>>>);
 
-/// The place of one run, shared between the run and its session: a tool that blocks its thread goes
-/// on after its end, and must keep nobody from the place.
+/// The slot of one run, shared between the run and its session.
+///
+/// A tool that blocks its thread continues after its abort, and must not keep the slot.
 #[derive(Clone, Default)]
-pub(in crate::engine) struct Held(Arc<Mutex<Hold>>);
+pub(in crate::engine) struct RunSlot(Arc<Mutex<Hold>>);
 
 #[derive(Default)]
 enum Hold {
     #[default]
     Waiting,
     Holds {
-        _place: Slot,
+        _slot: Slot,
     },
-    LetGo,
+    Released,
 }
 
-impl Held {
-    /// Keeps the place until it is let go, which it may have been already.
-    pub(in crate::engine) fn hold(&self, place: Slot) {
+impl RunSlot {
+    /// Stores the slot, or frees it if the run has already been released.
+    pub(in crate::engine) fn hold(&self, slot: Slot) {
         let mut hold = self.lock();
         match *hold {
-            Hold::Waiting | Hold::Holds { .. } => *hold = Hold::Holds { _place: place },
-            Hold::LetGo => {
+            Hold::Waiting | Hold::Holds { .. } => *hold = Hold::Holds { _slot: slot },
+            Hold::Released => {
                 drop(hold);
-                drop(place);
+                drop(slot);
             }
         }
     }
 
-    /// Gives the place to whoever is next.
-    pub(in crate::engine) fn let_go(&self) {
-        let held = std::mem::replace(&mut *self.lock(), Hold::LetGo);
-        // Outside the lock: whoever gets it may let go of it at once.
+    /// Frees the slot for the next waiter.
+    pub(in crate::engine) fn release(&self) {
+        let held = std::mem::replace(&mut *self.lock(), Hold::Released);
+        // Outside the lock: the next holder may free it at once.
         drop(held);
     }
 
     fn lock(&self) -> MutexGuard<'_, Hold> {
-        // It is whole between any two statements.
+        // The value is consistent between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,7 +74,7 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// Room for so many.
+    /// Creates this many slots.
     pub(in crate::engine) fn limited(slots: usize) -> Slots {
         let queue = Queue {
             free: slots,
@@ -85,18 +85,17 @@ impl Slots {
         Slots(Arc::new(Mutex::new(queue)))
     }
 
-    /// Gives no place any more: nothing begins from here on, and who waits goes on waiting until
-    /// their session ends.
+    /// Stops granting slots. A waiting run keeps waiting until its session ends.
     pub(in crate::engine) fn shut(&self) {
         lock(&self.0).shut = true;
     }
 
-    /// True if nothing begins any more.
+    /// True if no more slots are granted.
     pub(in crate::engine) fn is_shut(&self) -> bool {
         lock(&self.0).shut
     }
 
-    /// Waits for a place. Whoever drops the future has left the queue.
+    /// Waits for a slot. Dropping the future leaves the queue.
     pub(in crate::engine) async fn take(&self, session: SessionId) -> Slot {
         let given = {
             let mut open = lock(&self.0);
@@ -104,15 +103,15 @@ impl Slots {
                 open.free -= 1;
                 return Slot(Some(self.0.clone()));
             }
-            let (place, given) = oneshot::channel();
+            let (slot, given) = oneshot::channel();
             let waiting = open.waiting.entry(session).or_default();
-            waiting.push_back(place);
+            waiting.push_back(slot);
             if waiting.len() == 1 {
                 open.turns.push_back(session);
             }
             given
         };
-        // The queue lives as long as this, so nobody drops the other end.
+        // The queue lives as long as this, so the other end is not dropped.
         given.await.unwrap_or(Slot(None))
     }
 }
@@ -127,11 +126,10 @@ impl Drop for Slot {
             let Some(next) = next else {
                 return;
             };
-            // Outside the lock: a place that nobody takes any more comes back here, to be given to
-            // the one after.
+            // Outside the lock: a slot whose waiter has gone comes back here, for the next waiter.
             match next.send(Slot(Some(queue.clone()))) {
                 Ok(()) => return,
-                // Not dropped as a place, or it would be given away twice.
+                // Not dropped as a slot, or it would be freed twice.
                 Err(mut untaken) => _ = untaken.0.take(),
             }
         }
@@ -139,7 +137,7 @@ impl Drop for Slot {
 }
 
 impl Queue {
-    /// Whose turn it is; the place is free if it is nobody's.
+    /// Returns the next waiter. Without one, the slot is counted as free.
     fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
         let turn = if self.shut {
             None
@@ -162,7 +160,7 @@ impl Queue {
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
-    // The queue is whole between any two statements, so a panic elsewhere does not spoil it.
+    // The queue is consistent between any two statements, so a panic elsewhere does not corrupt it.
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -202,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn once_shut_no_place_is_given_to_whoever_comes_or_waits() {
+    fn shut_slots_are_not_granted() {
         let slots = Slots::limited(1);
         let running = slots.take(session(1)).now_or_never().unwrap();
         let mut waits = Box::pin(slots.take(session(2)));
@@ -219,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_queue_costs_nobody_a_place() {
+    fn dropped_waiter_does_not_lose_slot() {
         let slots = Slots::limited(1);
         let running = slots.take(session(1)).now_or_never().unwrap();
         let mut left = Box::pin(slots.take(session(2)));
@@ -229,7 +227,7 @@ mod tests {
         drop(left);
         drop(running);
         drop((&mut stays).now_or_never().unwrap());
-        // A place that was given, and whose taker left before it looked, comes back, too.
+        // A granted slot whose waiter left before it polled comes back, too.
         let running = slots.take(session(1)).now_or_never().unwrap();
         let mut given = Box::pin(slots.take(session(2)));
         assert!((&mut given).now_or_never().is_none());

@@ -1,8 +1,8 @@
-//! Runs of text agents: the next step, and what comes of it.
+//! Runs of text agents: the next step and its result.
 //!
-//! A run in the engine is one stretch in which an agent's model is asked: from a start to a reply
-//! with calls, or to the end. It begins with what is on record and puts everything on record before
-//! it goes on, so nothing is lost with its process but a question that has no reply yet.
+//! A run in the engine is one segment, in which an agent's model is called: from a start to a reply
+//! with calls, or to the end. It resumes from the record, and records everything before it
+//! continues. So a crash loses only a request to a model that has no reply yet.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::tool::{
     State, TextAgent, TextAgentTool, ToolError, ToolOutcome,
 };
 
-/// One stretch of a run, on its way.
-pub(in crate::engine) struct Stretch {
+/// One segment of an agent's run.
+pub(in crate::engine) struct AgentSegment {
     pub(in crate::engine) tool: Arc<TextAgentTool>,
     pub(in crate::engine) on_record: OnRecord,
     pub(in crate::engine) call: Seq,
@@ -28,17 +28,16 @@ pub(in crate::engine) struct Stretch {
     pub(in crate::engine) own: Inbox,
 }
 
-/// How a stretch of a run came to its end, where that is the end of the call.
-pub(in crate::engine) struct Came {
-    /// The last reply, which led there.
+/// The end of a segment that ends the call.
+pub(in crate::engine) struct SegmentEnd {
+    /// The last reply, which led to the end.
     pub(in crate::engine) replied: Option<LlmReplied>,
     pub(in crate::engine) outcome: ToolOutcome,
 }
 
-impl Stretch {
-    /// Goes on with a run: up to a reply with calls, of which nothing comes back here, or to its
-    /// end.
-    pub(in crate::engine) async fn go(self, state: &State) -> Option<Came> {
+impl AgentSegment {
+    /// Continues a run up to a reply with calls, which returns None here, or to its end.
+    pub(in crate::engine) async fn go(self, state: &State) -> Option<SegmentEnd> {
         let mut turns = self.on_record.turns.clone();
         let (mut replied, mut asked) = (None, self.on_record.asked.clone());
         loop {
@@ -46,11 +45,11 @@ impl Stretch {
                 AgentStep::Ask(ask) => ask,
                 AgentStep::Finish(text) => {
                     let outcome = ToolOutcome::Returned(text.into());
-                    return Some(Came { replied, outcome });
+                    return Some(SegmentEnd { replied, outcome });
                 }
                 AgentStep::Fail(why) => {
                     let outcome = ToolOutcome::Failed(ToolError::ExecutionFailed(why));
-                    return Some(Came { replied, outcome });
+                    return Some(SegmentEnd { replied, outcome });
                 }
             };
             let turn = u32::try_from(turns.len() + 1).unwrap_or(u32::MAX);
@@ -62,8 +61,8 @@ impl Stretch {
                 turn,
                 of: of.clone(),
                 model: model.clone(),
-                // Of what is on record, so that nobody needs a key to compute it, and no secret is
-                // guessed from it.
+                // Over the recorded form, so that no key is needed to compute it, and no secret can
+                // be guessed from it.
                 request_sha256: digest(&request),
             };
             let state = state.clone();
@@ -74,10 +73,9 @@ impl Stretch {
                 state,
             };
             let _ = self.own.send(Input::AgentAsks(asks, recorded));
-            // Where it is not on record, nobody waits for this run any more.
+            // If it was not recorded, the run is over.
             on_record.await.ok()?;
-            // The call stands inside a block, because a model may panic before it returns its
-            // future.
+            // The call is inside a block, because a model may panic before it returns its future.
             let (request, opened) = self.on_record.secrets.in_clear(request, &model);
             let asking = async { llm.generate(request).await };
             let outcome = AssertUnwindSafe(asking).catch_unwind().await;
@@ -117,7 +115,7 @@ impl Stretch {
         step.unwrap_or_else(|_| AgentStep::Fail(format!("the agent {:?} panicked", agent.name())))
     }
 
-    /// A reply as it goes on record, and the calls that it makes.
+    /// Returns a reply in its recorded form, and the calls that it makes.
     pub(in crate::engine) fn reply(
         &self,
         turn: u32,
@@ -149,8 +147,8 @@ impl Stretch {
     }
 }
 
-fn failed(error: ToolError) -> Came {
-    Came {
+fn failed(error: ToolError) -> SegmentEnd {
+    SegmentEnd {
         replied: None,
         outcome: ToolOutcome::Failed(error),
     }
@@ -166,6 +164,6 @@ fn unreached(error: LlmError, opened: &Opened) -> ToolError {
 }
 
 fn digest(request: &LlmRequest) -> ObjectHash {
-    // What is asked always writes itself as JSON.
+    // A request always serializes to JSON.
     ObjectHash::of(&serde_json::to_vec(request).unwrap_or_default())
 }

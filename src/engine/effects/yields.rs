@@ -1,4 +1,4 @@
-//! One result of several, on its way to the record.
+//! The recording of streamed results.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::engine::telling::outcomes::Telling;
 use crate::session::{Hook, ToolYielded};
 use crate::tool::{State, ToolError};
 
-/// Puts one result of several on record, and waits until it is.
+/// Records one streamed result, and waits until that is done.
 pub(in crate::engine) async fn recorded(
     own: Inbox,
     telling: Arc<Telling>,
@@ -29,7 +29,7 @@ pub(in crate::engine) async fn recorded(
         .map_err(stopped)
 }
 
-/// Sends one result of several on its way to the record; what comes back says that it is there.
+/// Sends one streamed result to the session. The receiver completes once it is recorded.
 pub(in crate::engine) fn on_record(own: &Inbox, yielded: ToolYielded) -> oneshot::Receiver<()> {
     let (recorded, on_record) = oneshot::channel();
     let _ = own.send(Input::ToolYielded(yielded, recorded));

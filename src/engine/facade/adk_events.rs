@@ -1,4 +1,4 @@
-//! A session's facts as the events that a client of ADK reads.
+//! A session's facts as the events of an ADK client.
 
 use std::collections::VecDeque;
 
@@ -12,62 +12,67 @@ use crate::engine::telling::recorded_response::response_in;
 use crate::ledger::Ledger;
 use crate::session::{Fact, Seq, SessionId};
 
-/// How many facts are read at a time.
+/// The number of facts read at a time.
 const PAGE: usize = 256;
 
-/// The facts of one session as the events that ADK would write: first those on record, then those
-/// to come.
+/// The facts of one session as the events that ADK would write: first the recorded ones, then new
+/// ones.
 ///
 /// | fact | event |
 /// |---|---|
-/// | the user's words, a transcript, a turn of the model | its text; `turnComplete`, `interrupted` |
+/// | the user's text, a transcript, a turn of the model | its text; `turnComplete`, `interrupted` |
 /// | `function_call_received` | the FunctionCall, with `longRunningToolIds` |
 /// | `confirmation_requested`, `confirmation_reopened` | the `adk_request_confirmation` call, and `requestedToolConfirmations` |
 /// | `confirmation_answered` | its FunctionResponse, by `user` |
-/// | `response_issued` | the FunctionResponse; of one call there may be several, and the last one counts |
-/// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked anew | a FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and `status` and `reason` say why the card ends |
-/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model is told nothing |
+/// | `response_issued` | the FunctionResponse; a call may have several, and the last one counts |
+/// | `confirmation_expired`, `confirmation_withdrawn`, a request that was asked again | a FunctionResponse to the `adk_request_confirmation` call, by the agent: `confirmed` is false, and `status` and `reason` say why the card ends |
+/// | `call_cancelled` | a FunctionResponse with an `error`, by the agent; the model gets nothing |
 /// | `response_supplied` | the FunctionResponse, by `user` |
 /// | `state_changed` | `stateDelta` |
 ///
-/// A call has the id that the model gave it. Where it gave none, or one that an earlier call of the
-/// session had, it has its [`CallId`](crate::session::CallId). Each call and each request has an
-/// event of its own, also where a model made several calls at once: the session decides one by one,
-/// and a request is shown as soon as it is asked. What ADK tells a model while a person decides is
-/// no event unless the model was told something.
+/// A call has the id from the model. If the model gave none, or one that an earlier call of the
+/// session had, it has its [`CallId`](crate::session::CallId). Each call and each request has its
+/// own event, even if a model made several calls at once. The session decides them one by one, and
+/// a request is shown as soon as it is asked. ADK tells a model that a call waits for an approver;
+/// that is an event here only if the model was told something.
 pub struct AdkEvents {
     session: SessionId,
     ledger: Ledger,
-    /// Only says that there is more; the ledger has it without a gap.
+    /// Only signals that there are new facts; the ledger has them without a gap.
     updates: Option<Updates>,
     translation: Translation,
     next: Seq,
     facts: VecDeque<Fact>,
     events: VecDeque<adk::Event>,
-    /// The first event that is given.
+    /// The position of the first event to return.
     from: AdkPosition,
-    /// The place of the first of `events`.
+    /// The position of the first of `events`.
     at: AdkPosition,
-    /// The place behind the last event that was given.
+    /// The position after the last returned event.
     position: AdkPosition,
 }
 
-/// Some events of a session, and where to read on.
+/// Some events of a session, and the position where to continue.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AdkPage {
-    /// The events, in their order.
+    /// The events, in order.
     pub events: Vec<adk::Event>,
-    /// The position behind them.
+    /// The position after them.
     pub next: AdkPosition,
 }
 
 impl LiveHandle {
-    /// This session's facts as the events that a client of ADK reads: first those on record, then
-    /// those to come, until nobody serves the session any more.
+    /// Returns this session's facts as events of an ADK client: first the recorded ones, then new
+    /// ones.
+    ///
+    /// It ends when the session's task ends.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, mut send: impl AsyncFnMut(String)) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     mut send: impl AsyncFnMut(String),
+    /// # ) -> Result<(), recount::engine::Error> {
     /// let mut events = live.adk_events();
     /// while let Some(event) = events.next().await? {
     ///     send(event.to_json()).await;
@@ -79,9 +84,10 @@ impl LiveHandle {
         self.adk_events_from(AdkPosition::START)
     }
 
-    /// As [`adk_events`](LiveHandle::adk_events), from a [position](AdkEvents::position) on.
+    /// Returns the events as [`adk_events`](LiveHandle::adk_events) does, from a
+    /// [position](AdkEvents::position) on.
     ///
-    /// A client that comes back has the events before it.
+    /// A client that reconnects has the events before it.
     ///
     /// ```no_run
     /// # use std::error::Error;
@@ -105,11 +111,14 @@ impl LiveHandle {
 }
 
 impl Engine {
-    /// A session's facts so far as the events that a client of ADK reads, as one that reloads its
-    /// page asks for them.
+    /// Returns a session's recorded facts as events of an ADK client, for example for a page that
+    /// is reloaded.
     ///
     /// ```no_run
-    /// # async fn example(engine: recount::Engine, session: recount::session::SessionId) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     engine: recount::Engine,
+    /// #     session: recount::session::SessionId,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// for event in engine.adk_events(session).await? {
     ///     println!("{}", event.to_json());
     /// }
@@ -124,12 +133,13 @@ impl Engine {
         Ok(page.events)
     }
 
-    /// As [`adk_events`](Engine::adk_events), from a position on, with the position behind them.
+    /// Returns the events from a position on, and the position after them.
     ///
     /// The records before the position are read, too, because later events depend on them.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::engine::AdkPosition;
     /// use recount::prelude::*;
     /// let hello = T::simple("hello", "Greets", |_| async { Ok(json!({"said": "hello"})) });
@@ -186,13 +196,13 @@ impl AdkEvents {
         }
     }
 
-    /// The position behind the last event that [`next`](AdkEvents::next) returned. A reader
-    /// that begins there gets the event that follows.
+    /// Returns the position after the last event that [`next`](AdkEvents::next) returned. A reader
+    /// that starts there gets the following event.
     pub fn position(&self) -> AdkPosition {
         self.position
     }
 
-    /// The next event; `None` once there will be none.
+    /// Returns the next event; `None` once there are no more.
     ///
     /// # Errors
     /// An error of the journal if it cannot be read.
@@ -244,7 +254,7 @@ impl AdkEvents {
                 return true;
             }
         }
-        // What was recorded last may have come between the last look and the end.
+        // A fact may have been recorded between the last read and the end of the subscription.
         self.updates = None;
         true
     }

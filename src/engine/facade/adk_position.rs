@@ -1,4 +1,4 @@
-//! A place in a session's events, as a client of ADK keeps it.
+//! The position of an ADK client in a session's events.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::Seq;
 
-/// A place between two of the events that a client of ADK reads.
+/// A position between two events of an ADK client.
 ///
 /// It stays the same in every process. As text, and as JSON, it is two numbers with a point in
 /// between.
@@ -25,11 +25,11 @@ use crate::session::Seq;
 pub struct AdkPosition {
     /// The record of the next event.
     record: u64,
-    /// The number of events of that record that stand before it.
+    /// The number of events of that record before the position.
     events: u32,
 }
 
-/// A text that is no position.
+/// The error for a text that is no position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the position of an event, such as \"17.0\", found {found:?}")]
 pub struct AdkPositionError {
@@ -38,13 +38,13 @@ pub struct AdkPositionError {
 }
 
 impl AdkPosition {
-    /// The place before the first event.
+    /// The position before the first event.
     pub const START: AdkPosition = AdkPosition {
         record: 1,
         events: 0,
     };
 
-    /// The place before the first event of a record.
+    /// Returns the position before the first event of a record.
     pub(in crate::engine) fn of(record: Seq) -> AdkPosition {
         AdkPosition {
             record: record.0,
@@ -52,7 +52,7 @@ impl AdkPosition {
         }
     }
 
-    /// The place behind one event, in the same record if that has more.
+    /// Returns the position after one event, in the same record if that has more.
     pub(in crate::engine) fn next(self, has_more: bool) -> AdkPosition {
         if has_more {
             AdkPosition {

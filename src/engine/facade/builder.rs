@@ -1,4 +1,4 @@
-//! Opening an engine.
+//! The builder of an engine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::engine::notify::notices::Notices;
 use crate::engine::serving::engine::Engine;
 use crate::ledger::{Ledger, UnknownKinds};
 
-/// Collects what an engine is made of; [`open`](EngineBuilder::open) checks it all at once.
+/// The builder of an engine; [`open`](EngineBuilder::open) checks all settings at once.
 pub struct EngineBuilder {
     place: Place,
     agents: Vec<(String, Agent)>,
@@ -23,34 +23,36 @@ pub struct EngineBuilder {
     keys: Option<Arc<dyn KeyStore>>,
     unknown: UnknownKinds,
     wait: Duration,
-    /// True if a directory that other users can write to is believed.
+    /// True if a directory that other users can write to is trusted.
     trusts_others: bool,
     slots: Slots,
     pub(in crate::engine) notices: Notices,
     control: Control,
 }
 
-/// Where operators find the engine.
+/// The place of the control file.
 enum Control {
-    /// In the directory of the journal that the engine opens; nowhere where it opens none.
+    /// In the directory of the journal that the engine opens. Without one, there is no control
+    /// file.
     BesideJournal,
     At(PathBuf),
     Nowhere,
 }
 
-/// Where the journal is.
+/// The source of the journal.
 enum Place {
     Disk(PathBuf),
     Given(Arc<dyn Journal>),
 }
 
 impl Engine {
-    /// An engine whose journal is in the directory `path`, which is made if there is none.
+    /// Creates a builder for a journal in the directory `path`, which is created if it does not
+    /// exist.
     pub fn builder(path: impl Into<PathBuf>) -> EngineBuilder {
         EngineBuilder::on_disk(path.into())
     }
 
-    /// An engine that forgets everything with its last owner; for tests.
+    /// Creates a builder for a journal in memory, lost when the engine is dropped; for tests.
     pub fn in_memory() -> EngineBuilder {
         EngineBuilder::in_memory()
     }
@@ -80,20 +82,22 @@ impl EngineBuilder {
         }
     }
 
-    /// Registers an agent under the name by which sessions know it.
+    /// Registers an agent under the name that sessions use.
     pub fn agent(mut self, name: impl Into<String>, agent: Agent) -> EngineBuilder {
         self.agents.push((name.into(), agent));
         self
     }
 
-    /// Takes another clock; for tests.
+    /// Sets the clock; for tests.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> EngineBuilder {
         self.clock = clock;
         self
     }
 
-    /// Takes the key store: sessions of [`sealed`](Agent::sealed) agents are written and read with
-    /// it, secret arguments are sealed with it, and resumption handles are kept in it.
+    /// Sets the key store.
+    ///
+    /// Sessions of [`sealed`](Agent::sealed) agents are written and read with it, secret arguments
+    /// are sealed with it, and resumption handles are stored in it.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -105,7 +109,11 @@ impl EngineBuilder {
     /// let master = MasterKey::from_file(Path::new("/run/secrets/recount-master-key"))?;
     /// let keys = FileKeyStore::create("./recount-keys", master)?;
     /// let support = Agent::new().model("gemini-3.8-live").sealed();
-    /// let engine = Engine::builder("./journal").keys(Arc::new(keys)).agent("support", support).open().await?;
+    /// let engine = Engine::builder("./journal")
+    ///     .keys(Arc::new(keys))
+    ///     .agent("support", support)
+    ///     .open()
+    ///     .await?;
     /// # engine.shutdown(std::time::Duration::ZERO).await?;
     /// # Ok(()) }
     /// ```
@@ -114,8 +122,8 @@ impl EngineBuilder {
         self
     }
 
-    /// What becomes of records whose kinds a newer program brought, as after a deploy that was
-    /// taken back. Without this, a session with one is not served.
+    /// Sets the treatment of records of unknown kinds, written by a newer program before a
+    /// rollback. By default, a session with such a record is not served.
     ///
     /// ```
     /// use recount::engine::Engine;
@@ -128,8 +136,8 @@ impl EngineBuilder {
         self
     }
 
-    /// How long to wait for the process that serves the journal now to let go of it; without this,
-    /// opening fails at once.
+    /// Sets the time to wait for another process to release the journal. By default, opening fails
+    /// at once.
     ///
     /// ```
     /// # async fn example() -> Result<(), recount::engine::Error> {
@@ -137,7 +145,11 @@ impl EngineBuilder {
     /// use recount::prelude::*;
     /// // The old process got its signal to end: `engine.shutdown(Duration::from_secs(20))`.
     /// let support = Agent::new().model("gemini-3.8-live");
-    /// let engine = Engine::builder("./journal").wait(Duration::from_secs(30)).agent("support", support).open().await?;
+    /// let engine = Engine::builder("./journal")
+    ///     .wait(Duration::from_secs(30))
+    ///     .agent("support", support)
+    ///     .open()
+    ///     .await?;
     /// # Ok(()) }
     /// ```
     pub fn wait(mut self, wait: Duration) -> EngineBuilder {
@@ -145,19 +157,22 @@ impl EngineBuilder {
         self
     }
 
-    /// Opens a journal whose directory users other than its owner can write to, or that another
-    /// user owns. Without this, such a journal is refused, because what is in it may be of others;
-    /// see [`guard`](recount_journal::guard()).
+    /// Opens a journal whose directory belongs to another user or is writable for others.
     ///
-    /// Commands such as `recount approve` do not believe the address of a service in such a
+    /// By default such a journal is refused, because other users may have changed its content; see
+    /// [`guard`](recount_journal::guard()).
+    ///
+    /// Commands such as `recount approve` do not trust the address of a service in such a
     /// directory.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path();
     /// # #[cfg(unix)]
-    /// # std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+    /// # std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o1777))
+    /// #     .unwrap();
     /// # #[cfg(unix)]
     /// assert!(recount::Engine::builder(path).open().await.is_err());
     /// let engine = recount::Engine::builder(path).insecure_directory().open().await?;
@@ -169,10 +184,11 @@ impl EngineBuilder {
         self
     }
 
-    /// How many tools of all sessions run at the same time; without it, any number.
+    /// Sets the maximum number of tools that run at the same time in all sessions. The default is
+    /// unlimited.
     ///
-    /// What is started beyond that waits, and sessions take turns, so one with many calls keeps no
-    /// other from its first. The wait counts towards the time limit of the run.
+    /// Further starts wait. Sessions take turns, so a session with many calls does not delay the
+    /// first call of another. The wait counts towards the time limit of the run.
     /// [`Agent::running_max`] limits each session by itself.
     ///
     /// ```
@@ -185,16 +201,17 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears no operators: `recount pending`, `approve`, `deny`, `respond-call` and `log` say that
-    /// the journal is in use.
+    /// Starts no control server: `recount pending`, `approve`, `deny`, `respond-call` and `log`
+    /// report that the journal is in use.
     ///
-    /// An engine that opens a journal on disk hears them otherwise, on the loopback interface of
-    /// this machine, and lets in whoever can read the file `CONTROL` beside the journal: its own
-    /// user. Where the system does not let it listen, it says so in the log of the machinery, and
-    /// goes on without. The runtime needs I/O for it (`enable_all`).
+    /// By default, an engine that opens a journal on disk starts one on the loopback interface. It
+    /// accepts clients that can read the file `CONTROL` beside the journal, that is, its own user.
+    /// If the system does not let it listen, the engine logs that and runs without. The runtime
+    /// needs I/O for it (`enable_all`).
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path();
     /// let engine = recount::Engine::builder(path).open().await?;
@@ -212,11 +229,12 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears operators in `directory`, which is that of a [`journal`](EngineBuilder::journal) that
-    /// was open already.
+    /// Starts the control server in `directory`, the directory of an opened
+    /// [`journal`](EngineBuilder::journal).
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path();
     /// use std::sync::Arc;
@@ -232,17 +250,17 @@ impl EngineBuilder {
         self
     }
 
-    /// Takes a journal that is open already, such as one that a test can make fail.
+    /// Sets an open journal, such as one that a test can make fail.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> EngineBuilder {
         self.place = Place::Given(journal);
         self
     }
 
-    /// Opens the journal, registers the agents, and performs what is owed from before.
+    /// Opens the journal, registers the agents, and starts the effects that are still owed.
     ///
     /// # Errors
-    /// [`Error::Configuration`] with every mistake of every agent; whatever keeps the journal from
-    /// being opened.
+    /// [`Error::Configuration`] with every mistake of every agent; any error in opening the
+    /// journal.
     pub async fn open(self) -> Result<Engine, Error> {
         let beside = match &self.place {
             Place::Disk(path) => Some(path.clone()),
@@ -255,8 +273,7 @@ impl EngineBuilder {
         };
         let journal: Arc<dyn Journal> = match self.place {
             Place::Disk(path) => {
-                // Opening may read a long log, which is no work for the threads that serve
-                // sessions.
+                // Opening may read a long log, so it must not block a thread that serves sessions.
                 let mut options = DiskJournal::options(path).wait(self.wait);
                 if self.trusts_others {
                     options = options.insecure_directory();
@@ -266,12 +283,15 @@ impl EngineBuilder {
             }
             Place::Given(journal) => journal,
         };
-        // What a killed service left is wrong from now on, also where this one hears nobody, and
-        // what is owed from before may take a while.
+        // Remove the address of a killed service first. It is wrong even if this engine has no
+        // control server, and starting owed effects may take a while.
         for directory in beside.iter().chain(&control) {
             if let Err(error) = crate::control::withdraw(directory) {
                 let directory = directory.display();
-                tracing::warn!(%error, %directory, "the address of an earlier service could not be removed");
+                tracing::warn!(
+                    %error, %directory,
+                    "the address of an earlier service could not be removed"
+                );
             }
         }
         let ledger = Ledger::new(journal).unknown_kinds(self.unknown);
@@ -293,12 +313,12 @@ impl EngineBuilder {
             engine.shutdown(Duration::ZERO).await?;
             return Err(Error::Configuration { mistakes });
         }
-        engine.perform_what_is_owed().await?;
+        engine.start_owed_effects().await?;
         for name in &names {
             engine.follow_paused(name);
         }
         if let Some(directory) = control {
-            engine.hear_operators(&directory);
+            engine.start_control(&directory);
         }
         Ok(engine)
     }

@@ -1,4 +1,4 @@
-//! A client's messages, taken by the conversation that they are for.
+//! A client's messages, received by a handle.
 
 use super::handle::LiveHandle;
 use crate::engine::error::Error;
@@ -6,10 +6,13 @@ use crate::engine::received::Received;
 use crate::session::Actor;
 
 impl LiveHandle {
-    /// Takes a message of a client, as [`crate::engine::Engine::receive_client_message`] does.
+    /// Handles a client's message as [`crate::engine::Engine::receive_client_message`] does.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, frame: String) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     frame: String,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// // Who it is, the service knows from the login; never from the message.
     /// live.receive_client_message(Actor::embedder("ada"), &frame).await?;
@@ -18,7 +21,7 @@ impl LiveHandle {
     /// ```
     ///
     /// # Errors
-    /// As [`crate::engine::Engine::receive_client_message`].
+    /// Those of [`crate::engine::Engine::receive_client_message`].
     pub async fn receive_client_message(
         &self,
         by: Actor,

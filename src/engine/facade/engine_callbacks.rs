@@ -1,4 +1,4 @@
-//! Closures that hear of requests and calls in every session.
+//! Closures for requests and calls of every session.
 
 use crate::engine::facade::builder::EngineBuilder;
 use crate::engine::notify::notices::{ConfirmationDecided, SettledApart};
@@ -6,14 +6,14 @@ use crate::ledger::PendingConfirmation;
 use crate::tool::Ticket;
 
 impl EngineBuilder {
-    /// Hears of every request that waits for an answer, once it is on record. One that was answered
-    /// before the closure comes to it is left out.
+    /// Sets the closure for each recorded request that waits for an answer. A request that is
+    /// answered before the closure runs is left out.
     ///
-    /// The engine's closures are called one after another, by a task of their own: one that takes
-    /// long delays the others and nothing else, and one that panics is called again the next time.
-    /// A [shutdown](crate::engine::Engine::shutdown) lets them hear first what is on record by
-    /// then. What a process that ended otherwise had not heard is in
-    /// [`Engine::pending`](crate::engine::Engine::pending) of the next.
+    /// The engine's closures are called one after another, by one task. A slow closure delays only
+    /// the others. A closure that panics is called again the next time. A
+    /// [shutdown](crate::engine::Engine::shutdown) waits until they have handled what is recorded
+    /// by then. If a process ended otherwise, the open requests are in
+    /// [`Engine::pending`](crate::engine::Engine::pending) of the next one.
     ///
     /// ```
     /// # async fn example() -> Result<(), recount::engine::Error> {
@@ -36,9 +36,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears what became of every request: who said what, that nobody did, or that another request
-    /// has taken its place. What [asks](Self::on_confirmation_requested) in its place is heard
-    /// right after it.
+    /// Sets the closure for the decision on each request: an answer, an expiry, a withdrawal, or a
+    /// replacement by another request. The [closure](Self::on_confirmation_requested) for that
+    /// other request runs right after it.
     pub fn on_confirmation_decided(
         mut self,
         hear: impl Fn(&ConfirmationDecided) + Send + Sync + 'static,
@@ -47,21 +47,22 @@ impl EngineBuilder {
         self
     }
 
-    /// Hears of every call that begins to wait for its result from outside.
+    /// Sets the closure for each call that starts to wait for an outside result.
     pub fn on_paused(mut self, hear: impl Fn(&Ticket) + Send + Sync + 'static) -> EngineBuilder {
         self.notices.paused = Some(Box::new(hear));
         self
     }
 
-    /// Hears of every such call whose result has come.
+    /// Sets the closure for each such call that got its result.
     pub fn on_resumed(mut self, hear: impl Fn(&Ticket) + Send + Sync + 'static) -> EngineBuilder {
         self.notices.resumed = Some(Box::new(hear));
         self
     }
 
-    /// Hears of every call that ended while its session had no connection; what the model hears of
-    /// it, the agent [chooses](crate::engine::Agent::on_settled). So it does of every call that a
-    /// program made itself and does not wait for any more.
+    /// Sets the closure for each call that ended while its session had no connection.
+    ///
+    /// The agent [chooses](crate::engine::Agent::on_settled) how the outcome is delivered to its
+    /// model. The closure also runs for each call of a program that no longer waits for it.
     pub fn on_settled(
         mut self,
         hear: impl Fn(&SettledApart) + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! A conversation in the hands of the embedding program.
+//! The handle of a live session.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
-use crate::engine::inputs::inbox::{Input, Words};
+use crate::engine::inputs::inbox::{Input, UserText};
 use crate::engine::inputs::registry::TaskRef;
 use crate::engine::live_media::piece::Piece;
 use crate::engine::notify::callbacks::Callbacks;
@@ -22,27 +22,27 @@ use crate::ledger::{PausedCall, PendingConfirmation};
 use crate::session::{Actor, CallId, Command, Json, Rejection, RequestId, Seq, Session, SessionId};
 use crate::tool::{FunctionResponse, State, Ticket, ToolConfirmation, ToolError};
 
-/// A live session.
+/// A handle of a live session.
 ///
 /// Dropping the last handle of the session ends the connection and cancels running calls. A call
-/// that waits for a person, or for a response from outside, stays open until the session is
-/// resumed. A clone is a handle of its own, so a service may give one to each task.
+/// that waits for an approver, or for an outside response, stays open until the session is resumed.
+/// A clone is a handle of its own, so a service may give one to each task.
 pub struct LiveHandle {
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) engine: Engine,
     task: TaskRef,
-    /// Calls the callbacks, if there are any, as long as somebody has the handle.
+    /// The tasks that run the callbacks, until the last clone is dropped.
     hearing: Vec<Arc<AbortOnDropHandle<()>>>,
-    /// True if somebody has it, or is about to.
+    /// True if a caller has the handle, or is about to.
     is_taken: bool,
 }
 
 impl Engine {
-    /// Takes up a session of before: connects, tells the model what it has not heard, runs what was
-    /// left to run.
+    /// Resumes an existing session: connects, sends the model what it missed, and starts the owed
+    /// calls.
     ///
     /// # Errors
-    /// Where the session or its agent is unknown, or the connection cannot be opened.
+    /// If the session or its agent is unknown, or the connection cannot be opened.
     pub async fn resume(&self, session: SessionId) -> Result<LiveHandle, Error> {
         let agent = self.agent_of(session).await?;
         let handle = self.handle(session, agent, Begin::Resume);
@@ -71,8 +71,8 @@ impl LiveHandle {
         }
     }
 
-    /// Connects, for whoever gets the handle then. Where that comes to nothing nobody has had it,
-    /// so what runs in the session goes on.
+    /// Connects before the caller gets the handle. If that fails, the handle is only returned, so
+    /// running calls of the session continue.
     pub(in crate::engine) async fn connected(mut self) -> Result<LiveHandle, Error> {
         self.is_taken = false;
         self.connect().await?;
@@ -80,20 +80,19 @@ impl LiveHandle {
         Ok(self)
     }
 
-    /// Has callbacks hear the conversation, as long as this handle or a clone of it is there.
+    /// Runs callbacks for the conversation, until this handle and its clones are dropped.
     pub fn attend(&mut self, callbacks: Callbacks) {
-        if callbacks.hear_anything() {
+        if callbacks.has_any() {
             let hearing = callbacks.hear(self.listen(), self.task.clone());
             let hearing = AbortOnDropHandle::new(tokio::spawn(hearing));
             self.hearing.push(Arc::new(hearing));
         }
     }
 
-    /// The conversation as it happens, past the journal: audio, and what is said and written,
-    /// before it is on record.
+    /// Returns the events of the live conversation, before they are recorded: audio, text and
+    /// transcripts.
     ///
-    /// Nothing that a tool does delays it. [`subscribe`](LiveHandle::subscribe) has what is on
-    /// record.
+    /// No tool delays it. [`subscribe`](LiveHandle::subscribe) has the recorded facts.
     pub fn listen(&self) -> Listener {
         Listener {
             receiver: self.task.media.listen(),
@@ -101,29 +100,31 @@ impl LiveHandle {
         }
     }
 
-    /// Sends a piece of what the user says: PCM of 16 bits, one channel, 16,000 a second, some ten
-    /// to a hundred milliseconds of it.
+    /// Sends a piece of the user's audio: 16-bit PCM, one channel, 16,000 samples a second, about
+    /// 10 to 100 ms long.
     ///
-    /// It goes past the journal, which has only how much it was. Where the network takes less than
-    /// comes, this waits. While the session connects again, input waits for the next connection: 32
-    /// pieces, and then this waits, too. Input and [words](LiveHandle::send_text) leave in the
-    /// order in which they were sent.
+    /// The audio bypasses the journal, which records only the amount. This method waits if the
+    /// network is slower than the input. While the session reconnects, up to 32 pieces are queued,
+    /// and then this method waits. Input and [text](LiveHandle::send_text) are sent in order.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, microphone: Vec<u8>) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     microphone: Vec<u8>,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// live.send_audio(microphone).await
     /// # }
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotConnected`] where there is no connection and none is awaited.
+    /// [`Error::NotConnected`] if there is no connection and none is awaited.
     pub async fn send_audio(&self, pcm: impl Into<Arc<[u8]>>) -> Result<(), Error> {
         let format = "audio/pcm;rate=16000".to_owned();
         self.send_piece(Piece::Audio(format, pcm.into())).await
     }
 
-    /// Sends a picture of what the user shows, in a format such as `image/jpeg`; one a second is
-    /// much.
+    /// Sends a picture from the user, in a format such as `image/jpeg`, at most about once a
+    /// second.
     ///
     /// # Errors
     /// [`Error::NotConnected`].
@@ -136,7 +137,7 @@ impl LiveHandle {
         self.send_piece(piece).await
     }
 
-    /// Says that the user begins to speak, where the client detects it; see
+    /// Marks the start of the user's speech, if the client detects it; see
     /// [`Agent::manual_activity`](crate::engine::Agent::manual_activity).
     ///
     /// # Errors
@@ -145,7 +146,7 @@ impl LiveHandle {
         self.send_piece(Piece::ActivityStart).await
     }
 
-    /// Says that the user has stopped speaking, where the client detects it.
+    /// Marks the end of the user's speech, if the client detects it.
     ///
     /// # Errors
     /// [`Error::NotConnected`].
@@ -153,7 +154,8 @@ impl LiveHandle {
         self.send_piece(Piece::ActivityEnd).await
     }
 
-    /// Says that the microphone is off, where the service detects activity.
+    /// Marks the end of the audio stream, such as a muted microphone, if the service detects
+    /// activity.
     ///
     /// # Errors
     /// [`Error::NotConnected`].
@@ -161,12 +163,16 @@ impl LiveHandle {
         self.send_piece(Piece::AudioStreamEnd).await
     }
 
-    /// True if the model waits for a response, so that live input is kept from it; only where the
-    /// agent [withholds](crate::engine::Agent::withhold_input_during_calls) it. Who listens is told
-    /// when that begins and ends.
+    /// True if live input is withheld, because the model waits for a response.
+    ///
+    /// It happens only if the agent [withholds](crate::engine::Agent::withhold_input_during_calls)
+    /// input. Listeners get an event for the start and the end.
     ///
     /// ```no_run
-    /// # async fn example(live: recount::LiveHandle, piece: Vec<u8>) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     live: recount::LiveHandle,
+    /// #     piece: Vec<u8>,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// if live.withholds_input() {
     ///     println!("One moment please.");
     /// }
@@ -183,77 +189,77 @@ impl LiveHandle {
         sent.then_some(()).ok_or(Error::NotConnected { session })
     }
 
-    /// The session's name.
+    /// Returns the session's id.
     pub fn session_id(&self) -> SessionId {
         self.session
     }
 
-    /// The engine that serves it.
+    /// Returns the engine that serves it.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Says something to the model as the user, behind the live input that was sent before.
+    /// Sends text of the user to the model, after the live input sent before.
     ///
     /// # Errors
-    /// [`Error::NotConnected`]; where the journal cannot be written, nothing is sent.
+    /// [`Error::NotConnected`]. If the journal cannot be written, nothing is sent.
     pub async fn send_text(&self, text: impl Into<String>) -> Result<(), Error> {
-        let words = Words {
+        let user_text = UserText {
             text: text.into(),
-            place: Some(self.task.media.place_of_words()),
+            place: Some(self.task.media.place_of_text()),
         };
-        self.ask(|reply| Input::SendText(words, reply)).await
+        self.ask(|reply| Input::SendText(user_text, reply)).await
     }
 
-    /// Every fact of this session from now on, once it is on record, until the session is closed or
-    /// nobody serves it any more; [`state`](LiveHandle::state) then says why.
+    /// Subscribes to the recorded facts of this session from now on, until the session is closed or
+    /// its task ends. [`state`](LiveHandle::state) then returns the reason.
     pub fn subscribe(&self) -> Updates {
         let updates = self.engine.inner.publisher.subscribe();
         Updates::of_one(updates, self.session, self.task.clone())
     }
 
-    /// What of this session waits for an answer.
+    /// Returns the open confirmation requests of this session.
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
         let ledger = &self.engine.inner.ledger;
         Ok(ledger.pending_in(self.session).await?)
     }
 
-    /// What of this session waits for a response from outside.
+    /// Returns the calls of this session that wait for an outside response.
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
         let ledger = &self.engine.inner.ledger;
         Ok(ledger.paused_in(self.session).await?)
     }
 
-    /// The calls of this session that wait for a person or for a result from outside, as
-    /// [`Session::long_running_tool_ids`](crate::session::Session::long_running_tool_ids) has them.
+    /// Returns the calls of this session that wait for an approver or an outside result, from
+    /// [`Session::long_running_tool_ids`](crate::session::Session::long_running_tool_ids).
     ///
     /// # Errors
-    /// Where the session has stopped.
+    /// If the session's task has stopped.
     pub async fn long_running_tool_ids(&self) -> Result<Vec<CallId>, Error> {
         let session = self.session().await?;
         Ok(session.long_running_tool_ids())
     }
 
-    /// Whether everything that is open in this session waits for somebody outside, as
-    /// [`Session::should_pause`](crate::session::Session::should_pause) has it.
+    /// True if all open calls of this session wait for an approver or an outside result, by
+    /// [`Session::should_pause`](crate::session::Session::should_pause).
     ///
     /// # Errors
-    /// Where the session has stopped.
+    /// If the session's task has stopped.
     pub async fn should_pause(&self) -> Result<bool, Error> {
         Ok(self.session().await?.should_pause())
     }
 
-    /// Answers a confirmation request of this session, as [`Engine::answer`] does. One of another
-    /// session is unknown here, and stays open; that it was tried goes on record with it.
+    /// Answers a confirmation request of this session, as [`Engine::answer`] does. A request of
+    /// another session is unknown here and stays open; the attempt is recorded with it.
     ///
     /// # Errors
-    /// As [`Engine::answer`].
+    /// Those of [`Engine::answer`].
     pub async fn answer(
         &self,
         request: RequestId,
@@ -274,10 +280,10 @@ impl LiveHandle {
         answered
     }
 
-    /// Gives the result of a paused call of this session, as [`Engine::respond`] does.
+    /// Supplies the result of a paused call of this session, as [`Engine::respond`] does.
     ///
     /// # Errors
-    /// As [`Engine::respond`]; [`Error::UnknownCall`] of a call of another session.
+    /// Those of [`Engine::respond`]; [`Error::UnknownCall`] for a call of another session.
     pub async fn respond(&self, ticket: &Ticket, response: Value, by: Actor) -> Result<Seq, Error> {
         if ticket.session != self.session {
             let engine = &self.engine;
@@ -292,27 +298,29 @@ impl LiveHandle {
             .await
     }
 
-    /// Takes a call back; the model is told that it was cancelled.
+    /// Cancels a call; the cancellation is delivered to the model.
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call ended before.
+    /// [`Error::Refused`] if the call ended before.
     pub async fn cancel(&self, call: Seq, reason: Option<String>, by: Actor) -> Result<Seq, Error> {
         self.ask(|reply| Input::Command(Command::CancelCall { call, reason, by }, reply))
             .await
     }
 
-    /// Calls a function as a model would, and waits for what comes of it: a text pipeline's way to
-    /// the same tools, policies and journal. No model hears of it.
+    /// Calls a function as a model would, and waits for its outcome. No model gets it.
     ///
-    /// The result is the response as it stands on record: a result that is no object is under
-    /// `output`. Of a streaming tool it is the array of all that it gave, as a dispatcher has it,
-    /// each as it stands on record. Arguments may be a string that holds an object. Dropping the
-    /// future leaves the call as it is; of its end the engine's
-    /// [`on_settled`](crate::engine::EngineBuilder::on_settled) hears then, as it does where this
-    /// process is gone.
+    /// A text pipeline can thus use the same tools, policies and journal. The result is the
+    /// response as recorded: a result that is no object is under `output`. The result of a
+    /// streaming tool is the array of its recorded results. Arguments may be a string that contains
+    /// an object.
+    ///
+    /// Dropping the future does not affect the call. Its end then goes to the engine's
+    /// [`on_settled`](crate::engine::EngineBuilder::on_settled), as it does if this process is
+    /// gone.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// let add = T::simple("add", "Adds", |args| async move {
     ///     Ok(json!(args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)))
@@ -320,14 +328,16 @@ impl LiveHandle {
     /// let agent = Agent::new().model("none").tools(add);
     /// let engine = Engine::in_memory().agent("sums", agent).open().await?;
     /// let session = engine.session("sums").open().await?;
-    /// let sum = session.call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline")).await;
+    /// let sum = session
+    ///     .call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline"))
+    ///     .await;
     /// assert_eq!(sum, Ok(json!({"output": 5})));
     /// # Ok::<(), recount::engine::Error>(())
     /// # }).unwrap();
     /// ```
     ///
     /// # Errors
-    /// Why the call did not succeed, in the words that a model would hear.
+    /// The reason why the call failed, in the text that a model would get.
     pub async fn call_function(
         &self,
         name: &str,
@@ -337,7 +347,7 @@ impl LiveHandle {
         let refused = |error: Error| ToolError::NotAvailable(error.to_string());
         self.engine.expect_room().map_err(refused)?;
         let (caller, answer) = oneshot::channel();
-        // What no model could send, such as nesting without end, no program may, either.
+        // A program may not send what no model could, such as unlimited nesting.
         let args = Json::parse(&args.to_string())
             .map_err(|problem| ToolError::InvalidArgs(format!("the arguments are {problem}")))?;
         let name = name.to_owned();
@@ -351,31 +361,30 @@ impl LiveHandle {
         answer.await.map_err(stopped)?
     }
 
-    /// The session as it is now.
+    /// Returns the current session.
     ///
     /// # Errors
-    /// Where its task has stopped.
+    /// If its task has stopped.
     pub async fn session(&self) -> Result<Session, Error> {
         let (reply, session) = oneshot::channel();
         let _ = self.task.inbox.send(Input::Session(reply));
         session.await.map_err(|_| self.task.stopped(self.session))
     }
 
-    /// The state that the session's tools, hooks and phases share, as it is now: to read and to
+    /// Returns the current state that the session's tools, hooks and phases share, to read and to
     /// watch.
     ///
-    /// What is written to it goes nowhere; [`change_state`](LiveHandle::change_state) is for that.
+    /// Writes to it are dropped; use [`change_state`](LiveHandle::change_state) instead.
     ///
     /// # Errors
-    /// Where the session's task has stopped.
+    /// If the session's task has stopped.
     pub async fn state(&self) -> Result<State, Error> {
         let (reply, state) = oneshot::channel();
         let _ = self.task.inbox.send(Input::State(reply));
         state.await.map_err(|_| self.task.stopped(self.session))
     }
 
-    /// Writes to the state: everything that `write` writes is one change on record. Returns its
-    /// record.
+    /// Writes to the state, and returns the record. All writes of `write` are one recorded change.
     ///
     /// ```no_run
     /// # async fn example(live: recount::LiveHandle) -> Result<(), recount::engine::Error> {
@@ -386,7 +395,7 @@ impl LiveHandle {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] where nothing was written, a key or a value cannot be on record, or the
+    /// [`Error::Refused`] if nothing was written, a key or a value does not fit a record, or the
     /// session is closed.
     pub async fn change_state(&self, by: Actor, write: impl FnOnce(&State)) -> Result<Seq, Error> {
         let state = self.state().await?;
@@ -400,23 +409,23 @@ impl LiveHandle {
     /// Opens a connection, after the last one ended.
     ///
     /// # Errors
-    /// [`Error::AlreadyConnected`], or what keeps the connection from being opened.
+    /// [`Error::AlreadyConnected`], or the error in opening the connection.
     pub async fn connect(&self) -> Result<(), Error> {
         self.ask(Input::Connect).await
     }
 
-    /// Ends the connection and cancels what runs.
+    /// Ends the connection and cancels running calls.
     ///
     /// # Errors
-    /// An error of the journal if it cannot be written, or if its disk has no room.
+    /// An error of the journal if it cannot be written, or if its disk is full.
     pub async fn disconnect(&self) -> Result<(), Error> {
         self.ask(Input::Disconnect).await
     }
 
-    /// Ends the session: what is open in it is cancelled.
+    /// Closes the session, which cancels its open calls.
     ///
     /// # Errors
-    /// [`Error::Refused`] where it is closed already.
+    /// [`Error::Refused`] if it is closed already.
     pub async fn close(&self, reason: &str, by: Actor) -> Result<Seq, Error> {
         let command = closes(reason, by);
         self.ask(|reply| Input::Command(command, reply)).await
@@ -445,7 +454,7 @@ impl From<&PausedCall> for Ticket {
 
 impl Clone for LiveHandle {
     fn clone(&self) -> LiveHandle {
-        // Counted before any drop of this one, because both go through one queue.
+        // Counted before this handle can be dropped, because both inputs go through one queue.
         let _ = self.task.inbox.send(Input::HandleTaken);
         LiveHandle {
             session: self.session,

@@ -1,4 +1,4 @@
-//! Hearing of the events that tools emit, by closures.
+//! Closures for the events that tools emit.
 
 use std::fmt::Display;
 
@@ -7,17 +7,17 @@ use crate::engine::serving::engine::Engine;
 use crate::tool::{Emitted, Subscription, ToolEvent};
 
 impl Engine {
-    /// Has a closure hear the events of a type that tools emit, in all sessions, as long as the
-    /// subscription is there.
+    /// Calls a closure for the events of a type that tools emit, in all sessions, until the
+    /// subscription is dropped.
     ///
-    /// It hears each event once that is on the disk, in order, from a task of its own: one that
-    /// takes long delays nothing else. Where it panics, that is logged, and neither the tool, nor
-    /// the call, nor another closure hears of it. A [shutdown](Engine::shutdown) lets it hear first
-    /// what is on record by then; what a process that ended otherwise had not heard stays in the
-    /// journal.
+    /// It gets each event once that is on disk, in order, in its own task. A slow closure delays
+    /// nothing else. A panic is logged and affects no tool, call or other closure. A
+    /// [shutdown](Engine::shutdown) waits until it has handled what is recorded by then. After any
+    /// other end of the process, unhandled events are only in the journal.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// use recount::tool::ToolEvent;
     /// use serde::{Deserialize, Serialize};
@@ -35,7 +35,10 @@ impl Engine {
     ///     context.emit(&Shipped { by: "train".into() })
     /// }
     ///
-    /// let engine = Engine::in_memory().agent("shop", Agent::new().model("none").tools(ship())).open().await?;
+    /// let engine = Engine::in_memory()
+    ///     .agent("shop", Agent::new().model("none").tools(ship()))
+    ///     .open()
+    ///     .await?;
     /// let (heard, mut ways) = tokio::sync::mpsc::unbounded_channel();
     /// let listening = engine.on::<Shipped>(move |emitted| {
     ///     let _ = heard.send(emitted.event.by.clone());
@@ -55,7 +58,7 @@ impl Engine {
         self.inner.publisher.on(None, listener)
     }
 
-    /// As [`on`](Engine::on), of a closure that may fail; its error is logged.
+    /// Does the same as [`on`](Engine::on) for a closure that may fail; its error is logged.
     pub fn try_on<E: ToolEvent + 'static, P: Display + 'static>(
         &self,
         listener: impl Fn(&Emitted<E>) -> Result<(), P> + Send + Sync + 'static,
@@ -65,10 +68,12 @@ impl Engine {
 }
 
 impl LiveHandle {
-    /// Has a closure hear the events of a type that tools of this session emit; see [`Engine::on`].
+    /// Calls a closure for the events of a type that tools of this session emit; see
+    /// [`Engine::on`].
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// use recount::tool::EndSession;
     ///
@@ -76,7 +81,8 @@ impl LiveHandle {
     /// let engine = Engine::in_memory().agent("a", agent).open().await?;
     /// let session = engine.session("a").open().await?;
     /// let (heard, mut reasons) = tokio::sync::mpsc::unbounded_channel();
-    /// let _listening = session.try_on::<EndSession, _>(move |emitted| heard.send(emitted.event.reason.clone()));
+    /// let _listening = session
+    ///     .try_on::<EndSession, _>(move |emitted| heard.send(emitted.event.reason.clone()));
     /// let goodbye = json!({"reason": "goodbye", "confirmed": true});
     /// session.call_function("endSession", goodbye, Actor::embedder("test")).await.unwrap();
     /// assert_eq!(reasons.recv().await.as_deref(), Some("goodbye"));
@@ -90,7 +96,7 @@ impl LiveHandle {
         self.engine.inner.publisher.on(Some(self.session), listener)
     }
 
-    /// As [`on`](LiveHandle::on), of a closure that may fail; its error is logged.
+    /// Does the same as [`on`](LiveHandle::on) for a closure that may fail; its error is logged.
     pub fn try_on<E: ToolEvent + 'static, P: Display + 'static>(
         &self,
         listener: impl Fn(&Emitted<E>) -> Result<(), P> + Send + Sync + 'static,

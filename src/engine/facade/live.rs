@@ -1,4 +1,4 @@
-//! A conversation in one expression.
+//! A live session built in one expression.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,12 +20,14 @@ use crate::tool::{
     ToolExecutionMode, Toolset,
 };
 
-/// Where the fluent construction of a live session begins.
+/// The entry point of the fluent construction of a live session.
 pub struct Live;
 
 impl Live {
-    /// A session that is about to be described. **Without [`journal`](LiveBuilder::journal) and
-    /// without a confirmation provider, tools under [`T::confirm`] run unasked**, unless it is
+    /// Creates a builder for a live session.
+    ///
+    /// **Without [`journal`](LiveBuilder::journal) and without a confirmation provider, tools under
+    /// [`T::confirm`] run without approval**, unless the session is
     /// [`strict`](LiveBuilder::strict).
     ///
     /// ```no_run
@@ -56,7 +58,7 @@ impl Live {
     }
 }
 
-/// Describes a live session.
+/// The builder of a live session.
 pub struct LiveBuilder {
     pub(in crate::engine) agent: Agent,
     name: String,
@@ -70,49 +72,49 @@ pub struct LiveBuilder {
 }
 
 impl LiveBuilder {
-    /// The model, such as `gemini-3.8-live`.
+    /// Sets the model, such as `gemini-3.8-live`.
     pub fn model(mut self, model: impl Into<String>) -> LiveBuilder {
         self.agent = self.agent.model(model);
         self
     }
 
-    /// What the model is told to be.
+    /// Sets the system instruction.
     pub fn instruction(mut self, instruction: impl Into<String>) -> LiveBuilder {
         self.agent = self.agent.instruction(instruction);
         self
     }
 
-    /// What the model answers with; see [`Agent::modality`].
+    /// Sets the modality of the model's output; see [`Agent::modality`].
     pub fn modality(mut self, modality: Modality) -> LiveBuilder {
         self.agent = self.agent.modality(modality);
         self
     }
 
-    /// The voice that the model speaks with, such as `Kore`.
+    /// Sets the model's voice, such as `Kore`.
     pub fn voice(mut self, voice: impl Into<String>) -> LiveBuilder {
         self.agent = self.agent.voice(voice);
         self
     }
 
-    /// The language that the model speaks, such as `de-DE`.
+    /// Sets the language that the model speaks, such as `de-DE`.
     pub fn language(mut self, code: impl Into<String>) -> LiveBuilder {
         self.agent = self.agent.language(code);
         self
     }
 
-    /// Has speech written down; see [`Agent::transcription`].
+    /// Transcribes speech; see [`Agent::transcription`].
     pub fn transcription(mut self) -> LiveBuilder {
         self.agent = self.agent.transcription();
         self
     }
 
-    /// The program says when the user speaks; see [`Agent::manual_activity`].
+    /// Makes the program mark the user's activity; see [`Agent::manual_activity`].
     pub fn manual_activity(mut self) -> LiveBuilder {
         self.agent = self.agent.manual_activity();
         self
     }
 
-    /// Keeps live input from the model while it waits for a response; see
+    /// Withholds live input while the model waits for a response; see
     /// [`Agent::withhold_input_during_calls`].
     pub fn withhold_input_during_calls(mut self) -> LiveBuilder {
         self.agent = self.agent.withhold_input_during_calls();
@@ -125,7 +127,7 @@ impl LiveBuilder {
         self
     }
 
-    /// As [`tools`](LiveBuilder::tools).
+    /// Adds tools, as [`tools`](LiveBuilder::tools) does.
     pub fn with_tools(self, tools: impl Into<Toolset>) -> LiveBuilder {
         self.tools(tools)
     }
@@ -145,26 +147,25 @@ impl LiveBuilder {
         self.tools(T::url_context())
     }
 
-    /// What the model can do, where that is not what is known of it; see [`Agent::capabilities`].
+    /// Sets the model's capabilities; see [`Agent::capabilities`].
     pub fn capabilities(mut self, capabilities: Capabilities) -> LiveBuilder {
         self.agent = self.agent.capabilities(capabilities);
         self
     }
 
-    /// Who answers confirmation requests in this process.
+    /// Sets the confirmation provider of this process.
     pub fn confirmation_provider(mut self, provider: Arc<dyn ConfirmationProvider>) -> LiveBuilder {
         self.agent = self.agent.confirmation_provider(provider);
         self
     }
 
-    /// Runs a tool in the background: the model goes on and hears of the result when it has nothing
-    /// else to say.
+    /// Runs a tool in the background: the model continues, and gets the result when it is idle.
     pub fn tool_background(self, name: impl Into<String>) -> LiveBuilder {
         self.background(name, None, None)
     }
 
-    /// As [`tool_background`](LiveBuilder::tool_background), and says when the model takes up the
-    /// result.
+    /// Runs a tool in the background as [`tool_background`](LiveBuilder::tool_background) does,
+    /// with a schedule for the result.
     pub fn tool_background_with_scheduling(
         self,
         name: impl Into<String>,
@@ -173,7 +174,8 @@ impl LiveBuilder {
         self.background(name, None, Some(scheduling))
     }
 
-    /// As [`tool_background`](LiveBuilder::tool_background), in words of your own.
+    /// Runs a tool in the background as [`tool_background`](LiveBuilder::tool_background) does,
+    /// with the texts of a formatter.
     pub fn tool_background_with_formatter(
         self,
         name: impl Into<String>,
@@ -182,7 +184,7 @@ impl LiveBuilder {
         self.background(name, Some(formatter), None)
     }
 
-    /// How calls of the tool `name` are executed; see [`Agent::tool_execution_mode`].
+    /// Sets the execution mode of the tool `name`; see [`Agent::tool_execution_mode`].
     pub fn tool_execution_mode(
         mut self,
         name: impl Into<String>,
@@ -205,7 +207,7 @@ impl LiveBuilder {
         self.tool_execution_mode(name, mode)
     }
 
-    /// Begins to describe a phase of the conversation; see [`PhaseBuilder`].
+    /// Begins a phase of the conversation; see [`PhaseBuilder`].
     pub fn phase(self, name: impl Into<String>) -> PhaseBuilder<LiveBuilder> {
         PhaseBuilder::new(self, name.into(), |mut live, phase| {
             live.agent = live.agent.with_phase(phase);
@@ -213,7 +215,7 @@ impl LiveBuilder {
         })
     }
 
-    /// A hook that reads what was said, at the end of every turn; see [`Agent::extract`].
+    /// Adds a hook that reads each turn at its end; see [`Agent::extract`].
     pub fn extract<F, Fut>(mut self, name: impl Into<String>, hook: F) -> LiveBuilder
     where
         F: Fn(Turn, State) -> Fut + Send + Sync + 'static,
@@ -223,7 +225,7 @@ impl LiveBuilder {
         self
     }
 
-    /// A hook that may answer calls itself; see [`Agent::on_tool_call`].
+    /// Sets a hook that may answer calls itself; see [`Agent::on_tool_call`].
     pub fn on_tool_call<F, Fut>(mut self, hook: F) -> LiveBuilder
     where
         F: Fn(Vec<FunctionCall>, State) -> Fut + Send + Sync + 'static,
@@ -233,7 +235,8 @@ impl LiveBuilder {
         self
     }
 
-    /// A hook that may change responses before they leave; see [`Agent::before_tool_response`].
+    /// Sets a hook that may change responses before they are sent; see
+    /// [`Agent::before_tool_response`].
     pub fn before_tool_response<F, Fut>(mut self, hook: F) -> LiveBuilder
     where
         F: Fn(Vec<FunctionResponse>, State) -> Fut + Send + Sync + 'static,
@@ -243,7 +246,7 @@ impl LiveBuilder {
         self
     }
 
-    /// Takes out what must not be on record; see [`Agent::redact`].
+    /// Sets the redaction closure; see [`Agent::redact`].
     pub fn redact(
         mut self,
         redactor: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
@@ -252,19 +255,20 @@ impl LiveBuilder {
         self
     }
 
-    /// Hears each piece of what the model writes; see [`Callbacks`] for this and the next.
+    /// Sets the closure for each piece of the model's text; see [`Callbacks`] for this and the
+    /// next.
     pub fn on_text(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> LiveBuilder {
         self.callbacks = self.callbacks.on_text(hear);
         self
     }
 
-    /// Hears each piece of what the model says aloud.
+    /// Sets the closure for each piece of the model's audio.
     pub fn on_audio(mut self, hear: impl Fn(&[u8]) + Send + Sync + 'static) -> LiveBuilder {
         self.callbacks = self.callbacks.on_audio(hear);
         self
     }
 
-    /// Hears each piece of speech that was written down.
+    /// Sets the closure for each piece of a transcript.
     pub fn on_transcript(
         mut self,
         hear: impl Fn(Speaker, &str) + Send + Sync + 'static,
@@ -273,106 +277,105 @@ impl LiveBuilder {
         self
     }
 
-    /// Hears that the model's turn is over.
+    /// Sets the closure for the end of the model's turn.
     pub fn on_turn_complete(mut self, hear: impl Fn() + Send + Sync + 'static) -> LiveBuilder {
         self.callbacks = self.callbacks.on_turn_complete(hear);
         self
     }
 
-    /// Hears that the user cut the model short.
+    /// Sets the closure for an interruption of the model by the user.
     pub fn on_interrupted(mut self, hear: impl Fn() + Send + Sync + 'static) -> LiveBuilder {
         self.callbacks = self.callbacks.on_interrupted(hear);
         self
     }
 
-    /// Hears what went wrong.
+    /// Sets the closure for errors.
     pub fn on_error(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> LiveBuilder {
         self.callbacks = self.callbacks.on_error(hear);
         self
     }
 
-    /// Hands something to the tools; see [`Agent::service`].
+    /// Adds a service for the tools; see [`Agent::service`].
     pub fn service<S: std::any::Any + Send + Sync>(mut self, service: S) -> LiveBuilder {
         self.agent = self.agent.service(service);
         self
     }
 
-    /// How what the model is answered is wrapped.
+    /// Sets the wrapper of responses to the model.
     pub fn response_shape(mut self, shape: ResponseShape) -> LiveBuilder {
         self.agent = self.agent.response_shape(shape);
         self
     }
 
-    /// Gated calls wait for a person even where nothing durable remembers them.
+    /// Makes gated calls wait for an approver even if the journal is not durable.
     pub fn strict(mut self) -> LiveBuilder {
         self.agent = self.agent.strict();
         self
     }
 
-    /// Gated calls run without asking; the journal says so for each.
+    /// Runs gated calls without approval. The journal records that for each.
     pub fn unenforced_confirmations(mut self) -> LiveBuilder {
         self.agent = self.agent.unenforced_confirmations();
         self
     }
 
-    /// The name under which the session knows its agent; `live` if none is given.
+    /// Sets the agent's name in the session; `live` by default.
     pub fn agent_name(mut self, name: impl Into<String>) -> LiveBuilder {
         self.name = name.into();
         self
     }
 
-    /// The directory of the journal. Without one, and without an engine, the session is forgotten
+    /// Sets the directory of the journal. Without one, and without an engine, the session is lost
     /// with its handle.
     pub fn journal(mut self, path: impl Into<PathBuf>) -> LiveBuilder {
         self.journal = Some(path.into());
         self
     }
 
-    /// The key store of the session's own engine; see
+    /// Sets the key store of the session's own engine; see
     /// [`EngineBuilder::keys`](crate::engine::EngineBuilder::keys).
     pub fn keys(mut self, keys: Arc<dyn KeyStore>) -> LiveBuilder {
         self.keys = Some(keys);
         self
     }
 
-    /// Seals the bodies of the session's records; see [`Agent::sealed`].
+    /// Seals the session's records; see [`Agent::sealed`].
     pub fn sealed(mut self) -> LiveBuilder {
         self.agent = self.agent.sealed();
         self
     }
 
-    /// The engine that serves the session, in place of one of its own; it has its own journal and
-    /// keys.
+    /// Sets an existing engine for the session, with its own journal and keys.
     ///
-    /// Its agent is registered there under [`agent_name`](LiveBuilder::agent_name), once. Further
+    /// The agent is registered there under [`agent_name`](LiveBuilder::agent_name), once. Further
     /// sessions of it begin with [`Engine::session`].
     pub fn engine(mut self, engine: &Engine) -> LiveBuilder {
         self.engine = Some(engine.clone());
         self
     }
 
-    /// The caller's own name for the session, found again in every listing.
+    /// Sets the caller's id for the session, which every listing contains.
     pub fn external_id(mut self, id: impl Into<String>) -> LiveBuilder {
         self.external_id = Some(id.into());
         self
     }
 
-    /// The one for whom the agent acts: whoever is asked for leave sees it.
+    /// Sets the principal for whom the agent acts. Approvers see it.
     pub fn on_behalf_of(mut self, name: impl Into<String>) -> LiveBuilder {
         self.on_behalf_of = Some(name.into());
         self
     }
 
-    /// A label by which the session is found again.
+    /// Adds a label by which the session can be found.
     pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> LiveBuilder {
         self.labels.push((key.into(), value.into()));
         self
     }
 
-    /// Connects as a configuration says: its model, its instruction if it has one, its endpoint.
+    /// Connects with a configuration: its model, its instruction if it has one, and its endpoint.
     ///
     /// # Errors
-    /// As [`connect_to`](LiveBuilder::connect_to).
+    /// Those of [`connect_to`](LiveBuilder::connect_to).
     pub async fn connect(mut self, config: SessionConfig) -> Result<LiveHandle, Error> {
         let SessionConfig {
             model,
@@ -389,8 +392,8 @@ impl LiveBuilder {
     /// Connects to a gateway or simulator at a URL.
     ///
     /// # Errors
-    /// Every mistake of the configuration at once; what keeps the journal or the connection from
-    /// being opened.
+    /// Every mistake of the configuration at once; any error in opening the journal or the
+    /// connection.
     pub async fn connect_to(self, endpoint: impl Into<Endpoint>) -> Result<LiveHandle, Error> {
         self.connect_with(endpoint.into()).await
     }
@@ -398,16 +401,16 @@ impl LiveBuilder {
     /// Connects to Google AI with an API key.
     ///
     /// # Errors
-    /// As [`connect_to`](LiveBuilder::connect_to).
+    /// Those of [`connect_to`](LiveBuilder::connect_to).
     pub async fn connect_google_ai(self, key: impl Into<String>) -> Result<LiveHandle, Error> {
         self.connect_with(Endpoint::google_ai(key)).await
     }
 
-    /// Connects to Vertex: a project, a location such as `us-central1` or `global`, and OAuth
-    /// tokens or one in a string.
+    /// Connects to Vertex: a project, a location such as `us-central1` or `global`, and a source of
+    /// OAuth tokens or one token as a string.
     ///
     /// # Errors
-    /// As [`connect_to`](LiveBuilder::connect_to).
+    /// Those of [`connect_to`](LiveBuilder::connect_to).
     pub async fn connect_vertex(
         self,
         project: impl Into<String>,
@@ -418,12 +421,11 @@ impl LiveBuilder {
             .await
     }
 
-    /// Connects to where the environment says: Google AI or Vertex, by the names that the vendor's
-    /// libraries use. They stand at [`Endpoint::from_env`].
+    /// Connects to Google AI or Vertex as the environment says, with the variable names of the
+    /// vendor's libraries; see [`Endpoint::from_env`].
     ///
     /// # Errors
-    /// As [`connect_to`](LiveBuilder::connect_to); what the environment lacks is one of the
-    /// mistakes.
+    /// Those of [`connect_to`](LiveBuilder::connect_to). Missing variables are among the mistakes.
     pub async fn connect_from_env(self) -> Result<LiveHandle, Error> {
         match Endpoint::from_env() {
             Ok(endpoint) => self.connect_with(endpoint).await,
@@ -431,15 +433,15 @@ impl LiveBuilder {
         }
     }
 
-    /// Connects by whatever opens connections, such as a scripted model.
+    /// Connects with any connector, such as a scripted model.
     ///
     /// # Errors
-    /// As [`connect_to`](LiveBuilder::connect_to).
+    /// Those of [`connect_to`](LiveBuilder::connect_to).
     pub async fn connect_with(self, connector: impl Connector) -> Result<LiveHandle, Error> {
         self.connect_shared(Arc::new(connector)).await
     }
 
-    /// Every mistake of the description, after these.
+    /// Returns the given mistakes, followed by every mistake of the builder.
     async fn mistaken(self, mut mistakes: Vec<String>) -> Error {
         let others = match self.engine {
             Some(engine) => engine.check(&self.name, self.agent),
@@ -457,8 +459,8 @@ impl LiveBuilder {
         Error::Configuration { mistakes }
     }
 
-    /// What would go nowhere, because an engine has its own.
-    fn said_in_vain(&self) -> Vec<String> {
+    /// Returns the settings that an existing engine would ignore.
+    fn ignored_settings(&self) -> Vec<String> {
         let given = [
             (self.journal.is_some(), ".journal(…)"),
             (self.keys.is_some(), ".keys(…)"),
@@ -472,7 +474,7 @@ impl LiveBuilder {
     }
 
     async fn connect_shared(mut self, connector: Arc<dyn Connector>) -> Result<LiveHandle, Error> {
-        let in_vain = self.said_in_vain();
+        let in_vain = self.ignored_settings();
         if !in_vain.is_empty() {
             self.agent = self.agent.connect_to_shared(connector);
             return Err(self.mistaken(in_vain).await);

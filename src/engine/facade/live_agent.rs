@@ -1,18 +1,24 @@
-//! Settings of a conversation in one expression that its agent keeps: text agents, the recording.
+//! Settings of `LiveBuilder` that its agent keeps: text agents and the recording.
 
 use super::live::LiveBuilder;
 use crate::fixture::Recording;
 use crate::tool::TextAgent;
 
 impl LiveBuilder {
-    /// Records the session as a fixture in this directory, which holds none yet; see
+    /// Records the session as a fixture in this directory, which must not contain one yet; see
     /// [`Agent::record_to`](crate::engine::Agent::record_to).
     ///
     /// ```
-    /// # async fn example(model: recount::testing::ScriptedModel) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(
+    /// #     model: recount::testing::ScriptedModel,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
     /// use recount::prelude::*;
     ///
-    /// let live = Live::builder().model("gemini-live-2.5-flash").record_to("fixtures/refund").connect_with(model).await?;
+    /// let live = Live::builder()
+    ///     .model("gemini-live-2.5-flash")
+    ///     .record_to("fixtures/refund")
+    ///     .connect_with(model)
+    ///     .await?;
     /// live.send_text("Please refund order 17.").await?;
     /// # Ok(()) }
     /// ```

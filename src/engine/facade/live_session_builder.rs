@@ -1,4 +1,4 @@
-//! A session described by a configuration and a dispatcher, in place of one fluent expression.
+//! A session built from a configuration and a dispatcher.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::engine::facade::live::{Live, LiveBuilder};
 use crate::live::{Capabilities, Connector};
 use crate::tool::{ConfirmationProvider, ToolDispatcher, ToolExecutionMode};
 
-/// Which model a session talks to, and where.
+/// The model of a session and its endpoint.
 ///
 /// ```
 /// use recount::engine::SessionConfig;
@@ -25,7 +25,8 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
-    /// A model, such as `gemini-3.8-live`, at an endpoint or whatever else opens connections.
+    /// Creates a configuration for a model, such as `gemini-3.8-live`, at an endpoint or any other
+    /// connector.
     pub fn new(model: impl Into<String>, connector: impl Connector) -> SessionConfig {
         SessionConfig {
             model: model.into(),
@@ -34,14 +35,14 @@ impl SessionConfig {
         }
     }
 
-    /// What the model is told to be.
+    /// Sets the system instruction.
     #[must_use]
     pub fn instruction(mut self, instruction: impl Into<String>) -> SessionConfig {
         self.instruction = Some(instruction.into());
         self
     }
 
-    /// True if the model, as it is served there, goes on while a tool runs in the background; see
+    /// True if the model continues while a tool runs in the background; see
     /// [`Capabilities`](crate::live::Capabilities).
     #[must_use]
     pub fn supports_async_tools(&self) -> bool {
@@ -49,14 +50,16 @@ impl SessionConfig {
     }
 }
 
-/// A session of a configuration and a dispatcher, in an engine of its own that keeps its journal in
-/// memory.
+/// The builder of a session from a configuration and a dispatcher, in its own engine with a journal
+/// in memory.
 ///
-/// [`Live::builder`] does all of it and more; this is the form for a program that has its
-/// configuration and its dispatcher already.
+/// [`Live::builder`] does the same and more. This builder is for a program that already has its
+/// configuration and its dispatcher.
 ///
 /// ```no_run
-/// # async fn example(config: recount::engine::SessionConfig) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn example(
+/// #     config: recount::engine::SessionConfig,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// use recount::engine::LiveSessionBuilder;
 /// use recount::prelude::*;
 ///
@@ -75,7 +78,7 @@ pub struct LiveSessionBuilder {
 }
 
 impl LiveSessionBuilder {
-    /// A session with this configuration and no tools.
+    /// Creates a builder with this configuration and no tools.
     #[must_use]
     pub fn new(config: SessionConfig) -> LiveSessionBuilder {
         let live = Live::builder();
@@ -89,8 +92,7 @@ impl LiveSessionBuilder {
         self
     }
 
-    /// How calls of the tool `name` are executed; a name that no tool has is an error when
-    /// connecting.
+    /// Sets the execution mode of the tool `name`. An unknown name is an error when connecting.
     #[must_use]
     pub fn tool_execution_mode(
         mut self,
@@ -101,7 +103,7 @@ impl LiveSessionBuilder {
         self
     }
 
-    /// Keeps live input from the model while it waits for a response; see
+    /// Withholds live input while the model waits for a response; see
     /// [`Agent::withhold_input_during_calls`](crate::engine::Agent::withhold_input_during_calls).
     #[must_use]
     pub fn withhold_input_during_calls(mut self) -> LiveSessionBuilder {
@@ -109,7 +111,7 @@ impl LiveSessionBuilder {
         self
     }
 
-    /// Who answers confirmation requests in this process.
+    /// Sets the confirmation provider of this process.
     #[must_use]
     pub fn confirmation_provider(
         mut self,
@@ -122,7 +124,7 @@ impl LiveSessionBuilder {
     /// Connects.
     ///
     /// # Errors
-    /// Every mistake of the configuration at once; what keeps the connection from being opened.
+    /// Every mistake of the configuration at once; any error in opening the connection.
     pub async fn connect(self) -> Result<LiveHandle, Error> {
         self.live.connect(self.config).await
     }

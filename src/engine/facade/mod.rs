@@ -1,7 +1,7 @@
-//! The embedder's side: opening an engine, beginning a session, a conversation in the hand.
+//! The embedder's API: engines, sessions and handles.
 //!
-//! Nothing below imports it. Read `builder`, `sessions` and `handle`; `live` is all of it in one
-//! expression, `operator` what the command line asks of a running engine.
+//! No other module imports it. Read `builder`, `sessions` and `handle`; `live` combines all three
+//! in one expression. `operator` handles the command line's requests to a running engine.
 
 pub(super) mod adk_events;
 pub(super) mod adk_position;

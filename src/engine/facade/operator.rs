@@ -1,8 +1,8 @@
-//! What an operator wants of a running engine, and how it is done.
+//! The operators' requests to a running engine.
 //!
-//! The door has let them in by the token, which only the user of this process can read; so they are
-//! that user, whatever a message says. A name that a message claims goes on record as one that
-//! nobody checked.
+//! The control server has authenticated the client by the token, which only the user of this
+//! process can read. So the client is that user, whatever a message says. A name claimed in a
+//! message is recorded as unauthenticated.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -20,12 +20,12 @@ use crate::engine::serving::engine::{Engine, Inner};
 use crate::ledger::{self, Ledger};
 use crate::session::{Actor, Authentication, Seq, SessionId};
 
-/// How many records are read at a time.
+/// The number of records read at a time.
 const PAGE: usize = 256;
 
 impl Engine {
-    /// Listens for operators, and says so in `directory`. Who cannot listen serves all the same.
-    pub(super) fn hear_operators(&self, directory: &Path) {
+    /// Starts the control server in `directory`. An engine that cannot start it serves without.
+    pub(super) fn start_control(&self, directory: &Path) {
         match Server::start(directory, handler(&self.inner)) {
             Ok(server) => *self.control() = Some(server),
             Err(error) => {
@@ -35,8 +35,8 @@ impl Engine {
         }
     }
 
-    /// Sends operators away, once what they wanted so far is done.
-    pub(super) async fn dismiss_operators(&self) {
+    /// Stops the control server after its current requests.
+    pub(super) async fn stop_control(&self) {
         let server = self.control().take();
         if let Some(server) = server {
             server.end().await;
@@ -48,7 +48,7 @@ impl Engine {
         control.unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn obey(self, request: Request, items: &Items) -> Result<Reply, Failed> {
+    async fn handle_request(self, request: Request, items: &Items) -> Result<Reply, Failed> {
         match request {
             Request::Pending {} => {
                 for it in self.pending().await? {
@@ -120,14 +120,14 @@ impl Engine {
                 follow,
             } => {
                 let ledger = self.ledger().clone();
-                // Who only looks on must not keep the engine.
+                // A client that only reads the log must not keep the engine alive.
                 drop(self);
                 log(&ledger, session, from, follow, items).await
             }
         }
     }
 
-    /// Lists the requests and calls whose ids begin so.
+    /// Lists the requests and calls whose ids start with `digits`.
     async fn name(&self, digits: &str, items: &Items) -> Result<Reply, Failed> {
         let is_digit = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
         if !(4..=32).contains(&digits.len()) || !digits.bytes().all(is_digit) {
@@ -144,7 +144,7 @@ impl Engine {
         Ok(Reply::done(&serde_json::Map::new()))
     }
 
-    /// Does an operation for the user of this process, or for the person whose name was claimed.
+    /// Carries out an operation as the user of this process, or under the claimed name.
     async fn operated(
         &self,
         operation: Operation,
@@ -162,7 +162,7 @@ impl Engine {
 }
 
 fn handler(engine: &Arc<Inner>) -> Handler {
-    // Operators alone do not keep an engine that its program has let go.
+    // The control server alone does not keep a dropped engine alive.
     let engine = Arc::downgrade(engine);
     Arc::new(move |request, items| {
         let engine = engine.upgrade().map(|inner| Engine { inner });
@@ -170,23 +170,23 @@ fn handler(engine: &Arc<Inner>) -> Handler {
             let Some(engine) = engine else {
                 return Reply::Error(problem(&Error::ShutDown));
             };
-            match engine.obey(request, &items).await {
+            match engine.handle_request(request, &items).await {
                 Ok(reply) => reply,
                 Err(Failed::Engine(error)) => Reply::Error(problem(&error)),
                 Err(Failed::Message(problem)) => Reply::Error(problem),
-                // Nobody is there to read this.
+                // The client is gone, so it does not read this.
                 Err(Failed::ReaderGone) => Reply::done(&serde_json::Map::new()),
             }
         })
     })
 }
 
-/// Why a request came to no good end.
+/// The reason why a request failed.
 enum Failed {
     Engine(Error),
-    /// It cannot be understood.
+    /// The message is invalid.
     Message(Problem),
-    /// Whoever asked is gone.
+    /// The client is gone.
     ReaderGone,
 }
 
@@ -208,7 +208,7 @@ impl From<ReaderGone> for Failed {
     }
 }
 
-/// Sends the records of a session from `from` on, and those that come, if they are followed.
+/// Sends the records of a session from `from` on, and new ones if `follow` is set.
 async fn log(
     ledger: &Ledger,
     session: SessionId,
@@ -219,7 +219,7 @@ async fn log(
     if ledger.journal().head(session.0).await?.is_none() {
         return Err(ledger::Error::UnknownSession { session }.into());
     }
-    // Asked before the first reading, so that what is appended meanwhile is read or followed.
+    // Taken before the first read, so that records appended meanwhile are either read or followed.
     let mut position = ledger.journal().position().await?;
     let mut next = Seq(from.0.max(1));
     loop {
@@ -245,7 +245,7 @@ async fn log(
     }
 }
 
-/// Whoever showed the token, or whoever they say they are.
+/// Returns the user of this process, or the claimed name.
 async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
     static USER: OnceLock<String> = OnceLock::new();
     if let Some(name) = claimed {
@@ -261,7 +261,7 @@ async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
     let name = match USER.get() {
         Some(name) => name.clone(),
         None => {
-            // It asks a program, which is no work for the threads that serve sessions.
+            // It runs a program, so it must not block a thread that serves sessions.
             let asked = tokio::task::spawn_blocking(os_user::current).await;
             let name = asked.ok().flatten().ok_or_else(|| {
                 Problem::new(
@@ -279,7 +279,7 @@ async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
     })
 }
 
-/// An error as an operator is told of it.
+/// Returns an error in the form for an operator.
 fn problem(error: &Error) -> Problem {
     let code = match error {
         Error::UnknownRequest { .. } => "unknown_request",
@@ -304,7 +304,7 @@ fn problem(error: &Error) -> Problem {
     Problem::new(code, causes(error))
 }
 
-/// What failed behind something that counts, whoever said it must know that.
+/// Returns the error of an operation that is recorded nevertheless. Its text adds the record.
 fn behind_record(seq: Seq, error: &Error) -> Problem {
     let Problem { code, text } = problem(error);
     Problem::new(&code, format!("it is on record at seq {seq}, but {text}"))

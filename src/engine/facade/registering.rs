@@ -1,16 +1,15 @@
-//! An agent that comes while the engine is open.
+//! The registration of an agent while the engine is open.
 
 use crate::engine::agents::agent::Agent;
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 
 impl Engine {
-    /// Registers an agent; sessions that name it can run from here on.
+    /// Registers an agent; from then on the sessions that name it can run.
     ///
-    /// What is owed in sessions of before is begun, as it is by
-    /// [`open`](crate::engine::EngineBuilder::open) for the agents that it knows: calls that were
-    /// approved meanwhile run, what was cut off is looked after, silence that has lasted too long
-    /// becomes a no.
+    /// Effects owed in its existing sessions are started, as
+    /// [`open`](crate::engine::EngineBuilder::open) does for the agents it knows. Approved calls
+    /// run, interrupted ones are handled by their rule, and expired requests become a no.
     ///
     /// ```
     /// # async fn example() -> Result<(), recount::engine::Error> {
@@ -21,12 +20,12 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Configuration`] with every mistake, also where the name is taken.
+    /// [`Error::Configuration`] with every mistake, also if the name is taken.
     pub fn register(&self, name: impl Into<String>, agent: Agent) -> Result<(), Error> {
         let name = name.into();
         self.add(name.clone(), agent)?;
         self.follow_paused(&name);
-        self.inner.alarm.look_after(name);
+        self.inner.alarm.add_agent(name);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Beginning a session.
+//! The creation of sessions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
 use crate::session::{Actor, RULES, SessionOpened, unfit};
 
-/// A session about to begin.
+/// The builder of a new session.
 pub struct NewSession {
     engine: Engine,
     agent: String,
@@ -21,7 +21,7 @@ pub struct NewSession {
 }
 
 impl Engine {
-    /// Begins a new session of the agent `agent`.
+    /// Creates a builder for a session of the agent `agent`.
     pub fn session(&self, agent: impl Into<String>) -> NewSession {
         NewSession::new(self.clone(), agent.into())
     }
@@ -39,39 +39,38 @@ impl NewSession {
         }
     }
 
-    /// The caller's own name for it, found again in every listing.
+    /// Sets the caller's id for the session, which every listing contains.
     pub fn external_id(mut self, id: impl Into<String>) -> NewSession {
         self.external_id = Some(id.into());
         self
     }
 
-    /// The one for whom the agent acts: whoever is asked for leave sees it.
+    /// Sets the principal for whom the agent acts. Approvers see it.
     pub fn on_behalf_of(mut self, name: impl Into<String>) -> NewSession {
         self.on_behalf_of = Some(name.into());
         self
     }
 
-    /// A label by which it is found again.
+    /// Adds a label by which the session can be found.
     pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> NewSession {
         self.labels.insert(key.into(), value.into());
         self
     }
 
-    /// Closures that hear the conversation from its first moment; see [`LiveHandle::attend`].
+    /// Sets closures for the events of the conversation from its start; see [`LiveHandle::attend`].
     pub fn callbacks(mut self, callbacks: Callbacks) -> NewSession {
         self.callbacks = callbacks;
         self
     }
 
-    /// Begins it and connects.
+    /// Opens the session and connects.
     ///
     /// # Errors
-    /// Where the agent is unknown, the journal cannot be written, or the connection cannot be
-    /// opened.
+    /// If the agent is unknown, the journal cannot be written, or the connection cannot be opened.
     pub async fn connect(self) -> Result<LiveHandle, Error> {
         let handle = self.begin()?;
         if let Err(error) = handle.connect().await {
-            // Nobody will ever know the session's name, so it must not stay open.
+            // The caller never gets the session's id, so the session must not stay open.
             let by = Actor::embedder(PROGRAM);
             let _ = handle.close("the connection could not be opened", by).await;
             return Err(error);
@@ -79,14 +78,14 @@ impl NewSession {
         Ok(handle)
     }
 
-    /// Begins it without a connection: for calls that the program makes itself; see
+    /// Opens the session without a connection, for calls that the program makes itself; see
     /// [`LiveHandle::call_function`].
     ///
     /// # Errors
-    /// Where the agent is unknown or the journal cannot be written.
+    /// If the agent is unknown or the journal cannot be written.
     pub async fn open(self) -> Result<LiveHandle, Error> {
         let handle = self.begin()?;
-        // Whoever gets the session knows that it is on record.
+        // The session is recorded before the caller gets it.
         handle.session().await?;
         Ok(handle)
     }

@@ -1,4 +1,4 @@
-//! The end of an engine in good order.
+//! The graceful shutdown of an engine.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,30 +11,30 @@ use crate::engine::inputs::inbox::Input;
 use crate::engine::serving::engine::Engine;
 use crate::tool::PolicyTool;
 
-/// How long a shutdown without any grace waits for the callbacks: one that takes a moment hears
-/// everything.
-const LAST_NEWS: Duration = Duration::from_secs(1);
+/// The minimum time for the callbacks in a shutdown without grace. Fast callbacks then still handle
+/// every event.
+const CALLBACKS_TIME_MIN: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Ends every task in good order and closes the journal, so that the next process can open it.
+    /// Ends every task gracefully and closes the journal, so that the next process can open it.
     ///
-    /// What runs gets some time to end: within `grace`, nothing new starts, tools that end are told
-    /// to their models, and a session in which nothing runs is let go at once. After it, what still
-    /// runs is cut off, and the next engine does what its tool's rule for that says. Everything
-    /// else stays open for it, also a call that waited for a
-    /// [place](crate::engine::EngineBuilder::running_max): it has not run, and will. With
-    /// [`Duration::ZERO`] nothing that runs is waited for.
+    /// Running work may finish within `grace`. During that time nothing new starts, results are
+    /// still sent to their models, and a session in which nothing runs ends at once. After that,
+    /// running tools are aborted, and the next engine applies their in-doubt rule. Everything else
+    /// stays open for the next engine, also a call that waits for a
+    /// [slot](crate::engine::EngineBuilder::running_max), which will then run. With
+    /// [`Duration::ZERO`] running work gets no time.
     ///
     /// The engine's closures, such as
-    /// [`on_confirmation_requested`](crate::engine::EngineBuilder::on_confirmation_requested), hear
-    /// what is on record by then, as long as the grace lasts, and for a second at least. Answers at
-    /// this time are refused or wait, so a closure had better not wait for one.
+    /// [`on_confirmation_requested`](crate::engine::EngineBuilder::on_confirmation_requested),
+    /// handle what is recorded by then. They have the time of the grace, and at least a second.
+    /// Answers at this time are refused or wait, so a closure should not wait for one.
     ///
-    /// Operators are sent away first: what they want then, they ask the next process, or do by
-    /// themselves.
+    /// The control server stops first. Operators then use the next process, or work on the journal
+    /// directly.
     ///
-    /// A rolling deploy needs no more: the old process gets its signal and shuts down, the new one
-    /// is started meanwhile and [waits](crate::engine::EngineBuilder::wait) for the journal,
+    /// A rolling deploy works like this: the old process gets its signal and shuts down. The new
+    /// one starts meanwhile and [waits](crate::engine::EngineBuilder::wait) for the journal,
     /// somewhat longer than the grace.
     ///
     /// ```
@@ -46,20 +46,19 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// Where the journal cannot be written.
+    /// If the journal cannot be written.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
-        // What an operator answers from here on could begin a task that nobody ends.
-        self.dismiss_operators().await;
-        // Before any session is told: a place that gets free must not go to a session that has not
-        // been told yet.
+        // An operator's answer from now on could spawn a task that would not be ended.
+        self.stop_control().await;
+        // Before any session drains: a freed slot must not go to a session that has not been told
+        // yet.
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
-        // Neither is a session woken while its end is awaited: one that is being woken now is there
-        // to be told.
-        let ringing = self.ringing().take();
-        if let Some(ringing) = ringing {
-            ringing.abort();
-            let _ = ringing.await;
+        // No session is woken while the tasks end. One that is being woken now is in the registry.
+        let alarm_task = self.alarm_task().take();
+        if let Some(alarm_task) = alarm_task {
+            alarm_task.abort();
+            let _ = alarm_task.await;
         }
         let mut ending = Vec::new();
         for task in self.inner.registry.all() {
@@ -69,7 +68,7 @@ impl Engine {
         }
         let mut ended = pin!(async {
             for done in ending {
-                // A task that failed has said so to its callers.
+                // A failed task has reported its failure to its callers.
                 let _ = done.await;
             }
         });
@@ -77,15 +76,14 @@ impl Engine {
             biased;
             () = &mut ended => {}
             () = self.inner.clock.reached(until) => {
-                // A session that waits for room on the disk has waited long enough.
+                // A session that waits for disk space has waited long enough.
                 self.inner.room.end();
                 ended.await;
             }
         }
-        let at_least = self.inner.clock.now().after(LAST_NEWS);
+        let at_least = self.inner.clock.now().after(CALLBACKS_TIME_MIN);
         let heard = async {
-            // Whoever writes to a session without a task publishes what was written first, and is
-            // the last to do so.
+            // A desk turn in progress publishes what it appends, and is the last to do so.
             let turn = self.inner.desk_turns.lock().await;
             self.inner.publisher.heard().await;
             turn
@@ -98,12 +96,12 @@ impl Engine {
                 None
             }
         };
-        self.follow_no_more();
+        self.stop_following();
         self.shut_down_tools().await;
         Ok(self.inner.ledger.journal().close().await?)
     }
 
-    /// Has every tool let go of what it holds; those that hold it in common wait together.
+    /// Shuts down every tool; all of them run concurrently.
     async fn shut_down_tools(&self) {
         let agents: Vec<_> = self.agents().values().cloned().collect();
         let tools = agents.iter().flat_map(|it| {

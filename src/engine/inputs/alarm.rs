@@ -1,5 +1,6 @@
-//! The times at which sessions without a task are due, and the agents that came later. A session
-//! that merely waits costs a line in a list here, no task and no timer.
+//! The due times of sessions without a task, and the agents registered later.
+//!
+//! A session that only waits costs an entry in a set here, no task and no timer.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,13 +9,13 @@ use tokio::sync::Notify;
 
 use crate::session::{SessionId, Timestamp};
 
-/// What is due, and of which session.
+/// The due times, each with its session.
 #[derive(Default)]
 pub(in crate::engine) struct Alarm {
     due: Mutex<BTreeSet<(Timestamp, SessionId)>>,
-    /// The agents that came while the engine was open, and of whose sessions nobody has looked
-    /// after what is owed.
-    newcomers: Mutex<Vec<String>>,
+    /// The agents registered while the engine was open, whose sessions' owed effects are not
+    /// started yet.
+    new_agents: Mutex<Vec<String>>,
     pub(in crate::engine) changed: Notify,
 }
 
@@ -25,9 +26,9 @@ impl Alarm {
         self.changed.notify_one();
     }
 
-    /// Looks after what is owed in the sessions of an agent that is here from now on.
-    pub(in crate::engine) fn look_after(&self, agent: String) {
-        self.newcomers().push(agent);
+    /// Starts the owed effects in the sessions of a newly registered agent.
+    pub(in crate::engine) fn add_agent(&self, agent: String) {
+        self.new_agents().push(agent);
         self.changed.notify_one();
     }
 
@@ -36,12 +37,13 @@ impl Alarm {
     }
 
     pub(in crate::engine) fn lock(&self) -> MutexGuard<'_, BTreeSet<(Timestamp, SessionId)>> {
-        // The set is whole between any two statements, so a panic elsewhere does not spoil it.
+        // The set is consistent between any two statements, so a panic elsewhere does not corrupt
+        // it.
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(in crate::engine) fn newcomers(&self) -> MutexGuard<'_, Vec<String>> {
-        let newcomers = self.newcomers.lock();
-        newcomers.unwrap_or_else(PoisonError::into_inner)
+    pub(in crate::engine) fn new_agents(&self) -> MutexGuard<'_, Vec<String>> {
+        let new_agents = self.new_agents.lock();
+        new_agents.unwrap_or_else(PoisonError::into_inner)
     }
 }

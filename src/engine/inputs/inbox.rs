@@ -1,4 +1,4 @@
-//! What a session's task is told, by whom, and how it answers.
+//! The inputs of a session's task, with their reply channels.
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -6,8 +6,8 @@ use super::asking::ToTool;
 use super::callers::Answer;
 use crate::engine::error::Error;
 use crate::engine::live_media::input_lines::Place;
+use crate::engine::telling::history::History;
 use crate::engine::telling::outcomes::Ended;
-use crate::engine::telling::story::Story;
 use crate::live::{ConnectError, Connection};
 use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, Json, LlmAsked, LlmReplied, RequestId, Seq,
@@ -15,13 +15,13 @@ use crate::session::{
 };
 use crate::tool::{LlmSaid, State, ToolConfirmation};
 
-/// The way back to whoever asked.
+/// The reply channel to a caller.
 pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
-/// Where a session's task is told what to do.
+/// The sender of a session task's inputs.
 ///
-/// Each input is in a box: a channel keeps room for 32 at once, which is most of what an idle
-/// session would hold.
+/// Each input is boxed, because a channel reserves memory for 32 of them, which is most of an idle
+/// session's size.
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct Inbox(mpsc::UnboundedSender<Box<Input>>);
 
@@ -31,7 +31,7 @@ impl Inbox {
         (Inbox(sender), receiver)
     }
 
-    /// Returns the input where the task has ended.
+    /// Returns the input if the task has ended.
     pub(in crate::engine) fn send(&self, input: Input) -> Result<(), Box<Input>> {
         self.0.send(Box::new(input)).map_err(|rejected| rejected.0)
     }
@@ -42,28 +42,28 @@ impl Inbox {
     }
 }
 
-/// Something for a session's task to do.
+/// An input for a session's task.
 pub(in crate::engine) enum Input {
     /// Open a connection.
     Connect(Reply<()>),
-    /// A connection was opened, or could not be.
+    /// A connection was opened, or opening it failed.
     Opened(Opened),
-    /// End the connection and what runs; what waits stays open.
+    /// End the connection and cancel running calls; waiting calls stay open.
     Disconnect(Reply<()>),
-    /// Start nothing more, and end the task when what runs has ended, or the time is up.
+    /// Start no new work, and end the task once running work has ended or the time is up.
     Drain { until: Timestamp, reply: Reply<()> },
-    /// Nothing was said for as long as the agent wants to wait.
+    /// The connection was silent for the agent's idle time.
     SilenceDue { number: u64 },
-    /// Open a connection for what ended while there was none.
-    ConnectToTell,
-    /// The wait before another try to connect is over.
+    /// Open a connection to deliver an outcome that was decided without one.
+    ConnectToDeliver,
+    /// The wait before the next connection attempt is over.
     ReconnectDue { attempt: u32 },
-    /// The time has come to record what the service repeats.
+    /// Held-back messages are due to be recorded.
     HeldDue,
-    /// The time by which a connection is to be left has come.
+    /// The time to leave a connection has come.
     SwitchDue { epoch: Seq },
-    /// Say something to the model.
-    SendText(Words, Reply<()>),
+    /// Send text to the model.
+    SendText(UserText, Reply<()>),
     /// Answer a confirmation request.
     Answer {
         request: RequestId,
@@ -71,42 +71,41 @@ pub(in crate::engine) enum Input {
         by: Actor,
         reply: Reply<Seq>,
     },
-    /// Anything else that may be refused.
+    /// Admit any other command.
     Command(Command, Reply<Seq>),
-    /// Show the session as it is.
+    /// Return the session as it is.
     Session(oneshot::Sender<Session>),
-    /// Show what its tools share.
+    /// Return the state that its tools share.
     State(oneshot::Sender<State>),
     /// One more handle is in use.
     HandleTaken,
-    /// One handle less.
+    /// One handle was dropped.
     HandleDropped,
-    /// One handle less, which nobody has had.
+    /// One handle was released before its caller got it.
     HandleReturned,
     /// A tool ended.
     ToolEnded(Ended),
-    /// An agent is about to ask its model, and waits until that is on record.
+    /// An agent is about to call its model, and waits until that is recorded.
     AgentAsks(Asks, oneshot::Sender<()>),
-    /// The model of an agent makes calls.
+    /// The model of an agent made calls.
     AgentCalls(Calls),
-    /// An agent ended, as a rule with a reply.
+    /// An agent ended, usually with a reply.
     AgentEnded(Option<LlmReplied>, Ended),
-    /// A tool gives one result of several, and waits until it is on record.
+    /// A tool yielded a streamed result, and waits until it is recorded.
     ToolYielded(ToolYielded, oneshot::Sender<()>),
-    /// A tool asks a person, and waits where it stands.
+    /// A tool asks for confirmation, and waits while it runs.
     ToolAsks(ToolAsked, ToTool),
-    /// A tool tells the embedding program something; the place it takes among those that wait is
-    /// free once it is on record.
+    /// A tool emitted an event for the embedding program. Its permit is freed once it is recorded.
     ToolEmitted(ToolEventEmitted, OwnedSemaphorePermit),
-    /// A program calls a function itself.
+    /// The embedding program calls a function.
     CallFunction {
         name: String,
         args: Json,
         by: Actor,
         caller: Answer,
     },
-    /// A hook spoke about calls or responses, and wrote to the state; so did the hook that saw what
-    /// it said.
+    /// A hook answered about calls or responses. `on_tool_call` wrote `state`,
+    /// `before_tool_response` wrote `others`.
     HookAnswered {
         answers: Vec<HookAnswered>,
         state: State,
@@ -114,13 +113,13 @@ pub(in crate::engine) enum Input {
     },
     /// A hook wrote to the state.
     HookWrote(Hook, State),
-    /// A hook has seen the response that a command supplies, and wrote to the state.
+    /// A hook saw the response that a command supplies, and wrote to the state.
     Shown {
         command: Command,
         state: State,
         reply: Reply<Seq>,
     },
-    /// A hook has done its work.
+    /// A hook ended.
     HookEnded { name: String, state: State },
     /// The provider answered.
     ProviderAnswered {
@@ -128,38 +127,38 @@ pub(in crate::engine) enum Input {
         request: Seq,
         confirmation: ToolConfirmation,
     },
-    /// End the session, as a tool asked for.
-    CloseAsAsked,
-    /// A time that somebody waits for has come.
-    TimeCame,
+    /// Close the session at a tool's request.
+    CloseIfRequested,
+    /// A deadline of the session has come.
+    DeadlineReached,
 }
 
-/// Words of the user, on their way to the model.
-pub(in crate::engine) struct Words {
+/// Text of the user for the model.
+pub(in crate::engine) struct UserText {
     pub(in crate::engine) text: String,
-    /// The live input before them; without it, all input until the session sees them.
+    /// The live input before the text. If None, all input until the session handles it.
     pub(in crate::engine) place: Option<Place>,
 }
 
-/// What came of opening a connection, and what it is to be told.
+/// The result of opening a connection, and the history to send on it.
 pub(in crate::engine) struct Opened {
-    /// Which opening of the task it was.
+    /// The number of the attempt.
     pub(in crate::engine) number: u64,
     pub(in crate::engine) connected: Connected,
     pub(in crate::engine) connection: Result<Connection, ConnectError>,
-    pub(in crate::engine) story: Option<Story>,
+    pub(in crate::engine) history: Option<History>,
 }
 
-/// What a run puts on record with its next question, or its end.
+/// The records of a run that go with its next request or its end.
 pub(in crate::engine) struct Asks {
-    /// The reply before, where that made no calls.
+    /// The previous reply, if it made no calls.
     pub(in crate::engine) replied: Option<LlmReplied>,
     pub(in crate::engine) asked: LlmAsked,
-    /// What the agent wrote.
+    /// The state that the agent wrote.
     pub(in crate::engine) state: State,
 }
 
-/// A reply that makes calls.
+/// A reply with calls.
 pub(in crate::engine) struct Calls {
     pub(in crate::engine) replied: LlmReplied,
     pub(in crate::engine) calls: Vec<LlmSaid>,

@@ -1,7 +1,7 @@
-//! The inputs of a session's task, and the list of the tasks.
+//! The inputs of a session's task, and the registry of tasks.
 //!
-//! It knows the values that an input carries, and not what the task does with them. Read `inbox`,
-//! then `registry`. `alarm` has the due times of sessions without a task.
+//! It knows the values of an input, but not what the task does with them. Read `inbox`, then
+//! `registry`. `alarm` has the due times of sessions without a task.
 
 pub(super) mod alarm;
 pub(in crate::engine) mod asking;

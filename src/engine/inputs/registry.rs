@@ -1,4 +1,4 @@
-//! Which sessions have a task, so that each has one at most.
+//! The registry of session tasks, at most one per session.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,20 +17,20 @@ pub(in crate::engine) struct Registry {
     tasks: Mutex<BTreeMap<SessionId, TaskRef>>,
 }
 
-/// A session's task, from outside.
+/// A reference to a session's task.
 #[derive(Clone)]
 pub(in crate::engine) struct TaskRef {
     pub(in crate::engine) inbox: Inbox,
-    /// Why it stopped, if something failed.
+    /// The cause, if the task failed.
     pub(in crate::engine) failure: Arc<OnceLock<String>>,
-    /// Where audio and video pass by.
+    /// The path of audio and video.
     pub(in crate::engine) media: Arc<Media>,
     /// Fires once the session is closed.
     pub(in crate::engine) over: CancellationToken,
 }
 
 impl TaskRef {
-    /// What a caller is told whose question the task did not live to answer.
+    /// Returns the error for a caller whose request the task did not answer.
     pub(in crate::engine) fn stopped(&self, session: SessionId) -> Error {
         match self.failure.get() {
             Some(cause) => Error::Stopped {
@@ -43,9 +43,9 @@ impl TaskRef {
 }
 
 impl Registry {
-    /// Hands `input` to the session's task, or to `spawn`, which begins one with it.
+    /// Sends `input` to the session's task, or to `spawn`, which spawns a task with it.
     ///
-    /// It happens under the lock under which a task retires, so no input falls between two tasks.
+    /// A task retires under the same lock, so no input is lost between two tasks.
     pub(in crate::engine) fn send(
         &self,
         id: SessionId,
@@ -65,18 +65,18 @@ impl Registry {
         task
     }
 
-    /// The place of words that a client of this session sends now.
-    pub(in crate::engine) fn place_of_words(&self, id: SessionId) -> Option<Place> {
+    /// Returns the place of text that a client of this session sends now.
+    pub(in crate::engine) fn place_of_text(&self, id: SessionId) -> Option<Place> {
         let media = self.lock().get(&id).map(|it| it.media.clone());
-        media.map(|it| it.place_of_words())
+        media.map(|it| it.place_of_text())
     }
 
-    /// Forgets the session's task.
+    /// Removes the session's task.
     pub(in crate::engine) fn remove(&self, id: SessionId) {
         self.lock().remove(&id);
     }
 
-    /// Forgets the session's task if `idle` still holds while nobody can send to it.
+    /// Removes the session's task if `idle` still holds while no input can be sent.
     pub(in crate::engine) fn remove_if(&self, id: SessionId, idle: impl FnOnce() -> bool) -> bool {
         let mut tasks = self.lock();
         let removed = idle();
@@ -86,13 +86,14 @@ impl Registry {
         removed
     }
 
-    /// Every task.
+    /// Returns every task.
     pub(in crate::engine) fn all(&self) -> Vec<TaskRef> {
         self.lock().values().cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, TaskRef>> {
-        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
+        // The map is consistent between any two statements, so a panic elsewhere does not corrupt
+        // it.
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! A message of the service as listeners are told of it: its media, and what else it says.
+//! A message of the service as events for listeners: its media, and the rest.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::live_event::LiveEvent;
 use crate::live::wire::{Part, PartsRead, ServerContent, ServerMessage, Transcription};
 use crate::session::{MediaCount, Speaker};
 
-/// Takes the media out of a message; whether there was any.
+/// Takes the media out of a message. True if there was any.
 pub(super) fn take_media(
     content: &mut ServerContent,
     heard: &mut MediaCount,
@@ -30,7 +30,7 @@ pub(super) fn take_media(
     !events.is_empty()
 }
 
-/// Counts a piece of media; what listeners are told of it.
+/// Counts a piece of media, and returns its event.
 pub(super) fn event_of(mime_type: String, data: Vec<u8>, heard: &mut MediaCount) -> LiveEvent {
     let (mime_type, data): (Arc<str>, Arc<[u8]>) = (mime_type.into(), data.into());
     if mime_type.starts_with("audio/") {
@@ -42,7 +42,7 @@ pub(super) fn event_of(mime_type: String, data: Vec<u8>, heard: &mut MediaCount)
     }
 }
 
-/// Adds counts of media to others.
+/// Adds counts of media.
 pub(super) fn add(all: &mut MediaCount, more: MediaCount) {
     let kinds = [(&mut all.audio, more.audio), (&mut all.video, more.video)];
     for (all, more) in kinds {
@@ -51,7 +51,7 @@ pub(super) fn add(all: &mut MediaCount, more: MediaCount) {
     }
 }
 
-/// The rest of a message as events, in the order in which it counts.
+/// Appends the other events of a message, in their order.
 pub(in crate::engine) fn tell(content: &ServerContent, events: &mut Vec<LiveEvent>) {
     let text = |it: &Option<Transcription>| {
         let text = it.as_ref().and_then(|it| it.text.clone());
@@ -66,9 +66,9 @@ pub(in crate::engine) fn tell(content: &ServerContent, events: &mut Vec<LiveEven
     events.extend((content.turn_complete == Some(true)).then_some(LiveEvent::TurnComplete));
 }
 
-/// The parts of a message that can be read, if it is one, and what is wrong with the others.
+/// Returns the readable parts of a message, and the problem with the others.
 ///
-/// It is one problem a message, so that no message drives the events of others out of the buffer.
+/// One message makes one problem at most, so it cannot push other events out of the buffer.
 pub(super) fn readable_parts(
     frame: &str,
     depth_max: usize,
@@ -87,7 +87,7 @@ pub(super) fn readable_parts(
     }
 }
 
-/// True if a message whose media was taken out still says something.
+/// True if a message has content other than the media taken out.
 pub(super) fn says_more(mut message: ServerMessage) -> bool {
     let Some(mut content) = message.server_content.take() else {
         return true;

@@ -1,14 +1,14 @@
-//! The order of what a client sends: live input is queued for a connection, and words have a place
-//! in that queue.
+//! The order of a client's input: live input is queued per connection, and text has a place in that
+//! queue.
 //!
 //! ```text
 //! current ── the connection ends ──▶ closed: its queue is drained, or dropped with the loss
-//! next ───── the connection is there ──▶ current
+//! next ───── the connection is open ──▶ current
 //! ```
 //!
-//! A line is the queue of one connection. While the next connection is awaited, its line exists
-//! already and takes input. The place of words is the number of pieces that were sent before them,
-//! so they leave behind those pieces and in front of the others.
+//! A line is the input queue of one connection. While the next connection is awaited, its line
+//! exists already and accepts input. The place of a text is the number of pieces sent before it. So
+//! the text is sent after those pieces and before all others.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,10 +17,10 @@ use tokio::sync::{Notify, mpsc};
 
 use super::piece::Piece;
 
-/// The number of pieces of a line that wait before a sender waits, too.
+/// The maximum number of queued pieces in a line, before a sender waits.
 pub(super) const LINE_PIECES_MAX: usize = 32;
 
-/// A place in the order: behind this many pieces of a line, and all of the lines before it.
+/// A place in the order: after this many pieces of a line, and after all earlier lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::engine) struct Place {
     line: u64,
@@ -28,7 +28,7 @@ pub(in crate::engine) struct Place {
 }
 
 impl Place {
-    /// The place behind every piece of this line.
+    /// Returns the place after every piece of this line.
     pub(in crate::engine) fn behind(line: u64) -> Place {
         let pieces = u64::MAX;
         Place { line, pieces }
@@ -39,36 +39,36 @@ impl Place {
     }
 }
 
-/// The line of the live connection and the one of the connection that is awaited.
+/// The line of the live connection, and that of the next one.
 #[derive(Default)]
 pub(super) struct InputLines {
     lines: Mutex<Lines>,
-    /// Fires whenever a line is another one, or more of one may leave.
+    /// Fires when a line is replaced, or more pieces of one may be sent.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct Lines {
-    /// The id of the line that was made last.
+    /// The id of the newest line.
     last: u64,
     current: Option<Line>,
     next: Option<(Line, mpsc::Receiver<Piece>)>,
     /// True while the session awaits another connection.
     expected: bool,
-    /// True while the live connection is to be left: words wait for the next one.
+    /// True while the live connection is about to be left. Text waits for the next one.
     leaves: bool,
 }
 
 struct Line {
     id: u64,
     out: mpsc::Sender<Piece>,
-    /// The number of pieces that it has taken.
+    /// The number of pieces accepted.
     taken: u64,
-    /// The number of pieces behind which the others wait, for words that go first.
+    /// The number of pieces after which the others wait for a text, if set.
     held_from: Option<u64>,
 }
 
-/// Another connection is awaited as long as this is there.
+/// A guard: another connection is awaited while it exists.
 pub(in crate::engine) struct Expected(Arc<InputLines>);
 
 impl Drop for Expected {
@@ -84,7 +84,7 @@ impl Drop for Expected {
 }
 
 impl InputLines {
-    /// Has input wait for the next connection from here on, once there is none.
+    /// Queues input for the next connection once there is no current one.
     pub(in crate::engine) fn expect(self: &Arc<InputLines>) -> Expected {
         let mut lines = self.lock();
         lines.expected = true;
@@ -94,15 +94,17 @@ impl InputLines {
         Expected(self.clone())
     }
 
-    /// A connection is there. Its line takes input at once and gives none before the first
-    /// [`release`](InputLines::release): what the session has to say first goes first.
+    /// Opens the line of a new connection.
+    ///
+    /// It accepts input at once and releases none before the first
+    /// [`release`](InputLines::release), because the session's own messages go first.
     pub(in crate::engine) fn open(&self) -> (u64, mpsc::Receiver<Piece>) {
         let mut lines = self.lock();
         lines.prepare();
         lines.leaves = false;
         let (line, queue) = match lines.next.take() {
             Some((line, queue)) => (Some(line), queue),
-            // It was just prepared.
+            // Unreachable: it was just prepared.
             None => (None, mpsc::channel(1).1),
         };
         let id = line.as_ref().map_or(0, |it| it.id);
@@ -112,7 +114,7 @@ impl InputLines {
         (id, queue)
     }
 
-    /// The live connection has ended.
+    /// Closes the line of the live connection.
     pub(in crate::engine) fn shut(&self) {
         let mut lines = self.lock();
         lines.current = None;
@@ -126,15 +128,15 @@ impl InputLines {
         self.changed.notify_waiters();
     }
 
-    /// The live connection is to be left.
+    /// Notes that the live connection is about to be left.
     pub(in crate::engine) fn leave(&self) {
         let mut lines = self.lock();
         lines.leaves = lines.current.is_some();
     }
 
-    /// The place of words that are sent now. Where they wait for the next connection, what is sent
-    /// after them does so, too.
-    pub(in crate::engine) fn place_of_words(&self) -> Place {
+    /// Returns the place of a text sent now. If the text waits for the next connection, later input
+    /// waits, too.
+    pub(in crate::engine) fn place_of_text(&self) -> Place {
         let mut lines = self.lock();
         if lines.leaves {
             lines.prepare();
@@ -143,7 +145,7 @@ impl InputLines {
         line.unwrap_or_default()
     }
 
-    /// Sends a piece on the line of now, and waits while that is full; false where there is none.
+    /// Sends a piece on the current line, waiting while it is full. False if there is no line.
     pub(in crate::engine) async fn send(&self, piece: Piece, sent: impl FnOnce(&Piece)) -> bool {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -153,7 +155,7 @@ impl InputLines {
                 return false;
             };
             let Ok(place) = out.reserve().await else {
-                // Its connection is lost, and its session has not come to that.
+                // Its connection is lost, and the session has not handled the loss yet.
                 if self.lock().input().is_some_and(|it| it.id == id) {
                     changed.await;
                 }
@@ -169,7 +171,7 @@ impl InputLines {
         }
     }
 
-    /// Puts a piece into the line of the live connection, if there is room.
+    /// Queues a piece for the live connection, if there is room.
     pub(super) fn try_send(&self, piece: Piece) {
         if let Some(line) = &mut self.lock().current
             && line.out.try_send(piece).is_ok()
@@ -178,7 +180,7 @@ impl InputLines {
         }
     }
 
-    /// Has the pieces behind a place wait, until words are on their way that go first.
+    /// Holds the pieces after a place until the text before them is being written.
     pub(in crate::engine) fn hold(&self, place: Place) {
         if let Some(line) = &mut self.lock().current {
             let is_within = place.line == line.id;
@@ -187,7 +189,7 @@ impl InputLines {
         self.changed.notify_waiters();
     }
 
-    /// Lets all pieces leave.
+    /// Releases all pieces.
     pub(in crate::engine) fn release(&self) {
         if let Some(line) = &mut self.lock().current {
             line.held_from = None;
@@ -195,7 +197,7 @@ impl InputLines {
         self.changed.notify_waiters();
     }
 
-    /// Waits until a piece may leave behind `gone` others, or `goes` says that it needs no leave.
+    /// Waits until a piece may be sent after `gone` others, or until `goes` is true.
     pub(super) async fn may_go(&self, id: u64, gone: u64, goes: impl Fn() -> bool) {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -207,7 +209,7 @@ impl InputLines {
         }
     }
 
-    /// Something else has changed for which a piece may wait.
+    /// Wakes waiting pieces after another change.
     pub(super) fn look_again(&self) {
         self.changed.notify_waiters();
     }
@@ -220,13 +222,13 @@ impl InputLines {
     }
 
     fn lock(&self) -> MutexGuard<'_, Lines> {
-        // Whole between any two statements.
+        // The value is consistent between any two statements.
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Lines {
-    /// Makes the line of the next connection, if there is none.
+    /// Creates the line of the next connection, if there is none.
     fn prepare(&mut self) {
         if self.next.is_some() {
             return;
@@ -242,7 +244,7 @@ impl Lines {
         self.next = Some((line, queue));
     }
 
-    /// The line that takes input: the next one as soon as there is one.
+    /// Returns the line that accepts input: the next one if it exists.
     fn input(&self) -> Option<&Line> {
         let next = self.next.as_ref().map(|(line, _)| line);
         next.or(self.current.as_ref())

@@ -1,77 +1,79 @@
-//! The conversation as it happens, before it is on record.
+//! The events of a live conversation, before they are recorded.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::session::{CallId, Speaker};
 
-/// Something of the conversation as it happens, before it is on record.
+/// An event of a live conversation, before it is recorded.
 ///
 /// ```
 /// use recount::engine::LiveEvent;
 ///
-/// let audio = LiveEvent::Audio { mime_type: "audio/pcm;rate=24000".into(), data: vec![0; 960].into() };
+/// let audio = LiveEvent::Audio {
+///     mime_type: "audio/pcm;rate=24000".into(),
+///     data: vec![0; 960].into(),
+/// };
 /// assert_eq!(format!("{audio:?}"), "Audio(audio/pcm;rate=24000, 960 bytes)");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LiveEvent {
-    /// A piece of what the model says aloud.
+    /// A piece of the model's audio.
     Audio {
         /// Its format, such as `audio/pcm;rate=24000`.
         mime_type: Arc<str>,
         /// Its bytes.
         data: Arc<[u8]>,
     },
-    /// Something else that the model shows, such as a picture.
+    /// Other media of the model, such as a picture.
     Video {
         /// Its format.
         mime_type: Arc<str>,
         /// Its bytes.
         data: Arc<[u8]>,
     },
-    /// A piece of what the model writes.
+    /// A piece of the model's text.
     Text(String),
-    /// A piece of what was said, as text.
+    /// A piece of a transcript.
     Transcript {
-        /// Who said it.
+        /// The speaker.
         speaker: Speaker,
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// The user cut the model short: what is still to be played should not be.
+    /// The user interrupted the model: audio that is not played yet should be dropped.
     Interrupted,
-    /// The model's turn is over.
+    /// The model's turn has ended.
     TurnComplete,
-    /// The model waits for the response to a call: live input is kept from it from here on, where
-    /// the agent [wants that](crate::engine::Agent::withhold_input_during_calls).
+    /// Live input is withheld from now on, because the model waits for the response to a call.
+    ///
+    /// Sent only if the agent [withholds](crate::engine::Agent::withhold_input_during_calls) input.
     InputWithheld,
-    /// The model takes live input again, or its connection has ended.
+    /// Live input resumes, or the connection has ended.
     InputResumed,
-    /// Everything that is open waits for somebody outside, and nothing goes on by itself. Told once
-    /// each time it comes to that.
+    /// Every open call now waits for an approver or an outside result. Sent once each time.
     Paused {
-        /// The calls that wait, as
-        /// [`Session::long_running_tool_ids`](crate::session::Session::long_running_tool_ids) names
-        /// them.
+        /// The calls that wait, from
+        /// [`Session::long_running_tool_ids`](crate::session::Session::long_running_tool_ids).
         long_running_tool_ids: Arc<[CallId]>,
     },
-    /// The connection is gone, and nobody here had ended it.
+    /// The connection was lost; it was not closed by this side.
     Lost {
         /// The WebSocket close code, if there was one.
         code: Option<u16>,
-        /// The peer's reason, or what the network said.
+        /// The reason given by the peer or the network.
         reason: String,
     },
-    /// A message, or a part of one, that could not be read, with the reason. A message makes one
-    /// such event at most.
+    /// An unreadable message or part of one, with the reason. A message makes one such event at
+    /// most.
     Unreadable(String),
-    /// So many events were lost here, because they were not taken in time.
+    /// The number of events lost here, because they were not read in time.
     Lagged(u64),
 }
 
 impl fmt::Debug for LiveEvent {
-    /// Tells formats and sizes: what is said belongs in no log.
+    /// Prints formats and sizes only, because content must not be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Audio { mime_type, data } => {

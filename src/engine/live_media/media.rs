@@ -1,8 +1,8 @@
-//! Audio and video: from the socket to whoever listens and back, past the session and its journal.
+//! Audio and video: between the socket and the listeners, bypassing the session and its journal.
 //!
-//! The reader of a connection hands media on before the session has seen the message, and the
-//! writer takes it from a queue of its own, so no tool and no disk can delay it. Only how much it
-//! was goes on record, at the end of each turn.
+//! The reader of a connection passes media on before the session sees the message. The writer takes
+//! media from its own queue. So no tool and no disk can delay it. Only the amounts are recorded, at
+//! the end of each turn.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,13 +21,14 @@ use crate::live::wire::{ServerContent, media_frame};
 use crate::session::{MediaCount, MediaCounted, Observation, Seq, Timestamp};
 use crate::tool::InputEvent;
 
-/// How many events a listener may fall behind: some seconds of audio in pieces of 20 ms.
-const LISTENING: usize = 256;
+/// The number of events that a listener may lag behind: a few seconds of audio in pieces of 20 ms.
+const LISTENER_LAG_MAX: usize = 256;
 
-/// How much live input a tool may fall behind before it loses some, and is told.
+/// The number of live inputs that a tool may lag behind. Beyond it, the oldest are lost and the
+/// tool gets a notice.
 const INPUT: usize = 256;
 
-/// The names, in both spellings, by which a message is known that the fast path must look into.
+/// The names, in both spellings, that mark a message which the fast path must parse.
 const ENDS_OR_MEDIA: &[&str] = &[
     "inlineData",
     "inline_data",
@@ -36,40 +37,40 @@ const ENDS_OR_MEDIA: &[&str] = &[
     "interrupted",
 ];
 
-/// The fast path of one session. What nobody uses costs nothing.
+/// The fast path of one session. Unused parts cost nothing.
 pub(in crate::engine) struct Media {
     clock: Arc<dyn Clock>,
     listeners: OnceLock<broadcast::Sender<LiveEvent>>,
     input: OnceLock<broadcast::Sender<InputEvent>>,
     link: Mutex<Option<Link>>,
     lines: Arc<InputLines>,
-    /// Where input is withheld while the model waits for a response: the functions for which it
-    /// does not.
+    /// The functions for which the model does not wait. Set if input is withheld while the model
+    /// waits.
     non_blocking: Option<Arc<[String]>>,
 }
 
-/// The connection of now, or the last one, whose counts are not all on record.
+/// The current connection, or the last one, whose counts are not all recorded.
 struct Link {
     epoch: Seq,
-    /// How deep the protocol's own objects may nest in what it brings.
+    /// The maximum nesting depth of protocol objects in its messages.
     depth_max: usize,
-    /// True if the model speaks, or the user says that it is their turn.
+    /// True if the model speaks, or the user has marked an activity.
     turn_open: bool,
-    /// When media passed last, either way.
+    /// The time when media last passed in either direction.
     passed_at: Option<Timestamp>,
     /// False once the connection has ended.
     stands: bool,
     withholding: Withholding,
-    /// Set where it ended while input was withheld: what is still in its line is dropped.
+    /// True if it ended while input was withheld: the rest of its line is dropped.
     is_mute: bool,
     counts: Counts,
-    /// Input of the user has gone to the model.
+    /// True once user input was sent to the model.
     was_sent: bool,
-    /// The counts of turns that have ended and that the session has not come to yet.
+    /// The counts of ended turns that the session has not handled yet.
     turns: VecDeque<Counts>,
 }
 
-/// What passed the journal by, or was kept from passing.
+/// The amounts of media received, sent and withheld.
 #[derive(Default)]
 struct Counts {
     heard: MediaCount,
@@ -84,8 +85,8 @@ impl Counts {
 }
 
 impl Media {
-    /// A fast path; where input is withheld while the model waits, with the functions for which it
-    /// does not wait.
+    /// Creates a fast path. `non_blocking` are the functions for which the model does not wait, if
+    /// input is withheld.
     pub(in crate::engine) fn new(
         clock: Arc<dyn Clock>,
         non_blocking: Option<Arc<[String]>>,
@@ -100,28 +101,28 @@ impl Media {
         }
     }
 
-    /// What is heard from here on.
+    /// Returns a receiver of events from now on.
     pub(in crate::engine) fn listen(&self) -> broadcast::Receiver<LiveEvent> {
         let listeners = self
             .listeners
-            .get_or_init(|| broadcast::channel(LISTENING).0);
+            .get_or_init(|| broadcast::channel(LISTENER_LAG_MAX).0);
         listeners.subscribe()
     }
 
-    /// The live input of the session, for tools that hear it.
+    /// Returns the sender of the session's live input, to which tools subscribe.
     pub(in crate::engine) fn input(&self) -> &broadcast::Sender<InputEvent> {
         self.input.get_or_init(|| broadcast::channel(INPUT).0)
     }
 
-    /// Tells the tools that listen, if any do, what the user does.
+    /// Sends an input event to the tools that listen, if any do.
     pub(in crate::engine) fn tell_tools(&self, event: impl FnOnce() -> InputEvent) {
         if let Some(input) = self.input.get().filter(|it| it.receiver_count() > 0) {
             let _ = input.send(event());
         }
     }
 
-    /// A connection is there; the queue is for its writer, which takes none of it before the first
-    /// [`go_on`](Media::go_on).
+    /// Starts a connection, and returns the queue for its writer. The queue releases nothing before
+    /// the first [`release`](Media::release).
     pub(in crate::engine) fn open(self: &Arc<Media>, epoch: Seq, depth_max: usize) -> Pieces {
         *self.lock() = Some(Link {
             epoch,
@@ -138,7 +139,7 @@ impl Media {
         Pieces::new(epoch, self.lines.open(), self.clone())
     }
 
-    /// The connection has ended.
+    /// Ends the connection.
     pub(in crate::engine) fn shut(&self, epoch: Seq) {
         let mut shuts = false;
         self.change(epoch, |link| {
@@ -152,40 +153,40 @@ impl Media {
         }
     }
 
-    /// Has input wait for the next connection, as long as the session awaits one.
+    /// Queues input for the next connection, as long as the session awaits one.
     pub(in crate::engine) fn expect(&self) -> Expected {
         self.lines.expect()
     }
 
-    /// The connection is to be left: words wait for the next one.
+    /// Notes that the connection is about to be left, so that text waits for the next one.
     pub(in crate::engine) fn leave(&self) {
         self.lines.leave();
     }
 
-    /// The place of words that are sent now, behind the input that was sent before.
-    pub(in crate::engine) fn place_of_words(&self) -> Place {
-        self.lines.place_of_words()
+    /// Returns the place of a text sent now, after the input sent before it.
+    pub(in crate::engine) fn place_of_text(&self) -> Place {
+        self.lines.place_of_text()
     }
 
-    /// Has the input that was sent after words wait for them.
-    pub(in crate::engine) fn wait_for_words(&self, place: Place) {
+    /// Holds the input sent after a text until the text is sent.
+    pub(in crate::engine) fn hold_for_text(&self, place: Place) {
         self.lines.hold(place);
     }
 
-    /// Lets all input go.
-    pub(in crate::engine) fn go_on(&self) {
+    /// Releases all input.
+    pub(in crate::engine) fn release(&self) {
         self.lines.release();
     }
 
-    /// Waits until a piece of a line may leave, or is to be dropped at once.
+    /// Waits until a piece of a line may be sent, or must be dropped.
     pub(super) async fn may_go(&self, line: u64, gone: u64) {
         self.lines
             .may_go(line, gone, || self.is_withholding())
             .await;
     }
 
-    /// Sends a piece, as far as it is not withheld, or has it wait for a connection that is
-    /// awaited; false where none is.
+    /// Sends a piece unless it is withheld, or queues it for the next connection. False if none is
+    /// awaited.
     pub(in crate::engine) async fn send(&self, piece: Piece) -> bool {
         let tell = |piece: &Piece| {
             let listens = self.input.get().is_some_and(|it| it.receiver_count() > 0);
@@ -196,7 +197,7 @@ impl Media {
         self.lines.send(piece, tell).await
     }
 
-    /// What becomes of a piece that is about to leave on the connection `epoch`.
+    /// Decides what happens to the next piece of the connection `epoch`, and counts it.
     pub(in crate::engine) fn pass(&self, epoch: Seq, piece: &Piece) -> Passage {
         let mut link = self.lock();
         let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) else {
@@ -210,7 +211,7 @@ impl Media {
         let count = match passage {
             Passage::Goes | Passage::AfterStart => &mut link.counts.sent,
             Passage::Withheld => &mut link.counts.withheld,
-            // It is asked about again.
+            // This piece is passed again.
             Passage::AfterEnd => return passage,
         };
         if passage != Passage::Withheld {
@@ -223,7 +224,7 @@ impl Media {
             Piece::ActivityStart | Piece::ActivityEnd => {
                 link.turn_open |= passage != Passage::Withheld;
             }
-            Piece::AudioStreamEnd | Piece::HeardAgain => {}
+            Piece::AudioStreamEnd | Piece::InputResumes => {}
         }
         link.turn_open |= passage == Passage::AfterStart;
         passage
@@ -236,7 +237,7 @@ impl Media {
             .is_some_and(|it| it.withholding.is_on())
     }
 
-    /// The reader hands a message to the session, which may come to it late.
+    /// Notes that the reader queued a message for the session, which may handle it late.
     pub(in crate::engine) fn handed_on(&self, epoch: Seq, frame: &str) {
         if let Some(non_blocking) = &self.non_blocking {
             let brings_call = brings_call(frame, self.depth_max(epoch), non_blocking);
@@ -244,20 +245,20 @@ impl Media {
         }
     }
 
-    /// The session has come to the next message of the reader.
+    /// Notes that the session has handled the reader's next message.
     pub(in crate::engine) fn reached(&self, epoch: Seq) {
         if self.non_blocking.is_some() {
             self.change(epoch, |it| it.withholding.reached());
         }
     }
 
-    /// The session says whether a call keeps the model waiting.
+    /// Notes whether a call makes the model wait.
     pub(in crate::engine) fn note(&self, epoch: Seq, waits: bool) {
         self.change(epoch, |it| it.withholding.note(waits));
     }
 
-    /// Changes a connection that stands. Its reader may still be in the middle of a message when it
-    /// has ended.
+    /// Changes the live connection. Ignored for one that has ended, whose reader may still be
+    /// handling a message.
     fn change(&self, epoch: Seq, change: impl FnOnce(&mut Link)) {
         let mut link = self.lock();
         let stands = |link: &&mut Link| link.epoch == epoch && link.stands;
@@ -266,26 +267,25 @@ impl Media {
         };
         let before = link.withholding.is_on();
         change(link);
-        // Under the lock, so that nobody hears of the end before the beginning.
+        // Under the lock, so that listeners get the start before the end.
         match (before, link.withholding.is_on()) {
             (false, true) => {
                 self.tell(|| LiveEvent::InputWithheld);
-                // What waits for words is dropped instead.
+                // Pieces that wait for a text are dropped instead.
                 self.lines.look_again();
             }
             (true, false) => {
                 self.tell(|| LiveEvent::InputResumed);
                 if link.stands && link.withholding.has_end_waiting() {
-                    // Where the queue is full, the first piece of it takes the end along.
-                    self.lines.try_send(Piece::HeardAgain);
+                    // If the queue is full, its first piece causes the end to be sent.
+                    self.lines.try_send(Piece::InputResumes);
                 }
             }
             (true, true) | (false, false) => {}
         }
     }
 
-    /// Hands on what a message of the connection `epoch` brings; whether the session needs to see
-    /// it, too.
+    /// Passes on the media of a message. True if the session must handle the message, too.
     pub(in crate::engine) fn hear(&self, epoch: Seq, frame: &str) -> bool {
         let listeners = self.listeners.get().filter(|it| it.receiver_count() > 0);
         if let Some(pieces) = media_frame(frame) {
@@ -304,7 +304,7 @@ impl Media {
         }
         let (message, problem) = readable_parts(frame, self.depth_max(epoch));
         let is_whole = problem.is_none();
-        // The session puts on record that a part cannot be read.
+        // The session records that a part is unreadable.
         self.tell_all(problem.into_iter().map(LiveEvent::Unreadable).collect());
         let Some(mut message) = message else {
             return true;
@@ -323,37 +323,37 @@ impl Media {
         !carried || !is_whole || says_more(message)
     }
 
-    /// How deep what the connection brings may nest; of one that has ended nothing is read any
-    /// more.
+    /// Returns the maximum nesting depth for the connection. Zero after its end, because nothing is
+    /// read any more.
     fn depth_max(&self, epoch: Seq) -> usize {
         let link = self.lock();
         let link = link.as_ref().filter(|link| link.epoch == epoch);
         link.map_or(0, |link| link.depth_max)
     }
 
-    /// True if a turn is under way of which the session sees nothing, because it is only audio.
+    /// True if a turn is open that the session does not see, because it has only audio.
     pub(in crate::engine) fn is_turn_open(&self, epoch: Seq) -> bool {
         let link = self.lock();
         link.as_ref()
             .is_some_and(|it| it.epoch == epoch && it.turn_open)
     }
 
-    /// True once input of the user has gone to the model.
+    /// True once user input was sent to the model.
     pub(in crate::engine) fn was_sent(&self, epoch: Seq) -> bool {
         let link = self.lock();
         let link = link.as_ref().filter(|link| link.epoch == epoch);
         link.is_some_and(|link| link.was_sent)
     }
 
-    /// True if media of the model came in a turn whose end is not on record.
+    /// True if the model sent media in a turn whose end is not recorded.
     pub(in crate::engine) fn was_heard(&self, epoch: Seq) -> bool {
         let link = self.lock();
         let link = link.as_ref().filter(|link| link.epoch == epoch);
         link.is_some_and(|link| link.turns.iter().any(|turn| !turn.heard.is_none()))
     }
 
-    /// True if no media passed in a turn that has ended, behind so many others whose end is not on
-    /// record.
+    /// True if no media passed in the ended turn that has `behind` other unrecorded turns before
+    /// it.
     pub(in crate::engine) fn is_turn_empty(&self, epoch: Seq, behind: usize) -> bool {
         let link = self.lock();
         let link = link.as_ref().filter(|link| link.epoch == epoch);
@@ -361,7 +361,7 @@ impl Media {
         turn.is_none_or(Counts::is_none)
     }
 
-    /// Forgets the counts of a turn whose end does not go on record.
+    /// Drops the counts of a turn whose end is not recorded.
     pub(in crate::engine) fn drop_turn(&self, epoch: Seq, behind: usize) {
         let mut link = self.lock();
         if let Some(link) = link.as_mut().filter(|link| link.epoch == epoch) {
@@ -369,12 +369,12 @@ impl Media {
         }
     }
 
-    /// When media passed last on the connection of now, either way: the session sees none of it.
+    /// Returns the time when media last passed. The session does not see media.
     pub(in crate::engine) fn passed_at(&self) -> Option<Timestamp> {
         self.lock().as_ref().and_then(|link| link.passed_at)
     }
 
-    /// The connection was lost.
+    /// Sends the loss of the connection to the listeners.
     pub(in crate::engine) fn lost(&self, lost: &ConnectionLost) {
         self.tell(|| LiveEvent::Lost {
             code: lost.code,
@@ -407,7 +407,7 @@ impl Media {
             link.passed_at = Some(self.clock.now());
         }
         add(&mut link.counts.heard, heard);
-        // As many as the session will put on record of this message.
+        // As many turn ends as the session will record for this message.
         for ended in [content.interrupted, content.turn_complete] {
             if ended == Some(true) {
                 link.turn_open = false;
@@ -417,7 +417,7 @@ impl Media {
         }
     }
 
-    /// Puts the counts beside what ends a turn or the connection.
+    /// Adds the media counts to a batch that ends a turn or the connection.
     pub(in crate::engine) fn with_counts(&self, batch: Vec<Observation>) -> Vec<Observation> {
         let ends = |it: &Observation| {
             matches!(
@@ -441,22 +441,21 @@ impl Media {
             } else {
                 None
             };
-            // Before it: nothing follows from a count, and what ends the turn may lead to
-            // decisions.
+            // Before it: a count has no effects, but the end of a turn may lead to decisions.
             counted.extend(counts.map(Observation::from));
             counted.push(observation);
         }
         counted
     }
 
-    /// The counts of the first turn that is not on record.
+    /// Returns the counts of the first unrecorded turn.
     fn turn(&self, epoch: Seq) -> Option<MediaCounted> {
         let mut link = self.lock();
         let link = link.as_mut().filter(|link| link.epoch == epoch)?;
         counted(epoch, link.turns.pop_front()?)
     }
 
-    /// What no end of a turn has counted.
+    /// Returns the counts that no turn end has recorded.
     fn rest(&self, epoch: Seq) -> Option<MediaCounted> {
         let mut link = self.lock();
         let link = link.as_mut().filter(|link| link.epoch == epoch)?;
@@ -470,7 +469,7 @@ impl Media {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Link>> {
-        // Numbers only: a panic elsewhere spoils none of them.
+        // The fields are plain values, so a panic elsewhere does not corrupt them.
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

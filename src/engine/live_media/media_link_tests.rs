@@ -12,7 +12,7 @@ impl Default for Media {
     }
 }
 
-/// One that withholds input while the model waits for whatever function.
+/// A fast path that withholds input while the model waits for any function.
 fn withholding() -> Arc<Media> {
     Arc::new(Media::new(SystemClock::shared(), Some(Arc::from([]))))
 }
@@ -21,14 +21,14 @@ fn piece() -> Piece {
     Piece::Audio("audio/pcm".to_owned(), Arc::from([0_u8; 4]))
 }
 
-/// A connection that takes input at once.
+/// Opens a connection that accepts input at once.
 fn open(media: &Arc<Media>, epoch: Seq) -> Pieces {
     let pieces = media.open(epoch, 64);
-    media.go_on();
+    media.release();
     pieces
 }
 
-/// The messages that leave now.
+/// Returns the messages sent now.
 fn leave(pieces: &mut Pieces) -> Vec<String> {
     let mut left = Vec::new();
     while let Some(Some(passed)) = pieces.next().now_or_never() {
@@ -40,7 +40,7 @@ fn leave(pieces: &mut Pieces) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn input_that_waits_for_room_goes_to_the_next_connection_once() {
+async fn waiting_input_goes_to_next_connection_once() {
     let media = Arc::new(Media::default());
     let mut before = open(&media, Seq(3));
     for _ in 0..LINE_PIECES_MAX {
@@ -49,7 +49,7 @@ async fn input_that_waits_for_room_goes_to_the_next_connection_once() {
     let mut waits = Box::pin(media.send(piece()));
     assert!((&mut waits).now_or_never().is_none(), "the queue is full");
     let mut after = open(&media, Seq(9));
-    // What it had queued goes nowhere now, and makes room.
+    // Its queued pieces are dropped, which makes room.
     assert!(leave(&mut before).is_empty());
     assert!(waits.await);
     assert_eq!(media.rest(Seq(9)), None);
@@ -65,7 +65,7 @@ async fn input_that_waits_for_room_goes_to_the_next_connection_once() {
 }
 
 #[tokio::test]
-async fn without_another_connection_input_that_waits_is_refused() {
+async fn waiting_input_is_refused_without_next_connection() {
     let media = Arc::new(Media::default());
     let pieces = open(&media, Seq(3));
     for _ in 0..LINE_PIECES_MAX {
@@ -90,12 +90,12 @@ async fn without_another_connection_input_that_waits_is_refused() {
 }
 
 #[test]
-fn a_call_read_while_its_connection_ends_withholds_nothing() {
+fn call_read_during_close_withholds_nothing() {
     let media = withholding();
     let mut listener = media.listen();
     let _pieces = media.open(Seq(3), 64);
     media.shut(Seq(3));
-    // The reader has ended, and was in the middle of a message.
+    // The connection has ended while its reader was handling a message.
     let call = r#"{"toolCall":{"functionCalls":[{"id":"c","name":"pay"}]}}"#;
     media.handed_on(Seq(3), call);
     assert!(!media.is_withholding());
@@ -103,7 +103,7 @@ fn a_call_read_while_its_connection_ends_withholds_nothing() {
 }
 
 #[tokio::test]
-async fn an_end_of_the_audio_that_waited_goes_by_itself_also_where_the_queue_is_full() {
+async fn waiting_audio_end_is_sent_even_if_queue_is_full() {
     for waiting in [0, LINE_PIECES_MAX] {
         let media = withholding();
         let mut pieces = open(&media, Seq(3));
@@ -129,7 +129,7 @@ async fn an_end_of_the_audio_that_waited_goes_by_itself_also_where_the_queue_is_
 }
 
 #[test]
-fn a_message_that_nests_deeper_than_the_connection_takes_brings_neither_media_nor_calls() {
+fn too_deep_message_brings_neither_media_nor_calls() {
     let blob = r#"{"inlineData":{"mimeType":"audio/pcm","data":"AAEC"}}"#;
     let frame =
         format!(r#"{{"serverContent":{{"modelTurn":{{"parts":[{blob}]}},"turnComplete":true}}}}"#);

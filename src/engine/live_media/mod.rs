@@ -1,8 +1,7 @@
-//! Audio, video and live input: past the session and its journal, from the socket to listeners
-//! and back.
+//! Audio, video and live input, which bypass the session and its journal.
 //!
 //! It does not know the session, and of its record only the counts of media. Read `media`, then
-//! `pieces` and `input_lines` for the order of what a client sends.
+//! `pieces` and `input_lines` for the order of a client's input.
 
 mod heard_media;
 pub(super) mod input_lines;

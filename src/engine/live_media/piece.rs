@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::live::wire::{Blob, ClientMessage, RawJson, RealtimeInput};
 use crate::tool::InputEvent;
 
-/// A piece of media, or a mark of where the user's activity begins and ends.
+/// A piece of media, or a mark for the start or end of the user's activity.
 pub(in crate::engine) enum Piece {
     Audio(String, Arc<[u8]>),
     Video(String, Arc<[u8]>),
@@ -13,9 +13,9 @@ pub(in crate::engine) enum Piece {
     ActivityEnd,
     /// The microphone is off.
     AudioStreamEnd,
-    /// None of the user's: live input is heard again, so that an end of the audio that waited is
-    /// told.
-    HeardAgain,
+    /// Not user input: a signal that live input resumes, so that a waiting end of the audio is
+    /// sent.
+    InputResumes,
 }
 
 impl Piece {
@@ -27,7 +27,7 @@ impl Piece {
             Piece::Video(mime_type, data) => input.video = Some(Blob::of(mime_type, data)),
             Piece::ActivityStart => input.activity_start = empty(),
             Piece::ActivityEnd => input.activity_end = empty(),
-            Piece::AudioStreamEnd | Piece::HeardAgain => input.audio_stream_end = Some(true),
+            Piece::AudioStreamEnd | Piece::InputResumes => input.audio_stream_end = Some(true),
         }
         ClientMessage {
             realtime_input: Some(input),
@@ -36,7 +36,7 @@ impl Piece {
         .encode()
     }
 
-    /// What a tool hears of it.
+    /// Returns the event for tools that listen.
     pub(super) fn as_input(&self) -> Option<InputEvent> {
         match self {
             Piece::Audio(mime_type, data) => Some(InputEvent::Audio {
@@ -49,7 +49,7 @@ impl Piece {
             }),
             Piece::ActivityStart => Some(InputEvent::ActivityStart),
             Piece::ActivityEnd => Some(InputEvent::ActivityEnd),
-            Piece::AudioStreamEnd | Piece::HeardAgain => None,
+            Piece::AudioStreamEnd | Piece::InputResumes => None,
         }
     }
 }

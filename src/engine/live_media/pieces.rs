@@ -1,4 +1,4 @@
-//! Pieces of live input, on their way from the sender to the writer of the connection.
+//! The queued pieces of live input, on the way to the writer of the connection.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use super::piece::Piece;
 use super::withholding::Passage;
 use crate::session::Seq;
 
-/// The pieces that wait for the writer of a connection.
+/// The queued pieces for the writer of a connection.
 pub(in crate::engine) struct Pieces {
     epoch: Seq,
     line: u64,
     queue: mpsc::Receiver<Piece>,
     media: Arc<Media>,
-    /// The number of pieces that are gone: they have left, or were dropped.
+    /// The number of pieces sent or dropped.
     gone: u64,
-    /// No piece comes any more.
+    /// True if no more pieces can come.
     is_over: bool,
-    /// The piece that follows the start of an activity of which the model was not told in time.
+    /// The piece that follows a delayed activity start.
     next: Option<Piece>,
-    /// The piece that was taken from the queue and is still to be looked at.
+    /// The piece taken from the queue that must still be passed.
     again: Option<Piece>,
 }
 
 /// The outcome of the next piece.
 pub(in crate::engine) enum Passed {
-    /// This message is for the model.
+    /// A message for the model.
     Message(String),
     /// The piece was dropped.
     Dropped,
@@ -52,7 +52,7 @@ impl Pieces {
         }
     }
 
-    /// The place that the line has reached.
+    /// Returns the place that the line has reached.
     pub(in crate::engine) fn place(&self) -> Place {
         if self.is_over {
             Place::behind(self.line)
@@ -61,8 +61,8 @@ impl Pieces {
         }
     }
 
-    /// The next message for the model, or that a piece is none; nothing once the connection is
-    /// ended. A wait that is dropped has taken none.
+    /// Returns the outcome of the next piece; None once the connection has ended. Cancel-safe: a
+    /// dropped future takes no piece.
     pub(in crate::engine) async fn next(&mut self) -> Option<Passed> {
         if let Some(piece) = self.next.take() {
             return Some(self.goes(&piece));

@@ -1,59 +1,59 @@
-//! Keeping live input from a model that waits for the response to a call.
+//! Withholding of live input while the model waits for the response to a call.
 //!
-//! Some models end the connection, or fall silent, where input comes in while they wait. So an
-//! agent may have it withheld from the moment the call is read off the socket until its response is
-//! written to it, or nobody waits for one any more. Audio and pictures of that time are dropped and
-//! counted, because late they would be noise. Words are kept and said afterwards. What the model
-//! has begun to hear may end: the end of an activity is never withheld, and that of a stream of
-//! audio, which is input like the audio, is told as soon as input is heard again, before whatever
-//! comes next.
+//! Some models close the connection or stop answering if they get input while they wait. So an
+//! agent may withhold it. That begins when a call is read off the socket. It ends when the response
+//! is written or no longer needed.
+//!
+//! Audio and pictures of that time are dropped and counted, because late media is noise. Text is
+//! queued and sent afterwards. What the model has begun to receive may end: the end of an activity
+//! is never withheld. The end of an audio stream is input like the audio; it is sent as soon as
+//! input resumes, before anything else.
 //!
 //! ```text
-//! heard ── a call is read ──▶ withheld ── response written, taken back, connection gone ──▶ heard
+//! sent ── a call is read ──▶ withheld ── response written, call cancelled, link ended ──▶ sent
 //! ```
 
 use super::piece::Piece;
 use crate::live::wire::{CallRead, PartsRead};
 
-/// What of the user's live input reaches the model on one connection.
+/// The state that decides which live input reaches the model on one connection.
 #[derive(Debug, Default)]
 pub(super) struct Withholding {
-    /// A call of the session keeps the model waiting.
+    /// True if a call of the session makes the model wait.
     pub(in crate::engine) waits: bool,
-    /// How many messages of the connection were handed to the session, and how many of them it has
-    /// come to.
+    /// The number of messages queued for the session, followed by the number it has handled.
     handed: u64,
     reached: u64,
-    /// The last of them that brought a call, which the session may not have come to.
+    /// The last message with a call, which the session may not have handled yet.
     call_at: u64,
     pub(in crate::engine) activity: Activity,
-    /// True if the model has heard audio that goes on.
+    /// True if the model is receiving an audio stream.
     streams: bool,
-    /// The audio that the model has heard ended while input was withheld; it is told once input is
-    /// heard again.
+    /// True if that audio stream ended while input was withheld. The end is sent once input
+    /// resumes.
     end_waits: bool,
 }
 
-/// An activity of the user, where the program marks them.
+/// An activity of the user, if the program marks activities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::engine) enum Activity {
-    /// There is none.
+    /// No activity.
     #[default]
     None,
-    /// The model was told that it began.
+    /// The model knows that it began.
     Told,
-    /// It began while input was withheld; the model is told with the first piece that goes.
+    /// It began while input was withheld. The model learns it with the first piece that is sent.
     Untold,
 }
 
-/// What becomes of a piece of input.
+/// The decision on a piece of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Passage {
-    /// It goes to the model.
+    /// It is sent to the model.
     Goes,
-    /// It goes after the start of its activity.
+    /// It is sent after the start of its activity.
     AfterStart,
-    /// The end of the audio before goes first; what becomes of the piece is asked again.
+    /// The end of the earlier audio is sent first; then the piece is passed again.
     AfterEnd,
     /// It is dropped.
     Withheld,
@@ -65,17 +65,17 @@ impl Withholding {
         self.waits || self.call_at > self.reached
     }
 
-    /// True if the end of what the model has heard waits to be told.
+    /// True if the end of an audio stream waits to be sent.
     pub(super) fn has_end_waiting(&self) -> bool {
         self.end_waits
     }
 
-    /// The session says whether a call keeps the model waiting.
+    /// Notes whether a call makes the model wait.
     pub(in crate::engine) fn note(&mut self, waits: bool) {
         self.waits = waits;
     }
 
-    /// A message is handed to the session, which may come to it late.
+    /// Notes that a message was queued for the session, which may handle it late.
     pub(in crate::engine) fn handed_on(&mut self, brings_call: bool) {
         self.handed += 1;
         if brings_call {
@@ -83,17 +83,17 @@ impl Withholding {
         }
     }
 
-    /// The session has come to the next message.
+    /// Notes that the session has handled the next message.
     pub(in crate::engine) fn reached(&mut self) {
         self.reached += 1;
     }
 
-    /// What becomes of a piece that is about to leave.
+    /// Decides what happens to the next piece.
     pub(in crate::engine) fn pass(&mut self, piece: &Piece) -> Passage {
         let on = self.is_on();
         if !on && std::mem::take(&mut self.end_waits) {
             return match piece {
-                Piece::AudioStreamEnd | Piece::HeardAgain => Passage::Goes,
+                Piece::AudioStreamEnd | Piece::InputResumes => Passage::Goes,
                 Piece::Audio(..) | Piece::Video(..) | Piece::ActivityStart | Piece::ActivityEnd => {
                     Passage::AfterEnd
                 }
@@ -135,12 +135,12 @@ impl Withholding {
                 self.streams = false;
                 Passage::Goes
             }
-            Piece::HeardAgain => Passage::Withheld,
+            Piece::InputResumes => Passage::Withheld,
         }
     }
 }
 
-/// True if a message brings a call of a function that is none of `non_blocking`.
+/// True if a message calls a function that is not in `non_blocking`.
 pub(super) fn brings_call(frame: &str, depth_max: usize, non_blocking: &[String]) -> bool {
     let marked = ["\"toolCall\"", "\"tool_call\""];
     if !marked.iter().any(|it| frame.contains(it)) {
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// What happens on a connection: calls come and are settled, and the user speaks.
+    /// A step on a connection: a call is received or settled, or the user sends input.
     #[derive(Clone, Copy, Debug)]
     enum Happens {
         CallHanded,
@@ -192,7 +192,7 @@ mod tests {
             2 => Piece::ActivityStart,
             3 => Piece::ActivityEnd,
             4 => Piece::AudioStreamEnd,
-            _ => Piece::HeardAgain,
+            _ => Piece::InputResumes,
         }
     }
 
@@ -200,12 +200,12 @@ mod tests {
     struct Model {
         hears_activity: bool,
         hears_audio: bool,
-        /// The user has ended the audio that it hears, and it does not know.
+        /// True if the user ended the audio and the model does not know it.
         is_over: bool,
     }
 
     impl Model {
-        /// Takes a piece; whether it came at a time when it may.
+        /// Receives a piece, and asserts that it may come now.
         fn takes(&mut self, piece: &Piece, passage: Passage, withheld: bool) {
             match passage {
                 Passage::Withheld => {
@@ -222,7 +222,7 @@ mod tests {
                 }
                 Passage::Goes => {}
             }
-            let ends = matches!(piece, Piece::AudioStreamEnd | Piece::HeardAgain);
+            let ends = matches!(piece, Piece::AudioStreamEnd | Piece::InputResumes);
             assert!(
                 ends || withheld || !self.is_over,
                 "something went before the end of the audio"
@@ -237,7 +237,7 @@ mod tests {
                     assert!(self.hears_activity || !withheld, "an end without a start");
                     self.hears_activity = false;
                 }
-                Piece::AudioStreamEnd | Piece::HeardAgain => {
+                Piece::AudioStreamEnd | Piece::InputResumes => {
                     assert!(!withheld, "an end went to a model that waits");
                     let called_for = self.is_over || matches!(piece, Piece::AudioStreamEnd);
                     assert!(called_for, "an end of what goes on");
@@ -249,14 +249,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_goes_while_a_call_waits_and_everything_once_none_does(
-            story in prop::collection::vec(happens(), 0..60)
+        fn input_is_sent_only_while_no_call_waits(
+            steps in prop::collection::vec(happens(), 0..60)
         ) {
             let (mut withholding, mut model) = (Withholding::default(), Model::default());
-            // What the session has not come to, and whether a call that it has come to waits.
+            // The messages that the session has not handled, and whether a handled call waits.
             let (mut queue, mut waits) = (std::collections::VecDeque::new(), false);
             let finale = [Happens::Settled, Happens::Says(5), Happens::Says(0)];
-            for step in story.into_iter().chain(finale) {
+            for step in steps.into_iter().chain(finale) {
                 match step {
                     Happens::CallHanded | Happens::OtherHanded => {
                         let brings_call = matches!(step, Happens::CallHanded);
@@ -289,7 +289,8 @@ mod tests {
                             passage = withholding.pass(&piece);
                         }
                         prop_assert_ne!(passage, Passage::AfterEnd);
-                        prop_assert!(!ends_told || passage == Passage::Goes, "the end was withheld");
+                        let is_end_sent = !ends_told || passage == Passage::Goes;
+                        prop_assert!(is_end_sent, "the end was withheld");
                         let media = matches!(piece, Piece::Audio(..) | Piece::Video(..));
                         prop_assert!(!media || withheld == (passage == Passage::Withheld));
                         model.takes(&piece, passage, withheld);
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn audio_that_ended_meanwhile_ends_once_before_whatever_comes_next() {
+    fn withheld_audio_end_is_sent_once_and_first() {
         let mut withholding = Withholding::default();
         assert_eq!(withholding.pass(&piece(0)), Passage::Goes);
         withholding.note(true);
@@ -309,18 +310,18 @@ mod tests {
             assert_eq!(withholding.pass(&withheld), Passage::Withheld);
         }
         assert!(withholding.has_end_waiting());
-        assert_eq!(withholding.pass(&Piece::HeardAgain), Passage::Withheld);
+        assert_eq!(withholding.pass(&Piece::InputResumes), Passage::Withheld);
         withholding.note(false);
         let mut promptly = Withholding { ..withholding };
         assert_eq!(withholding.pass(&piece(0)), Passage::AfterEnd);
         assert_eq!(withholding.pass(&piece(0)), Passage::Goes);
-        assert_eq!(withholding.pass(&Piece::HeardAgain), Passage::Withheld);
-        assert_eq!(promptly.pass(&Piece::HeardAgain), Passage::Goes);
+        assert_eq!(withholding.pass(&Piece::InputResumes), Passage::Withheld);
+        assert_eq!(promptly.pass(&Piece::InputResumes), Passage::Goes);
         assert_eq!(promptly.pass(&piece(0)), Passage::Goes);
     }
 
     #[test]
-    fn an_activity_that_began_meanwhile_begins_with_the_first_piece_that_goes() {
+    fn withheld_activity_starts_with_first_sent_piece() {
         let mut withholding = Withholding::default();
         withholding.note(true);
         assert_eq!(withholding.pass(&Piece::ActivityStart), Passage::Withheld);
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_call_for_which_the_model_waits_counts() {
+    fn only_blocking_call_withholds_input() {
         let non_blocking = ["search".to_owned()];
         let call = |name: &str| {
             format!(r#"{{"toolCall":{{"functionCalls":[{{"id":"c","name":"{name}"}}]}}}}"#)

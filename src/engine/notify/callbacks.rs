@@ -1,4 +1,4 @@
-//! Callbacks: closures that hear a conversation as it happens.
+//! Callbacks: closures for the events of a live conversation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use crate::engine::inputs::registry::TaskRef;
 use crate::engine::live_media::live_event::LiveEvent;
 use crate::session::Speaker;
 
-type Hears = dyn Fn() + Send + Sync;
-type HearsText = dyn Fn(&str) + Send + Sync;
-type HearsBytes = dyn Fn(&[u8]) + Send + Sync;
-type HearsSpeaker = dyn Fn(Speaker, &str) + Send + Sync;
+type EventCallback = dyn Fn() + Send + Sync;
+type TextCallback = dyn Fn(&str) + Send + Sync;
+type BytesCallback = dyn Fn(&[u8]) + Send + Sync;
+type TranscriptCallback = dyn Fn(Speaker, &str) + Send + Sync;
 
-/// Closures that hear a conversation as it happens.
+/// Closures for the events of a live conversation.
 ///
-/// They are called one after another, in the order of the events, by a task of their own: one that
-/// takes long delays the others and nothing else, and one that panics is called again for the next
-/// event. What they hear is not on record yet.
+/// One task calls them one after another, in the order of the events. A slow closure delays only
+/// the others. A closure that panics is called again for the next event. The events are not
+/// recorded yet.
 ///
 /// ```
 /// use recount::engine::Callbacks;
@@ -29,36 +29,36 @@ type HearsSpeaker = dyn Fn(Speaker, &str) + Send + Sync;
 /// ```
 #[derive(Clone, Default)]
 pub struct Callbacks {
-    text: Option<Arc<HearsText>>,
-    audio: Option<Arc<HearsBytes>>,
-    transcript: Option<Arc<HearsSpeaker>>,
-    turn_complete: Option<Arc<Hears>>,
-    interrupted: Option<Arc<Hears>>,
-    error: Option<Arc<HearsText>>,
+    text: Option<Arc<TextCallback>>,
+    audio: Option<Arc<BytesCallback>>,
+    transcript: Option<Arc<TranscriptCallback>>,
+    turn_complete: Option<Arc<EventCallback>>,
+    interrupted: Option<Arc<EventCallback>>,
+    error: Option<Arc<TextCallback>>,
 }
 
 impl Callbacks {
-    /// None.
+    /// Creates a set without closures.
     #[must_use]
     pub fn new() -> Callbacks {
         Callbacks::default()
     }
 
-    /// Hears each piece of what the model writes.
+    /// Sets the closure for each piece of the model's text.
     #[must_use]
     pub fn on_text(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Callbacks {
         self.text = Some(Arc::new(hear));
         self
     }
 
-    /// Hears each piece of what the model says aloud: PCM of 16 bits, 24,000 a second.
+    /// Sets the closure for each piece of the model's audio: 16-bit PCM, 24,000 samples a second.
     #[must_use]
     pub fn on_audio(mut self, hear: impl Fn(&[u8]) + Send + Sync + 'static) -> Callbacks {
         self.audio = Some(Arc::new(hear));
         self
     }
 
-    /// Hears each piece of speech that was written down.
+    /// Sets the closure for each piece of a transcript.
     #[must_use]
     pub fn on_transcript(
         mut self,
@@ -68,29 +68,31 @@ impl Callbacks {
         self
     }
 
-    /// Hears that the model's turn is over.
+    /// Sets the closure for the end of the model's turn.
     #[must_use]
     pub fn on_turn_complete(mut self, hear: impl Fn() + Send + Sync + 'static) -> Callbacks {
         self.turn_complete = Some(Arc::new(hear));
         self
     }
 
-    /// Hears that the user cut the model short.
+    /// Sets the closure for an interruption of the model by the user.
     #[must_use]
     pub fn on_interrupted(mut self, hear: impl Fn() + Send + Sync + 'static) -> Callbacks {
         self.interrupted = Some(Arc::new(hear));
         self
     }
 
-    /// Hears what went wrong: a message that could not be read, a connection that was lost, events
-    /// that were missed because the callbacks are too slow, a session that stopped.
+    /// Sets the closure for errors.
+    ///
+    /// They are: an unreadable message, a lost connection, events missed because the callbacks are
+    /// too slow, and a stopped session.
     #[must_use]
     pub fn on_error(mut self, hear: impl Fn(&str) + Send + Sync + 'static) -> Callbacks {
         self.error = Some(Arc::new(hear));
         self
     }
 
-    pub(in crate::engine) fn hear_anything(&self) -> bool {
+    pub(in crate::engine) fn has_any(&self) -> bool {
         self.text.is_some()
             || self.audio.is_some()
             || self.transcript.is_some()
@@ -99,7 +101,7 @@ impl Callbacks {
             || self.error.is_some()
     }
 
-    /// Calls them until nobody serves the session any more.
+    /// Calls the closures until the session's task ends.
     pub(in crate::engine) async fn hear(self, mut listener: Listener, task: TaskRef) {
         while let Some(event) = listener.next().await {
             self.contained(|it| it.call(&event));

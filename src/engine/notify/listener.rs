@@ -1,22 +1,22 @@
-//! The reader of a conversation as it happens.
+//! The reader of a live conversation.
 
 use tokio::sync::broadcast;
 
 use crate::engine::inputs::registry::TaskRef;
 use crate::engine::live_media::live_event::LiveEvent;
 
-/// A conversation as it happens.
+/// A reader of the events of a live conversation.
 pub struct Listener {
     pub(in crate::engine) receiver: broadcast::Receiver<LiveEvent>,
-    /// The session's task, which ends one day, as the session does.
+    /// The session's task, whose end ends the listener.
     pub(in crate::engine) task: TaskRef,
 }
 
 impl Listener {
-    /// The next event; `None` once the session is closed, or nobody serves it any more.
+    /// Returns the next event; `None` once the session is closed or its task has ended.
     ///
-    /// A listener that falls hundreds of events behind loses the oldest and is told how many:
-    /// [`LiveEvent::Lagged`].
+    /// A listener that falls hundreds of events behind loses the oldest. [`LiveEvent::Lagged`]
+    /// reports how many.
     ///
     /// ```no_run
     /// # async fn example(live: recount::LiveHandle) {

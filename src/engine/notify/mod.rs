@@ -1,7 +1,7 @@
-//! Listeners in this process: records as they are appended, and the conversation as it happens.
+//! Listeners in this process: for records as they are appended, and for the live conversation.
 //!
-//! It tells; no session waits for a listener. Read `publisher`, then `updates`; `notices` are the
-//! callbacks of the whole engine, `callbacks` those of one conversation.
+//! No session waits for a listener. Read `publisher`, then `updates`; `notices` are the callbacks
+//! of the whole engine, `callbacks` those of one conversation.
 
 pub(super) mod callbacks;
 pub(super) mod listener;

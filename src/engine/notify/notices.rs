@@ -1,11 +1,11 @@
-//! Callbacks of the engine: the embedding program hears what waits for somebody and what became of
-//! it, in every session, also in those that nobody holds.
+//! Callbacks of the engine: for requests, pauses and outcomes in every session, with or without a
+//! handle.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::mpsc;
 
-use super::publisher::ToHear;
+use super::publisher::QueueItem;
 use crate::engine::error::Error;
 use crate::ledger::{Ledger, PendingConfirmation};
 use crate::session::{
@@ -14,64 +14,66 @@ use crate::session::{
 };
 use crate::tool::Ticket;
 
-/// What became of a confirmation request.
+/// The decision on a confirmation request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfirmationDecided {
     /// The request.
     pub request: RequestId,
-    /// The call it was about.
+    /// The call that it was about.
     pub ticket: Ticket,
-    /// The record that says so.
+    /// The record of the decision.
     pub at: Seq,
-    /// How it was decided.
+    /// The verdict.
     pub verdict: ConfirmationVerdict,
 }
 
-/// How a confirmation request was decided.
+/// The verdict on a confirmation request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfirmationVerdict {
-    /// Somebody answered: yes or no, why, and who.
+    /// An approver answered, with yes or no.
     Answered(ConfirmationAnswered),
-    /// Nobody answered in time, which is a no.
+    /// The time limit passed without an answer, which is a no.
     Expired,
-    /// The question has become pointless.
+    /// The question became pointless.
     Withdrawn(CancelReason),
-    /// The tool is not the one that was asked about any more, and this request asks anew; also
-    /// where somebody had said yes before.
+    /// The tool has changed since it was asked about, and this request asks again, even after a
+    /// yes.
     Superseded(RequestId),
 }
 
-/// A call that ended while its session had no connection, or one that a program had made and of
-/// whose end nobody heard.
+/// A call that ended without a connection, or a program's call whose caller did not get the
+/// outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledApart {
     /// The call.
     pub ticket: Ticket,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Its `response_issued`.
     pub response: Seq,
-    /// What becomes of it: parked, told on a connection that is opened for it, or nothing more than
-    /// this. [`Route::Caller`] is that of a call that a program [made
-    /// itself](crate::engine::LiveHandle::call_function) and does not wait for any more, because it
-    /// gave up or its process is gone.
+    /// The route of the outcome: parked, delivered on a connection opened for it, or only this
+    /// notice.
+    ///
+    /// [`Route::Caller`] is the route of a call that a program
+    /// [made](crate::engine::LiveHandle::call_function). The program no longer waits for it,
+    /// because it gave up or its process is gone.
     pub route: Route,
 }
 
-pub(in crate::engine) type Hears<T> = Option<Box<dyn Fn(&T) + Send + Sync>>;
+pub(in crate::engine) type Callback<T> = Option<Box<dyn Fn(&T) + Send + Sync>>;
 
-/// The closures that hear it.
+/// The closures for these notices.
 #[derive(Default)]
 pub(in crate::engine) struct Notices {
-    pub(in crate::engine) requested: Hears<PendingConfirmation>,
-    pub(in crate::engine) decided: Hears<ConfirmationDecided>,
-    pub(in crate::engine) paused: Hears<Ticket>,
-    pub(in crate::engine) resumed: Hears<Ticket>,
-    pub(in crate::engine) settled: Hears<SettledApart>,
+    pub(in crate::engine) requested: Callback<PendingConfirmation>,
+    pub(in crate::engine) decided: Callback<ConfirmationDecided>,
+    pub(in crate::engine) paused: Callback<Ticket>,
+    pub(in crate::engine) resumed: Callback<Ticket>,
+    pub(in crate::engine) settled: Callback<SettledApart>,
 }
 
 impl Notices {
-    pub(super) fn are_heard(&self) -> bool {
+    pub(super) fn has_any(&self) -> bool {
         self.requested.is_some()
             || self.decided.is_some()
             || self.paused.is_some()
@@ -79,17 +81,17 @@ impl Notices {
             || self.settled.is_some()
     }
 
-    /// Calls the closures for what comes, until nobody publishes any more.
+    /// Calls the closures for each published fact, until the publisher is dropped.
     pub(in crate::engine) async fn hear(
         self,
         ledger: Ledger,
-        mut news: mpsc::UnboundedReceiver<ToHear>,
+        mut news: mpsc::UnboundedReceiver<QueueItem>,
     ) {
         while let Some(next) = news.recv().await {
             let recorded = match next {
-                ToHear::Recorded(recorded) => recorded,
-                ToHear::Everything(heard) => {
-                    // Whoever waits for it may have given up.
+                QueueItem::Recorded(recorded) => recorded,
+                QueueItem::Everything(heard) => {
+                    // The waiter may have given up.
                     let _ = heard.send(());
                     continue;
                 }
@@ -185,14 +187,14 @@ impl Notices {
     }
 }
 
-fn contained<T>(hears: &Hears<T>, news: &T) {
+fn contained<T>(hears: &Callback<T>, news: &T) {
     let call = || hears.iter().for_each(|hear| hear(news));
     if catch_unwind(AssertUnwindSafe(call)).is_err() {
         tracing::error!("a callback panicked");
     }
 }
 
-/// What in a fact is news to somebody outside.
+/// The notice that a fact contains for an embedding program.
 enum News<'a> {
     Requested(Seq),
     Reopened {
@@ -218,7 +220,7 @@ enum News<'a> {
     },
 }
 
-/// True if a fact is news to one of the closures.
+/// True if a fact is a notice for one of the closures.
 pub(super) fn is_news(fact: &Fact) -> bool {
     news_in(fact).is_some()
 }
@@ -231,7 +233,7 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
             } else if let Observation::ToolPaused(it) = observation {
                 Some(News::Paused(it.call))
             } else if let Observation::ResponseSupplied(it) = observation {
-                // News of a paused call leaves it paused.
+                // An interim result leaves the call paused.
                 (!it.will_continue).then_some(News::Resumed(it.call))
             } else {
                 None
@@ -262,7 +264,7 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
                 outcome: it.outcome,
                 route: it.route,
             }),
-            // An agent takes what comes of its calls, in whichever process.
+            // An agent's own calls are settled within its run, in any process.
             Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Parent => None,
         }
     } else {

@@ -1,4 +1,4 @@
-//! Telling whoever listens in this process what went on record.
+//! The publication of records to the listeners of this process.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,40 +12,39 @@ use crate::ledger::{Ledger, Recorded};
 use crate::session::{Event, Observation, SessionId};
 use crate::tool::{Emitted, Listeners, Subscription, ToolEvent, hear};
 
-/// What a closure's task is told, in its order.
-pub(in crate::engine) enum ToHear {
+/// An item in the queue of a closure's task.
+pub(in crate::engine) enum QueueItem {
     Recorded(Arc<Recorded>),
-    /// Somebody waits until it has heard everything before this.
+    /// A caller waits until everything before this is handled.
     Everything(oneshot::Sender<()>),
 }
 
-/// Tells whoever listens in this process what went on record.
+/// The publisher of records to the listeners of this process.
 #[derive(Clone)]
 pub(in crate::engine) struct Publisher {
     updates: broadcast::Sender<Arc<Recorded>>,
-    news: Option<mpsc::UnboundedSender<ToHear>>,
+    news: Option<mpsc::UnboundedSender<QueueItem>>,
     listeners: Arc<Listeners<Listening>>,
-    /// Where the closures' tasks run, whoever subscribes; none where the engine was opened outside
-    /// a runtime.
+    /// The runtime of the closures' tasks. None if the engine was opened outside a runtime.
     runtime: Option<Handle>,
 }
 
-/// The way to a closure that hears events of tools.
+/// The queue of a closure for tool events.
 #[derive(Clone)]
 struct Listening {
-    /// The one session of which it hears.
+    /// The only session whose events it gets, if set.
     only: Option<SessionId>,
-    told: mpsc::UnboundedSender<ToHear>,
+    told: mpsc::UnboundedSender<QueueItem>,
 }
 
 impl Publisher {
-    /// How many updates a slow subscriber may fall behind before it loses the oldest.
+    /// The number of updates that a slow subscriber may lag behind. Beyond it, the oldest are lost.
     const UPDATES: usize = 4096;
 
-    /// Begins to tell; the closures hear of what is on `ledger`.
+    /// Starts publishing. The closures read details from `ledger`.
     pub(in crate::engine) fn start(notices: Notices, ledger: &Ledger) -> Publisher {
         let (updates, _) = broadcast::channel(Publisher::UPDATES);
-        let news = notices.are_heard().then(|| {
+        let news = notices.has_any().then(|| {
             let (news, heard) = mpsc::unbounded_channel();
             tokio::spawn(notices.hear(ledger.clone(), heard));
             news
@@ -62,7 +61,7 @@ impl Publisher {
         self.updates.subscribe()
     }
 
-    /// Has a closure hear the events of a type, from a task of its own.
+    /// Calls a closure for the events of a type, from its own task.
     pub(in crate::engine) fn try_on<E: ToolEvent + 'static, P: fmt::Display + 'static>(
         &self,
         only: Option<SessionId>,
@@ -74,21 +73,21 @@ impl Publisher {
         let hearing = async move {
             while let Some(next) = to_hear.recv().await {
                 match next {
-                    ToHear::Recorded(_) if subscribed.strong_count() == 0 => break,
-                    ToHear::Recorded(it) => hear(it.session, &it.fact, &listener),
-                    ToHear::Everything(heard) => _ = heard.send(()),
+                    QueueItem::Recorded(_) if subscribed.strong_count() == 0 => break,
+                    QueueItem::Recorded(it) => hear(it.session, &it.fact, &listener),
+                    QueueItem::Everything(heard) => _ = heard.send(()),
                 }
             }
         };
         match self.runtime.clone().or_else(|| Handle::try_current().ok()) {
             Some(runtime) => drop(runtime.spawn(hearing)),
-            // Nothing runs without one, so there is nothing to hear.
+            // Nothing runs without a runtime, so there are no events.
             None => tracing::warn!("a closure subscribed to events where no tokio runtime is"),
         }
         self.listeners.add(E::NAME, Listening { only, told }, alive)
     }
 
-    /// As [`try_on`](Publisher::try_on), of a closure that cannot fail.
+    /// Does the same as [`try_on`](Publisher::try_on), for a closure that cannot fail.
     pub(in crate::engine) fn on<E: ToolEvent + 'static>(
         &self,
         only: Option<SessionId>,
@@ -100,32 +99,32 @@ impl Publisher {
         })
     }
 
-    /// `taken` says that whoever made the call has its outcome already.
+    /// Publishes a record. `taken` is true if the caller of a function has its outcome already.
     pub(in crate::engine) fn publish(&self, recorded: &Arc<Recorded>, taken: bool) {
         let session = recorded.session;
         let news = self.news.as_ref().filter(|_| !taken);
         let news = news.filter(|_| is_news(&recorded.fact));
-        // Nobody may be listening, which is nobody's fault.
+        // Sending fails only if there is no receiver.
         if let Some(news) = news {
-            let _ = news.send(ToHear::Recorded(recorded.clone()));
+            let _ = news.send(QueueItem::Recorded(recorded.clone()));
         }
         if let Event::Observed(Observation::ToolEventEmitted(it)) = &recorded.fact.event {
             let listening = self.listeners.of(&it.name).into_iter();
             for Listening { told, .. } in
                 listening.filter(|it| it.only.is_none_or(|it| it == session))
             {
-                let _ = told.send(ToHear::Recorded(recorded.clone()));
+                let _ = told.send(QueueItem::Recorded(recorded.clone()));
             }
         }
         let _ = self.updates.send(recorded.clone());
     }
 
-    /// Completes when the closures have heard all that was published before.
+    /// Completes once the closures have handled everything published before.
     pub(in crate::engine) async fn heard(&self) {
         let listening = self.listeners.all().into_iter().map(|it| it.told);
         for told in self.news.iter().cloned().chain(listening) {
             let (heard, everything) = oneshot::channel();
-            if told.send(ToHear::Everything(heard)).is_ok() {
+            if told.send(QueueItem::Everything(heard)).is_ok() {
                 let _ = everything.await;
             }
         }

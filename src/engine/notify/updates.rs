@@ -1,4 +1,4 @@
-//! Facts as they go on record.
+//! The subscription to recorded facts.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::ledger::Recorded;
 use crate::session::{Event, Observation, SessionId};
 use crate::tool::ToolEvent;
 
-/// Facts as they go on record.
+/// A subscription to facts as they are recorded.
 pub struct Updates {
     receiver: broadcast::Receiver<Arc<Recorded>>,
-    /// The one session that is followed, and its task, which ends one day, as the session does.
+    /// The only session to follow, and its task, whose end ends the subscription.
     only: Option<(SessionId, TaskRef)>,
 }
 
@@ -24,7 +24,7 @@ impl Updates {
         }
     }
 
-    /// The facts of one session, as long as its task lives.
+    /// Subscribes to the facts of one session, until its task ends.
     pub(in crate::engine) fn of_one(
         receiver: broadcast::Receiver<Arc<Recorded>>,
         session: SessionId,
@@ -36,8 +36,8 @@ impl Updates {
         }
     }
 
-    /// The next fact; `None` once there will be none: the engine is gone, the one session is
-    /// closed, or nobody serves it any more.
+    /// Returns the next fact; `None` once the engine is dropped, or the session is closed or its
+    /// task has ended.
     ///
     /// A subscriber that falls thousands of facts behind loses the oldest; the journal has them
     /// all.
@@ -63,7 +63,7 @@ impl Updates {
         }
     }
 
-    /// Waits for an event for which `wanted` holds.
+    /// Waits for an event for which `wanted` is true.
     pub async fn wait_for(&mut self, wanted: impl Fn(&Event) -> bool) -> Option<Arc<Recorded>> {
         loop {
             let recorded = self.next().await?;
@@ -75,11 +75,12 @@ impl Updates {
 
     /// Waits for the next event of this type that a tool emits.
     ///
-    /// Of which call it is, says the fact: [`wait_for`](Updates::wait_for) and [`ToolEvent::read`]
-    /// together give both.
+    /// The event does not name its call. To get both, use [`wait_for`](Updates::wait_for) and
+    /// [`ToolEvent::read`].
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::prelude::*;
     /// use recount::tool::ToolEvent;
     /// use serde::{Deserialize, Serialize};
@@ -115,7 +116,7 @@ impl Updates {
         }
     }
 
-    /// Waits for the end of the model's turn and returns what it said in it.
+    /// Waits for the end of the model's turn and returns its text.
     pub async fn turn(&mut self) -> Option<String> {
         let mut said = String::new();
         loop {

@@ -1,4 +1,4 @@
-//! An answer to a confirmation request, through the session's task or at the desk.
+//! Answers to a confirmation request, through the session's task or the desk.
 
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
@@ -7,15 +7,15 @@ use crate::session::{Actor, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::ToolConfirmation;
 
 impl Engine {
-    /// Answers a confirmation request; the first answer on record counts. Returns the record of the
-    /// answer.
+    /// Answers a confirmation request and returns the record of the answer. The first recorded
+    /// answer counts.
     ///
-    /// An approved call runs at once, whether its session is connected or not. Where its agent is
-    /// not registered here, the answer goes on record all the same, and the call runs once the
-    /// agent is [registered](Engine::register), here or in the next process.
+    /// An approved call runs at once, whether its session is connected or not. If its agent is not
+    /// registered here, the answer is still recorded. The call then runs once the agent is
+    /// [registered](Engine::register), here or in the next process.
     ///
     /// # Errors
-    /// [`Error::Refused`] with what was decided before; [`Error::UnknownRequest`].
+    /// [`Error::Refused`] with the earlier decision; [`Error::UnknownRequest`].
     pub async fn answer(
         &self,
         request: RequestId,
@@ -25,7 +25,7 @@ impl Engine {
         self.answer_as(request, Ok(confirmation), by).await
     }
 
-    /// Answers with what a door was given, or found wrong with it.
+    /// Answers with a client's confirmation, or with the reason why it does not fit.
     pub(in crate::engine) async fn answer_as(
         &self,
         request: RequestId,

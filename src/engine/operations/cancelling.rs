@@ -1,4 +1,4 @@
-//! A call that is open is taken back: through the session's task, or at the desk.
+//! The cancellation of an open call, through the session's task or the desk.
 
 use super::desk::Desk;
 use crate::engine::error::Error;
@@ -6,18 +6,23 @@ use crate::engine::serving::engine::Engine;
 use crate::session::{Actor, Command, Seq, SessionId};
 
 impl Engine {
-    /// Takes back a call that is open, whatever it waits for: a person, its result, a free place,
-    /// or a program that has its tool. A tool that runs is cut off. Returns the record of it.
+    /// Cancels an open call, whatever it waits for, and returns the record of it.
     ///
-    /// It undoes nothing: what a tool has done before it was cut off stays done, and the call keeps
-    /// `cancelled` as its outcome. Of a call in doubt a person knows more where they
-    /// [answer](Engine::answer) its request.
+    /// It may wait for an approver, its result, a slot, or a program that has its tool. A running
+    /// tool is aborted.
     ///
-    /// The model is told that the call was cancelled, now or as the agent's
-    /// [`on_settled`](crate::engine::Agent::on_settled) says.
+    /// It undoes nothing: what a tool did before the abort stays done, and the call keeps
+    /// `cancelled` as its outcome. If the outcome of a call in doubt is known,
+    /// [answer](Engine::answer) its request instead.
+    ///
+    /// The cancellation is delivered to the model, now or as the agent's
+    /// [`on_settled`](crate::engine::Agent::on_settled) sets.
     ///
     /// ```
-    /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     engine: recount::engine::Engine,
+    /// #     ticket: recount::prelude::Ticket,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// let reason = Some("ordered twice".to_owned());
     /// engine.cancel(ticket.session, ticket.call, reason, Actor::embedder("ada")).await?;
@@ -25,7 +30,7 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] where the session has no such call, or it ended before, with how.
+    /// [`Error::Refused`] if the session has no such call, or with the outcome if it ended before.
     pub async fn cancel(
         &self,
         session: SessionId,
@@ -39,14 +44,14 @@ impl Engine {
 }
 
 impl Desk {
-    /// Takes back a call that is open, as [`Engine::cancel`] does. The model is told when the
+    /// Cancels an open call as [`Engine::cancel`] does. The cancellation is delivered when the
     /// session is next served.
     ///
-    /// An agent's redactor and a tool's formatter are code that a desk does not have: the reason
-    /// goes on record as it is, and the model hears the engine's words.
+    /// A desk does not have the code of an agent's redactor or a tool's formatter. The reason is
+    /// recorded as given, and the model gets the engine's text.
     ///
     /// # Errors
-    /// As of [`Engine::cancel`].
+    /// Those of [`Engine::cancel`].
     pub async fn cancel(
         &self,
         session: SessionId,

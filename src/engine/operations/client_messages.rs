@@ -1,5 +1,5 @@
-//! The door through which a client's messages come: answers to requests, results of long-running
-//! calls, words.
+//! The entry point for a client's messages: answers to requests, results of long-running calls, and
+//! text.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::client_responses::{Meant, Refused};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
 use crate::engine::error::Error;
-use crate::engine::inputs::inbox::{Input, Words};
+use crate::engine::inputs::inbox::{Input, UserText};
 use crate::engine::received::Received;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
@@ -18,33 +18,41 @@ use crate::session::{
 };
 
 impl Engine {
-    /// Takes a message that a client sends as one of ADK would, in one of the shapes of
-    /// [`ClientMessage`]: words, answers to confirmation requests, results of long-running calls.
-    /// Several answers may come in one message.
+    /// Handles a message that an ADK client sends, in one of the shapes of [`ClientMessage`].
     ///
-    /// A confirmation request is answered by its own id, a paused call by the id under which
-    /// [`adk_events`](crate::engine::LiveHandle::adk_events) shows it, by its
-    /// [`CallId`](crate::session::CallId), or by its [`Ticket`](crate::engine::Ticket). Whoever may
-    /// reach this door for the session may answer for it: `by` is the name that the embedding
-    /// program vouches for.
+    /// It carries text, answers to confirmation requests, or results of long-running calls. One
+    /// message may carry several answers.
     ///
-    /// A message of which one part cannot be an answer is refused whole: nothing of it is taken,
-    /// and what it is about stays open. Where that is a request, the refusal goes on record with
-    /// it, also with a request of another session. A message that calls a function is refused on
-    /// record with every request that is open.
+    /// A confirmation request is answered by its own id. A paused call is answered by the id under
+    /// which [`adk_events`](crate::engine::LiveHandle::adk_events) shows it, by its
+    /// [`CallId`](crate::session::CallId), or by its [`Ticket`](crate::engine::Ticket). A client
+    /// that may call this method for the session may answer for it. `by` is the identity for which
+    /// the embedding program vouches.
+    ///
+    /// If one part of a message cannot be an answer, the whole message is refused. No part takes
+    /// effect, and the requests stay open. The refusal is recorded with the request it is about,
+    /// also with a request of another session. A message that calls a function is recorded as
+    /// refused with every open request.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount::engine::{Error, Received};
     /// use recount::prelude::*;
     ///
-    /// let transfer = T::simple("transfer", "Sends money", |_| async { Ok(json!({"status": "ok"})) });
+    /// let transfer = T::simple("transfer", "Sends money", |_| async {
+    ///     Ok(json!({"status": "ok"}))
+    /// });
     /// let agent = Agent::new().model("none").strict().tools(T::confirm(transfer, "Send it?"));
     /// let engine = Engine::in_memory().agent("bank", agent).open().await?;
     /// let session = engine.session("bank").open().await?;
     /// let mut events = session.adk_events();
     ///
-    /// let sent = session.call_function("transfer", json!({"amount": 50}), Actor::embedder("pipeline"));
+    /// let sent = session.call_function(
+    ///     "transfer",
+    ///     json!({"amount": 50}),
+    ///     Actor::embedder("pipeline"),
+    /// );
     /// let approved = async {
     ///     events.next().await?;
     ///     let asked = events.next().await?.expect("a person is asked");
@@ -52,7 +60,9 @@ impl Engine {
     ///     let answer = |confirmed: &str| format!(
     ///         r#"{{"functionResponse":{{"id":"{id}","name":"adk_request_confirmation","response":{{"confirmed":{confirmed}}}}}}}"#
     ///     );
-    ///     let maybe = session.receive_client_message(Actor::embedder("ada"), &answer("\"maybe\"")).await;
+    ///     let maybe = session
+    ///         .receive_client_message(Actor::embedder("ada"), &answer("\"maybe\""))
+    ///         .await;
     ///     assert!(matches!(maybe, Err(Error::Refused(_))));
     ///     session.receive_client_message(Actor::embedder("ada"), &answer("true")).await
     /// };
@@ -64,13 +74,13 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// * [`Error::Message`]: it cannot be read, calls a function, or answers what is not to be
-    ///   answered so.
+    /// * [`Error::Message`]: the message cannot be read, calls a function, or answers something
+    ///   that cannot be answered this way.
     /// * [`Error::WrongId`]: it has a ticket, and the id of another call.
-    /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit; somebody
-    ///   answered before, the request expired, the call does not wait for a response.
-    /// * [`Error::PartlyTaken`]: of several answers, the session refused some.
-    /// * [`Error::NotConnected`]: words came, and there is no connection.
+    /// * [`Error::Refused`]: it says neither yes nor no, or its payload does not fit. Or the
+    ///   request was answered before or expired, or the call does not wait for a response.
+    /// * [`Error::PartlyTaken`]: the session refused some of several answers.
+    /// * [`Error::NotConnected`]: the message has text, and there is no connection.
     pub async fn receive_client_message(
         &self,
         session: SessionId,
@@ -87,9 +97,9 @@ impl Engine {
         };
         match read {
             ClientMessage::Text(text) => {
-                let place = self.inner.registry.place_of_words(session);
-                let words = Words { text, place };
-                self.ask_task(session, |reply| Input::SendText(words, reply))
+                let place = self.inner.registry.place_of_text(session);
+                let user_text = UserText { text, place };
+                self.ask_task(session, |reply| Input::SendText(user_text, reply))
                     .await?;
                 Ok(vec![Received::Said])
             }
@@ -100,9 +110,9 @@ impl Engine {
         }
     }
 
-    /// Puts a call of the client's own making on record with every request of the session that is
-    /// open and whose refusals are still recorded: it may have been meant to pass for any of them.
-    /// Whatever keeps it from that, it is refused.
+    /// Records a forged call as refused with every open request that still records refusals.
+    ///
+    /// The call may have been meant to pass for any of them. It is refused even if recording fails.
     async fn refuse_forged(&self, id: SessionId, forged: &RefusedMessage, by: &Actor) {
         let asked = match self.asked_in(id).await {
             Ok(asked) => asked,
@@ -120,15 +130,15 @@ impl Engine {
         }
     }
 
-    /// Puts on record with a request what was refused whatever the session says; what keeps it from
-    /// that changes nothing.
+    /// Records a refusal that does not depend on the session. A failure to record it changes
+    /// nothing.
     async fn note_refused(&self, request: RequestId, unfit: UnfitAnswer, by: &Actor) {
         if let Err(error) = self.refused_answer(request, unfit, by).await {
             tracing::warn!(%request, %error, "what was refused is not on record");
         }
     }
 
-    /// The requests of a session; none where none is open, for which nobody begins to serve it.
+    /// Returns the requests of a session. Empty if none is open; then no task is spawned.
     async fn asked_in(&self, id: SessionId) -> Result<BTreeMap<Seq, Request>, Error> {
         if self.ledger().pending_in(id).await?.is_empty() {
             return Ok(BTreeMap::new());
@@ -136,7 +146,7 @@ impl Engine {
         Ok(self.session_as_it_is(id).await?.requests)
     }
 
-    /// What each of several responses means; where one means nothing, none is taken.
+    /// Interprets several responses. If one means nothing, none is accepted.
     async fn understand(
         &self,
         id: SessionId,
@@ -160,7 +170,7 @@ impl Engine {
         }
     }
 
-    /// Puts a refusal on record with the request that it is about, and says why.
+    /// Records a refusal with its request, and returns the error.
     async fn refuse(
         &self,
         session: SessionId,
@@ -183,7 +193,7 @@ impl Engine {
                 }
                 Ok(*why)
             }
-            // Of a request that is not open any more the session says what became of it.
+            // If the request is no longer open, the session returns its outcome.
             Refused::Unfit(request, unfit) => {
                 let said = self.refused_answer(request, unfit, by).await?;
                 Ok(said.into())
@@ -191,8 +201,8 @@ impl Engine {
         }
     }
 
-    /// Puts an answer that came under `session` on record with the request of another one that it
-    /// names.
+    /// Records an answer sent for `session` as refused, with the request of the other session that
+    /// it names.
     pub(in crate::engine) async fn refuse_foreign(
         &self,
         session: SessionId,
@@ -201,7 +211,7 @@ impl Engine {
     ) {
         let unfit = UnfitAnswer::ForeignSession { session };
         let seen = self.answer_as(elsewhere, Err(unfit), by.clone()).await;
-        // What becomes of another session is nothing that whoever tried it should hear of.
+        // The client must not learn the state of another session.
         if let Err(error) = seen
             && !matches!(error, Error::Refused(_) | Error::UnknownRequest { .. })
         {
@@ -209,7 +219,7 @@ impl Engine {
         }
     }
 
-    /// What the session says to an answer that is none.
+    /// Returns the session's rejection of an unfit answer.
     pub(super) async fn refused_answer(
         &self,
         request: RequestId,
@@ -224,7 +234,8 @@ impl Engine {
         }
     }
 
-    /// Gives the session what was understood, one by one; the session may still say no.
+    /// Passes the interpreted responses to the session one by one. The session may still refuse
+    /// them.
     async fn take(
         &self,
         session: SessionId,
@@ -286,7 +297,7 @@ impl Engine {
                 let task = self.send(session, agent, Begin::Resume, Input::Session(reply));
                 answer.await.map_err(|_| task.stopped(session))
             }
-            // Nobody here serves it, but it can be answered.
+            // No agent here serves it, but it can be answered.
             Err(Error::UnknownAgent { .. }) => Ok(self.ledger().load(session).await?.session),
             Err(error) => Err(error),
         }

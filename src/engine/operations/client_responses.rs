@@ -1,4 +1,4 @@
-//! What a client's response answers: found out by its id, before anything of its message is taken.
+//! The target of a client's response, found by its id before any part of the message takes effect.
 
 use super::responding::{check_id, foreign_request_about, request_about};
 use crate::adk::{Card, ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from};
@@ -9,7 +9,7 @@ use crate::session::{
 };
 use crate::tool::ToolConfirmation;
 
-/// What a response is, once it is known what it answers.
+/// A response with its target.
 pub(super) enum Meant {
     Answer {
         request: Seq,
@@ -23,21 +23,22 @@ pub(super) enum Meant {
     },
 }
 
-/// Why a response cannot be taken.
+/// The reason why a response is refused.
 pub(in crate::engine) enum Refused {
-    /// Nothing in the session is named so; what it names in another one remembers that.
+    /// No call or request of the session has this id. If one of another session has, the refusal is
+    /// recorded there.
     Unknown(RefusedMessage, Option<RequestId>),
-    /// It is not to be answered so, and the request that it is about remembers that.
+    /// It cannot be answered this way. The refusal is recorded with the request it is about.
     Misdirected(RefusedMessage, RequestId),
-    /// Its id and its ticket do not name the same; a request that one of them is about remembers
-    /// that.
+    /// Its id and its ticket name different calls. The refusal is recorded with the request that
+    /// one of them is about.
     Ambiguous(Box<Error>, Option<(RequestId, UnfitAnswer)>),
-    /// It answers a request, and is no answer.
+    /// It answers a request, but is not a valid answer.
     Unfit(RequestId, UnfitAnswer),
 }
 
 impl Engine {
-    /// What a response answers, found by its id; nothing is taken yet.
+    /// Returns the target of a response by its id. Nothing takes effect yet.
     pub(super) async fn meaning(
         &self,
         session: &Session,
@@ -115,7 +116,7 @@ impl Engine {
         }))
     }
 
-    /// Reads the answer to a request beside the card that the client was shown.
+    /// Parses the answer to a request, using the card that the client was shown.
     async fn answer_to_card(
         &self,
         session: &Session,
@@ -131,7 +132,7 @@ impl Engine {
                 args: &call.args,
             }
             .answer(response),
-            // The session says what became of the request.
+            // The session reports the outcome of the request.
             (Some(_) | None, _) => confirmation_from(response),
         })
     }
@@ -148,9 +149,10 @@ impl Engine {
         }))
     }
 
-    /// The call that a client knows under `id`: by its own name, or else the first one of the
-    /// session to which the model gave that id. A later one is shown under its own name, so that an
-    /// answer which comes late cannot be taken for its.
+    /// Returns the call that a client knows by `id`: its public id, or else the model's id.
+    ///
+    /// If the model used the id several times, the first call of the session has it. Later ones are
+    /// shown by their public id, so that a late answer cannot reach the wrong call.
     async fn call_named(&self, session: &Session, id: &str) -> Result<Option<Seq>, Error> {
         let open = session.calls.keys().copied();
         let mut calls: Vec<Seq> = session.settled.keys().copied().chain(open).collect();
@@ -175,8 +177,8 @@ impl Engine {
         Ok(None)
     }
 
-    /// The request of another session that has this name: whoever tried to answer it here is to be
-    /// seen there.
+    /// Returns the request of another session with this id. The attempt to answer it here is
+    /// recorded there.
     async fn request_elsewhere(&self, id: &str) -> Result<Option<RequestId>, Error> {
         let Ok(request) = id.parse::<RequestId>() else {
             return Ok(None);
@@ -186,7 +188,7 @@ impl Engine {
     }
 }
 
-/// The refusal of a response to a request that names another function than its card.
+/// Refuses a response to a request that names another function than its card.
 fn wrong_name(session: &Session, id: &str, request: Seq, name: Option<&str>) -> Option<Refused> {
     let found = name.filter(|name| *name != REQUEST_CONFIRMATION)?;
     let why = RefusedMessage::WrongName {
@@ -197,8 +199,8 @@ fn wrong_name(session: &Session, id: &str, request: Seq, name: Option<&str>) -> 
     Some(Refused::Misdirected(why, session.id.request_id(request)))
 }
 
-/// The tool that a result for the call with this id names, if the call may have one from outside;
-/// the session says whether it waits for it.
+/// Returns the tool that a result names, if the call may have a result from outside. The session
+/// decides whether it waits for one.
 fn result(
     session: &Session,
     id: String,
@@ -207,7 +209,7 @@ fn result(
 ) -> Result<String, Refused> {
     let open = session.calls.get(&call);
     if let Some(request) = open_request(session, call) {
-        // A result of the client's own making must not take the place of the person's answer.
+        // A client's result must not replace the approver's answer.
         let request = session.id.request_id(request);
         let why = RefusedMessage::AwaitsConfirmation { id, request };
         return Err(Refused::Misdirected(why, request));

@@ -1,4 +1,4 @@
-//! The end of a session, through its task or at the desk.
+//! The close of a session, through its task or the desk.
 
 use super::desk::Desk;
 use crate::engine::error::Error;
@@ -7,10 +7,10 @@ use crate::engine::serving::engine::Engine;
 use crate::session::{Actor, Command, Seq, SessionId};
 
 impl Engine {
-    /// Ends a session: what is open in it is cancelled. Returns the record of the close.
+    /// Closes a session, which cancels its open calls. Returns the record of the close.
     ///
     /// # Errors
-    /// [`Error::Refused`] where it is closed already.
+    /// [`Error::Refused`] if it is closed already.
     pub async fn close_session(
         &self,
         session: SessionId,
@@ -24,10 +24,10 @@ impl Engine {
 }
 
 impl Desk {
-    /// Ends a session, as [`Engine::close_session`] does. Returns the record of the close.
+    /// Closes a session as [`Engine::close_session`] does. Returns the record of the close.
     ///
     /// # Errors
-    /// As of [`Engine::close_session`].
+    /// Those of [`Engine::close_session`].
     pub async fn close_session(
         &self,
         session: SessionId,
@@ -38,7 +38,7 @@ impl Desk {
     }
 }
 
-/// The command that ends a session.
+/// Returns the command that closes a session.
 pub(in crate::engine) fn closes(reason: &str, by: Actor) -> Command {
     Command::CloseSession {
         reason: reason.to_owned(),

@@ -1,5 +1,6 @@
-//! The desk: where an approval, or a call that waits for its result, is answered without anybody
-//! who could run the call.
+//! The desk: the writer for sessions without a task.
+//!
+//! It answers requests and paused calls where no process could run the calls.
 
 use std::sync::Arc;
 
@@ -18,14 +19,18 @@ use crate::session::{
 };
 use crate::tool::{FunctionResponse, Ticket, ToolConfirmation};
 
-/// Answers confirmation requests and paused calls on record, and starts nothing.
+/// The writer for sessions without a task: it answers requests and paused calls, and starts
+/// nothing.
 ///
-/// It attaches no runner, so an approved call is ready from here on and starts with the next
-/// process that has its tool. It is for a journal that nobody serves: an
-/// [`Engine`](crate::engine::Engine) answers for the sessions it serves.
+/// It attaches no runner. An approved call becomes ready and starts in the next process that has
+/// its tool. Use a desk for a journal that no engine serves: an [`Engine`](crate::engine::Engine)
+/// answers for the sessions it serves.
 ///
 /// ```
-/// # async fn example(ledger: recount::ledger::Ledger, request: recount::session::RequestId) -> Result<(), recount::engine::Error> {
+/// # async fn example(
+/// #     ledger: recount::ledger::Ledger,
+/// #     request: recount::session::RequestId,
+/// # ) -> Result<(), recount::engine::Error> {
 /// use recount::engine::{Desk, SystemClock};
 /// use recount::prelude::*;
 /// let desk = Desk::new(ledger, SystemClock::shared());
@@ -40,20 +45,19 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// A desk over the sessions of `ledger`.
+    /// Creates a desk over the sessions of `ledger`.
     pub fn new(ledger: Ledger, clock: Arc<dyn Clock>) -> Desk {
         Desk { ledger, clock }
     }
 
-    /// Answers a request; the first answer on record counts. Returns the record of the answer.
+    /// Answers a request and returns the record of the answer. The first recorded answer counts.
     ///
-    /// What a dead process left behind and what is overdue go on record before the answer, in the
-    /// same batch, so that an answer after the expiry does not count just because nobody looked at
-    /// the clock before.
+    /// What a dead process left and overdue deadlines are recorded before the answer, in the same
+    /// batch. So an answer after the expiry does not count because the clock was read late.
     ///
     /// # Errors
-    /// [`Error::Refused`] with what was decided before, which is put on record, too;
-    /// [`Error::UnknownRequest`]; whatever the journal says.
+    /// [`Error::Refused`] with the earlier decision, which is recorded, too;
+    /// [`Error::UnknownRequest`]; any error of the journal.
     pub async fn answer(
         &self,
         request: RequestId,
@@ -63,7 +67,7 @@ impl Desk {
         self.answer_as(request, Ok(confirmation), by).await
     }
 
-    /// Answers with what a door was given, or found wrong with it.
+    /// Answers with a confirmation, or with the reason why it does not fit.
     pub(super) async fn answer_as(
         &self,
         request: RequestId,
@@ -99,11 +103,10 @@ impl Desk {
         }
     }
 
-    /// Gives the result of a paused call. Returns the record of the response; the model is told
-    /// when the session is next served.
+    /// Supplies the result of a paused call, and returns the record of the response.
     ///
-    /// An agent's redactor is code that a desk does not have; what it gives goes on record as it
-    /// is, and as it is it is compared with a result that is on record already.
+    /// The response is delivered when the session is next served. A desk does not have an agent's
+    /// redactor. The result is recorded as given, and compared as given with a recorded result.
     ///
     /// ```
     /// # async fn example(ledger: recount::ledger::Ledger) -> Result<(), recount::engine::Error> {
@@ -118,9 +121,9 @@ impl Desk {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's;
-    /// [`Error::WrongId`]; [`Error::HookMissing`] where the agent's `before_tool_response` must see
-    /// it first; whatever the journal says.
+    /// [`Error::Refused`] if the call does not wait for a response, or is another tool's;
+    /// [`Error::WrongId`]; [`Error::HookMissing`] if the agent's `before_tool_response` must see it
+    /// first; any error of the journal.
     pub async fn respond(
         &self,
         ticket: &Ticket,
@@ -132,11 +135,11 @@ impl Desk {
         self.take(session, supply).await
     }
 
-    /// Gives news of a paused call, which stays paused, as
-    /// [`Engine::update`](crate::engine::Engine::update) does.
+    /// Supplies an interim result of a paused call, as
+    /// [`Engine::update`](crate::engine::Engine::update) does. The call stays paused.
     ///
     /// # Errors
-    /// As of [`respond`](Desk::respond).
+    /// Those of [`respond`](Desk::respond).
     pub async fn update(
         &self,
         ticket: &Ticket,
@@ -159,8 +162,11 @@ impl Desk {
         if let Err(Error::WrongId { found, .. }) = &supply
             && let Err(error) = self.record_wrong_id(ticket, found, by).await
         {
-            // Whatever keeps it from the record, it is refused.
-            tracing::warn!(session = %ticket.session, %error, "a result by the id of another call is not on record");
+            // The result is refused even if recording that fails.
+            tracing::warn!(
+                session = %ticket.session, %error,
+                "a result by the id of another call is not on record"
+            );
         }
         supply
     }
@@ -176,7 +182,7 @@ impl Desk {
         }
     }
 
-    /// Records what a command becomes, if it is taken.
+    /// Records the observation of a command, if it is admitted.
     pub(super) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         let loaded = self.ledger.load(session).await?;
         let mut batch = Batch::new(loaded, self.clock.now());
@@ -184,7 +190,7 @@ impl Desk {
         let overdue = batch.record_overdue()?;
         let attempt = AttemptedAnswer::of(&batch.session, &command);
         match admit(&batch.session, command) {
-            // What the hook would take out must not go on record because of the way it came.
+            // A desk cannot call the hook, so it must not record what the hook would remove.
             Ok(Observation::ResponseSupplied(_))
                 if batch.session.terms.policies.hooks.before_tool_response =>
             {
@@ -200,8 +206,8 @@ impl Desk {
             }
             Err(rejection) => {
                 let refused = attempt.and_then(|it| it.refused(&batch.session, &rejection));
-                // What the refusal speaks of is on record, also where the process that was there
-                // before it has not said so.
+                // Record what the rejection refers to, such as an expiry that the dead process did
+                // not record.
                 let any = left || overdue || refused.is_some();
                 if let Some(refused) = refused {
                     batch.record(refused)?;
@@ -214,7 +220,7 @@ impl Desk {
         }
     }
 
-    /// Records what a dead process left behind and what is overdue, and nothing else.
+    /// Records only what a dead process left and what is overdue.
     #[cfg(feature = "play")]
     pub(crate) async fn look(&self, session: SessionId) -> Result<(), Error> {
         let loaded = self.ledger.load(session).await?;
@@ -234,7 +240,7 @@ impl Desk {
     }
 }
 
-/// What becomes one atomic append to a session.
+/// The records of one atomic append to a session.
 struct Batch {
     before: Loaded,
     session: Session,
@@ -253,7 +259,8 @@ impl Batch {
         }
     }
 
-    /// Whoever can open the journal knows that the process that served the session is gone.
+    /// Records the end of the process that served the session. The lock on the journal proves that
+    /// it is gone.
     fn take_over(&mut self) -> Result<bool, Error> {
         let left = takeover::observations(&self.session);
         let any = !left.is_empty();
@@ -284,7 +291,7 @@ impl Batch {
         }
     }
 
-    /// Steps over an observation and returns its place.
+    /// Steps the session over an observation, and returns its record number.
     fn record(&mut self, observation: Observation) -> Result<Seq, Error> {
         let id: SessionId = self.session.id;
         let seq = self.session.head.next();

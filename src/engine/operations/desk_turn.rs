@@ -1,7 +1,7 @@
-//! The way of every command: to the task of its session, or to a turn at the desk.
+//! The dispatch of commands: to the task of the session, or to a turn at the desk.
 //!
-//! At the desk a session that no task serves is written to, one writer at a time, and the listeners
-//! are told.
+//! At the desk, one writer at a time appends to a session that no task serves, and publishes to the
+//! listeners.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::engine::serving::engine::Engine;
 use crate::ledger::Recorded;
 use crate::session::{Command, Seq, SessionId};
 
-/// How many facts are read at a time.
+/// The number of facts read at a time.
 const FACTS: usize = 256;
 
-/// The turn to write to a session whose agent is not here. It keeps nothing of the engine alive but
-/// what it writes and tells by.
+/// A turn at the desk: the lock to append to a session without its agent. It keeps no part of the
+/// engine alive but the desk and the publisher.
 pub(super) struct DeskTurn {
     desk: Desk,
     publisher: Publisher,
@@ -29,21 +29,21 @@ pub(super) struct DeskTurn {
 }
 
 impl Engine {
-    /// The next turn, where no task serves the session.
+    /// Waits for a turn at the desk. None if a task serves the session.
     pub(super) async fn turn_at_desk(&self, session: SessionId) -> Option<DeskTurn> {
-        let nobody = async || {
+        let has_no_agent = async || {
             matches!(
                 self.agent_of(session).await,
                 Err(Error::UnknownAgent { .. })
             )
         };
-        if !nobody().await {
+        if !has_no_agent().await {
             return None;
         }
         let inner = &self.inner;
         let turn = inner.desk_turns.clone().lock_owned().await;
-        // The agent may have come meanwhile.
-        nobody().await.then(|| DeskTurn {
+        // The agent may have been registered meanwhile.
+        has_no_agent().await.then(|| DeskTurn {
             desk: Desk::new(inner.ledger.clone(), inner.clock.clone()),
             publisher: inner.publisher.clone(),
             session,
@@ -51,7 +51,7 @@ impl Engine {
         })
     }
 
-    /// Has a command taken: by the session's task, or at the desk.
+    /// Admits and records a command, through the session's task or the desk.
     pub(in crate::engine) async fn command(
         &self,
         session: SessionId,
@@ -68,16 +68,15 @@ impl Engine {
 }
 
 impl DeskTurn {
-    /// What answers in this turn.
+    /// Returns the desk of this turn.
     pub(in crate::engine) fn desk(&self) -> Desk {
         self.desk.clone()
     }
 
-    /// Waits until the desk has written, and tells whoever listens what is on record from it.
+    /// Runs an append of the desk, then publishes its records.
     ///
-    /// It is done in a task of its own: a caller that does not wait for it, as a web service whose
-    /// client is gone, takes neither the news from the others nor the turn from a writing that goes
-    /// on.
+    /// It runs in its own task. If the caller is dropped, such as a web request, the append still
+    /// finishes under the lock, and listeners still get its records.
     pub(in crate::engine) async fn write<F>(self, writing: F) -> Result<Seq, Error>
     where
         F: Future<Output = Result<Seq, Error>> + Send + 'static,
@@ -89,24 +88,24 @@ impl DeskTurn {
             written
         };
         let task = tokio::spawn(task.in_current_span());
-        // Where the runtime ended, the log tells whether anything was written.
+        // If the runtime ended, only the log shows whether the append was written.
         task.await.map_err(ended)?
     }
 
-    /// The last record of the session.
+    /// Returns the last record of the session.
     async fn head(&self) -> Result<Seq, Error> {
         let journal = self.desk.ledger.journal();
         let head = journal.head(self.session.0).await?;
         Ok(head.map_or(Seq(0), |head| Seq(head.seq)))
     }
 
-    /// Tells whoever listens what is on record behind `before`: also what a dead process left, what
-    /// was overdue, and what was refused.
+    /// Publishes the records after `before`, including what a dead process left, what was overdue,
+    /// and refusals.
     async fn publish_after(&self, before: Seq) {
         let session = self.session;
         let mut from = before.next();
         loop {
-            // What cannot be read now is on record all the same.
+            // The records exist, even if they cannot be read now.
             let facts = self.desk.ledger.facts(session, from, FACTS).await;
             let facts = facts.unwrap_or_default();
             let Some(last) = facts.last() else {

@@ -5,12 +5,12 @@ use crate::ledger::{EraseError, Erasure};
 use crate::session::{Actor, SessionId};
 
 impl Desk {
-    /// Erases a session: deletes its key, so that nothing opens that is sealed under it. Returns
-    /// the erasure on record.
+    /// Erases a session: deletes its key, so that its sealed records cannot be opened. Returns the
+    /// recorded erasure.
     ///
-    /// An erasure is no `Operation`. It appends nothing to the session: the records of the request
-    /// and of the deletion belong to the journal's own stream, and its refusals are about keys. An
-    /// engine that serves the session keeps the key in memory, so no engine erases.
+    /// An erasure is no `Operation`. It appends nothing to the session: its records belong to the
+    /// journal's own stream, and its refusals are about keys. An engine that serves the session
+    /// keeps the key in memory, so an engine never erases.
     ///
     /// ```
     /// # async fn example(
@@ -25,7 +25,7 @@ impl Desk {
     /// ```
     ///
     /// # Errors
-    /// As of [`Ledger::erase`](crate::ledger::Ledger::erase).
+    /// Those of [`Ledger::erase`](crate::ledger::Ledger::erase).
     pub async fn erase(
         &self,
         session: SessionId,

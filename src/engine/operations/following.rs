@@ -1,5 +1,5 @@
-//! Paused calls whose tools know themselves how they go on: looked after from the pause to the
-//! result, also by the next process.
+//! Paused calls whose tools find their own result, followed from the pause to the result, across
+//! processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -24,8 +24,8 @@ use crate::session::{
 use crate::tool::{PolicyTool, Ticket, ToolError};
 
 impl Engine {
-    /// Looks after the paused calls of an agent, those of before and those to come, if a tool of it
-    /// follows its calls.
+    /// Follows the current and future paused calls of an agent, if one of its tools follows its
+    /// calls.
     pub(in crate::engine) fn follow_paused(&self, agent: &str) {
         let Some(agent) = self.agents().get(agent).cloned() else {
             return;
@@ -43,14 +43,14 @@ impl Engine {
             following: BTreeMap::new(),
             tasks: JoinSet::new(),
         };
-        // Before anything is listed, so that no pause falls between.
+        // Before the listing, so that no pause is missed.
         let updates = self.inner.publisher.subscribe();
         let task = tokio::spawn(follower.follow(updates));
         self.followers().push(AbortOnDropHandle::new(task));
     }
 
-    /// Looks after no call any more; the next process does.
-    pub(in crate::engine) fn follow_no_more(&self) {
+    /// Stops following calls; the next process continues.
+    pub(in crate::engine) fn stop_following(&self) {
         self.followers().clear();
     }
 
@@ -60,9 +60,9 @@ impl Engine {
     }
 }
 
-/// Looks after the paused calls of one agent.
+/// The task that follows the paused calls of one agent.
 struct Follower {
-    /// Weak, because an engine that nobody has any more is to end.
+    /// Weak, so that it does not keep a dropped engine alive.
     engine: Weak<Inner>,
     ledger: Ledger,
     agent: Arc<Prepared>,
@@ -70,13 +70,13 @@ struct Follower {
     tasks: JoinSet<()>,
 }
 
-/// A call that is looked after until it has ended.
+/// A call that is followed until it ends.
 #[derive(Clone)]
 struct Followed {
     tool: PolicyTool,
     ticket: Ticket,
     state: Value,
-    /// Says that its result is not waited for any more.
+    /// Fires once its result is no longer needed.
     over: CancellationToken,
 }
 
@@ -113,7 +113,7 @@ impl Follower {
         }
     }
 
-    /// Begins with every call that is paused now, and ends with every other.
+    /// Follows every call that is paused now, and stops following all others.
     async fn look(&mut self) {
         let paused = match self.ledger.paused().await {
             Ok(paused) => paused,
@@ -141,7 +141,7 @@ impl Follower {
         }
     }
 
-    /// Begins with a call that has just paused.
+    /// Follows a call that has just paused.
     async fn paused(&mut self, session: SessionId, call: Seq, state: Option<Json>) {
         let found = async {
             let opened = self.ledger.opened(session).await?;
@@ -183,7 +183,7 @@ impl Follower {
         self.following.insert((session, call), followed);
     }
 
-    /// Looks after a call no more, and tells its tool where nobody wants the result any more.
+    /// Stops following a call. Notifies its tool if the result is no longer wanted.
     fn ended(&mut self, session: SessionId, call: Seq, outcome: Outcome) {
         let Some(followed) = self.following.remove(&(session, call)) else {
             return;
@@ -205,7 +205,7 @@ impl Follower {
 }
 
 impl Followed {
-    /// Waits for the result of the call, and gives it.
+    /// Waits for the result of the call, and supplies it.
     async fn respond(self, engine: Weak<Inner>, shape: ResponseShape) {
         let ticket = &self.ticket;
         let follow = self.tool.follow(ticket, self.state);
@@ -223,7 +223,7 @@ impl Followed {
         let response = match followed.unwrap_or_else(panicked) {
             Some(Ok(result)) => shape.success_of_text(&result, None),
             Some(Err(error)) => failed(&error),
-            // It is left to whoever responds.
+            // Another caller responds.
             None => return,
         };
         let Some(inner) = engine.upgrade() else {
@@ -240,20 +240,23 @@ impl Followed {
         if let Err(Error::Refused(why)) = &responded
             && is_of_the_response(why)
         {
-            // Nobody else gives one, so the call would wait for ever.
+            // No other caller responds, so the call would wait for ever.
             let what = format!("the result cannot be on record: {why}");
             responded = respond(failed(&ToolError::ExecutionFailed(what))).await;
         }
         match responded {
-            // Somebody was quicker, or the call was taken back.
+            // Another response came first, or the call was cancelled.
             Ok(_) | Err(Error::Refused(_)) => {}
             Err(error) => {
-                tracing::warn!(session = %ticket.session, %error, "the result of a paused call did not go on record");
+                tracing::warn!(
+                    session = %ticket.session, %error,
+                    "the result of a paused call did not go on record"
+                );
             }
         }
     }
 
-    /// Tells the tool that nobody wants the result any more.
+    /// Notifies the tool that the result is no longer wanted.
     async fn call_off(self) {
         let ticket = &self.ticket;
         let told = AssertUnwindSafe(self.tool.call_off(ticket, self.state)).catch_unwind();
@@ -263,7 +266,7 @@ impl Followed {
     }
 }
 
-/// True if it is the response that is refused, and not its being given.
+/// True if the rejection is about the content of the response.
 fn is_of_the_response(why: &Rejection) -> bool {
     matches!(
         why,

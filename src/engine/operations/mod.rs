@@ -1,8 +1,8 @@
-//! Answers, results and commands from outside, for sessions with a task and for those without one.
+//! Answers, results and commands from outside, for sessions with and without a task.
 //!
 //! It starts no run of a tool. Read `operation`, then `desk` for a session without a task, and
-//! `desk_turn`, where an engine chooses between task and desk. `client_*` read what clients of ADK
-//! send; `following` asks tools for the results of their paused calls; `pending` lists open
+//! `desk_turn`, in which an engine chooses between task and desk. `client_*` parse the messages of
+//! ADK clients; `following` asks tools for the results of their paused calls; `pending` lists open
 //! requests; `erasing` deletes keys and records nothing in a session.
 
 mod answering;

@@ -1,4 +1,4 @@
-//! The operations of people and programs on a session, at a running engine and at a desk.
+//! Operations of people and programs on a session, at a running engine or at a desk.
 
 use super::desk::Desk;
 use super::reconciling::reconciles;
@@ -10,9 +10,9 @@ use crate::ledger::Ledger;
 use crate::session::{Actor, Command, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{Ticket, ToolConfirmation};
 
-/// An operation on a session, as the control door, the command line and programs ask for it.
+/// An operation on a session, as requested by the control server, the command line or a program.
 ///
-/// The [`Actor`] beside it says who asks, and how that was established.
+/// The [`Actor`] beside it is the requester, with the way in which the identity was established.
 ///
 /// ```
 /// # async fn example(
@@ -40,93 +40,93 @@ use crate::tool::{Ticket, ToolConfirmation};
 )]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// Answers a confirmation request, or says what became of the call in doubt that the request is
-    /// about.
+    /// Answers a confirmation request, or states the outcome of the call in doubt that the request
+    /// is about.
     Answer {
         /// The request.
         request: RequestId,
-        /// The answer, or the reason why the words given are none; the reason goes on record, and
-        /// the request stays open.
+        /// The answer, or the reason why the input is none. The reason is recorded, and the request
+        /// stays open.
         given: Result<ToolConfirmation, UnfitAnswer>,
     },
-    /// Gives the result of a paused call, or news of it.
+    /// Supplies the result of a paused call, or an interim result.
     Respond {
         /// The call.
         ticket: Ticket,
-        /// The result, a JSON object, number for number as it was written.
+        /// The result, a JSON object. Its numbers keep their digits.
         response: Json,
-        /// It is news, after which the call stays paused.
+        /// True for an interim result, after which the call stays paused.
         interim: bool,
     },
-    /// Records the outcome that was found of a call that ended as `unknown` or `timed_out`.
+    /// Records the outcome found for a call that ended as `unknown` or `timed_out`.
     Reconcile {
         /// The session.
         session: SessionId,
         /// The record of the call.
         call: Seq,
-        /// The outcome that was found.
+        /// The outcome found.
         found: Finding,
     },
-    /// Takes back an open call.
+    /// Cancels an open call.
     Cancel {
         /// The session.
         session: SessionId,
         /// The record of the call.
         call: Seq,
-        /// Why; the model is told.
+        /// The reason, which is delivered to the model.
         reason: Option<String>,
     },
-    /// Ends a session, which cancels what is open in it. An engine that does not have the session's
-    /// agent ends none.
+    /// Closes a session, which cancels its open calls. An engine without the session's agent closes
+    /// none.
     Close {
         /// The session.
         session: SessionId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// The outcome of an operation whose machinery did not fail.
+/// The outcome of an operation that was carried out without an error.
 #[derive(Debug)]
 pub enum Operated {
-    /// It is on record.
+    /// It is recorded.
     OnRecord(OnRecord),
-    /// A rule said no, with the decision that was on record before. The refusal may be on record,
-    /// and so may an expiry that was due.
+    /// A rule refused it, with the earlier recorded decision. The refusal may be recorded, and so
+    /// may an expiry that was due.
     Refused(Refusal),
-    /// It is on record, and the number of starts could not be read.
+    /// It is recorded, but the number of starts could not be read.
     OnRecordBut(OnRecord, Error),
 }
 
 impl Engine {
-    /// Does an operation, through the session's task or, where its agent is not registered, on
-    /// record alone.
+    /// Carries out an operation, through the session's task or, without its agent, through the
+    /// desk.
     ///
     /// # Errors
     /// [`Error::UnknownRequest`], [`Error::HookMissing`] and [`Error::UnknownAgent`], which record
-    /// nothing. After any other error, such as [`Error::Stopped`], the operation may be on record.
+    /// nothing. After any other error, such as [`Error::Stopped`], the operation may be recorded.
     pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        Door::Engine(self).operate(operation, by).await
+        Executor::Engine(self).operate(operation, by).await
     }
 }
 
 impl Desk {
-    /// Does an operation on record; it starts nothing.
+    /// Records an operation, and starts nothing.
     ///
     /// # Errors
-    /// As of [`Engine::operate`].
+    /// Those of [`Engine::operate`].
     pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        Door::Desk(self).operate(operation, by).await
+        Executor::Desk(self).operate(operation, by).await
     }
 }
 
-/// The place where an operation is recorded.
-enum Door<'a> {
+/// The executor of an operation: an engine or a desk.
+enum Executor<'a> {
     Engine(&'a Engine),
     Desk(&'a Desk),
 }
 
-impl Door<'_> {
+impl Executor<'_> {
     async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
         let (session, call) = self.about(&operation).await?;
         let tool = match call {
@@ -163,8 +163,7 @@ impl Door<'_> {
         }
     }
 
-    /// The session of an operation, and the record of the call that it is about, if it is about
-    /// one.
+    /// Returns the session of an operation, and the record of its call, if it is about one.
     async fn about(&self, operation: &Operation) -> Result<(SessionId, Option<Seq>), Error> {
         match operation {
             Operation::Answer { request, .. } => {
@@ -182,8 +181,8 @@ impl Door<'_> {
     async fn put(&self, operation: Operation, tool: String, by: Actor) -> Result<Seq, Error> {
         match operation {
             Operation::Answer { request, given } => match self {
-                Door::Engine(engine) => engine.answer_as(request, given, by).await,
-                Door::Desk(desk) => desk.answer_as(request, given, by).await,
+                Executor::Engine(engine) => engine.answer_as(request, given, by).await,
+                Executor::Desk(desk) => desk.answer_as(request, given, by).await,
             },
             Operation::Respond {
                 ticket,
@@ -216,23 +215,23 @@ impl Door<'_> {
                 self.take(session, command).await
             }
             Operation::Close { session, reason } => match self {
-                Door::Engine(engine) => engine.close_session(session, &reason, by).await,
-                Door::Desk(desk) => desk.close_session(session, &reason, by).await,
+                Executor::Engine(engine) => engine.close_session(session, &reason, by).await,
+                Executor::Desk(desk) => desk.close_session(session, &reason, by).await,
             },
         }
     }
 
     async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         match self {
-            Door::Engine(engine) => engine.command(session, command).await,
-            Door::Desk(desk) => desk.take(session, command).await,
+            Executor::Engine(engine) => engine.command(session, command).await,
+            Executor::Desk(desk) => desk.take(session, command).await,
         }
     }
 
     fn ledger(&self) -> &Ledger {
         match self {
-            Door::Engine(engine) => engine.ledger(),
-            Door::Desk(desk) => &desk.ledger,
+            Executor::Engine(engine) => engine.ledger(),
+            Executor::Desk(desk) => &desk.ledger,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What waits for a person, in every session.
+//! The open confirmation requests of every session.
 
 use recount_journal::OpenItem;
 use tokio_util::task::AbortOnDropHandle;
@@ -7,27 +7,27 @@ use crate::engine::error::{Error, ended};
 use crate::engine::serving::engine::Engine;
 use crate::ledger::PendingConfirmation;
 
-/// How many requests one task reads: about a millisecond, behind which whatever else its thread has
-/// to do gets its turn.
-const READ_BY_ONE: usize = 128;
+/// The maximum number of requests that one task reads. It takes about a millisecond, after which
+/// other tasks of the thread can run.
+const REQUESTS_PER_TASK: usize = 128;
 
 impl Engine {
-    /// Every confirmation request that waits for an answer, oldest session first. It costs what is
-    /// open, not what happened.
+    /// Returns every open confirmation request, oldest session first. The cost depends on the
+    /// number of open requests, not on the length of the journal.
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn pending(&self) -> Result<Vec<PendingConfirmation>, Error> {
         let ledger = &self.inner.ledger;
         let requests = ledger.open_requests().await?;
-        if requests.len() <= READ_BY_ONE {
+        if requests.len() <= REQUESTS_PER_TASK {
             return Ok(ledger.pending_of(&requests).await?);
         }
         let mut pending = Vec::with_capacity(requests.len());
-        let mut parts = Vec::with_capacity(requests.len().div_ceil(READ_BY_ONE));
+        let mut parts = Vec::with_capacity(requests.len().div_ceil(REQUESTS_PER_TASK));
         let mut requests = requests.into_iter();
         while requests.len() > 0 {
-            let part: Vec<OpenItem> = requests.by_ref().take(READ_BY_ONE).collect();
+            let part: Vec<OpenItem> = requests.by_ref().take(REQUESTS_PER_TASK).collect();
             let ledger = ledger.clone();
             let reading = async move { ledger.pending_of(&part).await };
             parts.push(AbortOnDropHandle::new(tokio::spawn(reading)));

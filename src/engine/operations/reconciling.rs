@@ -1,5 +1,4 @@
-//! What became of a call whose outcome was unknown, found out later: through the session's task, or
-//! at the desk.
+//! The outcome of a call in doubt, found later and recorded through the session's task or the desk.
 
 use super::desk::Desk;
 use crate::engine::error::Error;
@@ -9,13 +8,17 @@ use crate::session::{Actor, Command, Finding, Rejection, Seq};
 use crate::tool::Ticket;
 
 impl Engine {
-    /// Says what became of a call that ended as `unknown` or `timed_out`. Returns the record of it.
+    /// Records the outcome found for a call that ended as `unknown` or `timed_out`. Returns the
+    /// record.
     ///
-    /// The call has ended and keeps its outcome; the model is told what was found as a word of the
-    /// conversation, now or on the next connection. The first word counts.
+    /// The call has ended and keeps its outcome. The finding is delivered as conversation, now or
+    /// on the next connection. The first finding counts.
     ///
     /// ```
-    /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     engine: recount::engine::Engine,
+    /// #     ticket: recount::prelude::Ticket,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// use recount::session::Finding;
     /// let found = Finding::done(&json!({"receipt": 17}));
@@ -24,8 +27,8 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call is open, its outcome is known, or somebody was quicker,
-    /// with what is on record then.
+    /// [`Error::Refused`] if the call is open, its outcome is known, or another finding came first,
+    /// with what is recorded.
     pub async fn reconcile(
         &self,
         ticket: &Ticket,
@@ -38,11 +41,11 @@ impl Engine {
 }
 
 impl Desk {
-    /// Says what became of a call that ended as `unknown` or `timed_out`, as [`Engine::reconcile`]
-    /// does. The model is told when the session is next served.
+    /// Records the outcome found for a call, as [`Engine::reconcile`] does. The finding is
+    /// delivered when the session is next served.
     ///
     /// # Errors
-    /// As of [`Engine::reconcile`].
+    /// Those of [`Engine::reconcile`].
     pub async fn reconcile(
         &self,
         ticket: &Ticket,
@@ -54,8 +57,8 @@ impl Desk {
     }
 }
 
-/// The command, if the ticket names the tool that was called: of an ended call only its record
-/// knows.
+/// Returns the command, if the ticket names the called tool. Only the record of an ended call has
+/// its name.
 pub(super) async fn reconciles(
     ledger: &Ledger,
     ticket: &Ticket,

@@ -1,5 +1,4 @@
-//! The result of a paused call, from outside: through the session's task, or at the desk where
-//! nobody here serves it.
+//! The result of a paused call, supplied from outside through the session's task or the desk.
 
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
@@ -8,17 +7,17 @@ use crate::session::{Actor, Command, Json, RequestId, Seq, SessionId, UnfitAnswe
 use crate::tool::{FunctionResponse, Ticket};
 
 impl Engine {
-    /// Gives the result of a paused call. Returns the record of the response.
+    /// Supplies the result of a paused call, and returns the record of the response.
     ///
-    /// Where the agent of the session is not registered here, the response goes on record all the
-    /// same, and the model is told once the agent is registered, here or in the next process.
+    /// If the session's agent is not registered here, the response is still recorded. It is
+    /// delivered once the agent is registered, here or in the next process.
     ///
     /// # Errors
-    /// [`Error::Refused`] where the call does not wait for a response, or is another tool's; where
-    /// it has its result, with what is on record
-    /// ([`Rejection::AlreadySupplied`](crate::session::Rejection::AlreadySupplied)): one that came
-    /// twice is told so, and one that says something else changes nothing. [`Error::WrongId`];
-    /// [`Error::HookMissing`].
+    /// [`Error::Refused`] if the call does not wait for a response, or is another tool's. Also if
+    /// the call has its result already, with the recorded one
+    /// ([`Rejection::AlreadySupplied`](crate::session::Rejection::AlreadySupplied)): the rejection
+    /// tells an equal result from a different one, and neither changes anything.
+    /// [`Error::WrongId`]; [`Error::HookMissing`].
     pub async fn respond(
         &self,
         ticket: &Ticket,
@@ -29,14 +28,17 @@ impl Engine {
         self.supply(supply).await
     }
 
-    /// Gives news of a paused call, which stays paused. Returns the record of it.
+    /// Supplies an interim result of a paused call, which stays paused. Returns the record of it.
     ///
-    /// News is told to the model in its order, as a response after which more follows; where the
-    /// model takes one response to a call and has had it, as a word of the conversation.
-    /// [`respond`](Engine::respond) has the last word.
+    /// The model gets interim results in order, each as a response that another one follows. If the
+    /// model takes one response per call and has had it, it gets them as conversation.
+    /// [`respond`](Engine::respond) supplies the final one.
     ///
     /// ```
-    /// # async fn example(engine: recount::engine::Engine, ticket: recount::prelude::Ticket) -> Result<(), recount::engine::Error> {
+    /// # async fn example(
+    /// #     engine: recount::engine::Engine,
+    /// #     ticket: recount::prelude::Ticket,
+    /// # ) -> Result<(), recount::engine::Error> {
     /// use recount::prelude::*;
     /// let packed = FunctionResponse::new(&ticket.tool, json!({"packed": 3, "of": 4}));
     /// engine.update(&ticket, packed, Actor::embedder("warehouse")).await?;
@@ -44,7 +46,7 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// As of [`respond`](Engine::respond).
+    /// Those of [`respond`](Engine::respond).
     pub async fn update(
         &self,
         ticket: &Ticket,
@@ -67,8 +69,11 @@ impl Engine {
         if let Err(Error::WrongId { found, .. }) = &supply
             && let Err(error) = self.record_wrong_id(ticket, found, &by).await
         {
-            // Whatever keeps it from the record, it is refused.
-            tracing::warn!(session = %ticket.session, %error, "a result by the id of another call is not on record");
+            // The result is refused even if recording that fails.
+            tracing::warn!(
+                session = %ticket.session, %error,
+                "a result by the id of another call is not on record"
+            );
         }
         supply
     }
@@ -81,16 +86,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives the result of a paused call, or news of it, number for number as it was written.
+    /// Records a final or interim result of a paused call. Its numbers keep their digits.
     pub(in crate::engine) async fn supply(&self, (session, supply): Supply) -> Result<Seq, Error> {
         self.command(session, supply).await
     }
 }
 
-/// What is given for a call, and in which session.
+/// The command that supplies a result, and its session.
 pub(crate) type Supply = (SessionId, Command);
 
-/// A response to the call that a ticket names, and that its own id names, where it has one.
+/// Returns the command for a response, if the ticket and the response's own id name the same call.
 pub(in crate::engine) async fn supplies(
     ledger: &Ledger,
     ticket: &Ticket,
@@ -106,8 +111,7 @@ pub(in crate::engine) async fn supplies(
     Ok(supplies_json(ticket, name, result, will_continue, by))
 }
 
-/// The request that is open about the call of a ticket, or about the one that has the id beside it,
-/// if a person is being asked about either.
+/// Returns the open request about the ticket's call, or about the call with the given id.
 pub(super) async fn request_about(
     ledger: &Ledger,
     ticket: &Ticket,
@@ -131,8 +135,8 @@ pub(super) async fn request_about(
     Ok(None)
 }
 
-/// As [`request_about`], of another session than the one in which the ticket was shown: what
-/// becomes of that is nothing that whoever tried it should hear of.
+/// Does the same as [`request_about`] for a ticket of another session. An error is only logged,
+/// because the client must not learn the state of that session.
 pub(in crate::engine) async fn foreign_request_about(
     ledger: &Ledger,
     ticket: &Ticket,
@@ -146,13 +150,13 @@ pub(in crate::engine) async fn foreign_request_about(
     }
 }
 
-/// An id is the model's for the call, or ours.
+/// Checks that an id is the model's or the public id of the ticket's call.
 pub(super) async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) -> Result<(), Error> {
     let call = ticket.session.call_id(ticket.call);
     if found == call.to_string() {
         return Ok(());
     }
-    // Of what is no call the session says so.
+    // The session reports an unknown call.
     let Some(received) = ledger.call_received(ticket.session, ticket.call).await? else {
         return Ok(());
     };
@@ -166,7 +170,7 @@ pub(super) async fn check_id(ledger: &Ledger, ticket: &Ticket, found: String) ->
     }
 }
 
-/// As `supplies`, number for number as it was written.
+/// Returns the same command as `supplies`. The result's numbers keep their digits.
 pub(super) fn supplies_json(
     ticket: &Ticket,
     name: String,

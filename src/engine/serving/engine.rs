@@ -1,4 +1,4 @@
-//! The engine itself: its agents, its sessions' tasks, and what they share.
+//! The engine: its agents, its sessions' tasks, and what they share.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -24,14 +24,14 @@ use crate::engine::notify::notices::Notices;
 use crate::engine::notify::publisher::Publisher;
 use crate::engine::notify::updates::Updates;
 use crate::engine::task::parts::{Connections, Running, Shared, Stream};
-use crate::engine::task::patient_journal::{self, RoomWait};
+use crate::engine::task::retrying_journal::{self, SpaceWait};
 use crate::engine::task::session_task::{Begin, SessionTask};
 use crate::engine::task::stint::Stint;
 use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
 use crate::session::{Seq, Session, SessionId};
 use crate::tool::Temporary;
 
-/// How many messages of a connection wait for their session before its reader waits, too.
+/// The number of messages of a connection that wait for their session, before the reader waits.
 const INCOMING: usize = 256;
 
 /// Sessions over one journal.
@@ -57,24 +57,25 @@ pub struct Engine {
 }
 
 pub(in crate::engine) struct Inner {
-    /// Where operators are heard. It stands first, so that it goes before the journal does.
+    /// The server for operators' requests. Declared first, so that it is dropped before the
+    /// journal.
     pub(in crate::engine) control: Mutex<Option<crate::control::Server>>,
     pub(in crate::engine) ledger: Ledger,
-    /// The same journal for the sessions' tasks, which wait where a disk is full.
-    pub(super) patient_ledger: Ledger,
-    pub(in crate::engine) room: RoomWait,
+    /// The same journal for the sessions' tasks, which wait when the disk is full.
+    pub(super) retrying_ledger: Ledger,
+    pub(in crate::engine) room: SpaceWait,
     pub(in crate::engine) clock: Arc<dyn Clock>,
     pub(in crate::engine) agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
     pub(in crate::engine) registry: Arc<Registry>,
     pub(in crate::engine) publisher: Publisher,
-    /// The places for running tools.
+    /// The slots for running tools.
     pub(in crate::engine) slots: Slots,
-    /// Held while a session without a task is written to.
+    /// Locked while the desk appends to a session without a task.
     pub(in crate::engine) desk_turns: Arc<tokio::sync::Mutex<()>>,
-    /// When sessions without a task are to have one.
+    /// The due times of sessions without a task.
     pub(in crate::engine) alarm: Arc<Alarm>,
-    pub(in crate::engine) ringing: Mutex<Option<AbortOnDropHandle<()>>>,
-    /// Who looks after paused calls whose tools know how they go on.
+    pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// The tasks that ask tools for the results of paused calls.
     pub(in crate::engine) followers: Mutex<Vec<AbortOnDropHandle<()>>>,
 }
 
@@ -86,10 +87,10 @@ impl Engine {
         notices: Notices,
     ) -> Engine {
         let publisher = Publisher::start(notices, &ledger);
-        let room = RoomWait::default();
+        let room = SpaceWait::default();
         let inner = Inner {
             control: Mutex::default(),
-            patient_ledger: patient_journal::ledger_of_tasks(&ledger, &room),
+            retrying_ledger: retrying_journal::ledger_of_tasks(&ledger, &room),
             ledger,
             room,
             clock,
@@ -99,7 +100,7 @@ impl Engine {
             slots,
             desk_turns: Arc::default(),
             alarm: Arc::default(),
-            ringing: Mutex::default(),
+            alarm_task: Mutex::default(),
             followers: Mutex::default(),
         };
         Engine {
@@ -107,11 +108,11 @@ impl Engine {
         }
     }
 
-    /// Registers an agent before anything is owed.
+    /// Registers an agent without starting owed effects.
     pub(in crate::engine) fn add(&self, name: String, agent: Agent) -> Result<(), Error> {
         let prepared = Arc::new(self.prepared(&name, agent)?);
         let mut agents = self.agents();
-        // Somebody else may have been faster.
+        // Another caller may have been faster.
         if agents.contains_key(&name) {
             let mistakes = vec![registered_twice(&name)];
             return Err(Error::Configuration { mistakes });
@@ -120,7 +121,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether the agent could be registered.
+    /// Checks that the agent could be registered.
     pub(in crate::engine) fn check(&self, name: &str, agent: Agent) -> Result<(), Error> {
         self.prepared(name, agent).map(drop)
     }
@@ -143,38 +144,38 @@ impl Engine {
         agents.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every call that waits for a response from outside.
+    /// Returns every call that waits for a response from outside.
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
         Ok(self.inner.ledger.paused().await?)
     }
 
-    /// Every session, with its labels and its external id.
+    /// Returns every session, with its labels and its external id.
     ///
     /// # Errors
-    /// Where the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
         Ok(self.inner.ledger.sessions().await?)
     }
 
-    /// Every fact of every session, once it is on record.
+    /// Subscribes to the records of all sessions. Each arrives once it is recorded.
     pub fn subscribe(&self) -> Updates {
         Updates::of_all(self.inner.publisher.subscribe())
     }
 
-    /// The sessions of this engine's journal, for reading.
+    /// The ledger of this engine's journal, for reading its sessions.
     pub fn ledger(&self) -> &Ledger {
         &self.inner.ledger
     }
 
-    /// Refuses a request that the disk has no room to record.
+    /// Rejects a request if the disk has no room to record it.
     pub(in crate::engine) fn expect_room(&self) -> Result<(), Error> {
         Ok(self.inner.ledger.journal().room()?)
     }
 
-    /// Sends something to the session's task and waits for what it says.
+    /// Sends an input to the session's task and waits for its reply.
     pub(in crate::engine) async fn ask_task<T>(
         &self,
         session: SessionId,
@@ -207,7 +208,7 @@ impl Engine {
         first: Input,
     ) -> TaskRef {
         let (own, inbox) = Inbox::open();
-        // Before the task begins: one that finds nothing to do retires, and says so on record.
+        // Before the task begins: a task without input retires, and records that.
         let _ = own.send(first);
         let (incoming_sender, incoming) = mpsc::channel(INCOMING);
         let failure: Arc<OnceLock<String>> = Arc::default();
@@ -221,7 +222,7 @@ impl Engine {
             id,
             agent,
             stream: Stream {
-                ledger: self.inner.patient_ledger.clone(),
+                ledger: self.inner.retrying_ledger.clone(),
                 room: self.inner.room.clone(),
                 session: Session::new(id),
                 tail: Tail::EMPTY,
@@ -301,6 +302,7 @@ impl Engine {
 
 fn registered_twice(name: &str) -> String {
     format!(
-        "the agent {name:?} is registered twice; further sessions of it begin with engine.session({name:?})"
+        "the agent {name:?} is registered twice; \
+         further sessions of it begin with engine.session({name:?})"
     )
 }

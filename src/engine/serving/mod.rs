@@ -1,7 +1,7 @@
-//! The engine itself: its agents, the tasks of its sessions, and who wakes them.
+//! The engine itself: its agents, its sessions' tasks, and the alarm that wakes them.
 //!
-//! Read `engine`, then `restart` for what a new process begins with.
+//! Read `engine`, then `restart` for the start of a new process.
 
+mod alarm_task;
 pub(super) mod engine;
 mod restart;
-mod ringing;

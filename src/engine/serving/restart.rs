@@ -1,4 +1,4 @@
-//! What a new process begins with, and an agent that comes later.
+//! The start of a new process, and of an agent registered later.
 
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::ringing;
+use super::alarm_task;
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
 use crate::engine::serving::engine::Engine;
@@ -15,33 +15,33 @@ use crate::ledger;
 use crate::session::{OpenKind, SessionId, Timestamp};
 
 impl Engine {
-    /// Begins a task for every session in which something is owed and whose agent is here.
+    /// Spawns a task for every session that owes effects and whose agent is registered.
     ///
-    /// A session of an agent that is not here is listed, can be answered, and never runs; one whose
-    /// key is not here is listed only. One that merely waits costs nothing, unless somebody here is
-    /// to be asked again.
-    pub(in crate::engine) async fn perform_what_is_owed(&self) -> Result<(), Error> {
-        *self.ringing() = Some(ringing::ring(&self.inner));
-        self.begin_what_is_owed(|_| true).await
+    /// A session without its agent is listed and can be answered, but never runs. A session without
+    /// its key is only listed. A session that only waits gets no task, unless a confirmation
+    /// provider of this process must be asked again.
+    pub(in crate::engine) async fn start_owed_effects(&self) -> Result<(), Error> {
+        *self.alarm_task() = Some(alarm_task::run(&self.inner));
+        self.spawn_owing_sessions(|_| true).await
     }
 
-    /// The same for the sessions of one agent, which was not here before. What had come due
-    /// meanwhile comes due now.
-    pub(super) async fn perform_what_is_owed_by(&self, agent: &str) -> Result<(), Error> {
-        // What the desk is writing comes first; from here on it leaves the agent's sessions to
-        // their tasks.
+    /// Does the same for the sessions of one agent that was registered later. Deadlines that passed
+    /// meanwhile are handled now.
+    pub(super) async fn start_owed_effects_of(&self, agent: &str) -> Result<(), Error> {
+        // Appends of the desk in progress finish first. From then on the agent's tasks write to its
+        // sessions.
         drop(self.inner.desk_turns.lock().await);
-        self.begin_what_is_owed(|name| name == agent).await
+        self.spawn_owing_sessions(|name| name == agent).await
     }
 
-    async fn begin_what_is_owed(&self, is_meant: impl Fn(&str) -> bool) -> Result<(), Error> {
-        let somebody_is_asked = {
+    async fn spawn_owing_sessions(&self, is_meant: impl Fn(&str) -> bool) -> Result<(), Error> {
+        let has_provider = {
             let agents = self.agents();
             let mut meant = agents.values().filter(|it| is_meant(&it.name));
             meant.any(|it| it.provider.is_some())
         };
         let mut owed: BTreeMap<SessionId, bool> = BTreeMap::new();
-        // A page at a time: of what merely waits nothing is kept.
+        // One page at a time: entries of sessions that only wait are not kept.
         let mut page = self.inner.ledger.open_items_behind(None).await?;
         while let Some(last) = page.last().cloned() {
             for item in page {
@@ -52,7 +52,7 @@ impl Engine {
                     || item.kind == OpenKind::Closing.as_str()
                     || item.flags & ledger::IN_PLACE != 0;
                 let waits = item.kind == OpenKind::Confirmation.as_str();
-                if runs || (waits && somebody_is_asked) {
+                if runs || (waits && has_provider) {
                     *owed.entry(session).or_default() |= runs;
                 }
                 if let (true, Some(due)) = (waits, item.deadline_us) {
@@ -61,7 +61,7 @@ impl Engine {
             }
             page = self.inner.ledger.open_items_behind(Some(&last)).await?;
         }
-        for (session, whoever) in owed {
+        for (session, has_own_work) in owed {
             let agent = match self.agent_of(session).await {
                 Ok(agent) => agent,
                 Err(Error::UnknownAgent { .. } | Error::Ledger(ledger::Error::Sealed { .. })) => {
@@ -69,7 +69,7 @@ impl Engine {
                 }
                 Err(error) => return Err(error),
             };
-            if is_meant(&agent.name) && (whoever || agent.provider.is_some()) {
+            if is_meant(&agent.name) && (has_own_work || agent.provider.is_some()) {
                 let (reply, _) = oneshot::channel();
                 self.send(session, agent, Begin::Resume, Input::Session(reply));
             }
@@ -77,8 +77,8 @@ impl Engine {
         Ok(())
     }
 
-    pub(in crate::engine) fn ringing(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
-        let ringing = self.inner.ringing.lock();
-        ringing.unwrap_or_else(PoisonError::into_inner)
+    pub(in crate::engine) fn alarm_task(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
+        let alarm_task = self.inner.alarm_task.lock();
+        alarm_task.unwrap_or_else(PoisonError::into_inner)
     }
 }

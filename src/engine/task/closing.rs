@@ -1,15 +1,15 @@
-//! The end of a session: because somebody outside wants it, or because a tool asked for it.
+//! The end of a session, by a command from outside or at a tool's request.
 
 use super::session_task::SessionTask;
 use crate::engine::error::Error;
 use crate::session::Command;
 
 impl SessionTask {
-    /// Ends the session, if a tool asked for it and it is not closed.
+    /// Closes the session if a tool requested it and the session is still open.
     ///
-    /// Whoever takes it up does so, too: the process that was to end it is gone, and with it the
-    /// way of the tool's reply.
-    pub(super) async fn close_as_asked(&mut self) -> Result<(), Error> {
+    /// A task that resumes the session calls it too, because the process that should have closed it
+    /// is gone.
+    pub(super) async fn close_if_requested(&mut self) -> Result<(), Error> {
         if self.stream.session.closed {
             self.over.cancel();
             return Ok(());
@@ -19,15 +19,15 @@ impl SessionTask {
         };
         let (reason, by) = (closing.reason, closing.by);
         match Box::pin(self.command(Command::CloseSession { reason, by })).await {
-            // Somebody was quicker.
+            // Another command closed it first.
             Ok(_) | Err(Error::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Hangs up where the session is closed: a model that still talks would call tools that nobody
-    /// answers any more. Whoever follows the session hears no more.
-    pub(super) async fn end_what_is_closed(&mut self) -> Result<(), Error> {
+    /// Disconnects a closed session and ends its subscriptions. A model that keeps talking would
+    /// make calls that get no response.
+    pub(super) async fn disconnect_if_closed(&mut self) -> Result<(), Error> {
         if self.stream.session.closed {
             self.disconnect("the session was closed").await?;
             self.discard_handle().await;

@@ -1,4 +1,5 @@
-//! A session that ends with its engine: short work ends, the rest stays for the next process.
+//! The drain of a session when its engine shuts down. Short work finishes; the rest is left to the
+//! next process.
 
 use tokio_util::task::AbortOnDropHandle;
 
@@ -13,7 +14,7 @@ use crate::session::{
 };
 
 impl SessionTask {
-    /// Starts nothing more; [`is_drained`](SessionTask::is_drained) says when it is over.
+    /// Starts no new work; [`is_drained`](SessionTask::is_drained) is true once the drain is over.
     pub(in crate::engine) async fn drain(
         &mut self,
         until: Timestamp,
@@ -26,7 +27,7 @@ impl SessionTask {
         let (reached, own) = (self.shared.clock.reached(until), self.own.clone());
         let alarm = AbortOnDropHandle::new(tokio::spawn(async move {
             reached.await;
-            let _ = own.send(Input::TimeCame);
+            let _ = own.send(Input::DeadlineReached);
         }));
         self.draining = Some(Draining {
             until,
@@ -40,15 +41,15 @@ impl SessionTask {
         self.record(vec![RunnerDraining { reason }.into()]).await
     }
 
-    /// True if there is nothing left to wait for: no tool or hook runs and no response is on its
-    /// way, or the time is up.
+    /// True if the drain is over: no tool or hook runs, no response is in flight, or the time is
+    /// up.
     pub(super) fn is_drained(&self) -> bool {
         let Some(draining) = &self.draining else {
             return false;
         };
         let ends = |effect: &Effect| match effect {
-            // One that has not begun never will: the engine gives no place any more.
-            // One that waits for a person may take for ever.
+            // A tool that has not begun never will: the engine grants no more slots. One that waits
+            // for an approver may wait for ever.
             Effect::RunTool { call, .. } => {
                 self.running.performer.has_begun(effect) && !self.stream.waits_in_place(*call)
             }
@@ -56,17 +57,17 @@ impl SessionTask {
                 Hook::OnToolCall | Hook::BeforeToolResponse => {
                     self.running.attached == Some(*runner)
                 }
-                // It is a question, which the next engine asks again.
+                // The next engine asks the predicate again.
                 Hook::ConfirmWhen => false,
             },
-            // What waits behind the answer of a person is told by the next engine.
+            // A message withheld behind an approver's answer is sent by the next engine.
             Effect::SendResponse {
                 as_conversation, ..
             } => {
                 self.connections.socket.is_some()
                     && !(*as_conversation && self.connections.media.is_withholding())
             }
-            // It was begun with what made it owed, and takes no longer than the next input.
+            // It started when it became owed, and ends with the next input.
             Effect::CloseSession { .. } => true,
             Effect::AskConfirmation { .. }
             | Effect::SendInstruction { .. }
@@ -76,9 +77,10 @@ impl SessionTask {
         self.shared.clock.now() >= draining.until || !owed(&self.stream.session).iter().any(ends)
     }
 
-    /// Ends this process's part as the runner, if it has one. A start whose tool has not begun does
-    /// not count, so the next runner starts it; a program that waits for such a call goes with its
-    /// process, so the call is taken back.
+    /// Returns the observations that detach this process as the runner, if it is attached.
+    ///
+    /// A start whose tool has not begun is listed, so the next runner starts it. If a program waits
+    /// for such a call, the call is cancelled, because the program ends with this process.
     pub(super) fn detachment(&self, reason: &str) -> Vec<Observation> {
         if self.running.attached.is_none() {
             return Vec::new();
@@ -87,7 +89,7 @@ impl SessionTask {
             .running
             .performer
             .take_back(&owed(&self.stream.session));
-        // Its caller waits in this process, so nobody would be there for what it gives.
+        // The caller waits in this process, so nothing would receive the result.
         let calls = self.stream.session.calls.iter();
         let in_vain = calls.filter(|(call, it)| {
             let has_not_begun = || not_begun.iter().any(|start| start.call == **call);
@@ -102,20 +104,21 @@ impl SessionTask {
             };
             Observation::from(cancelled)
         });
-        // Behind the end of the runner, or the place that it leaves would start another call.
+        // After the detachment; otherwise the slot freed by a cancellation would start another
+        // call.
         let taken_back: Vec<Observation> = taken_back.collect();
         let reason = reason.to_owned();
         let detached = RunnerDetached { reason, not_begun };
         [detached.into()].into_iter().chain(taken_back).collect()
     }
 
-    /// Ends the task's work: what still runs is cut off, and the socket says goodbye.
+    /// Ends the task's work: cancels what still runs, and waits for the socket to close.
     pub(in crate::engine) async fn shut_down(&mut self) {
         let outcome = self.disconnect(SHUT_DOWN).await;
-        self.connections.reconnecting.farewell().await;
+        self.connections.reconnecting.closing_socket().await;
         self.shared.registry.remove(self.id);
         if let Some(draining) = self.draining.take() {
-            // A journal that fails is told by its close, to whoever closes it.
+            // A failed journal reports its error when it is closed.
             let mut replies = draining.replies.into_iter();
             if let Some(first) = replies.next() {
                 let _ = first.send(outcome);

@@ -1,14 +1,15 @@
-//! Ending in good order: short work ends and is told, the rest stays for whoever comes next.
+//! The state of a drain: short work finishes and is delivered, the rest is left to the next
+//! process.
 
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::inputs::inbox::Reply;
 use crate::session::Timestamp;
 
-/// A session that ends as soon as nothing runs, and at a time at the latest.
+/// A drain in progress. It ends as soon as nothing runs, or when its time is up.
 pub(in crate::engine) struct Draining {
     pub(in crate::engine) until: Timestamp,
-    /// Who waits for the end; more than one where an engine is shut down again.
+    /// The callers that wait for the end; several if an engine is shut down again.
     pub(in crate::engine) replies: Vec<Reply<()>>,
     pub(super) _alarm: AbortOnDropHandle<()>,
 }

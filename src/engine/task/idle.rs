@@ -1,7 +1,6 @@
-//! How a session that nobody holds is let go.
+//! Idle timeouts of sessions without a handle.
 //!
-//! A connection that nobody here holds, because it was opened to tell an outcome, ends once nothing
-//! is said on it any more.
+//! A connection without a handle was opened to deliver an outcome. It ends once it stays silent.
 
 use recount_journal::block_on;
 use tokio_util::task::AbortOnDropHandle;
@@ -15,7 +14,7 @@ use crate::ledger::PAYS_FROM;
 use crate::session::Timestamp;
 
 impl SessionTask {
-    /// The last handle that goes takes the connection with it.
+    /// Disconnects when the last handle is dropped.
     pub(super) async fn handle_dropped(&mut self) -> Result<(), Error> {
         self.handles = self.handles.saturating_sub(1);
         if self.handles == 0 {
@@ -25,7 +24,7 @@ impl SessionTask {
         }
     }
 
-    /// A handle that never saw its connection goes, and with the last one the try to connect.
+    /// Releases a handle that never got its connection. The last one ends the attempt to connect.
     pub(super) fn handle_returned(&mut self) {
         self.handles = self.handles.saturating_sub(1);
         if self.handles == 0 {
@@ -34,7 +33,7 @@ impl SessionTask {
         }
     }
 
-    /// Begins to wait for the end of a silence, or stops to.
+    /// Starts or stops the timer for a silent connection.
     pub(super) fn watch_silence(&mut self) {
         let may_fold = self.handles == 0
             && self.connections.socket.is_some()
@@ -42,11 +41,11 @@ impl SessionTask {
         if !may_fold {
             self.connections.silence = None;
         } else if self.connections.silence.is_none() {
-            self.wait_in_silence(self.shared.clock.now());
+            self.start_silence_timer(self.shared.clock.now());
         }
     }
 
-    fn wait_in_silence(&mut self, since: Timestamp) {
+    fn start_silence_timer(&mut self, since: Timestamp) {
         let due = since.after(self.agent.idle_fold_after);
         let (reached, own) = (self.shared.clock.reached(due), self.own.clone());
         self.connections.silences += 1;
@@ -57,8 +56,9 @@ impl SessionTask {
         })));
     }
 
-    /// It was silent for long enough, unless somebody spoke or came at this very moment.
-    pub(super) async fn let_go_if_silent(&mut self, number: u64) -> Result<(), Error> {
+    /// Disconnects if the connection was silent for long enough. An input or a handle that came
+    /// first wins.
+    pub(super) async fn disconnect_if_silent(&mut self, number: u64) -> Result<(), Error> {
         if self.connections.silence.is_none()
             || self.connections.silences != number
             || self.handles > 0
@@ -66,11 +66,11 @@ impl SessionTask {
             return Ok(());
         }
         self.connections.silence = None;
-        // What is audio passes the session by, so that there was some is seen only here.
+        // Audio bypasses the session, so it is checked here.
         let due = |passed: &Timestamp| passed.after(self.agent.idle_fold_after);
         let passed = self.connections.media.passed_at();
         if let Some(passed) = passed.filter(|it| due(it) > self.shared.clock.now()) {
-            self.wait_in_silence(passed);
+            self.start_silence_timer(passed);
             return Ok(());
         }
         self.note_silence();
@@ -80,15 +80,15 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// Folds what was recorded, where that is much, so that the next opening finds it done.
-    pub(super) async fn fold_ahead(&mut self) {
+    /// Snapshots the session if it has many new records, so that the next opening is fast.
+    pub(super) async fn snapshot_ahead(&mut self) {
         if self.tail.seq.0 - self.folded.0 < PAYS_FROM {
             return;
         }
         self.folded = self.tail.seq;
         let (ledger, id) = (self.ledger.clone(), self.session.id);
-        // From the records and not from what this task holds, and beside whoever waits for this
-        // thread. The opening leaves the snapshot; what keeps it from that, the next one will say.
+        // Folded from the records, not from the state of this task, and on a blocking thread. The
+        // load writes the snapshot; an error returns on the next load.
         let folded = tokio::task::spawn_blocking(move || block_on(ledger.load(id)).is_ok());
         let _ = folded.await;
     }

@@ -1,11 +1,11 @@
-//! The task of one session, its only writer: receive, admit, step, append, perform.
+//! The task of one session, its only writer: receives, admits, steps, appends, performs.
 //!
-//! It does not know the engine that began it. Read `parts` and `session_task`, then the folders:
-//! `record` puts batches on record, `connection` opens and loses connections, `effects` begins owed
-//! effects. `time` sets the `timer`; `stint` shares the thread with other sessions;
-//! `patient_journal` waits for room; `idle`, `retiring`, `closing` and `drain` are ends: of a
-//! silent connection, of an idle task, of the session, of the engine. A file with the name of one
-//! in a room below has the steps for that value.
+//! It does not know the engine that spawned it. Read `parts` and `session_task`, then the folders:
+//! `record` appends batches, `connection` opens and loses connections, `effects` starts owed
+//! effects. `time` sets the `timer`. `stint` makes the task yield to other sessions on its thread.
+//! `retrying_journal` waits for disk space. `idle`, `retiring`, `closing` and `drain` handle four
+//! ends: of a silent connection, of an idle task, of the session, of the engine. A file named like
+//! a file of a lower module has the session task's steps for that type.
 
 mod closing;
 mod connection;
@@ -14,9 +14,9 @@ mod draining;
 mod effects;
 pub(super) mod idle;
 pub(super) mod parts;
-pub(super) mod patient_journal;
 mod record;
 mod retiring;
+pub(super) mod retrying_journal;
 pub(super) mod session_task;
 pub(super) mod stint;
 mod time;

@@ -1,5 +1,7 @@
-//! The parts of a session's task. A step that concerns one part alone is a method of it, in the
-//! file of the step's subject; steps that concern several are the task's.
+//! The parts of a session's task.
+//!
+//! A step that concerns one part is a method of that part, in the file of its subject. A step that
+//! concerns several is a method of the task.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::patient_journal::RoomWait;
+use super::retrying_journal::SpaceWait;
 use super::timer::Timer;
 use crate::engine::agents::extractors::Turn;
 use crate::engine::clock::Clock;
@@ -28,68 +30,68 @@ use crate::ledger::{Ledger, Recorded, Seal, Tail};
 use crate::session::{Seq, Session};
 use crate::tool::{Temporary, Watchers};
 
-/// The session's stream in the journal: how far it was written, and what it folds to.
+/// The session's stream in the journal: its tail and its folded state.
 pub(in crate::engine) struct Stream {
     pub(in crate::engine) ledger: Ledger,
-    pub(in crate::engine) room: RoomWait,
+    pub(in crate::engine) room: SpaceWait,
     pub(in crate::engine) session: Session,
     pub(in crate::engine) tail: Tail,
-    /// How far it had come when this task, or whoever opens it next, last folded it.
+    /// The watermark of the last snapshot, when this task or the next one loads the session.
     pub(in crate::engine) folded: Seq,
     pub(in crate::engine) seal: Seal,
-    /// The records of the last batch, until it is performed.
+    /// The records of the last batch, until its effects are performed.
     pub(in crate::engine) latest: Vec<Arc<Recorded>>,
 }
 
-/// The session's connection, and what is kept of it until the next.
+/// The session's connection, and the state kept until the next one.
 pub(in crate::engine) struct Connections {
     pub(in crate::engine) socket: Option<Socket>,
     pub(in crate::engine) sockets: u64,
-    /// The connection that is being opened, while there is one.
+    /// The connection attempt in flight, if there is one.
     pub(in crate::engine) opening: Option<AbortOnDropHandle<()>>,
-    /// What it takes to come back after a loss.
+    /// The state for reconnecting after a loss.
     pub(in crate::engine) reconnecting: Reconnecting,
     pub(in crate::engine) incoming: mpsc::Receiver<Incoming>,
     pub(in crate::engine) incoming_sender: mpsc::Sender<Incoming>,
-    /// The rest of a message that brought more calls than it may.
+    /// The rest of a message with more calls than its limit.
     pub(in crate::engine) rest: Rest,
-    /// Words of ours that wait until the model takes live input again, with their connection.
+    /// Text of the engine that waits until the model accepts live input, with its connection.
     pub(in crate::engine) kept: Vec<(Seq, Outgoing)>,
-    /// Where audio and video pass by.
+    /// The path of audio and video.
     pub(in crate::engine) media: Arc<Media>,
-    /// How long nothing was said on a connection that nobody holds.
+    /// The timer for silence on a connection without a handle.
     pub(in crate::engine) silence: Option<AbortOnDropHandle<()>>,
     pub(in crate::engine) silences: u64,
 }
 
-/// The work under way, and what waits for its outcome.
+/// The effects in flight, and the callers and tools that wait for their results.
 pub(in crate::engine) struct Running {
     pub(in crate::engine) performer: Performer,
-    /// Tells when the first of the session's times has come.
+    /// The timer for the session's next deadline.
     pub(in crate::engine) timer: Option<Timer>,
     /// The runner that this task attached.
     pub(in crate::engine) attached: Option<Seq>,
-    /// The programs that wait for their own calls.
+    /// The programs that wait for calls of their own.
     pub(in crate::engine) callers: BTreeMap<Seq, Caller>,
-    /// The tools that wait for an answer where they stand, by call.
+    /// The tools that wait for an answer while they run, by call.
     pub(in crate::engine) asking: BTreeMap<Seq, Waiting>,
-    /// What was said since the last turn ended, and the hooks that read the one before.
+    /// The text since the last turn ended, and the extractors that read the turn before.
     pub(in crate::engine) turn: Turn,
     pub(in crate::engine) extracting: Vec<AbortOnDropHandle<()>>,
-    /// The `temp:` values, and who watches the state.
+    /// The `temp:` values, and the watchers of the state.
     pub(in crate::engine) temporary: Temporary,
     pub(in crate::engine) watchers: Arc<Watchers>,
 }
 
-/// The parts of the engine that its sessions' tasks share.
+/// The parts of the engine shared by its sessions' tasks.
 pub(in crate::engine) struct Shared {
-    /// Held while somebody else writes to a session, whose agent was not here.
+    /// Locked while the desk appends to a session that has no running task.
     pub(in crate::engine) desk_turns: Arc<Mutex<()>>,
     pub(in crate::engine) clock: Arc<dyn Clock>,
     pub(in crate::engine) publisher: Publisher,
     pub(in crate::engine) registry: Arc<Registry>,
-    /// The places of the engine for running tools.
+    /// The engine's slots for running tools.
     pub(in crate::engine) slots: Slots,
-    /// Who wakes the session at a time, once it has no task.
+    /// The alarm that wakes the session after its task has ended.
     pub(in crate::engine) alarm: Arc<Alarm>,
 }

@@ -1,4 +1,4 @@
-//! The end of a session's task that has nothing more to do; the session itself goes on, on record.
+//! The end of an idle session task. The session itself stays in the journal.
 
 use super::session_task::SessionTask;
 use crate::engine::effects::performer::due_of;
@@ -8,7 +8,7 @@ use crate::engine::reasons;
 use crate::session::owed;
 
 impl SessionTask {
-    /// True if nothing runs, nothing is awaited and nobody listens.
+    /// True if nothing runs, nothing is awaited and no handle is open.
     pub(super) fn is_idle(&self) -> bool {
         self.handles == 0
             && self.connections.socket.is_none()
@@ -24,11 +24,11 @@ impl SessionTask {
             && self.inbox.is_empty()
     }
 
-    /// Lets go of the session, unless somebody wants something of it at this very moment.
+    /// Ends the task, unless an input arrives at the same moment.
     pub(super) async fn retire(&mut self) -> Result<bool, Error> {
         self.disconnect(reasons::IDLE).await?;
-        self.connections.reconnecting.farewell().await;
-        self.stream.fold_ahead().await;
+        self.connections.reconnecting.closing_socket().await;
+        self.stream.snapshot_ahead().await;
         for due in owed(&self.stream.session).iter().filter_map(due_of) {
             self.shared.alarm.set(due, self.id);
         }

@@ -1,7 +1,7 @@
-//! The loop of one session: receive, admit, step, append, perform.
+//! The loop of one session: receives, admits, steps, appends, performs.
 //!
-//! It is the session's only writer. Whatever happens to the session comes in through its two queues
-//! and is on record before anything follows from it; when the journal fails, the task stops and
+//! It is the session's only writer. Everything that happens to the session comes through two
+//! queues, and is recorded before any effect follows. If the journal fails, the task stops and
 //! nothing runs any more.
 
 use std::mem::take;
@@ -32,11 +32,11 @@ use crate::session::{
 };
 use crate::tool::{InputEvent, State};
 
-/// How a task begins.
+/// The two ways in which a task begins.
 pub(in crate::engine) enum Begin {
-    /// With a session that nobody has seen yet.
+    /// With a new session.
     Open(SessionOpened),
-    /// With what the journal has of it.
+    /// With the session in the journal.
     Resume,
 }
 
@@ -49,22 +49,21 @@ pub(in crate::engine) struct SessionTask {
     pub(in crate::engine) running: Running,
     pub(in crate::engine) shared: Shared,
     pub(in crate::engine) failure: Arc<OnceLock<String>>,
-    /// Set once the engine shuts down.
+    /// The drain in progress, once the engine shuts down.
     pub(in crate::engine) draining: Option<Draining>,
     pub(in crate::engine) handles: usize,
     pub(in crate::engine) stint: Stint,
-    /// Fires once the session is closed: whoever follows it hears no more.
+    /// Fires once the session is closed, and ends its subscriptions.
     pub(in crate::engine) over: CancellationToken,
     pub(in crate::engine) inbox: mpsc::UnboundedReceiver<Box<Input>>,
     pub(in crate::engine) own: Inbox,
 }
 
 impl SessionTask {
-    /// Serves the session until nobody needs it, it is shut down, or something fails.
+    /// Serves the session until it is idle, shut down, or failed.
     ///
-    /// What it does is boxed while it is done: a session that waits holds no room for the work it
-    /// is not doing. It is in a box itself, because a future keeps room for every place that an
-    /// owned value is moved to.
+    /// Each step is boxed while it runs, so a waiting session reserves no memory for it. The task
+    /// itself is boxed because a future reserves memory for each move of an owned value.
     pub(in crate::engine) async fn serve(mut self: Box<Self>, begin: Begin) {
         if let Err(error) = Box::pin(self.begin(begin)).await {
             return self.fail(&error);
@@ -80,8 +79,12 @@ impl SessionTask {
             let outcome = tokio::select! {
                 biased;
                 Some(input) = self.inbox.recv() => Box::pin(self.handle(input)).await,
-                () = yield_now(), if !self.connections.rest.is_empty() => Box::pin(self.hear_rest()).await,
-                Some(incoming) = self.connections.incoming.recv(), if self.connections.rest.is_empty() => {
+                () = yield_now(), if !self.connections.rest.is_empty() => {
+                    Box::pin(self.record_rest()).await
+                }
+                Some(incoming) = self.connections.incoming.recv(),
+                    if self.connections.rest.is_empty() =>
+                {
                     Box::pin(self.receive(incoming)).await
                 }
             };
@@ -89,7 +92,7 @@ impl SessionTask {
                 return Box::pin(self.shut_down()).await;
             }
             let outcome = match outcome {
-                Ok(()) => self.look_after_connection().await,
+                Ok(()) => self.maintain_connection().await,
                 Err(error) => Err(error),
             };
             if let Err(error) = outcome {
@@ -98,11 +101,11 @@ impl SessionTask {
         }
     }
 
-    /// What is due on the connection after whatever happened.
-    async fn look_after_connection(&mut self) -> Result<(), Error> {
+    /// Handles what is due on the connection after each input.
+    async fn maintain_connection(&mut self) -> Result<(), Error> {
         self.watch_silence();
         self.connections.note_awaited();
-        self.say_what_waited().await?;
+        self.send_waiting_text().await?;
         self.switch_if_idle().await
     }
 
@@ -113,16 +116,16 @@ impl SessionTask {
                 self.attach(vec![opened.into()]).await
             }
             Begin::Resume => {
-                // Whoever began to write before the agent was here comes first; nobody begins to
-                // from here on.
+                // A desk that began to append before the agent was registered finishes first. None
+                // begins after this.
                 drop(self.shared.desk_turns.lock().await);
                 let loaded = self.stream.ledger.load(self.id).await?;
                 self.stream.folded = loaded.tail.seq;
                 (self.stream.session, self.stream.tail, self.stream.seal) =
                     (loaded.session, loaded.tail, loaded.seal);
-                self.close_as_asked().await?;
-                // Nobody is asked again for a tool that waited in a process which is gone:
-                // attaching withdraws it.
+                self.close_if_requested().await?;
+                // A tool that waited for an answer in a dead process must not be asked about again.
+                // Attaching withdraws its request.
                 let waited = |it: &Call| it.in_place().is_some();
                 if !self.stream.session.calls.values().any(waited) {
                     self.record(Vec::new()).await?;
@@ -141,12 +144,12 @@ impl SessionTask {
                 self.hand_back(reply, outcome)
             }
             Input::Drain { until, reply } => Box::pin(self.drain(until, reply)).await,
-            Input::SilenceDue { number } => Box::pin(self.let_go_if_silent(number)).await,
-            Input::ConnectToTell => Box::pin(self.connect_to_tell()).await,
+            Input::SilenceDue { number } => Box::pin(self.disconnect_if_silent(number)).await,
+            Input::ConnectToDeliver => Box::pin(self.connect_to_deliver()).await,
             Input::ReconnectDue { attempt } => Box::pin(self.reconnect_due(attempt)).await,
             Input::HeldDue => Box::pin(self.held_due()).await,
             Input::SwitchDue { epoch } => Box::pin(self.switch(epoch)).await,
-            Input::SendText(words, reply) => Box::pin(self.words_came(words, reply)).await,
+            Input::SendText(words, reply) => Box::pin(self.send_or_queue_text(words, reply)).await,
             Input::Answer {
                 request,
                 confirmation,
@@ -207,7 +210,7 @@ impl SessionTask {
             Input::ToolYielded(yielded, recorded) => {
                 let yielded = self.tool_yielded(yielded);
                 self.record(yielded).await?;
-                // The tool may go on to its next result.
+                // The tool may continue with its next result.
                 let _ = recorded.send(());
                 Ok(())
             }
@@ -226,14 +229,16 @@ impl SessionTask {
                 confirmation,
                 by,
             } => Box::pin(self.provider_answered(request, confirmation, by)).await,
-            Input::CloseAsAsked => Box::pin(self.close_as_asked()).await,
-            Input::TimeCame => self.time_came().await,
+            Input::CloseIfRequested => Box::pin(self.close_if_requested()).await,
+            Input::DeadlineReached => self.deadline_reached().await,
         }
     }
 
-    /// That a message was written is recorded together with a message that came at once behind it,
-    /// unless something is about to end with what was written: then nothing may begin before it
-    /// has.
+    /// Handles events of the connection. Records a write report in one batch with the message that
+    /// follows it at once.
+    ///
+    /// If the session, its connection or the engine is about to end, the report is recorded first,
+    /// so that nothing starts before that end.
     async fn receive(&mut self, incoming: Incoming) -> Result<(), Error> {
         let current = self
             .connections
@@ -266,7 +271,7 @@ impl SessionTask {
                     });
                     return Box::pin(self.lost(epoch, lost)).await;
                 }
-                // What an older connection still had to say belongs to nobody.
+                // Events of an older connection are dropped.
                 (Incoming::Frame { .. } | Incoming::Written { .. } | Incoming::Lost { .. }, _) => {}
             }
             next = self.connections.incoming.try_recv().ok();
@@ -277,14 +282,13 @@ impl SessionTask {
         self.record(written).await
     }
 
-    /// True if the session, its connection or the engine ends as soon as nothing is under way.
+    /// True if the session, its connection or the engine ends as soon as nothing is in flight.
     fn is_ending(&self) -> bool {
         let leaves = self.stream.session.closing.is_some() || self.stream.session.leaving.is_some();
         leaves || self.draining.is_some()
     }
 
-    /// Records what was written just `before` a message of the live connection came, and what that
-    /// says.
+    /// Records a message of the live connection, after the write reports in `before`.
     async fn hear(
         &mut self,
         epoch: Seq,
@@ -313,19 +317,19 @@ impl SessionTask {
         self.record_heard(before, handle).await
     }
 
-    /// How deep the protocol's own objects may nest in what the service sends.
+    /// Returns the maximum nesting depth of protocol objects in the service's messages.
     pub(in crate::engine) fn json_depth_max(&self) -> usize {
         let limits = self.agent.connector.as_ref().map(|it| it.limits());
         limits.unwrap_or_default().json_depth_max
     }
 
-    /// Admits a command and records what it becomes; a refused answer is recorded as refused, and
-    /// so is a result in its place.
+    /// Admits a command and records its observation. A refused answer or result is recorded as
+    /// refused.
     pub(in crate::engine) async fn command(&mut self, mut command: Command) -> Result<Seq, Error> {
         self.redact_repeat(&mut command);
-        // An answer that comes after the expiry must not count just because nobody looked at the
-        // clock before. One look decides: what is admitted in time is on record with that time,
-        // however long the append takes.
+        // An answer after the expiry must not count because the clock was read late. One reading
+        // decides: a command admitted in time is recorded with that time, however long the append
+        // takes.
         let now = self.shared.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         self.perform().await?;
@@ -338,7 +342,7 @@ impl SessionTask {
                     .await?;
                 self.perform().await?;
                 self.attach_if_needed().await?;
-                self.end_what_is_closed().await?;
+                self.disconnect_if_closed().await?;
                 Ok(seq)
             }
             Err(rejection) => {
@@ -373,7 +377,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// What the tools of the session share, as it is now.
+    /// Returns the current state that the session's tools share.
     pub(in crate::engine) fn state(&self) -> State {
         let (temporary, watchers) = (
             self.running.temporary.clone(),
@@ -382,7 +386,7 @@ impl SessionTask {
         State::of(self.stream.session.state.clone(), temporary, watchers)
     }
 
-    /// Hands an outcome to whoever asked; what broke the machinery also ends the task.
+    /// Sends an outcome to its caller. An error of the ledger also ends the task.
     pub(in crate::engine) fn hand_back<T>(
         &self,
         reply: Reply<T>,
@@ -395,12 +399,12 @@ impl SessionTask {
             }),
             Ok(_) | Err(_) => Ok(()),
         };
-        // Whoever asked may have gone away.
+        // The caller may be gone.
         let _ = reply.send(outcome);
         fatal
     }
 
-    /// Stops: nothing is on record of what would follow, so nothing may follow.
+    /// Stops the task. What follows could not be recorded, so nothing may follow.
     fn fail(self, error: &Error) {
         let cause = match error {
             Error::Stopped { cause, .. } => cause.clone(),
@@ -413,12 +417,11 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// What it puts on record that a message was written which was owed to the model.
+    /// Returns the observation that something owed to the model was written.
     fn written(&self, epoch: Seq, carried: Carried) -> Option<Observation> {
         match carried {
-            // It was taken back on its way, and what it said goes another way now, which settles
-            // it.
-            Carried::Response(response, by) if self.goes_otherwise(response, by) => None,
+            // It was taken back while in flight. Its content takes another route, which settles it.
+            Carried::Response(response, by) if self.is_rerouted(response, by) => None,
             Carried::Response(response, _) => {
                 let responses = vec![response];
                 Some(ResponsesSent { epoch, responses }.into())

@@ -1,4 +1,4 @@
-//! The session's timer, set to the first time that something waits for.
+//! The session's timer, set to its earliest deadline.
 
 use tokio_util::task::AbortOnDropHandle;
 
@@ -8,12 +8,12 @@ use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
 
 impl SessionTask {
-    /// Sees to it that the session hears when the first of its times has come.
+    /// Sets the timer to the session's earliest deadline.
     pub(super) fn set_timer(&mut self) {
         let Some(due) = self.running.performer.first_due() else {
             return;
         };
-        // One whose time is past sleeps on where the clock was set forward.
+        // If the clock was set forward, a timer whose time is past may still sleep.
         let now = self.shared.clock.now();
         let serves = |timer: &Timer| now < timer.due && timer.due <= due;
         if self.running.timer.as_ref().is_some_and(serves) {
@@ -22,7 +22,7 @@ impl SessionTask {
         let (reached, own) = (self.shared.clock.reached(due), self.own.clone());
         let sleeps = tokio::spawn(async move {
             reached.await;
-            let _ = own.send(Input::TimeCame);
+            let _ = own.send(Input::DeadlineReached);
         });
         self.running.timer = Some(Timer {
             due,
@@ -30,8 +30,8 @@ impl SessionTask {
         });
     }
 
-    /// Sees what is due now, or when the next is where the timer had stayed.
-    pub(super) async fn time_came(&mut self) -> Result<(), Error> {
+    /// Records what is due now, and sets the timer for the next deadline.
+    pub(super) async fn deadline_reached(&mut self) -> Result<(), Error> {
         self.running.timer = None;
         self.record(Vec::new()).await
     }

@@ -1,4 +1,4 @@
-//! What a tool's reports put on record: its response as it will be sent.
+//! The observations of a tool's reports, with the response as it will be sent.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::tool::{
     is_inexact, restored,
 };
 
-/// What the model is told of one run: in whose words, and who may change them.
+/// The context for reporting one run: its ids, its formatter, and the hook for its responses.
 #[derive(Clone)]
 pub(in crate::engine) struct Telling {
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) call: Seq,
     pub(in crate::engine) attempt: u32,
-    /// Whose run it is; two runners may have the same attempt, where that of the first had not
+    /// The runner of the run. Two runners may have the same attempt, if that of the first had not
     /// begun.
     pub(in crate::engine) runner: Option<Seq>,
     pub(in crate::engine) name: String,
@@ -34,22 +34,22 @@ pub(in crate::engine) struct Telling {
     pub(in crate::engine) before: Option<BeforeToolResponse>,
 }
 
-/// How a run ended, in the words that go on record.
+/// The end of a run, in recorded form.
 pub(in crate::engine) struct Ended {
     pub(in crate::engine) call: Seq,
     pub(in crate::engine) attempt: u32,
     /// `tool_returned` or `tool_paused`.
     pub(in crate::engine) observation: Observation,
-    /// True if nothing that the tool wrote is kept.
+    /// True if the tool's writes are dropped.
     pub(in crate::engine) failed: bool,
-    /// What the tool wrote.
+    /// The state that the tool wrote.
     pub(in crate::engine) state: State,
-    /// What the hook wrote that saw the response.
+    /// The state that the hook wrote when it saw the response.
     pub(in crate::engine) by_hook: Option<State>,
 }
 
 impl Ended {
-    /// With the tool's wish that the session end, where it returned.
+    /// Adds the tool's request to end the session, if the tool returned.
     pub(in crate::engine) fn ending_session(mut self, reason: Option<&String>) -> Ended {
         if let Observation::ToolReturned(it) = &mut self.observation
             && !it.failed
@@ -61,7 +61,7 @@ impl Ended {
 }
 
 impl Telling {
-    /// The call as a formatter sees it.
+    /// Returns the call as a formatter sees it.
     fn called(&self) -> FunctionCall {
         FunctionCall {
             id: self.wire_id.clone(),
@@ -70,7 +70,7 @@ impl Telling {
         }
     }
 
-    /// The same without the formatter that was chosen.
+    /// Returns the same context with the default formatter.
     pub(in crate::engine) fn in_default_words(self) -> Telling {
         Telling {
             formatter: None,
@@ -78,34 +78,34 @@ impl Telling {
         }
     }
 
-    /// The id under which the model, or else we, know the call.
+    /// Returns the model's id of the call, or else its public id.
     pub(in crate::engine) fn id(&self) -> String {
         let own = || self.session.call_id(self.call).to_string();
         self.wire_id.clone().unwrap_or_else(own)
     }
 
-    /// The run itself: the call, and which start of it.
+    /// Returns the call and the attempt of the run.
     pub(in crate::engine) fn run(&self) -> (Seq, u32) {
         (self.call, self.attempt)
     }
 
-    /// True if the words go through a hook, which takes its time.
+    /// True if a hook changes the responses, which takes time.
     pub(in crate::engine) fn is_changed(&self) -> bool {
         self.before.is_some()
     }
 
-    /// The acknowledgement of a call for which the model does not wait, before any hook sees it.
+    /// Returns the acknowledgement of a background call, before any hook.
     pub(in crate::engine) fn acknowledgement(&self) -> Json {
         let running = self.words(|formatter| formatter.format_running(&self.called()));
         Json::of(&self.shape.success(running, None))
     }
 
-    /// One result of several, before any hook sees it.
+    /// Returns one streamed result, before any hook.
     pub(in crate::engine) fn chunk(&self, value: Value) -> Json {
         Json::of(&self.shape.success(value, None))
     }
 
-    /// One result of several, or the acknowledgement, as it goes on record.
+    /// Returns the observation of a streamed result or an acknowledgement.
     pub(in crate::engine) fn yielded(&self, response: Json) -> ToolYielded {
         ToolYielded {
             call: self.call,
@@ -115,14 +115,14 @@ impl Telling {
         }
     }
 
-    /// The end of a call that somebody took back.
+    /// Returns the response of a cancelled call.
     pub(in crate::engine) fn cancelled(&self) -> Json {
         let words = self.words(|formatter| formatter.format_cancelled(&self.id()));
         let silent = Some(FunctionResponseScheduling::Silent);
         Json::of(&self.shape.success(words, silent))
     }
 
-    /// What the hook makes of a response, if there is one.
+    /// Returns a response as changed by the hook, if there is one.
     pub(in crate::engine) async fn changed(&self, response: Json, state: &State) -> Json {
         let Some(before) = &self.before else {
             return response;
@@ -131,7 +131,7 @@ impl Telling {
         before.of_one(named, response, state, self.shape).await
     }
 
-    /// How the run ended, as it goes on record.
+    /// Returns the end of the run, in recorded form.
     pub(in crate::engine) async fn ended(&self, outcome: ToolOutcome, state: State) -> Ended {
         let (mut observation, failed) = self.worded(outcome);
         let mut by_hook = None;
@@ -187,8 +187,8 @@ impl Telling {
         let (mut observation, failed) = self.returned(Ok(value.clone()), None);
         if let Observation::ToolReturned(it) = &mut observation {
             match self.background {
-                // A formatter words the value; what it repeats of that has all its digits in the
-                // text.
+                // A formatter gets the parsed value. Parts that it repeats get their digits back
+                // from the text.
                 Some(_) if is_inexact(text) => {
                     it.response = restored(&it.response.to_value(), &value, text);
                 }
@@ -216,8 +216,8 @@ impl Telling {
                     Err(ToolError::Cancelled(_)) => formatter.format_cancelled(&self.id()),
                     Ok(_) | Err(_) => formatter.format_result(&self.called(), result.clone()),
                 });
-                // The words are a formatter's, the wrapping is the agent's, as of every other
-                // answer.
+                // The formatter makes the content; the agent's shape wraps it, as any other
+                // response.
                 shape.success(words, when)
             }
             (None, Ok(Value::Null)) if self.is_stream => {
@@ -239,15 +239,16 @@ impl Telling {
         (returned.into(), failed)
     }
 
-    /// What the chosen formatter says of the call, or the default one where it panics: its words
-    /// are not worth a session.
+    /// Returns the text of the chosen formatter, or of the default one if it panics. A formatter
+    /// must not stop the session.
     pub(in crate::engine) fn words(&self, say: impl Fn(&dyn ResultFormatter) -> Value) -> Value {
         let Some(chosen) = &self.formatter else {
             return say(&DefaultResultFormatter);
         };
         let said = catch_unwind(AssertUnwindSafe(|| say(&**chosen)));
         said.unwrap_or_else(|_| {
-            tracing::error!(session = %self.session, tool = %self.name, "the result formatter panicked");
+            let (session, tool) = (self.session, &self.name);
+            tracing::error!(%session, %tool, "the result formatter panicked");
             say(&DefaultResultFormatter)
         })
     }

@@ -1,8 +1,8 @@
-//! The response that a record holds.
+//! The response in a record.
 
 use crate::session::{Event, Fact, Finding, Json, Observation};
 
-/// The response that an observation holds.
+/// Returns the response that an observation contains.
 pub(in crate::engine) fn response_in(fact: &Fact) -> Option<Json> {
     let Event::Observed(observation) = &fact.event else {
         return None;

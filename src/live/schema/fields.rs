@@ -1,13 +1,13 @@
-//! Schemas of the protocol's own form, put together: choices, words, null.
+//! Building blocks for schemas in the protocol's own form: choices, titles, null.
 
 use serde_json::{Map, Value, json};
 
 /// The fields of one schema in the protocol's own form.
 pub(super) type Fields = Map<String, Value>;
 
-/// Says of a schema what its place is called and described as.
+/// Copies the title and the description.
 pub(super) fn copy_words(keywords: &Fields, fields: &mut Fields) {
-    // Beside `anyOf` nothing else may stand, so its branches are described instead.
+    // `anyOf` allows no other field beside it, so the description goes into its branches.
     if let Some(Value::Array(branches)) = fields.get_mut("anyOf") {
         for branch in branches.iter_mut().filter_map(Value::as_object_mut) {
             let mut described = keywords.clone();
@@ -23,7 +23,7 @@ pub(super) fn copy_words(keywords: &Fields, fields: &mut Fields) {
     }
 }
 
-/// Lets it be null, too.
+/// Makes the schema accept null.
 pub(super) fn make_nullable(fields: &mut Fields) {
     match fields.get_mut("anyOf") {
         Some(Value::Array(branches)) => {
@@ -34,7 +34,7 @@ pub(super) fn make_nullable(fields: &mut Fields) {
     }
 }
 
-/// One of these, without what says nothing more: repetitions, and a choice between one.
+/// Combines branches as a choice, without duplicates and without a choice of one.
 pub(super) fn any_of(branches: Vec<Fields>) -> Fields {
     let mut all: Vec<Value> = Vec::new();
     for mut branch in branches {
@@ -56,7 +56,7 @@ pub(super) fn any_of(branches: Vec<Fields>) -> Fields {
     }
 }
 
-/// One object that takes what any of the branches takes: arguments are an object, and not a choice.
+/// Merges the branches of a choice into one object, because arguments must be an object.
 pub(super) fn object(mut fields: Fields) -> Fields {
     let Some(Value::Array(branches)) = fields.remove("anyOf") else {
         return fields;
@@ -89,7 +89,7 @@ pub(super) fn object(mut fields: Fields) -> Fields {
     fields
 }
 
-/// A choice between lists of strings as one list, such as of the tags of several variants.
+/// Merges a choice between enums of strings into one enum, for example the tags of variants.
 fn one_enum(fields: Fields) -> Fields {
     let Some(Value::Array(branches)) = fields.get("anyOf") else {
         return fields;
@@ -108,14 +108,14 @@ fn one_enum(fields: Fields) -> Fields {
     ])
 }
 
-/// Any value, as far as it can be said: a schema without a type is refused, and a list without
-/// items, too.
+/// A schema for almost any value. The service rejects a schema without a type and an array without
+/// items.
 pub(super) fn anything() -> Fields {
     let kinds = ["STRING", "NUMBER", "BOOLEAN", "OBJECT"].map(|kind| json!({"type": kind}));
     Fields::from_iter([("anyOf".to_owned(), Value::Array(kinds.into()))])
 }
 
-/// An object of which nothing is said.
+/// A schema for an object with unknown members.
 pub(super) fn cut_off() -> Fields {
     Fields::from_iter([("type".to_owned(), "OBJECT".into())])
 }

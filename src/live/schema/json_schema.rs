@@ -1,4 +1,4 @@
-//! A tool's JSON Schema as the service takes it in `parametersJsonSchema`.
+//! Conversion of a tool's JSON Schema for `parametersJsonSchema`.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use super::fields::Fields;
 use super::{REFERENCES_MAX, SCHEMAS_MAX, add};
 use crate::session::schema::map_inner_schemas;
 
-/// The keywords that say nothing about values and that the service does not take.
+/// Keywords that do not constrain values and that the service rejects.
 const LEFT_OUT: [&str; 3] = ["$schema", "$comment", "$vocabulary"];
 
-/// The schema without those keywords, and with no keyword beside a `$ref` but other `$` ones.
+/// Removes keywords that the service rejects, and merges references with the keywords beside them.
 ///
-/// The service takes nothing else beside a reference, so there the schema that it leads to is put
-/// in place, together with what stood beside it. Within such a schema, a reference back to it
-/// stays one, and only what stands beside it is left out.
+/// The service accepts only other `$` keywords beside a `$ref`. So a reference with siblings is
+/// replaced by its target, merged with the siblings. Within that target, a recursive reference
+/// stays, and only its siblings are removed.
 pub(crate) fn json_schema(schema: &Value) -> Value {
     let mut merging = Merging {
         root: schema,
@@ -25,9 +25,9 @@ pub(crate) fn json_schema(schema: &Value) -> Value {
 
 struct Merging<'s> {
     root: &'s Value,
-    /// The references that are being put in place.
+    /// The references that are being replaced.
     inside: Vec<String>,
-    /// The number of schemas that may still be put in place: they can multiply without end.
+    /// The number of replacements left. Without the limit, references could multiply without end.
     left: usize,
 }
 
@@ -45,19 +45,19 @@ impl Merging<'_> {
         Value::Object(merged)
     }
 
-    /// Puts in place what a reference with something beside it leads to.
+    /// Replaces a reference that has siblings by its target.
     fn merge(&mut self, keywords: &mut Fields) {
         while let Some(Value::String(pointer)) = keywords.get("$ref") {
             if keywords.keys().all(|keyword| keyword.starts_with('$')) {
                 return;
             }
             let pointer = pointer.clone();
-            let goes_on = !self.inside.contains(&pointer)
+            let is_mergeable = !self.inside.contains(&pointer)
                 && self.inside.len() < REFERENCES_MAX
                 && self.left > 0;
             let target = pointer.strip_prefix('#');
             let target = target.and_then(|it| self.root.pointer(it)?.as_object());
-            let (true, Some(target)) = (goes_on, target) else {
+            let (true, Some(target)) = (is_mergeable, target) else {
                 keywords.retain(|keyword, _| keyword.starts_with('$'));
                 return;
             };
@@ -65,7 +65,7 @@ impl Merging<'_> {
             self.inside.push(pointer);
             keywords.remove("$ref");
             let mut target = target.clone();
-            // The definitions of the root stay where references look for them.
+            // Other references lead to the definitions at the root, so these stay there.
             target.retain(|keyword, _| !DEFINITIONS.contains(&keyword.as_str()));
             add(target, keywords);
         }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_service_does_not_take_is_left_out() {
+    fn rejected_keywords_are_removed() {
         let schema = json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
             "type": "object",

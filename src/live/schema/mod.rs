@@ -1,8 +1,8 @@
-//! A tool's JSON Schema, said in the protocol's own smaller form.
+//! Conversion of a tool's JSON Schema to the protocol's own, smaller schema.
 //!
-//! A field that the service does not know closes the connection, so what comes out is put together
-//! from the fields it knows, and whatever they cannot say is left out: the model is told less,
-//! never something wrong of its kind. Arguments are checked against the whole schema all the same.
+//! The service closes the connection for an unknown field, so the result contains only known
+//! fields. Constraints that these cannot express are omitted. The model may know less than the
+//! schema, but nothing false. Arguments are always checked against the whole schema.
 
 mod fields;
 mod json_schema;
@@ -13,22 +13,22 @@ use self::fields::{Fields, any_of, anything, copy_words, cut_off, make_nullable,
 pub(crate) use self::json_schema::json_schema;
 use super::Capabilities;
 
-/// In which form the schemas of tools are declared.
+/// The form in which the schemas of tools are declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaForm {
-    /// As they are but for what the service does not take, in `parametersJsonSchema`; see
+    /// JSON Schema in `parametersJsonSchema`, without the keywords that the service rejects; see
     /// [`json_schema`].
     JsonSchema,
-    /// Lowered to the protocol's own `Schema`, in `parameters`.
+    /// The protocol's own `Schema`, in `parameters`.
     ///
-    /// Types are in capitals, references are inlined, `const` is an `enum` of one, `oneOf` is
-    /// `anyOf`, and what that form has no word for is left out. Where a schema refers to itself, it
-    /// is cut off as an object of which nothing is said.
+    /// Types are in capitals, references are inlined, `const` becomes an `enum` of one, `oneOf`
+    /// becomes `anyOf`, and unknown keywords are omitted. A recursive reference becomes an object
+    /// without further constraints.
     Subset,
 }
 
 impl SchemaForm {
-    /// The form that a model takes.
+    /// Returns the form that a model accepts.
     pub(crate) fn of(capabilities: Capabilities) -> SchemaForm {
         if capabilities.json_schema {
             SchemaForm::JsonSchema
@@ -38,8 +38,8 @@ impl SchemaForm {
     }
 }
 
-/// The arguments of a tool in the protocol's own form; none where there are no arguments to speak
-/// of.
+/// Converts the schema of a tool's arguments to the protocol's own form. `None` if there are no
+/// arguments.
 pub(crate) fn lowered(schema: &Value) -> Option<Value> {
     let mut lowering = Lowering {
         root: schema,
@@ -56,7 +56,7 @@ struct Lowering<'s> {
     root: &'s Value,
     /// The references that are being followed.
     inside: Vec<String>,
-    /// How many schemas may still be written, because references to references can multiply without
+    /// The number of schemas left to write. Without the limit, references could multiply without
     /// end.
     left: usize,
 }
@@ -83,12 +83,12 @@ impl Lowering<'_> {
         lowered
     }
 
-    /// The keywords with those that they refer to and those of `allOf`; none where the way leads
-    /// back to where it began.
+    /// Merges the keywords with those of their reference and of `allOf`. `None` for a recursive
+    /// reference.
     fn joined(&self, keywords: &Fields, followed: &mut Vec<String>) -> Option<Fields> {
         let mut joined = keywords.clone();
         let parts = joined.remove("allOf");
-        // What stands beside a reference is said about this place and wins.
+        // Keywords beside a reference are more specific and take precedence.
         if let Some(Value::String(pointer)) = joined.remove("$ref") {
             let deep = self.inside.len() + followed.len() >= REFERENCES_MAX;
             if deep || self.inside.contains(&pointer) || followed.contains(&pointer) {
@@ -136,8 +136,8 @@ impl Lowering<'_> {
         fields
     }
 
-    /// One of several; what stands beside them holds for each, because beside `anyOf` nothing else
-    /// may stand.
+    /// Converts a choice. The keywords beside it are merged into each branch, because the protocol
+    /// allows no field beside `anyOf`.
     fn branches(&mut self, branches: &[Value], beside: &Fields) -> Fields {
         let mut nullable = beside.get("nullable") == Some(&Value::Bool(true));
         let only_words = beside.keys().all(|it| WORDS.contains(&it.as_str()));
@@ -199,7 +199,7 @@ impl Lowering<'_> {
 
     fn items(&mut self, keywords: &Fields) -> Fields {
         let listed = |keyword: &str| keywords.get(keyword).and_then(Value::as_array);
-        // A place of its own for each item is more than can be said: any item may be any of them.
+        // The protocol has no schema per position, so each item may have any of the schemas.
         let Some(places) = listed("prefixItems").or_else(|| listed("items")) else {
             return keywords
                 .get("items")
@@ -239,7 +239,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Adds what is not said yet; members and their names are united.
+/// Adds keywords that are missing. Members and `required` lists are merged.
 fn add(keywords: Fields, to: &mut Fields) {
     for (keyword, value) in keywords {
         match (to.get_mut(&keyword), value) {
@@ -257,7 +257,7 @@ fn add(keywords: Fields, to: &mut Fields) {
     }
 }
 
-/// The types in capitals, without null, and whether null is one of them.
+/// Returns the types in capitals without null, and true if null is one of them.
 fn types(keywords: &Fields) -> (Vec<&'static str>, bool) {
     let mut nullable = keywords.get("nullable") == Some(&Value::Bool(true));
     let mut types = Vec::new();
@@ -279,7 +279,7 @@ fn types(keywords: &Fields) -> (Vec<&'static str>, bool) {
     (types, nullable)
 }
 
-/// What a schema that names no type is about.
+/// Infers the type of a schema that names none.
 fn implied(keywords: &Fields) -> Option<&'static str> {
     let has = |names: &[&str]| names.iter().any(|name| keywords.contains_key(*name));
     let constant = keywords.get("const");
@@ -311,7 +311,8 @@ fn implied(keywords: &Fields) -> Option<&'static str> {
     }
 }
 
-/// The values to choose from: the service lists strings only, so others are said in words.
+/// Adds the allowed values. The service accepts enums of strings only, so other values are listed
+/// in the description.
 fn choices(keywords: &Fields, kind: &str, fields: &mut Fields) {
     let constant = keywords.get("const").map(std::slice::from_ref);
     let listed = keywords.get("enum").and_then(Value::as_array);
@@ -341,7 +342,7 @@ fn is_null(schema: &Value) -> bool {
     says("type", "null".into()) || says("type", "NULL".into()) || says("const", Value::Null)
 }
 
-/// A count, which the protocol also writes as a string.
+/// True if the value is a count, which the protocol also writes as a string.
 fn counts(value: &Value) -> bool {
     value.is_u64()
         || value
@@ -363,7 +364,7 @@ const FORMATS: [(&str, &str); 6] = [
     ("STRING", "enum"),
 ];
 
-/// The bounds by type, and whether it is a count.
+/// The bounds by type. The flag is true for counts.
 const BOUNDS: [(&[&str], &str, bool); 8] = [
     (&["NUMBER", "INTEGER"], "minimum", false),
     (&["NUMBER", "INTEGER"], "maximum", false),
@@ -378,7 +379,7 @@ const BOUNDS: [(&[&str], &str, bool); 8] = [
 const SCHEMAS_MAX: usize = 2_000;
 const REFERENCES_MAX: usize = 64;
 
-/// What may stand beside a choice without being a part of it.
+/// Keywords that may stand beside a choice without becoming part of its branches.
 const WORDS: [&str; 5] = ["title", "description", "default", "nullable", "$defs"];
 
 #[cfg(test)]

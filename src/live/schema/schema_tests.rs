@@ -10,7 +10,7 @@ fn derived<T: JsonSchema>(inline: bool) -> Value {
     settings.into_generator().into_root_schema_for::<T>().into()
 }
 
-/// Every name in a lowered schema is one that the service knows.
+/// True if the service knows each name in a lowered schema.
 fn names_are_known(schema: &Value) -> bool {
     let Value::Object(fields) = schema else {
         return false;
@@ -50,7 +50,7 @@ fn sent(schema: &Value) -> Value {
     sent
 }
 
-/// One argument of this schema, lowered.
+/// Lowers the schema of a single argument.
 fn argument(schema: Value) -> Value {
     let whole = json!({"type": "object", "properties": {"a": schema}});
     sent(&whole)
@@ -121,17 +121,17 @@ fn a_derived_schema_is_lowered_whole() {
 }
 
 #[test]
-fn a_schema_that_refers_to_itself_is_cut_off() {
+fn recursive_schema_is_cut_off() {
     insta::assert_json_snapshot!(sent(&derived::<Node>(false)));
 }
 
 #[test]
-fn arguments_that_are_one_of_several_become_one_object() {
+fn choice_of_arguments_becomes_one_object() {
     insta::assert_json_snapshot!(sent(&derived::<Payment>(true)));
 }
 
 #[test]
-fn what_has_a_word_in_the_smaller_form_is_said() {
+fn expressible_keywords_are_kept() {
     let cases = [
         (
             "types",
@@ -205,7 +205,7 @@ fn what_has_a_word_in_the_smaller_form_is_said() {
 }
 
 #[test]
-fn nothing_is_declared_where_there_are_no_arguments() {
+fn no_arguments_give_no_schema() {
     for schema in [
         json!({"type": "object"}),
         json!({"type": "object", "properties": {}}),

@@ -1,18 +1,18 @@
-//! The places of pieces: JSONPaths (RFC 9535) that name one value.
+//! The paths of pieces: JSONPaths (RFC 9535) that name one value.
 
-/// The maximum number of steps; arguments that nest deeper do not go on record.
+/// The maximum number of steps. Deeper arguments are not recorded.
 const STEPS_MAX: usize = 64;
 
-/// A step from a value to one within it.
+/// A step from a value into one of its parts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Step {
-    /// To the member of an object.
+    /// A member of an object.
     Member(String),
-    /// To the item of a list.
+    /// An item of a list.
     Item(usize),
 }
 
-/// Reads a path such as `$.a['b c'][0]`.
+/// Parses a path such as `$.a['b c'][0]`.
 pub(super) fn steps(path: &str) -> Result<Vec<Step>, String> {
     let mut rest = path
         .strip_prefix('$')
@@ -57,7 +57,8 @@ fn step(path: &str) -> Result<(Step, &str), String> {
     Ok((step, rest))
 }
 
-/// Reads up to the closing quote, by way of a JSON string, which has the same escapes but `\'`.
+/// Parses up to the closing quote. The text is parsed as a JSON string, whose escapes lack only
+/// `\'`.
 fn quoted(text: &str, quote: char) -> Result<(String, &str), String> {
     let mut json = String::from('"');
     let mut chars = text.char_indices();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::live::wire::ServerMessage;
 
-/// Takes the calls of a frame; returns what is whole.
+/// Adds the calls of a frame and returns the complete ones.
 fn take(streamed: &mut Streamed, calls: &str) -> Vec<Whole> {
     let frame = format!(r#"{{"toolCall":{{"functionCalls":{calls}}}}}"#);
     let message = ServerMessage::decode(&frame).unwrap();
@@ -12,7 +12,7 @@ fn take(streamed: &mut Streamed, calls: &str) -> Vec<Whole> {
         .collect()
 }
 
-/// The arguments, or what is wrong, of a call that comes in these pieces.
+/// The arguments, or the fault, of a call that arrives in these pieces.
 fn whole(pieces: &[&str]) -> Result<String, String> {
     let mut streamed = Streamed::default();
     let mut whole = Vec::new();
@@ -29,7 +29,7 @@ fn whole(pieces: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The arguments that the pieces of one frame give.
+/// The arguments from the pieces of one frame.
 fn parts(parts: &str) -> Result<String, String> {
     whole(&[&format!(
         r#"[{{"id":"i","name":"a","partialArgs":{parts}}}]"#
@@ -141,7 +141,7 @@ fn what_is_gathered_is_bounded() {
         assert!(take(&mut streamed, &piece(id, true)).is_empty());
     }
     assert!(streamed.open.len() <= CALLS_MAX);
-    // The pieces of the last ones are gone, so they are no calls without arguments.
+    // The pieces of the last calls are lost, so these are not calls without arguments.
     let ended = take(&mut streamed, r#"[{"id":"c999","name":"f"}]"#);
     assert!(ended.into_iter().all(|(_, problem)| problem.is_some()));
     let plain = take(&mut streamed, r#"[{"id":"p","name":"f","args":{}}]"#);
@@ -171,7 +171,7 @@ fn pieces_of_a_cancelled_call_are_dropped() {
         piece("b", false),
         r#"[{"id":"i","name":"a","args":{"t":"b"}}]"#.to_owned(),
         r#"[{"id":"i"}]"#.to_owned(),
-        // Without id and name a piece belongs to the newest call.
+        // A piece without id and name belongs to the newest call.
         r#"[{"partialArgs":[{"jsonPath":"$.t","stringValue":"b"}]}]"#.to_owned(),
     ];
     for tail in &tails {
@@ -189,7 +189,8 @@ fn pieces_of_a_cancelled_call_are_dropped() {
             ("{}", None),
             "{tail}"
         );
-        // An id names one call of a connection: a whole call of it is answered and never runs.
+        // An id names one call of a connection. A later complete call with the id is answered and
+        // never runs.
         let again = take(&mut streamed, r#"[{"id":"i","name":"a","args":{}}]"#);
         let problems: Vec<_> = again.into_iter().map(|(_, problem)| problem).collect();
         assert!(
@@ -212,11 +213,11 @@ fn ids_of_cancelled_calls_are_bounded() {
     let mut streamed = Streamed::default();
     cancelled(&mut streamed, 0..1_000);
     assert!(streamed.open.len() <= DROPPED_MAX && !streamed.is_open());
-    // The tail of a forgotten one does not run either.
+    // The last piece of a forgotten call does not run either.
     let (_, problem) = take(&mut streamed, &calls(0, tail)).pop().unwrap();
     assert!(problem.is_some());
     assert!(take(&mut streamed, &calls(999, tail)).is_empty());
-    // Those whose tail came are forgotten without a loss.
+    // Dropped calls whose last piece came are forgotten without a loss.
     let mut streamed = Streamed::default();
     for id in 0..1_000 {
         cancelled(&mut streamed, id..id + 1);

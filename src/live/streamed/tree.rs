@@ -1,4 +1,4 @@
-//! Arguments that grow piece by piece; numbers keep their digits.
+//! Arguments that are built from pieces. Numbers keep their digits.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use super::path::{Step, steps};
 use crate::live::wire::PartialArg;
 use crate::session::Json;
 
-/// The arguments as far as they have come.
+/// The arguments received so far.
 #[derive(Debug)]
 pub(super) struct Tree(Node);
 
 #[derive(Debug)]
 enum Node {
-    /// A value that is whole, as JSON.
+    /// A complete value, as JSON.
     Whole(Box<RawValue>),
-    /// A text, to which more is appended; whether its last piece said that more follows.
+    /// A string that may grow. `may_grow` is true if its last piece announced another one.
     Text {
         text: String,
-        goes_on: bool,
+        may_grow: bool,
     },
     Object(BTreeMap<String, Node>),
     List(Vec<Node>),
@@ -32,7 +32,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// Takes the arguments that came whole, before any piece.
+    /// Adds the arguments that arrived complete, before any piece.
     pub(super) fn begin_with(&mut self, args: &str) -> Result<(), String> {
         let args = Json::parse(args).map_err(|problem| format!("the arguments are {problem}"))?;
         if !args.is_object() {
@@ -52,7 +52,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts a piece in its place.
+    /// Adds a piece at its path.
     pub(super) fn put(&mut self, part: &PartialArg) -> Result<(), String> {
         let path = part.json_path.as_deref().ok_or("expected a `jsonPath`")?;
         let steps = steps(path)?;
@@ -67,21 +67,21 @@ impl Tree {
         }
         match (node, value) {
             (_, Value::Nothing) => Ok(()),
-            (Node::Text { text, goes_on }, Value::Text(more)) => {
+            (Node::Text { text, may_grow }, Value::Text(more)) => {
                 text.push_str(more);
-                *goes_on = part.will_continue == Some(true);
+                *may_grow = part.will_continue == Some(true);
                 Ok(())
             }
             (node, value) => node.set(value, part.will_continue == Some(true)),
         }
     }
 
-    /// The place of a text whose end never came.
+    /// Returns the path of an unfinished string.
     pub(super) fn open_text(&self) -> Option<String> {
         self.0.open_text()
     }
 
-    /// The arguments as JSON.
+    /// Returns the arguments as JSON.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         self.0.write(&mut out);
@@ -92,14 +92,14 @@ impl Tree {
 /// The value of a piece.
 enum Value<'p> {
     Text(&'p str),
-    /// As JSON.
+    /// A complete value, as JSON.
     Whole(String),
-    /// None yet: more pieces follow.
+    /// No value yet; more pieces follow.
     Nothing,
 }
 
 fn value(part: &PartialArg) -> Result<Value<'_>, String> {
-    // Protobuf writes its null value as `null` in JSON, which reads as absence elsewhere.
+    // Protobuf writes its null value as `null`, which counts as absence elsewhere.
     let is_odd = ["stringValue", "numberValue", "boolValue", "nullValue"]
         .iter()
         .find(|name| part.other.get(name).is_some());
@@ -122,7 +122,7 @@ fn value(part: &PartialArg) -> Result<Value<'_>, String> {
 }
 
 impl Node {
-    /// The value one step further in, made where it is not there yet.
+    /// Returns the value one step deeper. Creates it if it does not exist.
     fn enter(
         &mut self,
         step: &Step,
@@ -155,17 +155,17 @@ impl Node {
         }
     }
 
-    /// A place whose value has not come: a text of nothing, which is never finished.
+    /// Creates a value without content: an empty, unfinished string.
     fn unset() -> Node {
-        let (text, goes_on) = (String::new(), true);
-        Node::Text { text, goes_on }
+        let (text, may_grow) = (String::new(), true);
+        Node::Text { text, may_grow }
     }
 
     fn is_unset(&self) -> bool {
-        matches!(self, Node::Text { text, goes_on: true } if text.is_empty())
+        matches!(self, Node::Text { text, may_grow: true } if text.is_empty())
     }
 
-    /// Takes a whole object or list apart, so that it can grow.
+    /// Splits a complete object or list into its parts, so that it can grow.
     fn open(&mut self) -> Result<(), String> {
         let Node::Whole(whole) = self else {
             return Ok(());
@@ -185,7 +185,7 @@ impl Node {
         Ok(())
     }
 
-    fn set(&mut self, value: Value<'_>, goes_on: bool) -> Result<(), String> {
+    fn set(&mut self, value: Value<'_>, may_grow: bool) -> Result<(), String> {
         if !self.is_unset() {
             return Err("a value stands there already".to_owned());
         }
@@ -193,7 +193,7 @@ impl Node {
             Value::Nothing => {}
             Value::Text(text) => {
                 let text = text.to_owned();
-                *self = Node::Text { text, goes_on };
+                *self = Node::Text { text, may_grow };
             }
             Value::Whole(text) => {
                 let raw = RawValue::from_string(text);
@@ -207,7 +207,7 @@ impl Node {
         let within = |step: String, node: &Node| node.open_text().map(|it| format!("{step}{it}"));
         match self {
             Node::Whole(_) => None,
-            Node::Text { goes_on, .. } => goes_on.then(String::new),
+            Node::Text { may_grow, .. } => may_grow.then(String::new),
             Node::Object(members) => members.iter().find_map(|(name, it)| {
                 let name: String = name.chars().take(60).collect();
                 within(format!("/{name}"), it)

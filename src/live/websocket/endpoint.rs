@@ -1,4 +1,4 @@
-//! Where a service is, and what one shows to be let in.
+//! The address of a service, and the credentials for it.
 
 use async_trait::async_trait;
 
@@ -27,10 +27,10 @@ use crate::session::secret::Secret;
 /// # let _ = (alpha, for_a_browser, vertex, express, gateway, simulator);
 /// ```
 ///
-/// Keys and tokens stand in no `Debug`, error or journal, and leave the machine encrypted only: a
-/// service that was moved to a `ws://` host by [`base_url`](Endpoint::base_url) is refused unless
-/// that is this machine. What the WebSocket library writes to the `log` crate at its `trace` level
-/// is not ours to keep clean.
+/// Keys and tokens never appear in `Debug` output, errors or journals, and leave the machine only
+/// encrypted. If [`base_url`](Endpoint::base_url) moves a service to a `ws://` host other than this
+/// machine, connecting is refused. What the WebSocket library writes to the `log` crate at `trace`
+/// level is beyond Recount's control.
 #[derive(Clone)]
 pub struct Endpoint {
     pub(super) target: Target,
@@ -43,9 +43,9 @@ pub struct Endpoint {
 
 #[derive(Clone)]
 pub(super) enum Target {
-    /// This URL and no other.
+    /// Exactly this URL.
     Exact(String),
-    /// A platform's own path, on its own host if no other is named.
+    /// The path of a platform, on its own host unless another one is set.
     Service {
         place: Place,
         base: Option<String>,
@@ -53,7 +53,7 @@ pub(super) enum Target {
     },
 }
 
-/// Which part of a platform.
+/// The part of a platform.
 #[derive(Clone)]
 pub(super) enum Place {
     GoogleAi,
@@ -70,14 +70,14 @@ pub(super) enum Credential {
 }
 
 impl Endpoint {
-    /// A gateway or simulator at exactly this URL, `ws://` or `wss://`; what it wants to see goes
-    /// into [`header`](Endpoint::header).
+    /// A gateway or simulator at exactly this URL, `ws://` or `wss://`. Credentials go into
+    /// [`header`](Endpoint::header).
     pub fn url(url: impl Into<String>) -> Endpoint {
         Endpoint::of(Target::Exact(url.into()), Credential::None, None)
     }
 
-    /// Google AI with an API key, which travels in a header. An ephemeral token, `auth_tokens/…`,
-    /// may stand in for it.
+    /// Google AI with an API key, sent in a header. An ephemeral token, `auth_tokens/…`, may
+    /// replace the key.
     pub fn google_ai(key: impl Into<String>) -> Endpoint {
         let key = Secret::new(key);
         let in_query = false;
@@ -90,8 +90,8 @@ impl Endpoint {
         Endpoint::service(Place::GoogleAi, credential)
     }
 
-    /// Vertex in a location, such as `us-central1` or `global`, with OAuth tokens from a
-    /// [`TokenSource`], or one in a string.
+    /// Vertex in a location, such as `us-central1` or `global`. OAuth tokens come from a
+    /// [`TokenSource`] or a string.
     pub fn vertex(
         project: impl Into<String>,
         location: impl Into<String>,
@@ -111,8 +111,10 @@ impl Endpoint {
         Endpoint::service(Place::VertexExpress, Credential::Key { key, in_query })
     }
 
-    /// The version of the platform's API: `v1`, `v1beta` (what Google AI gets if nothing else is
-    /// said), `v1beta1` (Vertex) or `v1alpha` (ephemeral tokens). An exact URL has its own.
+    /// Sets the version of the platform's API: `v1`, `v1beta`, `v1beta1` or `v1alpha`.
+    ///
+    /// Google AI defaults to `v1beta`, Vertex to `v1beta1`; ephemeral tokens use `v1alpha`. An
+    /// exact URL is not affected.
     #[must_use]
     pub fn api_version(mut self, api: impl Into<String>) -> Endpoint {
         if let Target::Service { version, .. } = &mut self.target {
@@ -121,8 +123,8 @@ impl Endpoint {
         self
     }
 
-    /// Another host for the platform's path, such as `wss://proxy.example/gemini`. An exact URL
-    /// stays what it is.
+    /// Sets another host for the platform's path, such as `wss://proxy.example/gemini`. An exact
+    /// URL is not affected.
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Endpoint {
         if let Target::Service { base, .. } = &mut self.target {
@@ -131,8 +133,7 @@ impl Endpoint {
         self
     }
 
-    /// Sends the API key or the ephemeral token in the query, for proxies that let no header
-    /// through.
+    /// Sends the API key or the ephemeral token in the query, for proxies that drop headers.
     #[must_use]
     pub fn key_in_query(mut self) -> Endpoint {
         match &mut self.credential {
@@ -152,22 +153,22 @@ impl Endpoint {
         self
     }
 
-    /// How much is taken from the service.
+    /// Sets the limits for messages from the service.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Endpoint {
         self.limits = limits;
         self
     }
 
-    /// How a connection on which nothing comes is found to be dead; pings after 20 s of silence,
-    /// unless something else is said.
+    /// Sets the detection of dead connections. Defaults to a ping after 20 s of silence.
     #[must_use]
     pub fn keepalive(mut self, keepalive: Keepalive) -> Endpoint {
         self.keepalive = keepalive;
         self
     }
 
-    /// Which platform a gateway stands for, so that models are named and served as there.
+    /// Sets the platform for which a gateway stands. Models are named and served as on that
+    /// platform.
     #[must_use]
     pub fn serving(mut self, platform: Platform) -> Endpoint {
         self.platform = Some(platform);
@@ -216,7 +217,7 @@ impl Endpoint {
 
 #[async_trait]
 impl Connector for Endpoint {
-    /// Scheme, host and port: a path or query may hold a token.
+    /// Returns scheme, host and port. A path or query may contain a token.
     fn endpoint(&self) -> String {
         let url = handshake::address(self);
         let (scheme, rest) = url.split_once("://").unwrap_or(("", &url));
@@ -237,7 +238,7 @@ impl Connector for Endpoint {
 
     fn model_name(&self, model: &str) -> String {
         let name = match self.platform {
-            // Nothing is known of who stands behind the URL, so a name that is qualified stays.
+            // The platform behind the URL is unknown, so a qualified name stays unchanged.
             None if model.contains('/') => return model.to_owned(),
             None => Platform::GoogleAi.model_name(model),
             Some(platform) => platform.model_name(model),
@@ -253,6 +254,8 @@ impl Connector for Endpoint {
         }
     }
 
+    /// Returns the faults that are known without a connection.
+    ///
     /// ```
     /// use recount::live::{Connector, Endpoint};
     ///
@@ -264,7 +267,7 @@ impl Connector for Endpoint {
         handshake::mistakes(self)
     }
 
-    /// Opens a WebSocket. A token that is refused is renewed once.
+    /// Opens a WebSocket. A rejected token is renewed once.
     async fn connect(&self) -> Result<Connection, ConnectError> {
         let Credential::OAuth(tokens) = &self.credential else {
             return self.open(None).await;

@@ -1,29 +1,31 @@
-//! An endpoint from the environment, by the names that the vendor's libraries use.
+//! An endpoint from environment variables, with the names that the vendor's libraries use.
 
 use super::endpoint::Endpoint;
 use super::token_command::TokenCommand;
 
-/// The environment names no endpoint.
+/// The error of an environment that does not define an endpoint.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("expected {expected} in the environment, found none")]
 pub struct IncompleteEnvironment {
-    /// The variables that are missing.
+    /// The missing variables.
     pub expected: &'static str,
 }
 
 impl Endpoint {
-    /// The endpoint that the environment names.
+    /// Creates the endpoint that the environment defines.
     ///
-    /// | variable | what it says |
-    /// |---|---|
-    /// | `GOOGLE_GENAI_USE_VERTEXAI` | `true` or `1`: Vertex; otherwise Google AI |
-    /// | `GOOGLE_API_KEY`, then `GEMINI_API_KEY`, then `GOOGLE_GENAI_API_KEY` | the key for Google AI, or an ephemeral token; on Vertex, where no project is named, the key of express mode |
-    /// | `GOOGLE_CLOUD_PROJECT` | the project on Vertex |
-    /// | `GOOGLE_CLOUD_LOCATION`, then `GOOGLE_CLOUD_REGION` | the location on Vertex; `global` if there is none |
-    /// | `GOOGLE_ACCESS_TOKEN` | the OAuth token for Vertex; without it [`TokenCommand::gcloud`] is asked for one |
-    /// | `GOOGLE_GEMINI_BASE_URL`, `GOOGLE_VERTEX_BASE_URL` | another host for Google AI or for Vertex, `https://` or `wss://` |
+    /// - `GOOGLE_GENAI_USE_VERTEXAI`: `true` or `1` for Vertex; otherwise Google AI.
+    /// - `GOOGLE_API_KEY`, then `GEMINI_API_KEY`, then `GOOGLE_GENAI_API_KEY`: the key or ephemeral
+    ///   token for Google AI. On Vertex without a project, the key of express mode.
+    /// - `GOOGLE_CLOUD_PROJECT`: the project on Vertex.
+    /// - `GOOGLE_CLOUD_LOCATION`, then `GOOGLE_CLOUD_REGION`: the location on Vertex. Defaults to
+    ///   `global`.
+    /// - `GOOGLE_ACCESS_TOKEN`: the OAuth token for Vertex. Defaults to a token from
+    ///   [`TokenCommand::gcloud`].
+    /// - `GOOGLE_GEMINI_BASE_URL`, `GOOGLE_VERTEX_BASE_URL`: another host for Google AI or for
+    ///   Vertex, `https://` or `wss://`.
     ///
-    /// A variable that is empty counts as absent. Nothing is connected to yet.
+    /// An empty variable counts as absent. This function does not connect.
     ///
     /// ```
     /// use recount::live::Endpoint;
@@ -35,7 +37,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// Where what the platform needs is not there.
+    /// [`IncompleteEnvironment`] if a variable is missing that the platform needs.
     pub fn from_env() -> Result<Endpoint, IncompleteEnvironment> {
         Endpoint::from_variables(&|name| std::env::var(name).ok())
     }
@@ -76,7 +78,7 @@ impl Endpoint {
         Ok(endpoint.moved_to(first(&["GOOGLE_VERTEX_BASE_URL"])))
     }
 
-    /// The vendor's libraries take such URLs with the schemes of HTTP.
+    /// The vendor's libraries accept such URLs with HTTP schemes.
     fn moved_to(self, base: Option<String>) -> Endpoint {
         match base {
             None => self,

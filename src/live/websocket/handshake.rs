@@ -1,5 +1,4 @@
-//! The request that opens a connection: its URL and its headers, by platform and kind of
-//! credential.
+//! The request that opens a connection: its URL and headers, by platform and kind of credential.
 
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName, HeaderValue, Request};
@@ -9,10 +8,10 @@ use super::token_source::AccessToken;
 use crate::live::{ConnectError, Connector};
 use crate::session::secret::{Secret, Unsaid};
 
-/// How this program names itself to the service.
+/// The name of this program in the `user-agent` header.
 const CLIENT: &str = concat!("recount/", env!("CARGO_PKG_VERSION"));
 
-/// The request, with whatever is to be shown.
+/// Creates the request, with credentials.
 pub(super) fn request(
     endpoint: &Endpoint,
     token: Option<&AccessToken>,
@@ -23,7 +22,7 @@ pub(super) fn request(
     })
 }
 
-/// Everything that keeps a request from being drawn up.
+/// Returns all faults that prevent a request.
 pub(super) fn mistakes(endpoint: &Endpoint) -> Vec<String> {
     drawn_up(endpoint, None).err().unwrap_or_default()
 }
@@ -32,7 +31,7 @@ fn drawn_up(endpoint: &Endpoint, token: Option<&AccessToken>) -> Result<Request<
     let mut mistakes = refusals(endpoint);
     let url = address(endpoint);
     mistakes.extend(wrong_scheme(&url));
-    // The URL of a place that is none would be no URL, either.
+    // An invalid project or location would also make the URL invalid.
     let mut request = None;
     if mistakes.is_empty() {
         match url.into_client_request() {
@@ -76,8 +75,8 @@ fn drawn_up(endpoint: &Endpoint, token: Option<&AccessToken>) -> Result<Request<
     Ok(request)
 }
 
-/// Only WebSockets are spoken; of what is no URL nothing is said, because it may be a key that was
-/// put in the wrong place.
+/// Checks the scheme of a URL. Text that is not a URL is not quoted, because it may be a misplaced
+/// key.
 fn wrong_scheme(url: &str) -> Option<String> {
     let expected = "expected a URL that begins with ws:// or wss://";
     match url.split_once("://") {
@@ -87,7 +86,7 @@ fn wrong_scheme(url: &str) -> Option<String> {
     }
 }
 
-/// The whole URL, with what stands in its query.
+/// Returns the whole URL, including the query.
 pub(super) fn address(endpoint: &Endpoint) -> String {
     let (place, base, version) = match &endpoint.target {
         Target::Exact(url) => return url.clone(),
@@ -116,7 +115,8 @@ pub(super) fn address(endpoint: &Endpoint) -> String {
     }
 }
 
-/// What the endpoint shows that must not be shown elsewhere; its OAuth token comes on top.
+/// Returns the endpoint's secrets, which must not appear elsewhere. The OAuth token is not
+/// included.
 pub(super) fn unsaid(endpoint: &Endpoint) -> Unsaid {
     let mut unsaid = Unsaid::default();
     match &endpoint.credential {
@@ -139,7 +139,7 @@ pub(super) fn unsaid(endpoint: &Endpoint) -> Unsaid {
     unsaid
 }
 
-/// The headers that let one in.
+/// Returns the headers with credentials.
 fn shown(endpoint: &Endpoint, token: Option<&AccessToken>) -> Vec<(&'static str, Secret)> {
     const KEY: &str = "x-goog-api-key";
     const AUTHORIZATION: &str = "authorization";
@@ -148,7 +148,7 @@ fn shown(endpoint: &Endpoint, token: Option<&AccessToken>) -> Vec<(&'static str,
             key,
             in_query: false,
         } => vec![(KEY, key.clone())],
-        // The vendor's library shows an ephemeral token in both places, so the service takes it so.
+        // The service expects an ephemeral token in both headers, as the vendor's library sends it.
         Credential::Ephemeral {
             token,
             in_query: false,
@@ -175,7 +175,7 @@ fn host(place: &Place) -> String {
     }
 }
 
-/// The platform's own path. One has a dot before the method where the other has a slash.
+/// Returns the platform's path. Google AI has a dot before the method, Vertex a slash.
 fn path(place: &Place, version: Option<&str>, credential: &Credential) -> String {
     let ephemeral = matches!(credential, Credential::Ephemeral { .. });
     match place {
@@ -195,8 +195,8 @@ fn path(place: &Place, version: Option<&str>, credential: &Credential) -> String
     }
 }
 
-/// What must be refused before anything is sent: above all, a credential on its way to the wrong
-/// host, or in clear.
+/// Returns the faults for which nothing may be sent, such as a credential sent to a wrong host or
+/// unencrypted.
 fn refusals(endpoint: &Endpoint) -> Vec<String> {
     let Target::Service {
         place,
@@ -262,7 +262,7 @@ fn is_this_machine(rest: &str) -> bool {
     address == "localhost" || address.parse().is_ok_and(is_loopback)
 }
 
-/// As it may stand in a query.
+/// Escapes a text for a query.
 fn escaped(text: &str) -> String {
     let as_it_is = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte);
     text.bytes()

@@ -1,4 +1,4 @@
-//! Finding out that a connection on which nothing comes is dead.
+//! Detection of dead connections.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -7,20 +7,21 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::live::ConnectionLost;
 
-/// How a connection on which nothing comes is found to be dead.
+/// The detection of dead connections.
 ///
-/// Where the network goes away without a word, a connection stays open on our side for ever. So
-/// after each interval in which nothing came, the service is asked for a sign of life, a ping of
-/// the WebSocket. Whatever comes is one: a late answer harms nothing, and a service that is busy
-/// speaking is not asked. Only several intervals of silence in a row end the connection; it is then
-/// lost without a code, and the session comes back as after any other loss.
+/// If the network fails silently, a connection stays open on our side forever. So the client sends
+/// a WebSocket ping after each interval without a frame. Any frame counts as a sign of life, so a
+/// late pong does no harm, and a speaking service gets no pings. Several silent intervals in a row
+/// end the connection. It is then lost without a close code, and the session reconnects as after
+/// any other loss.
 ///
 /// ```
 /// use std::time::Duration;
 /// use recount::live::{Endpoint, Keepalive};
 ///
 /// // Dead after a minute or so, unless something comes.
-/// let endpoint = Endpoint::google_ai("an API key").keepalive(Keepalive::every(Duration::from_secs(10)).silent_max(6));
+/// let endpoint = Endpoint::google_ai("an API key")
+///     .keepalive(Keepalive::every(Duration::from_secs(10)).silent_max(6));
 /// // Behind a gateway that looks after its connections.
 /// let gateway = Endpoint::url("wss://gateway.example/live").keepalive(Keepalive::off());
 /// # let _ = (endpoint, gateway);
@@ -32,14 +33,14 @@ pub struct Keepalive {
 }
 
 impl Default for Keepalive {
-    /// A ping after every 20 s of silence; three such intervals end the connection.
+    /// Sends a ping after 20 s of silence. Three silent intervals end the connection.
     fn default() -> Keepalive {
         Keepalive::every(Duration::from_secs(20))
     }
 }
 
 impl Keepalive {
-    /// A ping after each interval in which nothing came; three of them end the connection.
+    /// Sends a ping after each silent interval. Three silent intervals end the connection.
     #[must_use]
     pub fn every(interval: Duration) -> Keepalive {
         Keepalive {
@@ -48,7 +49,7 @@ impl Keepalive {
         }
     }
 
-    /// No pings, and no end of a connection that is merely silent.
+    /// Sends no pings and never ends a silent connection.
     #[must_use]
     pub fn off() -> Keepalive {
         Keepalive {
@@ -57,8 +58,8 @@ impl Keepalive {
         }
     }
 
-    /// How many intervals of silence in a row end the connection, two at least: one is the time
-    /// that the answer to a ping has.
+    /// Sets the number of silent intervals in a row that end the connection. The minimum is 2,
+    /// because a ping has one interval for its pong.
     #[must_use]
     pub fn silent_max(self, intervals: u32) -> Keepalive {
         Keepalive {
@@ -67,65 +68,65 @@ impl Keepalive {
         }
     }
 
-    pub(super) fn begin(self) -> Option<Pulse> {
+    pub(super) fn begin(self) -> Option<KeepaliveTimer> {
         let interval = self.interval?;
-        Some(Pulse {
+        Some(KeepaliveTimer {
             interval,
             silent_max: self.silent_max,
             timer: Box::pin(sleep(interval)),
-            heard: false,
+            active: false,
             silent: 0,
         })
     }
 }
 
-/// The pulse of one connection: one timer, which what comes does not touch.
-pub(super) struct Pulse {
+/// The keepalive timer of one connection. Frames do not reset the timer.
+pub(super) struct KeepaliveTimer {
     interval: Duration,
     silent_max: u32,
     timer: Pin<Box<Sleep>>,
-    /// Whether something came since the last beat.
-    heard: bool,
-    /// How many beats before it nothing came.
+    /// True if a frame came since the last tick.
+    active: bool,
+    /// The number of silent intervals before it.
     silent: u32,
 }
 
-/// What is to be done at a beat.
+/// The action at a tick.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) enum Beat {
-    /// Nothing: the service was heard.
+pub(super) enum Tick {
+    /// No action: a frame came.
     Alive,
-    /// Ask it for a sign of life.
-    Ask,
-    /// It is gone.
+    /// Send a ping.
+    Ping,
+    /// The connection is dead.
     Dead(ConnectionLost),
 }
 
-impl Pulse {
-    /// Something came.
-    pub(super) fn heard(&mut self) {
-        self.heard = true;
+impl KeepaliveTimer {
+    /// Notes that a frame came.
+    pub(super) fn active(&mut self) {
+        self.active = true;
     }
 
-    /// The service could not be asked; the beat does not count.
-    pub(super) fn not_asked(&mut self) {
+    /// Notes that the ping could not be sent, so the interval does not count.
+    pub(super) fn ping_not_sent(&mut self) {
         self.silent = self.silent.saturating_sub(1);
     }
 
-    /// Waits for the next beat. A wait that is dropped goes on with the next one.
-    pub(super) async fn beat(&mut self) -> Beat {
+    /// Waits for the next tick. Cancel safe.
+    pub(super) async fn tick(&mut self) -> Tick {
         self.timer.as_mut().await;
         self.timer.as_mut().reset(Instant::now() + self.interval);
-        if std::mem::take(&mut self.heard) {
+        if std::mem::take(&mut self.active) {
             self.silent = 0;
-            return Beat::Alive;
+            return Tick::Alive;
         }
         self.silent += 1;
         if self.silent < self.silent_max {
-            return Beat::Ask;
+            return Tick::Ping;
         }
         let silence = self.interval * self.silent;
-        Beat::Dead(ConnectionLost {
+        Tick::Dead(ConnectionLost {
             code: None,
             reason: format!("nothing came for {silence:?}, not even the answer to a ping"),
         })

@@ -1,7 +1,7 @@
-//! The WebSocket connection to a Gemini Live service.
+//! The WebSocket connection to a Gemini Live service, with the feature `live`.
 //!
-//! The library has this folder with the feature `live`. It knows addresses, credentials, the
-//! handshake and frames as text; it does not know the meaning of a frame. Read `endpoint` first.
+//! The module knows addresses, credentials, the handshake and frames as text. It does not know the
+//! meaning of a frame. Read `endpoint` first.
 
 mod endpoint;
 mod environment;

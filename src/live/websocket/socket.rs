@@ -1,4 +1,4 @@
-//! The connection of production: a WebSocket, with or without TLS.
+//! The connector for production: a WebSocket, with or without TLS.
 
 use std::future::pending;
 use std::sync::{Arc, LazyLock};
@@ -16,18 +16,19 @@ use tokio_tungstenite::{
     Connector as TlsConnector, WebSocketStream, connect_async_tls_with_config,
 };
 
-use super::keepalive::{Beat, Keepalive, Pulse};
+use super::keepalive::{Keepalive, KeepaliveTimer, Tick};
 use crate::live::Limits;
 use crate::live::{ConnectError, Connection, ConnectionLost, FrameReceiver, FrameSender};
 use crate::session::secret::Unsaid;
 
-/// Both buffers start small: most frames are, and a service holds many idle sessions.
+/// The initial size of both buffers, in bytes. Most frames are small, and a service holds many idle
+/// sessions.
 const BUFFER_BYTES: usize = 8 * 1024;
 
-/// The close code of a message that is too large.
+/// The close code for a message that is too large.
 const TOO_LARGE: u16 = 1009;
 
-/// Opens a connection; nothing in `unsaid` will stand in what it reports.
+/// Opens a connection. Its errors never contain the secrets in `unsaid`.
 pub(super) async fn open(
     endpoint: String,
     request: Request<()>,
@@ -42,7 +43,7 @@ pub(super) async fn open(
         .max_frame_size(Some(limits.frame_bytes_max));
     match connect_async_tls_with_config(request, Some(config), true, Some(TLS.clone())).await {
         Ok((socket, _)) => Ok(over(socket, keepalive, unsaid)),
-        // Its body may repeat the URL, and so the key.
+        // The body of the answer may repeat the URL, and with it the key.
         Err(tungstenite::Error::Http(answer)) => Err(ConnectError::HandshakeRefused {
             endpoint,
             status: answer.status().as_u16(),
@@ -59,8 +60,8 @@ pub(super) async fn open(
     }
 }
 
-/// TLS with one crypto provider, chosen here and not by whatever else is linked in. Made once: the
-/// roots are many.
+/// The TLS configuration, with an explicit crypto provider that does not depend on other crates.
+/// Created once, because it holds many root certificates.
 static TLS: LazyLock<TlsConnector> = LazyLock::new(|| {
     let roots = rustls::RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
@@ -71,20 +72,21 @@ static TLS: LazyLock<TlsConnector> = LazyLock::new(|| {
         .map(|builder| builder.with_root_certificates(roots).with_no_client_auth());
     match config {
         Ok(config) => TlsConnector::Rustls(Arc::new(config)),
-        // The provider supports the default versions; without them only plain connections open.
+        // The provider supports the default versions. Without them, only unencrypted connections
+        // open.
         Err(_) => TlsConnector::Plain,
     }
 });
 
-/// What carries a WebSocket.
+/// The byte stream under a WebSocket.
 trait Bytes: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Bytes for S {}
 
-/// The way out, which the writer has while it writes, and the pulse when nothing is written.
+/// The sending half. The writer locks it for writing, and the keepalive for its pings.
 type Out<S> = Arc<Mutex<SplitSink<WebSocketStream<S>, Message>>>;
 
-/// The connection over a WebSocket.
+/// Creates a connection over a WebSocket.
 fn over<S: Bytes>(socket: WebSocketStream<S>, keepalive: Keepalive, unsaid: Unsaid) -> Connection {
     let (sink, stream) = socket.split();
     let out = Arc::new(Mutex::new(sink));
@@ -96,7 +98,7 @@ fn over<S: Bytes>(socket: WebSocketStream<S>, keepalive: Keepalive, unsaid: Unsa
         receiver: Box::new(Receiver {
             stream,
             out,
-            pulse: keepalive.begin(),
+            keepalive: keepalive.begin(),
             unsaid,
         }),
     }
@@ -110,7 +112,7 @@ struct Sender<S> {
 struct Receiver<S> {
     stream: SplitStream<WebSocketStream<S>>,
     out: Out<S>,
-    pulse: Option<Pulse>,
+    keepalive: Option<KeepaliveTimer>,
     unsaid: Unsaid,
 }
 
@@ -122,56 +124,61 @@ impl<S: Bytes> FrameSender for Sender<S> {
     }
 
     async fn close(&mut self) {
-        // The peer may be gone already, which is what we want.
+        // The peer may have closed the connection already.
         let _ = self.out.lock().await.close().await;
     }
 }
 
 impl<S: Bytes> Receiver<S> {
-    /// The next frame of whatever kind, while the pulse is taken; none once the stream has ended.
+    /// Receives the next frame of any kind and runs the keepalive timer. `None` after the end of
+    /// the stream.
     async fn next(&mut self) -> Option<Result<Message, Ended>> {
         loop {
-            let beat = async {
-                match &mut self.pulse {
-                    Some(pulse) => pulse.beat().await,
+            let tick = async {
+                match &mut self.keepalive {
+                    Some(keepalive) => keepalive.tick().await,
                     None => pending().await,
                 }
             };
-            let beat = tokio::select! {
-                // What lies ready counts, however long nobody has looked.
+            let tick = tokio::select! {
+                // A frame that is ready counts as a sign of life, even if it was not read for long.
                 biased;
                 next = self.stream.next() => {
-                    self.pulse.iter_mut().for_each(Pulse::heard);
+                    self.keepalive.iter_mut().for_each(KeepaliveTimer::active);
                     return next.map(|it| it.map_err(Ended::Broken));
                 }
-                beat = beat => beat,
+                tick = tick => tick,
             };
-            match beat {
-                Beat::Alive => {}
-                Beat::Ask => {
-                    if !self.ask() {
-                        self.pulse.iter_mut().for_each(Pulse::not_asked);
+            match tick {
+                Tick::Alive => {}
+                Tick::Ping => {
+                    if !self.send_ping() {
+                        self.keepalive
+                            .iter_mut()
+                            .for_each(KeepaliveTimer::ping_not_sent);
                     }
                 }
-                Beat::Dead(lost) => return Some(Err(Ended::Silent(lost))),
+                Tick::Dead(lost) => return Some(Err(Ended::Silent(lost))),
             }
         }
     }
 
-    /// Sends a ping, unless something is being written: then a peer that takes nothing shows by
-    /// itself. Whether it was asked: the silence of a peer that was not says nothing.
-    fn ask(&self) -> bool {
+    /// Sends a ping unless a write is in progress. Returns true if the ping was sent.
+    ///
+    /// During a write, a peer that does not read shows by itself. Without a ping, its silence means
+    /// nothing.
+    fn send_ping(&self) -> bool {
         let Ok(mut out) = self.out.try_lock() else {
             return false;
         };
-        // What does not go at once goes with the next message, and a peer that takes nothing has no
-        // answer anyway.
+        // A ping that cannot be sent at once goes with the next message. A peer that does not read
+        // would not answer it anyway.
         let _ = out.send(Message::Ping(Default::default())).now_or_never();
         true
     }
 }
 
-/// Why nothing comes any more.
+/// The reason why no more frames come.
 enum Ended {
     Broken(tungstenite::Error),
     Silent(ConnectionLost),
@@ -179,7 +186,7 @@ enum Ended {
 
 #[async_trait]
 impl<S: Bytes> FrameReceiver for Receiver<S> {
-    /// Text and binary frames are alike; pings are answered while this is polled.
+    /// Returns text and binary frames alike. Pings are answered while this future is polled.
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
         loop {
             match self.next().await {
@@ -209,13 +216,13 @@ impl<S: Bytes> FrameReceiver for Receiver<S> {
     }
 }
 
-/// A binary frame as text. What is no UTF-8 is no JSON either, and goes on record as a frame that
-/// could not be read.
+/// Converts a binary frame to text. Invalid UTF-8 cannot be JSON and is recorded as an unreadable
+/// frame.
 fn text_of(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        // What stands for strange bytes may stand in a JSON string, which would say something else
-        // than was sent. At the beginning it stands in no JSON.
+        // Replacement characters are valid within a JSON string and would change its meaning. At
+        // the beginning they make the text invalid JSON.
         Err(_) => {
             let strange = char::REPLACEMENT_CHARACTER;
             format!("{strange}{}", String::from_utf8_lossy(bytes))

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use super::*;
 
 #[test]
-fn tls_is_made_with_the_provider_that_was_chosen() {
+fn tls_uses_the_chosen_provider() {
     let TlsConnector::Rustls(config) = &*TLS else {
         panic!("without TLS")
     };
@@ -24,7 +24,7 @@ fn tls_is_made_with_the_provider_that_was_chosen() {
 
 type Service = WebSocketStream<DuplexStream>;
 
-/// A connection with a pulse every ten seconds, and the service at its other end.
+/// A connection with a ping every ten seconds, and the service at its other end.
 async fn connected(keepalive: Keepalive) -> (Connection, Service) {
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let ours = WebSocketStream::from_raw_socket(ours, Role::Client, None).await;
@@ -36,7 +36,7 @@ fn every_ten_seconds() -> Keepalive {
     Keepalive::every(Duration::from_secs(10))
 }
 
-/// Reads what comes, which answers pings, and counts those, until nothing has come for a while.
+/// Reads frames, answers pings and counts them, until no frame comes for a while.
 async fn pings(service: &mut Service) -> usize {
     let mut pings = 0;
     let soon = Duration::from_millis(1);
@@ -47,7 +47,7 @@ async fn pings(service: &mut Service) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_answers_nothing_for_three_intervals_is_gone() {
+async fn service_silent_for_three_intervals_is_dead() {
     let (mut connection, mut service) = connected(every_ten_seconds()).await;
     let begin = Instant::now();
     let lost = connection.receiver.receive().await.unwrap_err();
@@ -65,8 +65,8 @@ async fn a_late_answer_harms_nothing() {
     let (mut connection, mut service) = connected(every_ten_seconds()).await;
     let service = async {
         let mut asked = 0;
-        // Later than an interval after the ping, so that another goes before the answer to the
-        // first.
+        // The service reads later than one interval after a ping, so another ping precedes the
+        // first pong.
         let mut looks = interval(Duration::from_secs(25));
         for _ in 0..20 {
             looks.tick().await;
@@ -85,7 +85,7 @@ async fn a_service_that_speaks_is_not_asked() {
     for _ in 0..20 {
         service.send(Message::text("{}")).await.unwrap();
         connection.receiver.receive().await.unwrap();
-        // A wait that is dropped loses no beat.
+        // A dropped wait loses no tick.
         for _ in 0..7 {
             let quiet = timeout(Duration::from_secs(1), connection.receiver.receive()).await;
             assert!(quiet.is_err());
@@ -95,7 +95,7 @@ async fn a_service_that_speaks_is_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_not_listened_to_for_long_is_not_gone() {
+async fn unread_frames_count_as_signs_of_life() {
     let (mut connection, mut service) = connected(every_ten_seconds()).await;
     for _ in 0..5 {
         service.send(Message::text("{}")).await.unwrap();
@@ -105,7 +105,7 @@ async fn who_was_not_listened_to_for_long_is_not_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_keepalive_silence_ends_nothing_and_nobody_is_asked() {
+async fn without_keepalive_no_pings_and_no_end() {
     let (mut connection, mut service) = connected(Keepalive::off()).await;
     let hour = Duration::from_secs(3_600);
     assert!(timeout(hour, connection.receiver.receive()).await.is_err());
@@ -113,9 +113,9 @@ async fn without_a_keepalive_silence_ends_nothing_and_nobody_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_waits_for_the_peer_keeps_no_pulse_from_being_taken() {
+async fn waiting_writer_does_not_stop_keepalive() {
     let (mut connection, _service) = connected(every_ten_seconds()).await;
-    // More than the way takes, so the writer waits with the way out in its hands.
+    // The message is larger than the buffer, so the writer waits while it holds the lock.
     let large = connection.sender.send("x".repeat(1 << 20));
     let (written, lost) = tokio::join!(
         timeout(Duration::from_secs(60), large),
@@ -126,14 +126,14 @@ async fn a_writer_that_waits_for_the_peer_keeps_no_pulse_from_being_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_takes_what_is_said_slowly_is_not_gone() {
+async fn slowly_reading_service_is_not_dead() {
     let (mut connection, mut service) = connected(every_ten_seconds()).await;
     let writes = async {
         for _ in 0..40 {
             connection.sender.send("x".repeat(200 << 10)).await.unwrap();
         }
     };
-    // It listens, answers every ping, and has nothing to say.
+    // The service answers every ping and sends nothing else.
     let listens = async {
         let mut takes = interval(Duration::from_secs(5));
         for _ in 0..40 {

@@ -1,4 +1,4 @@
-//! Tokens from a program, such as the vendor's own.
+//! Tokens from a program, such as the vendor's command line tool.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::token_source::{AccessToken, TokenSource};
 use crate::live::TokenError;
 
-/// Runs a program and takes what it prints as the token.
+/// A token source that runs a program and uses its output as the token.
 ///
 /// ```
 /// use recount::live::{Endpoint, TokenCommand};
@@ -24,7 +24,7 @@ pub struct TokenCommand {
 }
 
 impl TokenCommand {
-    /// A program and its arguments; no shell reads them.
+    /// Creates a source from a program and its arguments. No shell is involved.
     pub fn new<A: Into<String>>(
         program: impl Into<String>,
         args: impl IntoIterator<Item = A>,
@@ -36,7 +36,8 @@ impl TokenCommand {
         }
     }
 
-    /// The login of Google's own program: `gcloud auth application-default print-access-token`.
+    /// Uses the login of Google's command line tool:
+    /// `gcloud auth application-default print-access-token`.
     #[must_use]
     pub fn gcloud() -> TokenCommand {
         TokenCommand::new(
@@ -45,7 +46,7 @@ impl TokenCommand {
         )
     }
 
-    /// How long its tokens last; without it, it runs for every connection.
+    /// Sets the lifetime of the tokens. Without it, the program runs for each connection.
     #[must_use]
     pub fn lasting(mut self, lasts: Duration) -> TokenCommand {
         self.lasts = Some(lasts);
@@ -59,7 +60,7 @@ impl TokenCommand {
             .stdin(Stdio::null())
             .output()
             .map_err(|error| failed(format!("cannot be run: {error}")))?;
-        // What it wrote may hold a secret, so only how it ended is said.
+        // The output may contain a secret, so only the exit status is reported.
         if !output.status.success() {
             return Err(failed(format!("ended with {}", output.status)));
         }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_program_prints_is_the_token_and_what_it_does_else_is_told_without_it() {
+    async fn output_is_the_token_and_errors_do_not_reveal_it() {
         assert_eq!(run("echo ya29.t").await.unwrap(), "ya29.t");
         for script in ["echo ya29.t; exit 3", "echo two ya29.t", "true"] {
             let error = run(script).await.unwrap_err();

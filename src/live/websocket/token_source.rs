@@ -1,4 +1,4 @@
-//! Access tokens that expire, and where new ones come from.
+//! Access tokens that expire, and their sources.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use tokio::time::Instant;
 use crate::live::TokenError;
 use crate::session::secret::Secret;
 
-/// How long before its end a token is replaced, so that it does not end on its way.
+/// The time before its expiry at which a token is replaced. It must not expire during the
+/// handshake.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// An OAuth access token. Shows itself to nobody.
+/// An OAuth access token. Its `Debug` output hides the text.
 ///
 /// ```
 /// use recount::live::AccessToken;
@@ -29,8 +30,7 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// A token of which it is not known how long it lasts; its source is asked again for the next
-    /// connection.
+    /// Creates a token with an unknown lifetime. Its source is asked again for the next connection.
     #[must_use]
     pub fn new(text: impl Into<String>) -> AccessToken {
         AccessToken {
@@ -39,8 +39,8 @@ impl AccessToken {
         }
     }
 
-    /// How long it lasts from now, the `expires_in` of OAuth; until a minute before that it is used
-    /// again.
+    /// Sets the lifetime from now, the `expires_in` of OAuth. The token is reused until one minute
+    /// before its expiry.
     #[must_use]
     pub fn lasting(mut self, lasts: Duration) -> AccessToken {
         self.lasts = Some(lasts);
@@ -52,11 +52,11 @@ impl AccessToken {
     }
 }
 
-/// Where access tokens come from: a metadata server, a login, a vault.
+/// A source of access tokens: a metadata server, a login, a vault.
 ///
-/// It is asked when a connection is opened and the last token is about to end, or its life was not
-/// told; and once more when the service refuses the token. A token in a string is a source, too, of
-/// one that is never renewed, and so is an async closure:
+/// The source is asked when a connection opens and the last token is about to expire or has an
+/// unknown lifetime. It is asked once more if the service rejects the token. A string is the source
+/// of a token that is never renewed. An async closure is a source, too:
 ///
 /// ```
 /// use recount::live::{AccessToken, Endpoint, TokenError};
@@ -72,10 +72,10 @@ impl AccessToken {
 /// ```
 #[async_trait]
 pub trait TokenSource: Send + Sync + 'static {
-    /// Gets a token that is good now.
+    /// Returns a token that is valid now.
     ///
     /// # Errors
-    /// Where none can be had; the connection is not opened then.
+    /// [`TokenError`] if no token is available. The connection is not opened then.
     async fn token(&self) -> Result<AccessToken, TokenError>;
 }
 
@@ -118,8 +118,7 @@ impl<S: TokenSource + ?Sized> TokenSource for Arc<S> {
     }
 }
 
-/// A source, and the token it gave last. Many connections share one, and one of them at a time asks
-/// the source.
+/// A source and its last token. Many connections share it, and one at a time asks the source.
 #[derive(Clone)]
 pub(super) struct Tokens {
     source: Arc<dyn TokenSource>,
@@ -139,7 +138,7 @@ impl Tokens {
         }
     }
 
-    /// A token for a connection that is opened now.
+    /// Returns a token for a new connection.
     pub(super) async fn current(&self) -> Result<AccessToken, TokenError> {
         let mut last = self.last.lock().await;
         match last.as_ref() {
@@ -148,14 +147,14 @@ impl Tokens {
         }
     }
 
-    /// Another token than `refused`; none if the source has no other.
+    /// Returns another token than `refused`, or `None` if the source has no other.
     pub(super) async fn in_place_of(
         &self,
         refused: &AccessToken,
     ) -> Result<Option<AccessToken>, TokenError> {
         let mut last = self.last.lock().await;
         let other = |token: &AccessToken| token.text != refused.text;
-        // Another connection may have been refused, too, and have asked for it already.
+        // Another connection may have renewed the token already.
         if let Some(held) = last.as_ref().filter(|held| other(&held.token)) {
             return Ok(Some(held.token.clone()));
         }
@@ -164,7 +163,7 @@ impl Tokens {
     }
 
     async fn renew(&self, last: &mut Option<Held>) -> Result<AccessToken, TokenError> {
-        // What is about to end must not be used again where the source fails.
+        // If the source fails, the expiring token must not be used again.
         *last = None;
         let token = self.source.token().await?;
         let good_for = token.lasts.unwrap_or_default().saturating_sub(MARGIN);
@@ -176,7 +175,7 @@ impl Tokens {
     }
 }
 
-/// No token is used for longer, whatever its source says; the clock cannot add everything.
+/// The maximum time for which a token is reused. Larger values could overflow the clock.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]
@@ -189,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives `token-1`, `token-2` and so on, each lasting as long.
+    /// A source that returns `token-1`, `token-2` and so on, with the same lifetime.
     fn counting(lasts: Option<Duration>) -> Tokens {
         let asked = Arc::new(AtomicU32::new(0));
         Tokens::of(move || {
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_whose_life_is_not_told_or_is_over_serves_one_connection() {
+    async fn token_of_unknown_lifetime_serves_one_connection() {
         for lasts in [None, Some(Duration::from_secs(60))] {
             let tokens = counting(lasts);
             assert_eq!(now(&tokens).await, "token-1");
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refused_token_is_replaced_once_for_all_who_were_refused() {
+    async fn refused_token_is_replaced_once_for_all() {
         let tokens = counting(Some(Duration::MAX));
         let refused = tokens.current().await.unwrap();
         for _ in 0..3 {

@@ -1,11 +1,11 @@
-//! The members that tell to which request a frame belongs, also of a frame that is no JSON.
+//! The members of a frame that identify its request, even if the frame is invalid JSON.
 
 use rmcp::model::RequestId;
 
 /// The outermost members of a frame, as far as they can be found.
 #[derive(Default)]
 pub(super) struct Head {
-    /// Of a batch, the members of its messages count, and their ids do not.
+    /// True for a batch, whose messages share the members; their ids are ignored.
     is_batch: bool,
     pub(super) id: Option<RequestId>,
     pub(super) method: Option<String>,
@@ -43,7 +43,7 @@ impl Head {
         head
     }
 
-    /// True for a request or a notification. A message with a result answers, whatever else it has.
+    /// True for a request or a notification. A message with a result is always an answer.
     pub(super) fn is_asked(&self) -> bool {
         self.method.is_some() && !self.has_result && !self.has_error
     }
@@ -76,7 +76,7 @@ impl Head {
     }
 }
 
-/// The length of the string with which these bytes begin, its quotes included.
+/// Returns the length of the string at the start of these bytes, including its quotes.
 fn string(bytes: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = bytes.get(at) {
@@ -89,21 +89,21 @@ fn string(bytes: &[u8]) -> usize {
     bytes.len().max(2)
 }
 
-/// The mark of UTF-8 that may stand before a frame.
+/// The UTF-8 byte order mark that may precede a frame.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(frame: &str) -> (Option<String>, bool, bool) {
+    fn parts(frame: &str) -> (Option<String>, bool, bool) {
         let head = Head::of(frame.as_bytes());
         let id = head.id.as_ref().map(RequestId::to_string);
         (id, head.is_asked(), head.is_answer())
     }
 
     #[test]
-    fn head_is_found_in_what_is_no_json() {
+    fn head_is_found_in_invalid_json() {
         let of = |id: &str| (Some(id.to_owned()), false, true);
         for (frame, expected) in [
             (r#"{"id":7,"result":{"content":[}"#, of("7")),
@@ -125,7 +125,7 @@ mod tests {
             ("\"id", (None, false, false)),
             ("", (None, false, false)),
         ] {
-            assert_eq!(told(frame), expected, "{frame}");
+            assert_eq!(parts(frame), expected, "{frame}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of tools of which a definition cannot be read: it costs no other tool.
+//! Lists of tools with unreadable definitions, which do not affect the other tools.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::unreadable::repeated;
 use crate::definitions::definition::UNREADABLE;
 
-/// A list of tools with the reason in place of each that cannot be read; none where all can.
+/// Replaces each unreadable definition in a list by the reason; `None` if all are readable.
 pub(super) fn without_unreadable(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Message<'a> {
@@ -26,7 +26,7 @@ pub(super) fn without_unreadable(text: &str) -> Option<String> {
         let Some(problem) = problem(tool) else {
             continue;
         };
-        // It was borrowed from the text, so it begins within it.
+        // The slice is borrowed from the text, so it starts within it.
         let start = (tool.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
         list.push_str(text.get(end..start)?);
         list.push_str(&json!({"name": name(tool), UNREADABLE: problem}).to_string());
@@ -39,7 +39,7 @@ pub(super) fn without_unreadable(text: &str) -> Option<String> {
     Some(list)
 }
 
-/// The reason for which a definition cannot be read at its place in the frame.
+/// Returns the reason why a definition cannot be read at its place in the frame.
 fn problem(tool: &str) -> Option<String> {
     let within = serde_json::from_str::<Value>(&format!("[[[{tool}]]]"));
     within

@@ -1,17 +1,18 @@
-//! Results without the id of their request: no request waits for ever because of one.
+//! Results without the id of their request. Waiting requests fail because of one instead of
+//! hanging.
 
 use rmcp::ErrorData;
 use tokio::sync::watch;
 
 use super::unreadable::{Frame, lost_error};
 
-/// The results of a connection that came without an id. Each ends all requests that wait there.
+/// The channel for results without an id. Each ends all waiting requests of the connection.
 #[derive(Clone, Default)]
 pub(crate) struct Lost(watch::Sender<String>);
 
 impl Lost {
-    /// The messages for the library in place of a frame; none where the frame stays.
-    pub(crate) fn heed(&self, frame: Frame) -> Option<Vec<String>> {
+    /// Returns the messages that replace a frame; `None` if the frame is unchanged.
+    pub(crate) fn handle(&self, frame: Frame) -> Option<Vec<String>> {
         match frame {
             Frame::AsItIs => None,
             Frame::Replaced(messages) => Some(messages),
@@ -23,17 +24,17 @@ impl Lost {
         }
     }
 
-    /// Subscribes to the results that are lost from now on.
+    /// Subscribes to later results without an id.
     pub(crate) fn listen(&self) -> Listening {
         Listening(self.0.subscribe())
     }
 }
 
-/// A subscription to lost results.
+/// A subscription to results without an id.
 pub(crate) struct Listening(watch::Receiver<String>);
 
 impl Listening {
-    /// Waits for the next one, and returns it as the error of a request.
+    /// Waits for the next result and returns it as the error of a request.
     pub(crate) async fn next(&mut self) -> ErrorData {
         if self.0.changed().await.is_err() {
             return std::future::pending().await;

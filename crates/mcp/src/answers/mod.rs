@@ -1,6 +1,6 @@
-//! Answers of a server to a call, read exactly, also where the library cannot read them.
+//! Answers of a server to a call, read exactly, even if the library cannot read them.
 //!
-//! Only `unanswered` knows the way an answer came, HTTP. Read `result`, then `raw_results`,
+//! Only `unanswered` knows the transport of an answer, HTTP. Read `result`, then `raw_results`,
 //! `unreadable` with `head`, `listed` and `lost`, then `raw` and `unanswered`.
 
 mod head;

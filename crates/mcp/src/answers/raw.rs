@@ -1,5 +1,5 @@
-//! Answers to a call that the library cannot read: the tool has run nevertheless, and what it said
-//! stands in the result.
+//! Answers to a call that the library cannot read. The tool has run, so the result keeps its
+//! output.
 
 use recount_session::Json;
 use recount_tool::{ToolContext, ToolError};
@@ -13,20 +13,20 @@ use serde_json::{Value, json};
 
 use super::lost::Lost;
 use super::raw_results;
-use super::result::Told;
+use super::result::RecordedResult;
 use crate::asking::asker::Asker;
 
 /// The answer of a server to a call.
 pub(crate) enum Called {
-    /// In words that the library knows.
+    /// An answer that the library can read.
     Known(CallToolResponse),
-    /// In others: the result, or why there is none.
-    Told(Result<Json, ToolError>),
+    /// Any other answer: the result or the error.
+    Other(Result<Json, ToolError>),
 }
 
-/// Calls a tool once. A call whose future is dropped is cancelled at the server.
+/// Calls a tool once. Dropping the future cancels the call at the server.
 ///
-/// The server's reports of progress go to the tool's `context` meanwhile.
+/// Progress reports of the server go to the tool's `context` meanwhile.
 pub(crate) async fn call(
     peer: &Peer<RoleClient>,
     (asker, lost): (&Asker, &Lost),
@@ -38,7 +38,7 @@ pub(crate) async fn call(
     let mut lost = lost.listen();
     let handle = peer.send_cancellable_request(request, options).await?;
     let token = handle.progress_token.clone();
-    let _reporting = context.map(|it| asker.hears_of(token, it));
+    let _reporting = context.map(|it| asker.register_progress(token, it));
     let mut waits = Waits {
         peer,
         id: Some(handle.id.clone()),
@@ -49,7 +49,8 @@ pub(crate) async fn call(
             waits.id = None;
             answer
         }
-        // The answer may be another's, so the server hears that nothing waits for this one.
+        // The lost result may belong to another request, so the server is told that this one is
+        // abandoned.
         error = lost.next() => Err(ServiceError::McpError(error)),
     };
     Ok(match answer? {
@@ -61,14 +62,14 @@ pub(crate) async fn call(
         ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => {
             Called::Known(CallToolResponse::Complete(CallToolResult::default()))
         }
-        ServerResult::CustomResult(said) => Called::Told(told(said.0)),
+        ServerResult::CustomResult(said) => Called::Other(outcome(said.0)),
         _ => return Err(ServiceError::UnexpectedResponse),
     })
 }
 
-/// The result in words that are newer than the library, or wrong: its blocks as they came, without
+/// Reads a result that is newer than the library or invalid: its blocks unchanged, without
 /// metadata.
-pub(crate) fn told(said: Value) -> Result<Json, ToolError> {
+pub(crate) fn outcome(said: Value) -> Result<Json, ToolError> {
     let unknown = |what: &str| {
         Err(ToolError::UnknownOutcome(format!(
             "the tool has run, and its server answered with {what}; what became of it is unknown"
@@ -115,13 +116,13 @@ pub(crate) fn told(said: Value) -> Result<Json, ToolError> {
     });
     let blocks: Vec<Value> = blocks.collect();
     let is_told = structured.is_none() || !blocks.is_empty();
-    Ok(Json::of_serialized(&Told {
+    Ok(Json::of_serialized(&RecordedResult {
         content: is_told.then_some(blocks),
         structured_content: structured,
     }))
 }
 
-/// A request that is waited for; the server hears where it is not any more.
+/// A guard for a waiting request, which sends a cancellation to the server when dropped.
 struct Waits<'p> {
     peer: &'p Peer<RoleClient>,
     id: Option<RequestId>,
@@ -133,10 +134,10 @@ impl Drop for Waits<'_> {
         else {
             return;
         };
-        let (peer, reason) = (self.peer.clone(), "nobody waits for it any more".to_owned());
+        let (peer, reason) = (self.peer.clone(), "the call was cancelled".to_owned());
         runtime.spawn(async move {
             let given_up = CancelledNotificationParam::new(Some(id), Some(reason));
-            // A connection that is gone needs no telling.
+            // A closed connection needs no cancellation.
             let _ = peer.notify_cancelled(given_up).await;
         });
     }

@@ -1,8 +1,8 @@
-//! Results as a server wrote them: rmcp reads structured content into a value, in which some
-//! numbers become others.
+//! Results exactly as a server wrote them. rmcp parses structured content into a `Value`, which
+//! changes some numbers.
 //!
-//! So it never sees that content. In the message that comes in stands a string in its place, which
-//! holds the text, and which is recognised by a prefix that no server knows.
+//! So rmcp never sees that content. In the incoming message a string with the content's text
+//! replaces it, recognised by a prefix that no server knows.
 
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -17,9 +17,9 @@ use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 use super::lost::Lost;
 use super::unreadable::{Frame, read, unreadable};
 
-/// The message of a server with its structured content as a string, or none where it has none.
+/// Returns a message with its structured content as a string; `None` if it has no such content.
 pub(crate) fn marked(message: &str) -> Option<String> {
-    /// A message, as far as it leads to a result.
+    /// The part of a message that leads to a result.
     #[derive(Deserialize)]
     struct Message<'a> {
         #[serde(borrow)]
@@ -46,33 +46,33 @@ pub(crate) fn marked(message: &str) -> Option<String> {
     let result = serde_json::from_str::<Message<'_>>(message).ok()?.result?;
     let inner = result.result.and_then(|it| it.structured_content);
     let content = result.structured_content.or(inner)?.get();
-    // It was borrowed from the message, so it begins within it.
+    // The slice is borrowed from the message, so it starts within it.
     let start = (content.as_ptr() as usize).checked_sub(message.as_ptr() as usize)?;
     let (head, tail) = (message.get(..start)?, message.get(start + content.len()..)?);
     let string = Value::from(format!("{}{content}", mark()));
     Some(format!("{head}{string}{tail}"))
 }
 
-/// The structured content of a result as text.
+/// Returns the structured content of a result as text.
 ///
 /// # Errors
-/// The reason for which it cannot be on record.
+/// The reason why the content cannot be recorded.
 pub(crate) fn content(value: &Value) -> Result<Json, String> {
     let text = value.as_str().and_then(|it| it.strip_prefix(mark()));
     match text {
         Some(text) => Json::parse(text).map_err(|problem| problem.to_string()),
-        // Not every way to a server lets the message be seen as it came.
+        // Not every transport shows the message as it was received.
         None => Ok(Json::of(value)),
     }
 }
 
-/// The prefix of this process.
+/// Returns the prefix, unique to this process.
 pub(super) fn mark() -> &'static str {
     static MARK: OnceLock<String> = OnceLock::new();
     MARK.get_or_init(|| format!("recount:{}:", uuid::Uuid::new_v4()))
 }
 
-/// The messages of a server, line by line, each with its structured content as a string.
+/// A reader of a server's messages, line by line, with structured content as a string.
 pub(crate) struct MarkedLines<R> {
     lines: BufReader<R>,
     marker: Marker,
@@ -81,12 +81,12 @@ pub(crate) struct MarkedLines<R> {
 #[derive(Default)]
 struct Marker {
     lost: Lost,
-    /// The line that is being read.
+    /// The current line.
     line: Vec<u8>,
-    /// Bytes that were read and not handed on yet.
+    /// Processed bytes that were not read yet.
     ready: Vec<u8>,
     at: usize,
-    /// True within a line that is too long to be kept; its rest is dropped.
+    /// True within a line that exceeds the maximum length; its rest is dropped.
     is_long: bool,
 }
 
@@ -104,7 +104,7 @@ impl<R: AsyncRead> MarkedLines<R> {
 }
 
 impl Marker {
-    /// Takes the next bytes of the server, up to the end of a line.
+    /// Consumes the next bytes of the server, up to the end of a line.
     fn take(&mut self, bytes: &[u8]) -> usize {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(bytes.len(), |at| at + 1);
@@ -126,7 +126,7 @@ impl Marker {
             },
             false => read(&line, None),
         };
-        self.ready = match self.lost.heed(frame) {
+        self.ready = match self.lost.handle(frame) {
             Some(messages) => lines(&messages).into_bytes(),
             None if is_long => Vec::new(),
             None => line,
@@ -136,7 +136,7 @@ impl Marker {
     }
 }
 
-/// Messages as lines. A message may have white space between its members, and so ends of lines.
+/// Writes messages as lines. Replaces line ends in the white space between members.
 fn lines(messages: &[String]) -> String {
     let lines = messages.iter();
     let lines = lines.map(|it| it.trim_end().replace(['\n', '\r'], " ") + "\n");
@@ -160,7 +160,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for MarkedLines<R> {
             }
             let bytes = ready!(Pin::new(&mut *lines).poll_fill_buf(context))?;
             if bytes.is_empty() {
-                // The end; what stands behind the last line goes on as it is.
+                // At the end of the stream, an incomplete last line is forwarded unchanged.
                 (marker.ready, marker.at) = (std::mem::take(&mut marker.line), 0);
                 if marker.ready.is_empty() {
                     return Poll::Ready(Ok(()));
@@ -173,7 +173,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for MarkedLines<R> {
     }
 }
 
-/// The longest line that is read as a message, in bytes: as much as an event over HTTP may have.
+/// The maximum length of a line, in bytes: the maximum size of an HTTP event.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_go_on_whole_however_they_come() {
+    async fn lines_are_forwarded_complete_in_any_chunks() {
         let message = r#"{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"n":1}}}"#;
         let text = format!("{{}}\n{message}\n\n{{\"a\":\"é\"}}\nrest");
         for piece in [1, 7, 1000] {

@@ -1,4 +1,4 @@
-//! What a server answers, as the result of a call.
+//! The conversion of a server's answer to the result of a call.
 
 use recount_session::Json;
 use recount_tool::{ToolError, is_inexact};
@@ -10,15 +10,16 @@ use serde_json::Value;
 use super::{raw_results, unanswered, unreadable};
 use crate::words::causes;
 
-/// The result of a call: `{"content": [blocks], "structuredContent": value}`.
+/// Returns the result of a call: `{"content": [blocks], "structuredContent": value}`.
 ///
-/// Blocks stand as in the protocol, without its metadata: `{"type": "text", "text": …}`, `{"type":
-/// "image", "mimeType": …, "data": base64}`, `{"type": "resource_link", "uri": …, "name": …}`.
-/// Where there is structured content, texts that only repeat it are left out; what there is none of
-/// is left out, too, except that a result always has `content` or `structuredContent`.
+/// Blocks have the protocol's form without metadata: `{"type": "text", "text": …}`,
+/// `{"type": "image", "mimeType": …, "data": base64}`,
+/// `{"type": "resource_link", "uri": …, "name": …}`. If there is structured content, texts that
+/// only repeat it are omitted. Empty members are omitted, too, except that a result always has
+/// `content` or `structuredContent`.
 ///
 /// The structured content is as the server wrote it, number for number.
-pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
+pub(crate) fn outcome(result: CallToolResult) -> Result<Json, ToolError> {
     let structured = result.structured_content.as_ref().map(raw_results::content);
     if result.is_error == Some(true) {
         let structured = structured.and_then(Result::ok);
@@ -35,16 +36,16 @@ pub(crate) fn told(result: CallToolResult) -> Result<Json, ToolError> {
         .map(block)
         .collect();
     let is_told = structured.is_none() || !content.is_empty();
-    Ok(Json::of_serialized(&Told {
+    Ok(Json::of_serialized(&RecordedResult {
         content: is_told.then_some(content),
         structured_content: structured,
     }))
 }
 
-/// A result as it goes on record.
+/// A result for the record.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Told {
+pub(crate) struct RecordedResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<Vec<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,8 @@ fn block(block: &ContentBlock) -> Value {
     value
 }
 
-/// A server that gives structured content says the same as text, for clients that do not know it.
+/// True for a text that repeats the structured content. Servers add it for clients that do not know
+/// structured content.
 fn repeats(block: &ContentBlock, structured: Option<&Json>) -> bool {
     let (ContentBlock::Text(text), Some(structured)) = (block, structured) else {
         return false;
@@ -70,7 +72,7 @@ fn repeats(block: &ContentBlock, structured: Option<&Json>) -> bool {
     })
 }
 
-/// What the tool says of its failure.
+/// Returns the tool's own text about its failure.
 fn failure(result: &CallToolResult, structured: Option<Json>) -> String {
     let texts = result.content.iter().filter_map(|block| match block {
         ContentBlock::Text(text) => Some(text.text.as_str()),
@@ -84,7 +86,7 @@ fn failure(result: &CallToolResult, structured: Option<Json>) -> String {
     }
 }
 
-/// Why there is no result. A request that has left and was not answered may have taken effect.
+/// Returns the error of a call. A request that was sent but not answered may have taken effect.
 pub(crate) fn failed(error: ServiceError, server: &str) -> ToolError {
     match error {
         ServiceError::McpError(error) if error.code == ErrorCode::INVALID_PARAMS => {
@@ -103,15 +105,17 @@ pub(crate) fn failed(error: ServiceError, server: &str) -> ToolError {
         ServiceError::UnexpectedResponse => ToolError::UnknownOutcome(format!(
             "the MCP server {server:?} answered with something that is no result of a call; whether it took effect is unknown"
         )),
-        none if unanswered::was_turned_away(&none) => not_there(server, &causes::of_request(&none)),
+        none if unanswered::was_not_carried_out(&none) => {
+            not_connected(server, &causes::of_request(&none))
+        }
         lost => unknown(&lost, server),
     }
 }
 
-/// Why there is no result of a call that has got to the server before, and of which it wanted to
-/// know more: whatever became of its repetition, the first may have taken effect.
-pub(crate) fn failed_again(error: ServiceError, server: &str) -> ToolError {
-    if unanswered::was_turned_away(&error) {
+/// Returns the error of a repeated call after the server has asked for input. The first request may
+/// have taken effect, even if the repeated one failed.
+pub(crate) fn failed_after_questions(error: ServiceError, server: &str) -> ToolError {
+    if unanswered::was_not_carried_out(&error) {
         return unknown(&error, server);
     }
     failed(error, server)
@@ -124,8 +128,8 @@ fn unknown(lost: &ServiceError, server: &str) -> ToolError {
     ))
 }
 
-/// Nothing was called.
-pub(crate) fn not_there(server: &str, reason: &str) -> ToolError {
+/// Returns the error of a call that was not sent.
+pub(crate) fn not_connected(server: &str, reason: &str) -> ToolError {
     ToolError::NotAvailable(format!("the MCP server {server:?} is not there: {reason}"))
 }
 
@@ -137,11 +141,11 @@ mod tests {
     use super::*;
 
     fn of(result: Value) -> Result<Value, ToolError> {
-        told(serde_json::from_value(result).unwrap()).map(|it| it.to_value())
+        outcome(serde_json::from_value(result).unwrap()).map(|it| it.to_value())
     }
 
     #[test]
-    fn blocks_stand_as_they_came_without_metadata() {
+    fn blocks_are_unchanged_without_metadata() {
         let text = json!({"type": "text", "text": "a"});
         let noted = json!({"type": "text", "text": "a", "_meta": {"x": 1}});
         let others = [
@@ -155,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_repeat_the_structured_content_are_left_out() {
+    fn texts_that_repeat_structured_content_are_omitted() {
         let text = |text: &str| json!({"type": "text", "text": text});
         let sent =
             json!({"content": [text("{ \"a\": 1 }"), text("see")], "structuredContent": {"a": 1}});
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_tool_is_a_failure_in_its_words() {
+    fn tool_error_is_a_failure_with_its_text() {
         let failed = |result: Value| of(result).unwrap_err();
         let text = |text: &str| json!({"type": "text", "text": text});
         assert_eq!(
@@ -191,9 +195,9 @@ mod tests {
             ToolError::InvalidArgs("no path".into())
         );
         let internal = rmcp::ErrorData::internal_error("kaput", None);
-        let told = failed(ServiceError::McpError(internal), "files").to_string();
+        let error = failed(ServiceError::McpError(internal), "files").to_string();
         assert_eq!(
-            told,
+            error,
             "the MCP server \"files\" answered with error -32603: kaput"
         );
     }

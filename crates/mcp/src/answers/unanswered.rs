@@ -1,12 +1,12 @@
-//! Requests without an answer: whether they can have taken effect, and whether the connection is of
-//! use any more.
+//! The classification of unanswered requests: may they have taken effect, and is the connection
+//! still usable?
 
 use rmcp::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// What is wrong with the way over HTTP; none of another way.
+/// Returns the HTTP error; `None` for other transports.
 fn over_http(error: &ServiceError) -> Option<&HttpError> {
     match error {
         ServiceError::TransportSend(error) => error.error.downcast_ref(),
@@ -14,14 +14,14 @@ fn over_http(error: &ServiceError) -> Option<&HttpError> {
     }
 }
 
-/// True if the request was carried out by nobody: it did not get to the server, or was turned away
-/// at its door.
-pub(crate) fn was_turned_away(error: &ServiceError) -> bool {
+/// True if the request was not carried out: it did not reach the server, or was rejected before
+/// processing.
+pub(crate) fn was_not_carried_out(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(error)) => error.is_connect() || error.is_builder(),
-        Some(HttpError::HttpStatus(answer)) => TURNS_AWAY.contains(&answer.status),
+        Some(HttpError::HttpStatus(answer)) => NOT_CARRIED_OUT.contains(&answer.status),
         Some(HttpError::UnexpectedServerResponse(words)) => {
-            status_in(words).is_some_and(|it| TURNS_AWAY.contains(&it))
+            status_in(words).is_some_and(|it| NOT_CARRIED_OUT.contains(&it))
         }
         Some(
             HttpError::AuthRequired(_)
@@ -33,13 +33,13 @@ pub(crate) fn was_turned_away(error: &ServiceError) -> bool {
     }
 }
 
-/// True if the server does not know our session any more.
+/// True if the server does not know the MCP session any more.
 pub(crate) fn is_of_an_expired_session(error: &ServiceError) -> bool {
     matches!(over_http(error), Some(HttpError::SessionExpired))
 }
 
-/// True if the next request needs another connection: nobody is at the end of this one, or nobody
-/// who knows us.
+/// True if the next request needs another connection: the server is unreachable or rejects this
+/// client.
 pub(crate) fn ends_the_connection(error: &ServiceError) -> bool {
     match over_http(error) {
         Some(HttpError::Client(_)) => true,
@@ -55,12 +55,11 @@ pub(crate) fn ends_the_connection(error: &ServiceError) -> bool {
     }
 }
 
-/// The status in the library's words for an answer; it has no others for most of them.
+/// Returns the status from the library's error text, which for most answers is its only source.
 fn status_in(words: &str) -> Option<u16> {
     words.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
 }
 
-/// What is answered at the door: not known, not allowed, nothing there, not like this, too much, or
-/// elsewhere. With any other, 503 as well as 408, a server, or a proxy before it, may answer after
-/// the request was carried out.
-const TURNS_AWAY: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];
+/// The status codes of requests that were not carried out. After any other code, even 503 and 408,
+/// a server or its proxy may have carried out the request.
+const NOT_CARRIED_OUT: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429];

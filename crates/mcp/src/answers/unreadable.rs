@@ -1,5 +1,7 @@
-//! Frames that the library cannot read. It drops them, and their requests would wait for ever. So
-//! each is replaced by an error for its request, or by a list without the tools that are not read.
+//! Frames that the library cannot read.
+//!
+//! The library drops such a frame, and its request would wait for ever. So the frame is replaced by
+//! an error for its request, or by a list without the unreadable tools.
 
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, RequestId, ServerJsonRpcMessage};
@@ -14,17 +16,17 @@ use super::listed::without_unreadable;
 use super::raw_results::{mark, marked};
 use crate::asking::asker::UNREADABLE_REQUEST;
 
-/// A frame of a server, for the library.
+/// A server's frame for the library.
 pub(crate) enum Frame {
-    /// The library gets it as the server wrote it.
+    /// The library gets the frame unchanged.
     AsItIs,
-    /// The library gets these messages in place of it.
+    /// The library gets these messages instead of the frame.
     Replaced(Vec<String>),
-    /// A result without the id of its request, and the words for it.
+    /// A result without the id of its request, with a description.
     Lost(String),
 }
 
-/// Reads a frame of a server. Where it can answer one request only, `asked` is the id of that.
+/// Reads a frame of a server. If it can answer only one request, `asked` is that request's id.
 pub(crate) fn read(frame: &[u8], asked: Option<&RequestId>) -> Frame {
     let text = str::from_utf8(frame);
     let bare = text.map(|it| it.strip_prefix('\u{feff}').unwrap_or(it));
@@ -44,7 +46,7 @@ pub(crate) fn read(frame: &[u8], asked: Option<&RequestId>) -> Frame {
     unreadable(frame, &why, asked)
 }
 
-/// The messages of a batch, which the library does not know.
+/// Splits a batch into messages, because the library does not know batches.
 fn batched(messages: &[&RawValue], asked: Option<&RequestId>) -> Frame {
     let mut read = Vec::new();
     for message in messages {
@@ -61,7 +63,7 @@ fn batched(messages: &[&RawValue], asked: Option<&RequestId>) -> Frame {
     Frame::Replaced(read)
 }
 
-/// The answer to a request in the body of the response to its own post.
+/// Returns the answer to a request from the HTTP response to its own POST.
 pub(crate) fn answer_in(body: &[u8], asked: &RequestId) -> ServerJsonRpcMessage {
     let messages = match read(body, Some(asked)) {
         Frame::Replaced(messages) => messages,
@@ -79,41 +81,41 @@ pub(crate) fn answer_in(body: &[u8], asked: &RequestId) -> ServerJsonRpcMessage 
     ServerJsonRpcMessage::error(error, Some(asked.clone()))
 }
 
-/// True if a message answers the request. An error without an id is about the post itself.
+/// True if a message answers the request. An error without an id refers to the POST itself.
 pub(crate) fn answers(message: &ServerJsonRpcMessage, asked: &RequestId) -> bool {
     let id = match message {
         ServerJsonRpcMessage::Response(it) => Some(&it.id),
         ServerJsonRpcMessage::Error(it) => it.id.as_ref(),
         ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => return false,
     };
-    // Some servers give a number back as a string, and the library takes it.
+    // Some servers return a numeric id as a string, which the library accepts.
     id.is_none_or(|it| it == asked || it.to_string() == asked.to_string())
 }
 
-/// The error for a request whose answer cannot be read, as a message.
+/// Returns the error message for a request whose answer cannot be read.
 pub(crate) fn error_for(id: &RequestId, what: &str) -> String {
     let error = json!({"code": CODE, "message": what, "data": mark()});
     json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
 }
 
-/// The error of a request that waits where a result was lost.
+/// Returns the error for a request that waits when a result was lost.
 pub(super) fn lost_error(what: String) -> ErrorData {
     ErrorData::new(CODE, what, Some(format!("{}{LOST}", mark()).into()))
 }
 
-/// True if the error is ours, for an answer that cannot be read.
+/// True if the error was created here for an answer that cannot be read.
 pub(super) fn is_of_unreadable(error: &ErrorData) -> bool {
     let data = error.data.as_ref().and_then(Value::as_str);
     error.code == CODE && data.is_some_and(|it| it.starts_with(mark()))
 }
 
-/// True if the error is ours, and the request may have another answer yet.
+/// True if the error was created here for a lost result, so the request may still be answered.
 pub(crate) fn is_of_lost(error: &ErrorData) -> bool {
     let data = error.data.as_ref().and_then(Value::as_str);
     is_of_unreadable(error) && data.is_some_and(|it| it.ends_with(LOST))
 }
 
-/// The frame in place of one that cannot be read.
+/// Returns the replacement for an unreadable frame.
 pub(super) fn unreadable(frame: &[u8], why: &str, asked: Option<&RequestId>) -> Frame {
     let head = Head::of(frame);
     if head.is_asked() {
@@ -123,20 +125,20 @@ pub(super) fn unreadable(frame: &[u8], why: &str, asked: Option<&RequestId>) -> 
     match head.id.as_ref().or(asked) {
         Some(id) => Frame::Replaced(vec![error_for(id, &what(frame, why))]),
         None if head.has_result => Frame::Lost(what(frame, why)),
-        // An error without an id may be about a notification of ours.
+        // An error without an id may refer to a notification by this client.
         None => Frame::AsItIs,
     }
 }
 
-/// The message in place of a request or notification of the server.
+/// Returns the replacement for an unreadable request or notification of the server.
 fn unreadable_asked(head: &Head, why: &str) -> Frame {
     let message = match (&head.id, head.method.as_deref()) {
-        // The server would wait for ever, and so would the call for which it asks.
+        // Otherwise the server would wait for ever, and so would the call for which it asks.
         (Some(id), _) => {
             let params = json!({ "reason": why });
             json!({"jsonrpc": "2.0", "id": id, "method": UNREADABLE_REQUEST, "params": params})
         }
-        // Its other members do not matter.
+        // The other members are not needed.
         (None, Some(method @ TOOLS_CHANGED)) => json!({"jsonrpc": "2.0", "method": method}),
         (None, _) => return Frame::AsItIs,
     };
@@ -148,7 +150,7 @@ fn what(frame: &[u8], why: &str) -> String {
     format!("an answer of {bytes} bytes that cannot be read: {why}")
 }
 
-/// The message in place of one that needs another, or the reason for which it cannot be read.
+/// Returns the replacement for a message if it needs one, or the reason why it cannot be read.
 fn taken(text: &str) -> Result<Option<String>, String> {
     let replaced = marked(text);
     let Some(why) = problem(replaced.as_deref().unwrap_or(text)).or_else(|| repeated_in(text))
@@ -161,14 +163,14 @@ fn taken(text: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// The reason for which the library cannot read a message. Nothing but the library knows it.
+/// Returns the reason why the library cannot read a message, by trying to.
 fn problem(message: &str) -> Option<String> {
     let error = serde_json::from_str::<ServerJsonRpcMessage>(message).err()?;
     let syntax = serde_json::from_str::<Value>(message).err();
     Some(syntax.unwrap_or(error).to_string())
 }
 
-/// A key that stands twice in one object of a result.
+/// Returns the error for a duplicate key in a result.
 fn repeated_in(message: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Message<'a> {
@@ -179,7 +181,7 @@ fn repeated_in(message: &str) -> Option<String> {
     repeated(message.result?.get())
 }
 
-/// A key that stands twice in one object.
+/// Returns the error for a duplicate key.
 pub(super) fn repeated(text: &str) -> Option<String> {
     match Json::parse(text) {
         Err(problem @ JsonProblem::DuplicateKey(_)) => Some(problem.to_string()),
@@ -187,9 +189,9 @@ pub(super) fn repeated(text: &str) -> Option<String> {
     }
 }
 
-/// The code of an error that stands for an answer that cannot be read.
+/// The error code for an answer that cannot be read.
 const CODE: ErrorCode = ErrorCode(-31_997);
-/// The end of its data where the answer of another request may have been lost.
+/// The suffix of the error data if the lost result may belong to another request.
 const LOST: &str = "lost";
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 

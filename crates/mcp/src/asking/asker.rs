@@ -1,4 +1,4 @@
-//! What a server may ask of its client: a question to a person, during a call.
+//! Requests of a server to its client during a call: questions to a person.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,33 +19,33 @@ use serde_json::{Value, json};
 use super::progress;
 use crate::words::shown;
 
-/// Answers a server: its questions by asking a person through the call for which it asks.
+/// The handler of a server's requests, which asks an approver through the call that waits.
 ///
-/// A question does not say for which call it is. So it is asked through the call that waits, if
-/// that is the only one for which it can be: if no other waits, none was given up on this
-/// connection whose server may still be at it, and no task runs there. Else it is declined.
+/// A question does not name its call. So it is asked only if exactly one call can be meant. That
+/// requires a single waiting call, no abandoned call that the server may still work on, and no
+/// running task. Otherwise the question is declined.
 #[derive(Clone, Default)]
 pub(crate) struct Asker {
     server: String,
     unsaid: Unsaid,
-    waiting: Arc<Mutex<AtWork>>,
-    /// The server said that its tools are others now.
+    waiting: Arc<Mutex<ServerWork>>,
+    /// Set when the server reports a change of its tools.
     changed: Arc<AtomicBool>,
 }
 
-/// What the server may be at work for.
+/// The work that the server may be doing on one connection.
 #[derive(Default)]
-struct AtWork {
+struct ServerWork {
     next: u64,
-    /// Calls that wait for it, and those that were given up; through those nobody can be asked.
+    /// The waiting calls. `None` is an abandoned call, through which no question can be asked.
     calls: BTreeMap<u64, Option<ToolContext>>,
-    /// Tasks whose calls do not wait for it.
+    /// The tasks, whose calls do not wait for the server.
     tasks: BTreeSet<String>,
-    /// The calls whose progress it may report, by the token of the request.
+    /// The calls for progress reports, by the token of the request.
     reporting: HashMap<ProgressToken, ToolContext>,
 }
 
-/// The server may report progress of a call as long as this is there.
+/// A guard that keeps the progress reports of a call registered.
 pub(crate) struct Reporting {
     asker: Asker,
     token: ProgressToken,
@@ -53,12 +53,12 @@ pub(crate) struct Reporting {
 
 impl Drop for Reporting {
     fn drop(&mut self) {
-        self.asker.at_work().reporting.remove(&self.token);
+        self.asker.work().reporting.remove(&self.token);
     }
 }
 
-/// A call waits for the server as long as this is there. One that goes without an answer was given
-/// up.
+/// A guard for a call that waits for the server. Dropping it without an answer marks the call as
+/// abandoned.
 pub(crate) struct Waiting {
     asker: Asker,
     number: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The server is at work for this call no more.
+    /// Marks the call as answered: the server no longer works on it.
     pub(crate) fn answered(mut self) {
         self.is_answered = true;
     }
@@ -74,17 +74,17 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut at_work = self.asker.at_work();
+        let mut work = self.asker.work();
         if self.is_answered {
-            at_work.calls.remove(&self.number);
+            work.calls.remove(&self.number);
         } else {
-            at_work.calls.insert(self.number, None);
+            work.calls.insert(self.number, None);
         }
     }
 }
 
-/// A task that somebody follows, on the connection on which it was last asked after: as long as
-/// this is there, it runs there.
+/// A guard for a followed task. It counts as running on the connection that last asked for its
+/// status.
 pub(crate) struct Followed {
     id: String,
     asker: Option<Asker>,
@@ -96,7 +96,7 @@ impl Followed {
         Followed { id, asker: None }
     }
 
-    /// It is asked after on this connection.
+    /// Moves the task to this connection.
     pub(crate) fn on(&mut self, asker: &Asker) {
         let is_same = |it: &Asker| Arc::ptr_eq(&it.waiting, &asker.waiting);
         if self.asker.as_ref().is_some_and(is_same) {
@@ -117,13 +117,12 @@ impl Drop for Followed {
     }
 }
 
-/// That the server has said that its tools are others: it counts as said until somebody has heeded
-/// it.
+/// A reported change of the tools. It stays pending until it is handled.
 pub(crate) struct Change(Option<Arc<AtomicBool>>);
 
 impl Change {
-    /// What its tools are now is known.
-    pub(crate) fn heeded(mut self) {
+    /// Marks the change as handled: the current tools are known.
+    pub(crate) fn handled(mut self) {
         self.0 = None;
     }
 }
@@ -145,16 +144,16 @@ impl Asker {
         }
     }
 
-    fn at_work(&self) -> MutexGuard<'_, AtWork> {
+    fn work(&self) -> MutexGuard<'_, ServerWork> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a call waits for the server from now on.
-    pub(crate) fn waits(&self, context: Option<&ToolContext>) -> Waiting {
-        let mut at_work = self.at_work();
-        let number = at_work.next;
-        at_work.next += 1;
-        at_work.calls.insert(number, context.cloned());
+    /// Registers a call that waits for the server.
+    pub(crate) fn register_call(&self, context: Option<&ToolContext>) -> Waiting {
+        let mut work = self.work();
+        let number = work.next;
+        work.next += 1;
+        work.calls.insert(number, context.cloned());
         Waiting {
             asker: self.clone(),
             number,
@@ -162,39 +161,43 @@ impl Asker {
         }
     }
 
-    /// Hands on what the server reports of the progress of a request from now on.
-    pub(crate) fn hears_of(&self, token: ProgressToken, context: &ToolContext) -> Reporting {
-        let mut at_work = self.at_work();
-        at_work.reporting.insert(token.clone(), context.clone());
+    /// Forwards progress reports of a request to its call.
+    pub(crate) fn register_progress(
+        &self,
+        token: ProgressToken,
+        context: &ToolContext,
+    ) -> Reporting {
+        let mut work = self.work();
+        work.reporting.insert(token.clone(), context.clone());
         let asker = self.clone();
         Reporting { asker, token }
     }
 
-    /// Notes that a task runs for a call that does not wait.
+    /// Registers a task whose call does not wait.
     pub(crate) fn task_runs(&self, id: &str) {
-        self.at_work().tasks.insert(id.to_owned());
+        self.work().tasks.insert(id.to_owned());
     }
 
-    /// Notes that a task has ended.
+    /// Removes a task that has ended.
     pub(crate) fn task_ended(&self, id: &str) {
-        self.at_work().tasks.remove(id);
+        self.work().tasks.remove(id);
     }
 
-    /// Whether the server has said since it was heeded that its tools are others.
+    /// Takes the reported change of the tools, if there is an unhandled one.
     pub(crate) fn take_change(&self) -> Option<Change> {
         let said = self.changed.swap(false, Ordering::AcqRel);
         said.then(|| Change(Some(self.changed.clone())))
     }
 
-    /// The only call for which the server can be asking.
+    /// Returns the only call for which the server can be asking.
     fn only_call(&self) -> Option<ToolContext> {
-        let at_work = self.at_work();
-        let mut calls = at_work.calls.values();
+        let work = self.work();
+        let mut calls = work.calls.values();
         let only = calls.next().filter(|_| calls.next().is_none())?;
-        only.clone().filter(|_| at_work.tasks.is_empty())
+        only.clone().filter(|_| work.tasks.is_empty())
     }
 
-    /// Asks a person through a call. Where nobody can be asked, the answer is no.
+    /// Asks an approver through a call. Declines if there is no one to ask.
     pub(crate) async fn ask(
         &self,
         context: &ToolContext,
@@ -206,7 +209,7 @@ impl Asker {
             ..
         } = asked
         else {
-            // Nobody is sent to a page that a foreign server names.
+            // Declined: a foreign server must not send a person to a page of its choice.
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let message = self.unsaid.out_of(message);
@@ -227,8 +230,7 @@ impl Asker {
         }
     }
 
-    /// Answers the questions with which a server has answered a call; what is no question gets no
-    /// answer.
+    /// Answers the questions in a server's response to a call. Other requests get no answer.
     pub(crate) async fn answers(
         &self,
         context: Option<&ToolContext>,
@@ -291,8 +293,8 @@ impl ClientHandler for Asker {
             .params
             .as_ref()
             .and_then(|it| it.get("reason")?.as_str());
-        let told = format!("the request cannot be read: {}", reason.unwrap_or_default());
-        Err(ErrorData::invalid_request(told, None))
+        let message = format!("the request cannot be read: {}", reason.unwrap_or_default());
+        Err(ErrorData::invalid_request(message, None))
     }
 
     async fn on_progress(
@@ -300,9 +302,9 @@ impl ClientHandler for Asker {
         said: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let call = self.at_work().reporting.get(&said.progress_token).cloned();
+        let call = self.work().reporting.get(&said.progress_token).cloned();
         if let Some(call) = call {
-            call.progress(progress::told(&said, &self.unsaid)).await;
+            call.progress(progress::report(&said, &self.unsaid)).await;
         }
     }
 
@@ -311,7 +313,7 @@ impl ClientHandler for Asker {
     }
 }
 
-/// The method of the request that stands in place of one of the server that cannot be read.
+/// The method of the request that replaces an unreadable request of the server.
 pub(crate) const UNREADABLE_REQUEST: &str = "recount/unreadable";
 
 #[cfg(test)]
@@ -319,8 +321,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_runs_where_it_was_last_asked_after_until_nobody_follows_it() {
-        let runs = |asker: &Asker| asker.at_work().tasks.contains("t1");
+    fn followed_task_runs_on_its_last_connection() {
+        let runs = |asker: &Asker| asker.work().tasks.contains("t1");
         let (first, second) = (Asker::default(), Asker::default());
         first.task_runs("t1");
         let mut followed = Followed::new("t1");
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_tools_counts_as_said_until_it_is_heeded() {
+    fn tools_change_is_pending_until_handled() {
         let asker = Asker::default();
         assert!(asker.take_change().is_none());
         asker.changed.store(true, Ordering::Release);
@@ -342,7 +344,7 @@ mod tests {
         let again = asker.take_change();
         assert!(asker.take_change().is_none());
         if let Some(change) = again {
-            change.heeded();
+            change.handled();
         }
         assert!(asker.take_change().is_none());
     }

@@ -1,6 +1,6 @@
-//! Messages of a server during a call: questions to a person, and reports on progress.
+//! Messages of a server during a call: questions to a person, and progress reports.
 //!
-//! It knows no connection and no result. Read `asker`, then `progress`.
+//! These modules know no connection and no result. Read `asker`, then `progress`.
 
 pub(super) mod asker;
 mod progress;

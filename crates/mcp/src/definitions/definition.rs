@@ -1,4 +1,5 @@
-//! The definitions of a server’s tools, checked: one that is wrong takes no other with it.
+//! The definitions of a server's tools, checked one by one: a mistake in one does not affect
+//! others.
 
 use std::collections::BTreeSet;
 
@@ -14,46 +15,44 @@ use crate::settings::error::McpMistake;
 use crate::settings::pattern::fits;
 use crate::settings::server::McpServer;
 
-/// What a server says of one tool.
+/// The definition of one tool by its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
-    /// The name at the server.
+    /// The tool's name at the server.
     pub(crate) own_name: String,
-    /// The name for the model.
+    /// The tool's name for the model.
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) parameters: Value,
-    /// The server calls it one that only reads, or one that may be repeated.
+    /// True if the server marks the tool as read-only or idempotent.
     pub(crate) repeatable: bool,
-    /// The server looks at what a person gave with a yes.
+    /// True if the server reads the payload of an approval.
     pub(crate) takes_confirmation: bool,
-    /// The places of the schema that are not checked as they stand, with the reason.
+    /// The places of the schema that are not checked as written, with the reason.
     pub(crate) loosened: Vec<String>,
-    /// All that the server said of it, but decoration: icons, and what is for programs that know of
-    /// it.
+    /// The whole definition without icons and without metadata for other programs.
     pub(crate) whole: Value,
 }
 
-/// The tools that can be offered to a model, and what was wrong with the list.
+/// The tools that can be offered to a model, and the mistakes in the list.
 pub(crate) struct Checked {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) mistakes: Vec<McpMistake>,
 }
 
-/// The name at the server, and the hash by which it is known whether the server still says the
-/// same.
+/// Returns the tool's name at the server, and a hash to detect a changed definition.
 pub(crate) fn hash_of(listed: &Value) -> Option<(String, ObjectHash)> {
     let name = listed.get("name")?.as_str()?.to_owned();
     Some((name, ObjectHash::of(&canonical_json(&whole(listed)))))
 }
 
 impl Definition {
-    /// By which it is known whether the server still says the same.
+    /// Returns the hash to detect a changed definition.
     pub(crate) fn hash(&self) -> ObjectHash {
         ObjectHash::of(&canonical_json(&self.whole))
     }
 
-    /// The tools that can be declared, and the mistakes in the others.
+    /// Reads a definition; `None` if the tool cannot be declared. Adds its mistakes to `found`.
     fn of(listed: &Value, name: &str, found: &mut Vec<McpMistake>) -> Option<Definition> {
         let tool = name.to_owned();
         let mut note = |field: &str, problem: &str| {
@@ -140,8 +139,9 @@ impl Definition {
     }
 }
 
-/// The definition that a person approves, who sees neither icons nor `_meta`: as the library writes
-/// it if it can read it.
+/// Returns the definition that an approval covers, without icons and `_meta`.
+///
+/// It has the library's own form if the library can read it.
 fn whole(listed: &Value) -> Value {
     let read = serde_json::from_value::<Tool>(listed.clone()).ok();
     let mut whole = read.and_then(|it| serde_json::to_value(it).ok());
@@ -153,7 +153,7 @@ fn whole(listed: &Value) -> Value {
     whole.take()
 }
 
-/// The tools of a list that the server's embedding program wants, under names that a service takes.
+/// Selects the tools that the settings include, under names that the service accepts.
 pub(crate) fn checked(listed: &[Value], server: &McpServer) -> Checked {
     let mut mistakes = Vec::new();
     let mut own = BTreeSet::new();
@@ -203,7 +203,7 @@ pub(crate) fn checked(listed: &[Value], server: &McpServer) -> Checked {
 }
 
 impl McpServer {
-    /// True if a tool of this name, prefix included, is to be offered.
+    /// True if the settings include a tool with this name, prefix included.
     fn wants(&self, name: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|it| fits(it, name));
         (self.included.is_empty() || any(&self.included)) && !any(&self.excluded)
@@ -214,14 +214,13 @@ impl McpServer {
     }
 }
 
-/// The member that stands in place of a definition that cannot be read, with the reason.
+/// The key that replaces a definition that cannot be read; its value is the reason.
 pub(crate) const UNREADABLE: &str = "recount/unreadable";
 
-/// The member of `_meta` of a tool that looks at what a person gave, and of its calls.
+/// The `_meta` key of a tool that reads an approval's payload, and of its calls.
 pub(crate) const CONFIRMATION: &str = "recount/confirmation";
 
-/// The `definition` that is declared of a tool, which goes on record: with the places that are not
-/// checked as they stand.
+/// Returns the tool's `definition` for the record, with the places that are not checked as written.
 pub(crate) fn declared(server: &str, definition: &Definition) -> Value {
     let mut declared = Map::from_iter([
         ("server".to_owned(), server.into()),

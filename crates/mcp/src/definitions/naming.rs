@@ -1,15 +1,15 @@
-//! The names under which a model knows the tools of a server.
+//! The names under which a model calls the tools of a server.
 
 use std::collections::BTreeSet;
 
 use recount_session::ObjectHash;
 use recount_tool::is_name;
 
-/// The longest name that a service takes.
+/// The maximum length of a name.
 const NAME_MAX: usize = 64;
 
-/// A legal name for one that is not, the same each time: with `_` for what may not stand in a name,
-/// and with the start of a digest where that is not enough or the name is taken.
+/// Returns a legal name for an illegal one, always the same. It has `_` for illegal characters, and
+/// the start of a digest if that is not enough or the name is taken.
 pub(crate) fn legal(name: &str, taken: &BTreeSet<String>) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
     let put = |c: char| if allowed(c) { c } else { '_' };
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_that_is_none_has_a_legal_one() {
+    fn illegal_name_becomes_a_legal_one() {
         let taken = BTreeSet::from(["a_b".to_owned()]);
         assert_eq!(legal("list files", &taken), "list_files");
         assert_eq!(legal("123-tool", &taken), "_123-tool");

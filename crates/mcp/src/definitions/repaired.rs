@@ -1,4 +1,4 @@
-//! A schema of a foreign server that is not quite one, as one that accepts at least as much.
+//! The repair of a foreign server's invalid schema to one that accepts at least as much.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use recount_text::json::{escaped, steps};
 use recount_tool::{check_pattern, invalid_places};
 use serde_json::{Map, Value};
 
-/// The number of times that a schema is looked at again after something was taken out of it.
+/// The maximum number of checks of a schema, each after the removal of a part.
 const ROUNDS_MAX: usize = 32;
 
-/// The schema with other words for the same where there are some, and without what no checker could
-/// read. The places that were changed are JSON Pointers in it, each with what was done.
+/// Returns the schema with known synonyms replaced and unreadable parts removed. Each change is
+/// noted as a JSON Pointer and a text.
 ///
-/// A part that is taken out is not checked: the schema accepts at least what it accepted. Where
-/// that is not so, as within a `not`, the keyword around it goes.
+/// A removed part is not checked, so the schema accepts at least as much as before. If the removal
+/// would make the schema stricter, as within a `not`, the keyword around it is removed.
 pub(super) fn repaired(schema: &Value) -> (Value, Vec<(String, String)>) {
     let (mut schema, mut notes) = (schema.clone(), Vec::new());
     let is_newest = schema
@@ -24,8 +24,8 @@ pub(super) fn repaired(schema: &Value) -> (Value, Vec<(String, String)>) {
     reword(&mut schema, is_newest, "", &mut notes);
     for (at, pattern) in patterns(&schema) {
         if let Err(problem) = check_pattern(&pattern) {
-            let told = format!("not checked: {problem}");
-            note(&mut schema, &at, &told, &mut notes);
+            let text = format!("not checked: {problem}");
+            note(&mut schema, &at, &text, &mut notes);
         }
     }
     for _ in 0..ROUNDS_MAX {
@@ -42,17 +42,17 @@ pub(super) fn repaired(schema: &Value) -> (Value, Vec<(String, String)>) {
     (schema, notes)
 }
 
-fn note(schema: &mut Value, at: &str, told: &str, notes: &mut Vec<(String, String)>) {
+fn note(schema: &mut Value, at: &str, text: &str, notes: &mut Vec<(String, String)>) {
     let gone = take_out(schema, at);
-    notes.push((gone.unwrap_or_else(|| at.to_owned()), told.to_owned()));
+    notes.push((gone.unwrap_or_else(|| at.to_owned()), text.to_owned()));
 }
 
-/// Says the same in words of the dialect.
+/// Replaces synonyms by keywords of the dialect.
 fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String, String)>) {
     let Value::Object(keywords) = schema else {
         return;
     };
-    let mut told = |keyword: &str, what: &str| {
+    let mut report = |keyword: &str, what: &str| {
         notes.push((format!("{at}/{keyword}"), what.to_owned()));
     };
     let nulls = keywords.iter().filter(|(_, value)| value.is_null());
@@ -62,14 +62,14 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
         .collect::<Vec<_>>()
     {
         keywords.remove(&keyword);
-        told(&keyword, "read as if it were not there: it is null");
+        report(&keyword, "read as if it were not there: it is null");
     }
     match keywords.get_mut("type") {
-        Some(Value::String(kind)) => reword_type(kind, &mut told),
+        Some(Value::String(kind)) => reword_type(kind, &mut report),
         Some(Value::Array(kinds)) => {
             for kind in kinds {
                 if let Value::String(kind) = kind {
-                    reword_type(kind, &mut told);
+                    reword_type(kind, &mut report);
                 }
             }
         }
@@ -80,7 +80,7 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
         let rest = keywords.remove("additionalItems");
         keywords.insert("prefixItems".to_owned(), first);
         keywords.extend(rest.map(|it| ("items".to_owned(), it)));
-        told("items", "a list of schemas, read as prefixItems");
+        report("items", "a list of schemas, read as prefixItems");
     }
     for (exclusive, bound) in [
         ("exclusiveMinimum", "minimum"),
@@ -92,7 +92,7 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
         let moved = if *flag { keywords.remove(bound) } else { None };
         keywords.remove(exclusive);
         keywords.extend(moved.map(|it| (exclusive.to_owned(), it)));
-        told(exclusive, "read as of an older draft");
+        report(exclusive, "read as of an older draft");
     }
     for (keyword, value) in keywords.iter_mut() {
         for (step, inner) in children(keyword, value) {
@@ -101,8 +101,8 @@ fn reword(schema: &mut Value, is_newest: bool, at: &str, notes: &mut Vec<(String
     }
 }
 
-/// The type that is meant by a word that is none in JSON Schema.
-fn reword_type(kind: &mut String, told: &mut impl FnMut(&str, &str)) {
+/// Replaces a word that is no type in JSON Schema by the type that is meant.
+fn reword_type(kind: &mut String, report: &mut impl FnMut(&str, &str)) {
     let meant = match kind.to_lowercase().as_str() {
         "int" | "int32" | "int64" | "long" | "uint" => "integer",
         "float" | "double" | "decimal" => "number",
@@ -114,11 +114,11 @@ fn reword_type(kind: &mut String, told: &mut impl FnMut(&str, &str)) {
         "any" => "TYPE_UNSPECIFIED",
         _ => return,
     };
-    told("type", &format!("{kind:?}, read as {meant:?}"));
+    report("type", &format!("{kind:?}, read as {meant:?}"));
     *kind = meant.to_owned();
 }
 
-/// The schemas in the value of a keyword, each with the rest of its pointer.
+/// Returns the schemas in the value of a keyword, each with the rest of its pointer.
 fn children<'s>(keyword: &str, value: &'s mut Value) -> Vec<(String, &'s mut Value)> {
     let listed = |items: &'s mut Vec<Value>| {
         let items = items.iter_mut().enumerate();
@@ -137,7 +137,7 @@ fn children<'s>(keyword: &str, value: &'s mut Value) -> Vec<(String, &'s mut Val
     }
 }
 
-/// The patterns of a schema, each with its place.
+/// Returns the patterns of a schema, each with its place.
 fn patterns(schema: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut schema = schema.clone();
@@ -162,8 +162,8 @@ fn patterns(schema: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// Takes out what stands at a place, with the keyword around it that would accept less without it.
-/// Gives the place of what was taken out; none where nothing is there.
+/// Removes the part at a place, with the enclosing keyword that would become stricter without it.
+/// Returns the place of the removed part, or `None` if there is none.
 fn take_out(schema: &mut Value, at: &str) -> Option<String> {
     let steps: Vec<String> = steps(at).collect();
     let mut steps = steps.iter().map(String::as_str);
@@ -196,14 +196,14 @@ fn take_out(schema: &mut Value, at: &str) -> Option<String> {
             path = format!("{path}/{}", escaped(step));
         }
         if steps.len() == 0 {
-            // What is no schema at all accepts anything.
+            // A schema that is no schema at all becomes one that accepts anything.
             *schema = Value::Object(Map::new());
             return Some(path);
         }
     }
 }
 
-/// Takes a keyword out, and those beside it that mean what it leaves over.
+/// Removes a keyword, and the adjacent keywords whose meaning depends on it.
 fn remove(keywords: &mut Map<String, Value>, keyword: &str) -> bool {
     let rest: BTreeSet<&str> = match keyword {
         "properties" | "patternProperties" => {
@@ -217,7 +217,7 @@ fn remove(keywords: &mut Map<String, Value>, keyword: &str) -> bool {
     was_there
 }
 
-/// Keywords that accept less where a schema in them accepts more.
+/// Keywords that become stricter if a schema in them accepts more.
 const NARROWING: [&str; 8] = [
     "not",
     "if",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_is_taken_out_and_never_narrows() {
+    fn invalid_parts_are_removed_without_narrowing() {
         for (schema, repaired, at) in [
             (
                 json!({"properties": {"a": {"type": "date"}}}),

@@ -1,41 +1,41 @@
-//! Why the tools of a server are not to be had.
+//! The errors of `T::mcp`.
 
-/// Why the tools of an MCP server are not to be had. What a server is sent in secret is in none of
-/// them.
+/// The reason why the tools of an MCP server are not available. Its text holds no secret that was
+/// sent to the server.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// It cannot be tried at all: a command line or a URL that is none, a header that is not one.
+    /// The settings are invalid: a command line, a URL or a header.
     #[error("MCP server {server:?}: {problem}")]
     Address {
-        /// The server, as it was named or as it is reached.
+        /// The name or the default label of the server.
         server: String,
-        /// What is wrong.
+        /// The mistake.
         problem: String,
     },
-    /// It is not there, or does not speak the protocol.
+    /// The server is unreachable or does not speak the protocol.
     #[error("cannot connect to the MCP server {server:?}: {reason}")]
     Connect {
         /// The server.
         server: String,
-        /// Why, in the words of whoever found out.
+        /// The reason, as the operating system, the library or the server reports it.
         reason: String,
     },
-    /// Its tools cannot be offered to a model.
+    /// The tools cannot be offered to a model.
     #[error("MCP server {server:?}: {}", listed(.mistakes))]
     Tools {
         /// The server.
         server: String,
-        /// Everything that is wrong with them, in the order of the list.
+        /// All mistakes in the tools, in the order of the list.
         mistakes: Vec<McpMistake>,
     },
 }
 
-/// What is wrong with one tool of a server, or with what was said of its tools.
+/// A mistake in one tool of a server, or in a policy for its tools.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpMistake {
-    /// A model could not call it by this name.
+    /// A model could not call the tool by this name.
     #[error(
         "tool {tool:?}: name: expected 1 to 64 letters, digits and `_ : . -`, the first a letter or `_`, the prefix included"
     )]
@@ -43,12 +43,12 @@ pub enum McpMistake {
         /// The name with the prefix.
         tool: String,
     },
-    /// Something that the server says of the tool is not as the protocol or JSON Schema has it.
+    /// A part of the definition violates the protocol or JSON Schema.
     #[error("tool {tool:?}: {field}: {problem}")]
     Field {
         /// The name with the prefix.
         tool: String,
-        /// The field of its definition, such as `inputSchema/properties/to/pattern`.
+        /// The field of the definition, such as `inputSchema/properties/to/pattern`.
         field: String,
         /// The mistake, and its treatment.
         problem: String,
@@ -59,15 +59,15 @@ pub enum McpMistake {
         /// The name with the prefix.
         tool: String,
     },
-    /// The schema of its arguments is none, or not that of an object.
+    /// The schema of the arguments is invalid, or not that of an object.
     #[error("tool {tool:?}: invalid schema of its arguments: {reason}")]
     Schema {
         /// The name with the prefix.
         tool: String,
-        /// What is wrong with the schema.
+        /// The mistake in the schema.
         reason: String,
     },
-    /// A policy speaks of tools that the server does not have.
+    /// A policy names tools that the server does not have.
     #[error("the policy for {pattern:?} fits no tool; there are {tools}")]
     Pattern {
         /// The name or pattern.

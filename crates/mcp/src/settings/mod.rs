@@ -1,4 +1,4 @@
-//! The settings of a server, and the errors of a connection that is made by them.
+//! The settings of a server, and the errors of connecting with them.
 //!
 //! Nothing here connects. Read `server`, then `error`; `pattern` matches names of tools.
 

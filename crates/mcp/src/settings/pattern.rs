@@ -1,7 +1,6 @@
-//! Names of tools by pattern.
+//! The match of tool names by pattern.
 
-/// True if `name` is what the pattern says: `*` stands for any letters, also none, everything else
-/// for itself.
+/// True if `name` matches the pattern, in which `*` matches any characters, or none.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

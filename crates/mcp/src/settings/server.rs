@@ -1,4 +1,4 @@
-//! How a server is reached, and what holds for its tools.
+//! The settings of an MCP server: its address, and the policies for its tools.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,11 +12,10 @@ use serde_json::{Value, json};
 
 use crate::words::{label, secrets};
 
-/// How an MCP server is reached, and what holds for its tools; [`T::mcp`](crate::McpTools::mcp)
-/// connects to it.
+/// The settings of an MCP server: its address, and the policies for its tools.
 ///
-/// A text is a server, too: a URL if it begins with `http://` or `https://`, else a command line,
-/// with quotes as in a shell.
+/// [`T::mcp`](crate::McpTools::mcp) connects to it. A string converts to a server: a URL if it
+/// begins with `http://` or `https://`, else a command line with shell quotes.
 ///
 /// ```
 /// use recount_mcp::McpServer;
@@ -35,7 +34,7 @@ use crate::words::{label, secrets};
 /// ```
 #[derive(Clone)]
 pub struct McpServer {
-    pub(crate) way: Way,
+    pub(crate) endpoint: Endpoint,
     name: Option<String>,
     pub(crate) prefix: String,
     pub(crate) timeout: Option<Duration>,
@@ -51,9 +50,9 @@ pub struct McpServer {
     pub(crate) is_strict: bool,
 }
 
-/// The way to a server.
+/// The address of a server.
 #[derive(Clone)]
-pub(crate) enum Way {
+pub(crate) enum Endpoint {
     Stdio {
         program: String,
         args: Vec<String>,
@@ -61,39 +60,39 @@ pub(crate) enum Way {
     Http {
         url: String,
     },
-    /// A command line that is none.
+    /// An invalid command line.
     Broken {
         problem: String,
     },
 }
 
 impl McpServer {
-    /// A program that speaks on its standard input and output. It is started when the tools are
-    /// wanted, looked for in `PATH` unless it is a path, and ended with the engine that has its
-    /// tools. What it says on its standard error is logged.
+    /// Creates a server that is a program, used over its standard input and output.
     ///
-    /// Of the environment it gets `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ`
-    /// and `TMPDIR`; see [`env`](Self::env) and [`inherit_env`](Self::inherit_env).
+    /// The program is started when its tools are listed, and ended with the engine that has them. A
+    /// program without a path is searched in `PATH`. Its standard error is logged. It inherits
+    /// `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ` and `TMPDIR`; see
+    /// [`env`](Self::env) and [`inherit_env`](Self::inherit_env).
     #[must_use]
     pub fn stdio<A: Into<String>>(
         program: impl Into<String>,
         args: impl IntoIterator<Item = A>,
     ) -> Self {
-        Self::of(Way::Stdio {
+        Self::of(Endpoint::Stdio {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
         })
     }
 
-    /// A server at this URL, by streamable HTTP.
+    /// Creates a server at this URL, used over streamable HTTP.
     #[must_use]
     pub fn http(url: impl Into<String>) -> Self {
-        Self::of(Way::Http { url: url.into() })
+        Self::of(Endpoint::Http { url: url.into() })
     }
 
-    fn of(way: Way) -> Self {
+    fn of(endpoint: Endpoint) -> Self {
         Self {
-            way,
+            endpoint,
             name: None,
             prefix: String::new(),
             timeout: None,
@@ -110,133 +109,129 @@ impl McpServer {
         }
     }
 
-    /// What it is called in errors, logs and questions; without it, by its program or host.
+    /// Sets the name in errors, logs and questions. Defaults to its program or host.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Puts this before the name of each of its tools, so that they do not meet those of another
-    /// server.
+    /// Adds a prefix to the name of each tool, so that the names do not collide with other tools.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// How long a call may take, as [`T::timeout`](recount_tool::T::timeout) for each of its tools.
-    /// A call that takes longer is cancelled at the server, too.
+    /// Sets the time limit of a call, like [`T::timeout`](recount_tool::T::timeout) for each tool.
+    /// A call that takes longer is also cancelled at the server.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// How long it may take to connect and to list the tools: a minute unless set, because a
-    /// program may have to be fetched first.
+    /// Sets the time limit to connect and to list the tools. Defaults to a minute, because a
+    /// package runner may first download the program.
     #[must_use]
     pub fn connects_within(mut self, limit: Duration) -> Self {
         self.connects_within = limit;
         self
     }
 
-    /// Sets a variable in the environment of its program. The value is shown nowhere.
+    /// Sets an environment variable of the program. The value is never shown.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), Secret::new(value));
         self
     }
 
-    /// Lets its program have these variables of our environment, too, such as `HTTPS_PROXY`.
+    /// Lets the program also inherit these environment variables, such as `HTTPS_PROXY`.
     #[must_use]
     pub fn inherit_env<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.inherited.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Sends this header with every request. The value is shown nowhere.
+    /// Sends this header with every request. The value is never shown.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), Secret::new(value)));
         self
     }
 
-    /// Sends this token with every request, as `Authorization: Bearer …`. It is shown nowhere.
+    /// Sends this token with every request, as `Authorization: Bearer …`. The token is never shown.
     #[must_use]
     pub fn bearer(self, token: impl AsRef<str>) -> Self {
         self.header("authorization", format!("Bearer {}", token.as_ref()))
     }
 
-    /// Adds a policy to the tools of this name, prefix included; `*` stands for any letters. One
-    /// that fits no tool is an error when the tools are listed.
+    /// Adds a policy to the tools with this name, prefix included; `*` matches any characters. A
+    /// policy without a matching tool is an error.
     #[must_use]
     pub fn policy(mut self, pattern: impl Into<String>, policy: ToolPolicy) -> Self {
         self.policies.push((pattern.into(), policy));
         self
     }
 
-    /// Believes what the server says of its tools: one that only reads, or is idempotent, is run
-    /// again where a call was cut off. Without it these hints change nothing, because a server can
-    /// say of its tools what it likes.
+    /// Trusts the server's hints on its tools: after a cut-off, a read-only or idempotent tool is
+    /// run again. By default these hints change nothing, because a server may claim anything.
     #[must_use]
     pub fn trusting_hints(mut self) -> Self {
         self.trusts_hints = true;
         self
     }
 
-    /// Offers only the tools of these names, prefix included; `*` stands for any letters.
+    /// Offers only the tools with these names, prefix included; `*` matches any characters.
     #[must_use]
     pub fn include<N: Into<String>>(mut self, patterns: impl IntoIterator<Item = N>) -> Self {
         self.included.extend(patterns.into_iter().map(Into::into));
         self
     }
 
-    /// Leaves out the tools of these names, prefix included; `*` stands for any letters.
+    /// Leaves out the tools with these names, prefix included; `*` matches any characters.
     #[must_use]
     pub fn exclude<N: Into<String>>(mut self, patterns: impl IntoIterator<Item = N>) -> Self {
         self.excluded.extend(patterns.into_iter().map(Into::into));
         self
     }
 
-    /// Offers the tool of this name, prefix included, under another one, which policies then speak
-    /// of.
+    /// Offers the tool with this name, prefix included, under an alias, which policies then use.
     #[must_use]
     pub fn alias(mut self, name: impl Into<String>, alias: impl Into<String>) -> Self {
         self.aliases.insert(name.into(), alias.into());
         self
     }
 
-    /// Takes all of its tools as they are defined, or none: what else is only a warning is an
-    /// error.
+    /// Accepts the tools only if all definitions are valid: warnings become errors.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.is_strict = true;
         self
     }
 
-    /// What it is called in errors, logs and questions.
+    /// Returns the name in errors, logs and questions.
     #[must_use]
     pub fn name(&self) -> String {
         if let Some(name) = &self.name {
             return name.clone();
         }
-        match &self.way {
-            Way::Stdio { program, args } => label::of_command(program, args),
-            Way::Http { url } => url.parse::<Url>().map_or_else(
+        match &self.endpoint {
+            Endpoint::Stdio { program, args } => label::of_command(program, args),
+            Endpoint::Http { url } => url.parse::<Url>().map_or_else(
                 |_| "a URL that is none".to_owned(),
                 |url| label::of_url(&url),
             ),
-            Way::Broken { .. } => "a command line that is none".to_owned(),
+            Endpoint::Broken { .. } => "a command line that is none".to_owned(),
         }
     }
 
-    /// By what it is known again in what a person approves: the command with the files named in it,
-    /// or the URL without what may be secret in it, and with a digest of it where it has a query.
+    /// Returns the server's identity that an approval covers. It is the command with the files
+    /// named in it, or the URL without secrets and with a digest of its query.
     pub(crate) fn implementation(&self) -> Option<Value> {
-        match &self.way {
-            Way::Stdio { program, args } => Some(Pinned::default().of(program, args)),
-            Way::Http { url } => {
+        match &self.endpoint {
+            Endpoint::Stdio { program, args } => Some(Pinned::default().of(program, args)),
+            Endpoint::Http { url } => {
                 let url = url.parse::<Url>().ok()?;
                 let place = format!("{}://{}", url.scheme(), label::of_url(&url));
                 let mut made = json!({ "url": place });
@@ -246,23 +241,23 @@ impl McpServer {
                 }
                 Some(made)
             }
-            Way::Broken { .. } => None,
+            Endpoint::Broken { .. } => None,
         }
     }
 
-    /// What must stand in nothing that the server or a library says.
+    /// Returns the secrets to remove from messages of the server or a library.
     pub(crate) fn unsaid(&self) -> Unsaid {
         let mut unsaid = Unsaid::default();
         let headers = self.headers.iter().map(|(_, value)| value);
         for value in self.env.values().chain(headers) {
             unsaid.add(value);
-            // A server may repeat a token without the word before it, and a key line by line.
+            // A server may quote a token without `Bearer`, and a key line by line.
             let token = value.reveal().split_once(' ').map(|(_, token)| token);
             for part in value.reveal().lines().chain(token) {
                 unsaid.add(&Secret::new(part));
             }
         }
-        if let Way::Http { url } = &self.way {
+        if let Endpoint::Http { url } = &self.endpoint {
             let parts = url.parse::<Url>().map(|url| secrets::in_url(&url));
             for part in parts.unwrap_or_else(|_| vec![url.clone()]) {
                 unsaid.add(&Secret::new(part));
@@ -282,12 +277,12 @@ impl From<&str> for McpServer {
             Ok(words) => words.into_iter(),
             Err(error) => {
                 let problem = format!("expected a command line or a URL: {error}");
-                return Self::of(Way::Broken { problem });
+                return Self::of(Endpoint::Broken { problem });
             }
         };
         match words.next() {
             Some(program) => Self::stdio(program, words),
-            None => Self::of(Way::Broken {
+            None => Self::of(Endpoint::Broken {
                 problem: "expected a command line or a URL, found nothing".to_owned(),
             }),
         }
@@ -300,7 +295,7 @@ impl From<String> for McpServer {
     }
 }
 
-/// Without arguments, values and queries, any of which may be secret.
+/// Omits arguments, values and queries, which may be secret.
 impl fmt::Debug for McpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpServer")
@@ -318,19 +313,19 @@ mod tests {
 
     #[test]
     fn a_text_is_a_url_or_a_command_line() {
-        let way = |text: &str| match McpServer::from(text).way {
-            Way::Stdio { program, args } => format!("{program} {args:?}"),
-            Way::Http { url } => url,
-            Way::Broken { problem } => problem,
+        let endpoint = |text: &str| match McpServer::from(text).endpoint {
+            Endpoint::Stdio { program, args } => format!("{program} {args:?}"),
+            Endpoint::Http { url } => url,
+            Endpoint::Broken { problem } => problem,
         };
-        assert_eq!(way(" https://a/b "), "https://a/b");
-        assert_eq!(way("npx -y 'a b'"), "npx [\"-y\", \"a b\"]");
-        assert!(way("npx 'a").contains("expected a command line or a URL"));
-        assert!(way("  ").contains("found nothing"));
+        assert_eq!(endpoint(" https://a/b "), "https://a/b");
+        assert_eq!(endpoint("npx -y 'a b'"), "npx [\"-y\", \"a b\"]");
+        assert!(endpoint("npx 'a").contains("expected a command line or a URL"));
+        assert!(endpoint("  ").contains("found nothing"));
     }
 
     #[test]
-    fn what_is_secret_is_taken_out_of_what_others_say() {
+    fn secrets_are_removed_from_messages() {
         let server = McpServer::http("https://user:word@host/mcp?key=k-123456")
             .bearer("tok-abcdef")
             .env("KEY", "env-value")
@@ -349,7 +344,7 @@ mod tests {
         assert_ne!(test, of("http://h/mcp?db=production"));
         assert_eq!(test, of("http://h/mcp?db=test"));
         assert_eq!(plain, Some(json!({ "url": "http://h/mcp" })));
-        let told = of("http://h/mcp?key=s3cret").map(|it| it.to_string());
-        assert!(told.is_some_and(|it| !it.contains("s3cret")));
+        let identity = of("http://h/mcp?key=s3cret").map(|it| it.to_string());
+        assert!(identity.is_some_and(|it| !it.contains("s3cret")));
     }
 }

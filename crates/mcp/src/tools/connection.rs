@@ -16,7 +16,7 @@ use crate::answers::lost::Lost;
 use crate::answers::raw_results::MarkedLines;
 use crate::asking::asker::Asker;
 use crate::definitions::definition::{Definition, hash_of};
-use crate::settings::server::{McpServer, Way};
+use crate::settings::server::{Endpoint, McpServer};
 use crate::transport::child::ChildProcess;
 use crate::transport::http;
 use crate::words::causes;
@@ -24,17 +24,17 @@ use crate::words::causes;
 /// One connection to a server.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Asker>,
-    /// The results that came without the id of their request.
+    /// The results that were received without the id of their request.
     lost: Lost,
     child: Mutex<Option<ChildProcess>>,
-    /// What the server has last said of its tools, by its own names. Whoever asks anew holds it, so
-    /// that nobody calls meanwhile by what may be no more.
+    /// The hashes of the last listed definitions, by the server's own tool names. Locked while the
+    /// list is renewed, so that no call uses an outdated definition.
     listed: tokio::sync::Mutex<BTreeMap<String, ObjectHash>>,
-    /// How long it may take to list the tools.
+    /// The time limit to list the tools.
     lists_within: Duration,
 }
 
-/// Why it is not known what a server says of its tools.
+/// The reason why the server's definitions are unknown.
 pub(super) enum Unlisted {
     Unanswered(ServiceError),
     Endless,
@@ -50,7 +50,7 @@ impl fmt::Display for Unlisted {
 }
 
 impl Connection {
-    /// Connects, and lists the tools.
+    /// Connects and lists the tools.
     pub(crate) async fn open(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
         let patience = server.connects_within;
         let opening = Self::opened(server);
@@ -62,28 +62,28 @@ impl Connection {
     async fn opened(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
         let asker = Asker::new(server.name(), server.unsaid());
         let lost = Lost::default();
-        let (service, child) = match &server.way {
-            Way::Stdio { program, args } => {
+        let (service, child) = match &server.endpoint {
+            Endpoint::Stdio { program, args } => {
                 let (mut child, pipes) = ChildProcess::start(server, program, args)?;
                 let (stdout, stdin) = pipes;
                 let lines = MarkedLines::of(stdout, lost.clone());
-                // A line that is too long does not get here; one that is marked may be longer.
+                // Lines are limited before, and a marked line may be longer than that limit.
                 let transport = AsyncRwTransport::new_client(lines, stdin);
                 let transport = transport.with_max_line_length(usize::MAX);
-                let service = match greeted(asker.serve(transport), &lost).await {
+                let service = match handshake(asker.serve(transport), &lost).await {
                     Ok(service) => service,
                     Err(reason) => {
-                        let epitaph = child.epitaph().await;
-                        return Err(format!("{reason}; {epitaph}"));
+                        let exit_report = child.exit_report().await;
+                        return Err(format!("{reason}; {exit_report}"));
                     }
                 };
                 (service, Some(child))
             }
-            Way::Http { url } => {
+            Endpoint::Http { url } => {
                 let transport = http::transport(server, url, lost.clone())?;
-                (greeted(asker.serve(transport), &lost).await?, None)
+                (handshake(asker.serve(transport), &lost).await?, None)
             }
-            Way::Broken { problem } => return Err(problem.clone()),
+            Endpoint::Broken { problem } => return Err(problem.clone()),
         };
         let connection = Connection {
             service,
@@ -98,7 +98,7 @@ impl Connection {
         Ok((connection, tools))
     }
 
-    /// The definitions of the server’s tools now, as it writes them.
+    /// Returns the current definitions of the server's tools, as it writes them.
     async fn list(&self) -> Result<Vec<Value>, Unlisted> {
         let listing = async {
             let (mut tools, mut page) = (Vec::new(), None);
@@ -117,8 +117,8 @@ impl Connection {
         listed.unwrap_or(Err(Unlisted::Unanswered(ServiceError::Timeout { timeout })))
     }
 
-    /// One page of the list, and where the next begins. The library reads a page whole or not at
-    /// all, so of one that it cannot read each tool is looked at alone.
+    /// Requests one page of the list; returns its definitions and the cursor of the next page. A
+    /// page that the library cannot read is read tool by tool.
     async fn page(
         &self,
         page: Option<PaginatedRequestParams>,
@@ -151,14 +151,14 @@ impl Connection {
         }
     }
 
-    /// Whether the server still says of a tool what it said; it is asked again where it has said
-    /// that its tools are others.
+    /// True if the server's definition of a tool is unchanged. The tools are listed again if the
+    /// server has reported a change.
     pub(super) async fn still_defines(&self, tool: &Definition) -> Result<bool, Unlisted> {
         let mut listed = self.listed.lock().await;
         if let Some(change) = self.asker().take_change() {
             let tools = self.list().await?;
             *listed = tools.iter().filter_map(hash_of).collect();
-            change.heeded();
+            change.handled();
         }
         Ok(listed.get(&tool.own_name) == Some(&tool.hash()))
     }
@@ -179,7 +179,7 @@ impl Connection {
         self.service.is_transport_closed()
     }
 
-    /// Hangs up, and ends the program if there is one.
+    /// Closes the connection and ends the program, if there is one.
     pub(super) async fn close(&self) {
         self.service.cancellation_token().cancel();
         let child = self
@@ -193,8 +193,8 @@ impl Connection {
     }
 }
 
-/// Waits for the handshake, as long as its answer can come.
-async fn greeted(
+/// Waits for the handshake. Fails if a result without an id arrives, which may be its answer.
+async fn handshake(
     serving: impl Future<Output = Result<RunningService<RoleClient, Asker>, ClientInitializeError>>,
     lost: &Lost,
 ) -> Result<RunningService<RoleClient, Asker>, String> {
@@ -206,5 +206,5 @@ async fn greeted(
     }
 }
 
-/// Nobody has more tools than these can say.
+/// The maximum number of pages in a list of tools.
 const PAGES_MAX: usize = 100;

@@ -1,7 +1,7 @@
-//! The tools of a server, over a connection that is made again where it was lost.
+//! The tools of a server, over a connection that is renewed after a loss.
 //!
-//! They know no session and no approval: an engine sees tools like any other. Read `tool`, then
-//! `remote`, `connection` and `task`.
+//! These modules know no session and no approval: an engine handles them like any other tool. Read
+//! `tool`, then `remote`, `connection` and `task`.
 
 mod connection;
 pub(super) mod remote;

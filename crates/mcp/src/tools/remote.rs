@@ -1,4 +1,5 @@
-//! A server as its tools know it: connected, or to be connected again for the next call.
+//! The client of one server, which its tools share: it connects again for the next call if
+//! necessary.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +17,11 @@ use crate::answers::raw::{self, Called};
 use crate::answers::{result, unanswered, unreadable};
 use crate::definitions::definition::{CONFIRMATION, Checked, Definition, checked};
 use crate::settings::error::McpError;
-use crate::settings::server::{McpServer, Way};
+use crate::settings::server::{Endpoint, McpServer};
 use crate::transport::http;
 use crate::words::shown;
 
-/// A server as its tools know it.
+/// The client of one server, which its tools share.
 pub(crate) struct Remote {
     pub(crate) server: McpServer,
     pub(crate) name: String,
@@ -28,22 +29,22 @@ pub(crate) struct Remote {
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
-/// How a server answers a call.
+/// The answer of a server to a call.
 pub(crate) enum Answer {
-    /// With its result.
+    /// The result.
     Result(Json),
-    /// With a task that will have it.
+    /// A task that will have the result.
     Task(Task),
 }
 
 impl Remote {
-    /// Connects, and gives the tools that can be offered to a model.
+    /// Connects and returns the tools that can be offered to a model.
     pub(crate) async fn connect(server: McpServer) -> Result<(Remote, Vec<Definition>), McpError> {
         let name = server.name();
-        let problem = match &server.way {
-            Way::Stdio { .. } => None,
-            Way::Http { url } => http::check(&server, url).err(),
-            Way::Broken { problem } => Some(problem.clone()),
+        let problem = match &server.endpoint {
+            Endpoint::Stdio { .. } => None,
+            Endpoint::Http { url } => http::check(&server, url).err(),
+            Endpoint::Broken { problem } => Some(problem.clone()),
         };
         if let Some(problem) = problem {
             return Err(McpError::Address {
@@ -62,8 +63,8 @@ impl Remote {
         } = checked(&listed, &server);
         let unsaid = server.unsaid();
         for mistake in &mistakes {
-            let told = unsaid.out_of(mistake.to_string());
-            tracing::warn!(target: "recount::mcp", server = %name, "{told}");
+            let text = unsaid.out_of(mistake.to_string());
+            tracing::warn!(target: "recount::mcp", server = %name, "{text}");
         }
         let none_is_left = definitions.is_empty() && !mistakes.is_empty();
         if none_is_left || (server.is_strict && !mistakes.is_empty()) {
@@ -82,7 +83,8 @@ impl Remote {
         Ok((remote, definitions))
     }
 
-    /// A result or an error as it may go on record.
+    /// Prepares a result or an error for the record: removes secrets, rejects results that are too
+    /// large.
     pub(crate) fn shown(&self, outcome: Result<Json, ToolError>) -> Result<Json, ToolError> {
         match outcome {
             Ok(text) if text.as_str().len() > RESULT_BYTES_MAX => {
@@ -96,12 +98,12 @@ impl Remote {
         }
     }
 
-    /// Words of ours that repeat what the server said, as they may go on record.
+    /// Removes secrets from a value that quotes the server.
     pub(super) fn shown_value(&self, value: Value) -> Value {
         shown::without(&self.unsaid, value)
     }
 
-    /// Calls a tool, connecting again first where the connection is lost.
+    /// Calls a tool, after connecting again if the connection is lost.
     pub(crate) async fn call(
         &self,
         tool: &Definition,
@@ -135,13 +137,13 @@ impl Remote {
         params.meta = context.map(|it| meta(it, tool));
         let (mut rounds, mut is_anew) = (0, false);
         loop {
-            let waiting = connection.asker().waits(context);
-            let heard = (connection.asker(), connection.lost());
-            let answer = raw::call(connection.peer(), heard, params.clone(), context).await;
-            // What got no answer may still be at work, and ask.
+            let waiting = connection.asker().register_call(context);
+            let handlers = (connection.asker(), connection.lost());
+            let answer = raw::call(connection.peer(), handlers, params.clone(), context).await;
+            // The server may still work on an unanswered call, and ask.
             let is_over = answer.as_ref().err().is_none_or(|error| match error {
                 ServiceError::McpError(error) => !unreadable::is_of_lost(error),
-                error => rounds == 0 && unanswered::was_turned_away(error),
+                error => rounds == 0 && unanswered::was_not_carried_out(error),
             });
             if is_over {
                 waiting.answered();
@@ -151,12 +153,12 @@ impl Remote {
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(error) => {
-                    self.let_go_after(&connection, &error).await;
-                    // What the server had before it asked is not sent as if it were new.
+                    self.drop_if_unusable(&connection, &error).await;
+                    // The server has received the call, so it must not be sent again as a new one.
                     if rounds > 0 {
-                        return Err(result::failed_again(error, &self.name));
+                        return Err(result::failed_after_questions(error, &self.name));
                     }
-                    // Nothing was called, and another session may do.
+                    // The call was not carried out, so a new session is tried once.
                     if unanswered::is_of_an_expired_session(&error) && !is_anew {
                         is_anew = true;
                         connection = self.defining(tool).await?;
@@ -166,9 +168,9 @@ impl Remote {
                 }
             };
             let asked = match answer {
-                Called::Told(told) => return told.map(Answer::Result),
+                Called::Other(outcome) => return outcome.map(Answer::Result),
                 Called::Known(CallToolResponse::Complete(complete)) => {
-                    return result::told(complete).map(Answer::Result);
+                    return result::outcome(complete).map(Answer::Result);
                 }
                 Called::Known(CallToolResponse::Task(created)) => {
                     connection.asker().task_runs(&created.task.task_id);
@@ -199,7 +201,7 @@ impl Remote {
         }
     }
 
-    /// A connection to a server that says of the tool what it said.
+    /// Returns a connection to a server whose definition of the tool is unchanged.
     async fn defining(&self, tool: &Definition) -> Result<Arc<Connection>, ToolError> {
         let connection = self.connected().await?;
         match connection.still_defines(tool).await {
@@ -209,19 +211,23 @@ impl Remote {
                  it is not called until they are listed again",
                 self.name, tool.name
             ))),
-            // Nothing has been called yet, so nothing is unknown.
+            // The call was not sent yet, so its outcome is not in doubt.
             Err(why) => {
                 if let Unlisted::Unanswered(error) = &why {
-                    self.let_go_after(&connection, error).await;
+                    self.drop_if_unusable(&connection, error).await;
                 }
-                Err(result::not_there(&self.name, &why.to_string()))
+                Err(result::not_connected(&self.name, &why.to_string()))
             }
         }
     }
 
-    /// Lets go of a connection that is of no use after this, so that the next call makes another;
-    /// whoever still waits on it keeps it.
-    pub(super) async fn let_go_after(&self, connection: &Arc<Connection>, error: &ServiceError) {
+    /// Drops the connection if it is unusable after this error, so that the next call connects
+    /// again. Pending requests keep their own reference.
+    pub(super) async fn drop_if_unusable(
+        &self,
+        connection: &Arc<Connection>,
+        error: &ServiceError,
+    ) {
         if !unanswered::ends_the_connection(error) {
             return;
         }
@@ -234,9 +240,9 @@ impl Remote {
         }
     }
 
-    /// The connection, made again where it is lost: a few tries, with waits that double.
+    /// Returns the connection, renewed if it is lost: a few attempts with an exponential backoff.
     pub(super) async fn connected(&self) -> Result<Arc<Connection>, ToolError> {
-        // Whoever else calls meanwhile waits for the same connection.
+        // Concurrent calls wait for the same connection.
         let mut current = self.connection.lock().await;
         if let Some(connection) = current.as_ref() {
             if !connection.is_lost() {
@@ -264,10 +270,10 @@ impl Remote {
                 Err(why) => reason = why,
             }
         }
-        Err(result::not_there(&self.name, &reason))
+        Err(result::not_connected(&self.name, &reason))
     }
 
-    /// Hangs up; the next call connects again.
+    /// Closes the connection; the next call connects again.
     pub(super) async fn close(&self) {
         let connection = self.connection.lock().await.take();
         if let Some(connection) = connection {
@@ -275,7 +281,7 @@ impl Remote {
         }
     }
 
-    /// A server may repeat what it was sent; none of it goes on record.
+    /// Removes secrets from an error, because a server may quote them.
     pub(super) fn error_without_secrets(&self, error: ToolError) -> ToolError {
         let clean = |text: String| self.unsaid.out_of(text);
         match error {
@@ -288,8 +294,8 @@ impl Remote {
     }
 }
 
-/// The call's own key, by which a server that looks at it can tell a call that is made again, and
-/// what a person gave with a yes where the tool looks at that.
+/// Returns the metadata of a call: its idempotency key, with which a server can detect a repeated
+/// call, and the approval's payload if the tool reads it.
 fn meta(context: &ToolContext, tool: &Definition) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     if let Some(given) = context.confirmation().filter(|_| tool.takes_confirmation) {
@@ -302,7 +308,7 @@ fn meta(context: &ToolContext, tool: &Definition) -> RequestMetaObject {
 const KEY: &str = "recount/idempotencyKey";
 const ATTEMPTS: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// The largest result that fits on record, in bytes, with room for the members around it.
+/// The maximum size of a result, in bytes: the record limit less room for the members around it.
 const RESULT_BYTES_MAX: usize = BODY_BYTES_MAX - (60 << 10);
-/// How often a server may answer one call with questions.
+/// The maximum number of answers with questions to one call.
 const ROUNDS_MAX: u32 = 10;

@@ -1,5 +1,5 @@
-//! Tasks: calls that a server has taken on and answers later, by an id that outlives the connection
-//! and this process.
+//! Tasks: calls that a server answers later, by an id that outlives the connection and this
+//! process.
 
 use std::time::Duration;
 
@@ -15,35 +15,36 @@ use super::remote::Remote;
 use crate::answers::{raw, result};
 use crate::asking::asker::Followed;
 
-/// What the model is told of a task: `{"status": "working", "task": id}`, with the server's
-/// `message` if there is one.
+/// Returns the interim response about a task: `{"status": "working", "task": id}`, with the
+/// server's `message` if there is one.
 pub(super) fn interim(task: &Task) -> Value {
-    let mut told = json!({ "status": "working", "task": task.task_id });
-    if let (Some(message), Some(fields)) = (&task.status_message, told.as_object_mut()) {
+    let mut interim = json!({ "status": "working", "task": task.task_id });
+    if let (Some(message), Some(fields)) = (&task.status_message, interim.as_object_mut()) {
         fields.insert("message".to_owned(), message.as_str().into());
     }
-    told
+    interim
 }
 
-/// By what a task is found again: `{"task": id}`.
+/// Returns the state for following a task: `{"task": id}`.
 pub(crate) fn state(task: &Task) -> Value {
     json!({ "task": task.task_id })
 }
 
-/// The id of a task in its state, or in what the model was told, where older records have no state.
+/// Returns the id of a task from its state, or from the interim response, which older records use
+/// as state.
 pub(super) fn id_in(state: &Value) -> Option<&str> {
-    let told = state.get("output").unwrap_or(state);
-    told.get("task")?.as_str()
+    let output = state.get("output").unwrap_or(state);
+    output.get("task")?.as_str()
 }
 
-/// What has become of a task.
+/// The status of a task.
 enum Asked {
     Ended(Result<Json, ToolError>),
     Runs(Duration),
 }
 
 impl Remote {
-    /// Asks after a task until it has ended, also where the server is away for a while.
+    /// Polls a task until it has ended, even while the server is unreachable for some time.
     pub(super) async fn outcome_of(&self, id: &str) -> Result<Json, ToolError> {
         let mut failed = 0;
         let mut wait = FIRST_WAIT;
@@ -69,7 +70,7 @@ impl Remote {
         }
     }
 
-    /// Asks once. An error says that there was no answer, which may be another the next time.
+    /// Polls a task once. An error is temporary: the next attempt may succeed.
     async fn ask_after(&self, id: &str, followed: &mut Followed) -> Result<Asked, ToolError> {
         let connection = self.connected().await?;
         followed.on(connection.asker());
@@ -84,7 +85,7 @@ impl Remote {
                 return Ok(Asked::Ended(Err(ToolError::UnknownOutcome(what))));
             }
             Err(lost) => {
-                self.let_go_after(&connection, &lost).await;
+                self.drop_if_unusable(&connection, &lost).await;
                 return Err(result::failed(lost, &self.name));
             }
         };
@@ -96,8 +97,8 @@ impl Remote {
             TaskPayload::Completed { result } => {
                 let said = Value::Object(result);
                 Asked::Ended(match serde_json::from_value(said.clone()) {
-                    Ok(known) => result::told(known),
-                    Err(_) => raw::told(said),
+                    Ok(known) => result::outcome(known),
+                    Err(_) => raw::outcome(said),
                 })
             }
             TaskPayload::Failed { error } => {
@@ -116,19 +117,18 @@ impl Remote {
         })
     }
 
-    /// Tells the server that nobody wants the result of a task. Whether it stops is up to the
-    /// server.
+    /// Sends a cancellation of a task. The server decides whether the task stops.
     pub(super) async fn cancel(&self, id: &str) {
-        let told = async {
+        let cancelling = async {
             let connection = self.connected().await?;
-            let told = connection.peer().cancel_task(CancelTaskParams::new(id));
-            let told = self.in_time(told).await;
-            if told.is_ok() {
+            let cancelling = connection.peer().cancel_task(CancelTaskParams::new(id));
+            let cancelling = self.in_time(cancelling).await;
+            if cancelling.is_ok() {
                 connection.asker().task_ended(id);
             }
-            told.map_err(|error| result::failed(error, &self.name))
+            cancelling.map_err(|error| result::failed(error, &self.name))
         };
-        if let Err(error) = told
+        if let Err(error) = cancelling
             .await
             .map_err(|error| self.error_without_secrets(error))
         {
@@ -136,7 +136,7 @@ impl Remote {
         }
     }
 
-    /// What the server answers about a task, unless it takes longer than a call may.
+    /// Waits for an answer about a task, with the time limit of a call.
     async fn in_time<T>(
         &self,
         asked: impl Future<Output = Result<T, ServiceError>>,
@@ -146,8 +146,7 @@ impl Remote {
         answered.unwrap_or(Err(ServiceError::Timeout { timeout }))
     }
 
-    /// Says no to what a task wants to know: its call is paused, and nobody stands there whom it
-    /// could ask.
+    /// Declines a task's questions: its call is paused, so there is no run through which to ask.
     async fn decline(&self, id: &str, asked: InputRequests) -> Result<(), ToolError> {
         let connection = self.connected().await?;
         let answers = connection.asker().answers(None, Some(asked)).await;
@@ -161,5 +160,5 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 const USUAL_WAIT: Duration = Duration::from_secs(1);
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How often in a row a server may be away when it is asked; about five minutes.
+/// The maximum number of consecutive failed polls; about five minutes.
 const TRIES_MAX: u32 = 15;

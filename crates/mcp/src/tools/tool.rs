@@ -22,7 +22,7 @@ struct McpTool {
     definition: Definition,
 }
 
-/// The tools of a server, with the policies that were said of them.
+/// Returns the tools of a server, with the policies from its settings.
 pub(crate) fn toolset(
     remote: &Arc<Remote>,
     definitions: Vec<Definition>,
@@ -77,7 +77,7 @@ fn tool(remote: &Arc<Remote>, definition: Definition) -> PolicyTool {
 }
 
 impl McpTool {
-    /// The result, waited for where the server has taken the call on as a task.
+    /// Calls the tool and waits for the result, even if the server creates a task.
     async fn result(&self, args: Value, context: Option<&ToolContext>) -> Result<Json, ToolError> {
         match self.remote.call(&self.definition, args, context).await? {
             Answer::Result(result) => Ok(result),
@@ -134,13 +134,13 @@ impl ToolFunction for McpTool {
             Ok(Answer::Result(result)) => ToolOutcome::Text(result),
             Ok(Answer::Task(task)) => {
                 let state = task::state(&task);
-                // By an id with something hidden in it nobody finds the task again.
+                // Removing a secret from the id would make it useless for following the task.
                 if self.remote.shown_value(state.clone()) != state {
                     let what = "the server took the call on as a task whose id holds a secret, so it cannot be followed";
                     return ToolOutcome::Failed(ToolError::UnknownOutcome(what.to_owned()));
                 }
-                let told = self.remote.shown_value(task::interim(&task));
-                Pending::with_interim(told).with_state(state).into()
+                let interim = self.remote.shown_value(task::interim(&task));
+                Pending::with_interim(interim).with_state(state).into()
             }
             Err(error) => ToolOutcome::Failed(error),
         }
@@ -156,7 +156,7 @@ impl ToolFunction for McpTool {
     }
 
     async fn follow_text(&self, _ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
-        // What was declared long-running pauses with a result that is none of a task.
+        // A call paused because its tool was declared long-running has no task.
         let id = task::id_in(&state)?;
         Some(self.remote.outcome_of(id).await)
     }

@@ -1,4 +1,4 @@
-//! The process of a server that speaks on its standard input and output.
+//! The process of a server that is used over standard input and output.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -14,16 +14,16 @@ use tokio::task::JoinHandle;
 
 use crate::settings::server::McpServer;
 
-/// The process of a server, in a process group of its own, which ends with this value.
+/// The process of a server, in a process group of its own, which is killed on drop.
 pub(crate) struct ChildProcess {
     child: Child,
     group: ProcessGroup,
-    last_words: Arc<Mutex<VecDeque<String>>>,
-    /// Ends when nobody can say anything more on its standard error.
+    last_lines: Arc<Mutex<VecDeque<String>>>,
+    /// Ends when standard error is closed.
     log: JoinHandle<()>,
 }
 
-/// What a client reads and writes.
+/// The pipes that a client reads and writes.
 pub(super) type Pipes = (ChildStdout, ChildStdin);
 
 impl ChildProcess {
@@ -42,7 +42,7 @@ impl ChildProcess {
         for (name, value) in &server.env {
             command.env(name, value.reveal());
         }
-        // A runner such as npx starts the server as its own child; they are ended together.
+        // A runner such as npx starts the server as its own child; both are ended together.
         let mut child = ProcessGroup::led_by(&mut command)
             .spawn()
             .map_err(|error| format!("cannot start {program:?}: {error}"))?;
@@ -51,21 +51,22 @@ impl ChildProcess {
         else {
             return Err(format!("{program:?} was started without pipes"));
         };
-        let last_words = Arc::<Mutex<VecDeque<String>>>::default();
-        let log = log(server.name(), server.unsaid(), stderr, last_words.clone());
+        let last_lines = Arc::<Mutex<VecDeque<String>>>::default();
+        let log = log(server.name(), server.unsaid(), stderr, last_lines.clone());
         let log = tokio::spawn(log);
         let process = ChildProcess {
             group: ProcessGroup::of(&child),
             child,
-            last_words,
+            last_lines,
             log,
         };
         Ok((process, (stdout, stdin)))
     }
 
-    /// How it ended, if it has, and the last lines that it said on its standard error.
-    pub(crate) async fn epitaph(&mut self) -> String {
-        // One that has hung up is about to end, and its last words are on their way.
+    /// Returns the exit status, if the process has ended, and the last lines of standard error.
+    pub(crate) async fn exit_report(&mut self) -> String {
+        // A process that has closed its output is about to end, and its last lines may still
+        // arrive.
         let _ = tokio::time::timeout(LAST_WORDS_WITHIN, &mut self.log).await;
         let _ = self.ends_within(LAST_WORDS_WITHIN).await;
         let ended = match self.child.try_wait() {
@@ -73,7 +74,7 @@ impl ChildProcess {
             Ok(None) | Err(_) => "its program still runs".to_owned(),
         };
         let words = self
-            .last_words
+            .last_lines
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -83,7 +84,7 @@ impl ChildProcess {
         format!("{ended}; it said last: {}", words.join(" | "))
     }
 
-    /// Lets it end by itself, now that its input is closed; then asks it to, then ends it.
+    /// Waits for the process to end after its input was closed, then terminates it, then kills it.
     pub(crate) async fn end(mut self) {
         if self.ends_within(ENDS_WITHIN).await {
             return;
@@ -92,7 +93,7 @@ impl ChildProcess {
         if !self.ends_within(ENDS_WITHIN).await {
             tracing::warn!(target: "recount::mcp", "the program of a server did not end when it was asked to");
         }
-        // What is left of its group ends when this value is dropped.
+        // Dropping this value kills the rest of the process group.
     }
 
     async fn ends_within(&mut self, patience: Duration) -> bool {
@@ -108,12 +109,12 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Logs what a server says on its standard error, line by line, and keeps the last lines.
+/// Logs the server's standard error line by line, and keeps the last lines.
 async fn log(
     server: String,
     unsaid: Unsaid,
     stderr: ChildStderr,
-    last_words: Arc<Mutex<VecDeque<String>>>,
+    last_lines: Arc<Mutex<VecDeque<String>>>,
 ) {
     let mut reader = BufReader::new(stderr);
     while let Some(line) = line(&mut reader).await {
@@ -122,7 +123,7 @@ async fn log(
             continue;
         }
         tracing::info!(target: "recount::mcp", %server, "{said}");
-        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
         words.push_back(said.chars().take(WORDS_CHARS_MAX).collect());
         while words.len() > LINES_KEPT {
             words.pop_front();
@@ -130,18 +131,18 @@ async fn log(
     }
 }
 
-/// A line, as far as it is kept.
+/// The kept part of a line.
 struct Line {
     said: Vec<u8>,
     is_cut: bool,
 }
 
 impl Line {
-    /// What it says, without what must not stand in it.
+    /// Returns the text without secrets.
     fn without(&self, unsaid: &Unsaid) -> String {
         let mut said = unsaid.out_of(String::from_utf8_lossy(&self.said).trim_end());
         if self.is_cut {
-            // Where it was cut, a secret may have been.
+            // The cut may have split a secret.
             let kept = said.len().saturating_sub(unsaid.longest());
             said.truncate(said.floor_char_boundary(kept));
         }
@@ -149,7 +150,7 @@ impl Line {
     }
 }
 
-/// The next line. Of one that is too long the rest is passed over.
+/// Returns the next line. The rest of a line that is too long is skipped.
 async fn line(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Line> {
     let mut said = Vec::new();
     let mut piece = Vec::new();
@@ -184,7 +185,7 @@ mod tests {
     use recount_session::secret::Secret;
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_cut_once_and_the_next_is_whole() {
+    async fn too_long_line_is_cut_and_the_next_is_complete() {
         let long = "x".repeat(20_000);
         let text = format!("one\n{long}\n\nlast");
         let mut reader = BufReader::new(text.as_bytes());
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_line_is_cut_no_part_of_a_secret_is_left() {
+    fn cut_line_holds_no_part_of_a_secret() {
         let mut unsaid = Unsaid::default();
         unsaid.add(&Secret::new("s3cret-token"));
         let line = |is_cut| Line {

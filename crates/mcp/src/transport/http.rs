@@ -1,4 +1,4 @@
-//! The way to a server over streamable HTTP.
+//! The transport to a server over streamable HTTP.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::http_marking::Marking;
 use crate::answers::lost::Lost;
 use crate::settings::server::McpServer;
 
-/// The transport to a server at a URL, with its headers.
+/// Creates the transport to a server at a URL, with its headers.
 pub(crate) fn transport(
     server: &McpServer,
     url: &str,
@@ -25,8 +25,7 @@ pub(crate) fn transport(
         .redirect(same_origin())
         .build()
         .map_err(|error| format!("cannot make an HTTP client: {error}"))?;
-    // Behind a new session may be another server, whose tools are to be looked at before one of
-    // them is called.
+    // A new session may reach another server, whose tools must be checked before a call.
     let config =
         StreamableHttpClientTransportConfig::with_uri(url).reinit_on_expired_session(false);
     Ok(StreamableHttpClientTransport::with_client(
@@ -35,7 +34,7 @@ pub(crate) fn transport(
     ))
 }
 
-/// Whether there can be a server at this URL.
+/// Checks the URL and the headers.
 pub(crate) fn check(server: &McpServer, url: &str) -> Result<(), String> {
     let expected = "expected a URL such as https://host/mcp";
     let url: Url = url
@@ -61,7 +60,8 @@ fn headers(server: &McpServer) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// As of the live connection: the cryptography of ring, the roots of Mozilla.
+/// Returns the TLS settings of the live connection: cryptography of ring, Mozilla's root
+/// certificates.
 fn tls() -> Result<ClientConfig, String> {
     let roots = RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
@@ -73,7 +73,7 @@ fn tls() -> Result<ClientConfig, String> {
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Headers hold secrets, so they go to the host for which they are, and to no other.
+/// Follows redirects only to the same origin, because headers hold secrets for that host.
 fn same_origin() -> reqwest::redirect::Policy {
     reqwest::redirect::Policy::custom(|attempt| {
         let first = attempt.previous().first().map(|url| url.origin());

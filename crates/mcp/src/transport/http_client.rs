@@ -1,4 +1,4 @@
-//! The HTTP client of a connection, which knows a lost session by what servers say of it.
+//! The HTTP client of a connection, which detects a lost session by the server's error text.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,10 @@ use super::http_marking::Marking;
 
 type Answer<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
-/// The library's client. A server that does not know a session any more says so with 404, which the
-/// library knows, or with 400 and words: then nothing was called, and a new session may do.
+/// The library's client with a better detection of lost sessions.
+///
+/// A server that does not know a session answers 404, which the library detects, or 400 with a
+/// text. In both cases the call was not carried out, and a new session may succeed.
 #[derive(Clone)]
 pub(crate) struct HttpClient(pub(super) Marking);
 
@@ -71,14 +73,16 @@ impl StreamableHttpClient for HttpClient {
             }
             Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(said), id)) => {
                 let words = &said.error.message;
-                // What servers answer before they look at the request.
+                // The errors of servers before they read the request.
                 let is_of_door = said.id.is_none() || SESSION_CODES.contains(&said.error.code.0);
                 if is_of_door && is_lost(words) {
                     return Err(StreamableHttpError::SessionExpired);
                 }
                 if said.id.is_none() {
-                    let told = format!("an error for no request: {words}");
-                    return Err(StreamableHttpError::UnexpectedServerResponse(told.into()));
+                    let message = format!("an error for no request: {words}");
+                    return Err(StreamableHttpError::UnexpectedServerResponse(
+                        message.into(),
+                    ));
                 }
                 let said = ServerJsonRpcMessage::Error(said);
                 Ok(StreamableHttpPostResponse::Json(said, id))
@@ -134,5 +138,5 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// The codes with which servers refuse a session; a tool's own errors have others.
+/// The codes with which servers reject a session; a tool's own errors have others.
 const SESSION_CODES: [i32; 2] = [-32000, -32001];

@@ -1,4 +1,4 @@
-//! The way to a server over HTTP, on which results stay as the server wrote them.
+//! An HTTP client whose results stay exactly as the server wrote them.
 
 use std::collections::HashMap;
 use std::io;
@@ -33,8 +33,8 @@ impl Marking {
     }
 }
 
-/// Events whose structured content is marked, and of which the library can read each. The stream
-/// that responds to a post has the answer to the request that was `asked` there.
+/// Marks structured content in events, and makes every event readable for the library. The response
+/// stream of a POST answers the request with the id `asked`.
 pub(super) fn marking(
     events: BoxedSseResponse,
     lost: Lost,
@@ -49,20 +49,20 @@ pub(super) fn marking(
     events.boxed()
 }
 
-/// The events in place of one: a batch is more than one message.
+/// Returns the replacements of one event, because a batch is several messages.
 fn marked_event(event: Sse, lost: &Lost, asked: Option<&RequestId>) -> Vec<Result<Sse, SseError>> {
-    // The library takes no other event for a message.
+    // The library reads only these events as messages.
     let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
     let data = event.data.as_deref().filter(|_| is_message);
     let frame = data.map(|it| read(it.as_bytes(), asked));
-    let Some(messages) = frame.and_then(|it| lost.heed(it)) else {
+    let Some(messages) = frame.and_then(|it| lost.handle(it)) else {
         return vec![Ok(event)];
     };
     let mut events: Vec<_> = messages
         .into_iter()
         .map(|message| Ok(Sse::default().data(message)))
         .collect();
-    // Its id is where the stream can be resumed, also without a message.
+    // Keeps the event id, with which the stream can be resumed, even without a message.
     events.insert(
         0,
         Ok(Sse {
@@ -73,8 +73,8 @@ fn marked_event(event: Sse, lost: &Lost, asked: Option<&RequestId>) -> Vec<Resul
     events
 }
 
-/// An answer to the request in place of the end of its stream, if an event there cannot be read.
-/// The library would ask for the same event again and again.
+/// Replaces an unreadable event by an error for the request. Otherwise the library would request
+/// the same event again and again.
 fn ended(error: SseError, asked: Option<&RequestId>) -> Result<Sse, SseError> {
     let is_unreadable = match &error {
         SseError::Body(cause) => cause

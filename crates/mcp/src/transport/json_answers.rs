@@ -1,7 +1,7 @@
-//! Answers over HTTP whose body is one JSON message, read as the server wrote it.
+//! Answers over HTTP whose body is one JSON message, read exactly as the server wrote it.
 //!
-//! rmcp reads such a body into values at once. So the requests whose results go on record are
-//! posted here, and the lists of tools; every answer means what it means to rmcp.
+//! rmcp would parse such a body into values. So this module posts calls and tool lists itself;
+//! every answer has the same meaning as in rmcp.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ use super::http_marking::{Answered, marking};
 use crate::answers::lost::Lost;
 use crate::answers::unreadable::{answer_in, answers};
 
-/// A request on its way to a server.
+/// A request to send to a server.
 pub(super) struct Posted {
     pub(crate) uri: Arc<str>,
     pub(crate) message: ClientJsonRpcMessage,
@@ -33,7 +33,7 @@ pub(super) struct Posted {
 }
 
 impl Posted {
-    /// The id of the request, if it is one.
+    /// Returns the id of the request, if it is one.
     pub(super) fn request(&self) -> Option<&RequestId> {
         match &self.message {
             ClientJsonRpcMessage::Request(it) => Some(&it.id),
@@ -58,7 +58,7 @@ impl Posted {
         }
     }
 
-    /// Posts it, and reads the answer.
+    /// Posts the request and reads the answer.
     pub(crate) async fn answered(
         self,
         (client, lost): (&reqwest::Client, &Lost),
@@ -117,7 +117,7 @@ impl Posted {
     }
 }
 
-/// An answer that is no success: what the server says in JSON, or else its status.
+/// Converts an unsuccessful answer: the server's JSON error, or else its status.
 async fn failed(
     response: Response,
     asked: &RequestId,
@@ -156,9 +156,9 @@ async fn failed(
         it.truncate(limits.max_error_response_size);
         String::from_utf8_lossy(&it).into_owned()
     });
-    let told = format!("HTTP {status}: {}", words.unwrap_or_default());
+    let message = format!("HTTP {status}: {}", words.unwrap_or_default());
     Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(
-        told,
+        message,
     )))
 }
 
@@ -174,7 +174,7 @@ async fn body_of(response: Response, max_size: usize) -> Answered<Vec<u8>> {
     Ok(body)
 }
 
-/// The bytes of an event that has not ended.
+/// The number of bytes in the incomplete event.
 #[derive(Default)]
 struct Held(usize);
 
@@ -187,8 +187,8 @@ impl Held {
             None => self.0.saturating_add(piece.len()),
         };
         if self.0 > bytes_max {
-            let told = format!("an event of more than {bytes_max} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+            let message = format!("an event of more than {bytes_max} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(())
     }

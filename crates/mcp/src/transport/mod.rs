@@ -1,7 +1,7 @@
-//! The ways to a server: the process of a child, and streamable HTTP.
+//! The transports to a server: a child process, and streamable HTTP.
 //!
-//! They know no tool, and of results only that they stay as they were written. Read `child` and
-//! `http`, then `http_client`, `http_marking` and `json_answers`.
+//! These modules know no tool, and keep results as they were written. Read `child` and `http`, then
+//! `http_client`, `http_marking` and `json_answers`.
 
 pub(super) mod child;
 pub(super) mod http;

@@ -1,11 +1,11 @@
-//! What is wrong, in words: what a library says first is seldom what is wrong.
+//! Error texts for failed handshakes and requests, with the causes of an error.
 
 use std::error::Error;
 
 use rmcp::ServiceError;
 use rmcp::service::ClientInitializeError;
 
-/// Why a handshake failed, without the messages that were sent.
+/// Returns the reason why a handshake failed, without the messages that were sent.
 pub(crate) fn of_handshake(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::ConnectionClosed(_) => "it hung up during the handshake".to_owned(),
@@ -18,7 +18,7 @@ pub(crate) fn of_handshake(error: &ClientInitializeError) -> String {
     }
 }
 
-/// Why a request failed.
+/// Returns the reason why a request failed.
 pub(crate) fn of_request(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => in_words(error.error.as_ref()),
@@ -26,7 +26,7 @@ pub(crate) fn of_request(error: &ServiceError) -> String {
     }
 }
 
-/// An error and what caused it.
+/// Joins an error and its causes.
 fn in_words(error: &dyn Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

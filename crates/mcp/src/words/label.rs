@@ -1,18 +1,17 @@
-//! What a server is called where nobody named it: enough to know it again, and nothing that may be
-//! secret.
+//! The default label of a server: enough to identify it, without possible secrets.
 
 use std::path::Path;
 
 use recount_session::secret::is_like_a_token;
 use reqwest::Url;
 
-/// The program, and of one that runs packages the package; other arguments may hold secrets.
+/// Returns the program and, for a package runner, the package. Other arguments may hold secrets.
 pub(crate) fn of_command(program: &str, args: &[String]) -> String {
     let name = Path::new(program)
         .file_stem()
         .map_or(program.into(), |it| it.to_string_lossy());
     let is_runner = RUNNERS.contains(&name.as_ref());
-    // Behind any other option stands what it is set to, which may be a secret.
+    // The value of any other option may be a secret.
     let mut words = args.iter().skip_while(|it| PLAIN.contains(&it.as_str()));
     let package = words.next().filter(|it| is_runner && !it.starts_with('-'));
     match package {
@@ -21,7 +20,7 @@ pub(crate) fn of_command(program: &str, args: &[String]) -> String {
     }
 }
 
-/// A package may be named by a URL.
+/// Returns the label of a package, which may be named by a URL.
 fn of_package(package: &str) -> String {
     if !package.contains("://") {
         return package.to_owned();
@@ -30,7 +29,7 @@ fn of_package(package: &str) -> String {
     url.map_or_else(|_| "a URL".to_owned(), |url| of_url(&url))
 }
 
-/// Host and path, without what looks like a token in it; user and query may be secret.
+/// Returns host and path, without parts that look like a token; user and query may be secret.
 pub(crate) fn of_url(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port().map(|port| format!(":{port}"));
@@ -42,10 +41,10 @@ pub(crate) fn of_url(url: &Url) -> String {
     format!("{host}{}{}", port.unwrap_or_default(), path.join("/"))
 }
 
-/// Options of these programs that stand for themselves.
+/// Options of these programs without a value.
 const PLAIN: [&str; 5] = ["-y", "--yes", "-q", "--quiet", "--silent"];
 
-/// Programs whose first plain argument is the program that they run.
+/// Programs whose first plain argument is the program to run.
 const RUNNERS: [&str; 6] = ["npx", "uvx", "pnpx", "bunx", "node", "deno"];
 
 #[cfg(test)]
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_says_which_server_and_no_secret() {
+    fn label_identifies_the_server_without_secrets() {
         let args = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         assert_eq!(
             of_command(

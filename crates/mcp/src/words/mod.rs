@@ -1,6 +1,7 @@
-//! Words about a server: its label, what it says, causes, all without what may be secret.
+//! Texts about a server without possible secrets: its label, its messages, causes of errors.
 //!
-//! They know no connection and no tool. Read `secrets`, then `label`, `shown` and `causes`.
+//! These modules know no connection and no tool. Read `secrets`, then `label`, `shown` and
+//! `causes`.
 
 pub(super) mod causes;
 pub(super) mod label;

@@ -1,12 +1,13 @@
-//! What may be secret in a URL.
+//! The parts of a URL that may be secret.
 
 use percent_encoding::percent_decode_str;
 use recount_session::secret::is_like_a_token;
 use reqwest::Url;
 
-/// The parts of a URL that may be secret, the longer ones first: user and password, together and
-/// alone, the query and its values, and what looks like a token in the path; each as it stands in
-/// the URL, and as it is meant.
+/// Returns the parts of a URL that may be secret, longest first.
+///
+/// These are user and password, together and alone, the query and its values, and path segments
+/// that look like a token. Each is returned as written in the URL, and percent-decoded.
 pub(crate) fn in_url(url: &Url) -> Vec<String> {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     let query = url.query().unwrap_or_default();
@@ -40,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn user_and_password_are_secret_together_and_alone_and_as_they_are_meant() {
+    fn user_and_password_are_secret_in_every_form() {
         let parts = of("https://ada:pass%2Fword@host/mcp");
         assert_eq!(
             parts,
@@ -55,12 +56,12 @@ mod tests {
     }
 
     #[test]
-    fn an_at_sign_in_the_path_makes_no_secret_of_the_host() {
+    fn at_sign_in_the_path_does_not_hide_the_host() {
         assert_eq!(of("https://wiki.example/@ada/mcp"), [""; 0]);
     }
 
     #[test]
-    fn what_looks_like_a_token_in_the_path_is_secret_and_so_are_values_of_the_query() {
+    fn path_tokens_and_query_values_are_secret() {
         let parts = of("https://host/s/9f86d081884c7d659a2f/mcp?key=a%20b+c");
         assert_eq!(
             parts,

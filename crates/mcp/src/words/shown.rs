@@ -1,4 +1,4 @@
-//! What a server says, without what it was sent in secret.
+//! Messages of a server without the secrets that were sent to it.
 
 use recount_session::Json;
 use recount_session::secret::Unsaid;
@@ -6,7 +6,7 @@ use recount_tool::restored;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// As [`without`], of a text, whose numbers keep their digits.
+/// Removes secrets like [`without`], from a text whose numbers keep their digits.
 pub(crate) fn without_in_text(unsaid: &Unsaid, text: Json) -> Json {
     let value = text.to_value();
     let clean = without(unsaid, value.clone());
@@ -17,7 +17,7 @@ pub(crate) fn without_in_text(unsaid: &Unsaid, text: Json) -> Json {
     }
 }
 
-/// JSON without what must not stand in it, in its names, too.
+/// Removes secrets from the texts and the keys of a JSON value.
 pub(crate) fn without(unsaid: &Unsaid, value: Value) -> Value {
     match value {
         Value::String(text) => unsaid.out_of(text).into(),

@@ -1,4 +1,4 @@
-//! Whether a command is taken: the one place that says no to somebody outside.
+//! Admission of commands: the single place that rejects requests from outside.
 
 use serde::Serialize;
 
@@ -21,24 +21,25 @@ use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 use crate::values::scope::recorded_key;
 
-/// How many refused answers to one request are recorded; one more says that the rest are not.
+/// The maximum number of refused answers recorded for one request. One more record says that
+/// further ones are only returned.
 pub const REFUSALS_RECORDED_MAX: u32 = 16;
 
-/// The statuses by which a client of ADK says that a long-running call goes on.
+/// The statuses by which an ADK client reports that a long-running call has not ended.
 const INTERIM_STATUSES: [&str; 2] = ["pending", "in_progress"];
 
-/// Turns a command into the observation it becomes, or says why not.
+/// Turns a command into an observation, or rejects it.
 ///
 /// # Errors
-/// A [`Rejection`] that says what stands against the command, and where that is on record.
+/// A [`Rejection`] with the reason, and the record that shows it.
 pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejection> {
     fits(observation_of(session, command)?)
 }
 
-/// The observation, unless the journal would not take its record.
+/// Returns the observation if the journal can record it.
 ///
-/// It is the one gate for what comes from outside: the journal refuses the whole append for one
-/// such record, and a session whose append is refused stops.
+/// This is the only size and shape check for input from outside. Without it, the journal would
+/// reject the whole append, and the session would stop.
 ///
 /// # Errors
 /// [`Rejection::TooLarge`], [`Rejection::TooDeep`] or [`Rejection::UnfitJson`].
@@ -49,16 +50,15 @@ pub fn fits(observation: Observation) -> Result<Observation, Rejection> {
     }
 }
 
-/// The reason for which the journal would not take the record of an observation, if there is one.
+/// Returns the reason why the journal cannot record an observation, if there is one.
 pub fn unfit(observation: &Observation) -> Option<Rejection> {
-    // A body that cannot be written at all is for the journal to refuse.
+    // A body that cannot be serialized is rejected by the journal.
     let body = observation.body().ok()?;
     let bytes = body.len();
     if bytes > BODY_BYTES_MAX {
         return Some(Rejection::TooLarge { bytes });
     }
-    // The schema is written again in the question, which stands one level deeper where it is asked
-    // anew.
+    // A `confirmation_reopened` repeats the schema one level deeper.
     if let Observation::ToolAsked(it) = observation
         && let Some(schema) = &it.payload_schema
         && levels(schema.as_str()) >= DEPTH_MAX
@@ -72,11 +72,11 @@ pub fn unfit(observation: &Observation) -> Option<Rejection> {
     }
 }
 
-/// The observation of a write to the state, unless the journal would not take its record, or that
-/// of a verdict: a verdict repeats all values that the conditions of its tool read.
+/// Returns the write to the state as an observation, if the journal can record it and every later
+/// verdict. A verdict repeats all values that the conditions of its tool read.
 ///
 /// # Errors
-/// As of [`fits`].
+/// The errors of [`fits`].
 pub fn fits_state(session: &Session, changed: StateChanged) -> Result<Observation, Rejection> {
     let bytes_of = |key: &str| {
         let written = changed.changes.iter().rev().find(|it| it.key == key);
@@ -100,13 +100,13 @@ pub fn fits_state(session: &Session, changed: StateChanged) -> Result<Observatio
     fits(changed.into())
 }
 
-/// The reason for which a part of the policies would not stand in a record, `levels` deep at most:
-/// a decision that repeats it could not be recorded, and its session would stop.
+/// Returns the reason why a decision could not repeat this part of the policies. `levels` is the
+/// maximum nesting. A decision that cannot be recorded would stop its session.
 #[doc(hidden)]
 pub fn unfit_policy<T: Serialize + ?Sized>(part: &T, levels: usize) -> Option<Rejection> {
     let text = serde_json::to_string(part).unwrap_or_default();
     let bytes = text.len();
-    // Beside it stands what else the decision says.
+    // The other half is for the other fields of the decision.
     if bytes > BODY_BYTES_MAX / 2 {
         return Some(Rejection::TooLarge { bytes });
     }
@@ -255,7 +255,7 @@ fn changed(
     fits_state(session, StateChanged { changes, author })
 }
 
-/// What is put on record of a refused answer, if anything.
+/// Returns the record of a refused answer, or `None` if it is not recorded.
 pub fn refusal_on_record(
     session: &Session,
     request: Seq,
@@ -272,11 +272,11 @@ pub fn refusal_on_record(
         by: by.clone(),
         last_recorded: refused == REFUSALS_RECORDED_MAX,
     };
-    // A name may be too large, too; then the refusal is only returned.
+    // The actor's name may be too large, too. Then the refusal is only returned.
     fits(refused.into()).ok()
 }
 
-/// The request that is open about a call, if a person is being asked about it.
+/// Returns the open request about a call, if there is one.
 pub fn open_request(session: &Session, call: Seq) -> Option<Seq> {
     let mut requests = session.requests.iter().rev();
     let is_it = |known: &Request| known.call == call && known.state == RequestState::Open;
@@ -284,7 +284,7 @@ pub fn open_request(session: &Session, call: Seq) -> Option<Seq> {
     Some(*request)
 }
 
-/// The call that an open request is about.
+/// Returns the call of an open request.
 fn admit_answer(session: &Session, request: Seq) -> Result<Seq, Rejection> {
     let Some(known) = session.requests.get(&request) else {
         return Err(Rejection::UnknownRequest { request });
@@ -301,8 +301,10 @@ fn admit_answer(session: &Session, request: Seq) -> Result<Seq, Rejection> {
     }
 }
 
-/// Only of a run that was cut off there is something to be found out, and what has an outcome does
-/// not run again.
+/// Checks a finding that comes as the answer to a request.
+///
+/// Only a call in doubt has an unknown outcome. A call with an outcome does not run again, so an
+/// approval and a finding exclude each other.
 fn admit_finding(
     session: &Session,
     call: Seq,
@@ -330,14 +332,15 @@ fn admit_finding(
     Ok(())
 }
 
-/// The tool of the call, if the process that could run it does not have it.
+/// The tool of the call, if a runner is attached that does not have it.
 fn gone(session: &Session, call: Seq) -> Option<String> {
     let name = &session.calls.get(&call)?.name;
     let is_gone = session.runner.is_some() && !session.terms.catalog.tools.contains_key(name);
     is_gone.then(|| name.clone())
 }
 
-/// What may have run already runs again as it was or not at all.
+/// True if an approver may change the arguments. A call in doubt may have run already, so it runs
+/// again unchanged or not at all.
 fn may_be_edited(session: &Session, call: Seq) -> bool {
     session.calls.get(&call).is_some_and(|call| {
         let gate = matches!(
@@ -357,7 +360,7 @@ fn may_be_edited(session: &Session, call: Seq) -> bool {
     })
 }
 
-/// True if the tool of the call declares that a result with this status is no end.
+/// True if the result has an interim status and the tool's policy enables `interim_status`.
 fn is_interim(session: &Session, call: &crate::calls::call::Call, response: &Json) -> bool {
     let status = response.text_at("/status");
     let status = status.and_then(|it| serde_json::from_str::<String>(it).ok());
@@ -379,7 +382,7 @@ fn open_call(session: &Session, call: Seq) -> Result<&crate::calls::call::Call, 
     }
 }
 
-/// Refuses a finding about a call whose outcome is not open to one now.
+/// Rejects a finding about a call whose outcome is known, or not yet due.
 pub(crate) fn reconcilable(session: &Session, call: Seq) -> Result<(), Rejection> {
     if session.closed {
         return Err(Rejection::SessionClosed);
@@ -414,14 +417,14 @@ mod tests {
     use crate::UserTextSent;
 
     #[test]
-    fn what_is_as_large_as_a_record_may_be_still_fits() {
+    fn body_at_the_size_limit_fits() {
         let of = |bytes: usize| {
             let epoch = Seq(1);
             let sent = |text: String| Observation::from(UserTextSent { epoch, text });
             let around = sent(String::new()).body().unwrap().len();
             fits(sent("a".repeat(bytes - around)))
         };
-        // 4 KiB less than 3 MiB.
+        // 3 MiB minus 4 KiB.
         assert!(of(3_141_632).is_ok());
         let bytes = 3_141_633;
         assert_eq!(of(bytes), Err(Rejection::TooLarge { bytes }));

@@ -1,4 +1,4 @@
-//! What is asked of a session from outside and may be refused.
+//! Commands: requests from outside that a session may reject.
 
 use crate::calls::requests::Answered;
 use crate::calls::settled::Reconciled;
@@ -24,16 +24,17 @@ use crate::values::object::ObjectHash;
 )]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Answer a confirmation request.
+    /// Answers a confirmation request.
     AnswerConfirmation {
         /// The request.
         request: Seq,
-        /// The answer, or what the door found wrong with it, which goes on record as refused.
+        /// The answer, or the defect that the entry point found in it. A defect is recorded as a
+        /// refusal.
         answer: Result<ToolConfirmation, UnfitAnswer>,
-        /// Who answers, as the door that let them in knows.
+        /// The actor that answers, as the entry point knows it.
         by: Actor,
     },
-    /// Give the result of a paused call, or news of it.
+    /// Supplies the result of a paused call, or news of it.
     SupplyResponse {
         /// The call.
         call: Seq,
@@ -41,89 +42,90 @@ pub enum Command {
         name: String,
         /// The response for the model.
         response: Json,
-        /// It is news: the call stays paused, and more follows.
+        /// True for news: the call stays paused, and more follows.
         will_continue: bool,
-        /// Who supplies it.
+        /// The actor that supplies it.
         by: Actor,
     },
-    /// Say what became of a call whose outcome was unknown when it ended.
+    /// Reports the outcome of a call that ended with an unknown one.
     ReconcileOutcome {
         /// The call.
         call: Seq,
-        /// The tool that was called, as its record has it.
+        /// The tool that was called, as recorded.
         name: String,
-        /// What became of it.
+        /// The outcome that was found.
         found: Finding,
-        /// Who says so.
+        /// The actor that reports it.
         by: Actor,
     },
-    /// Take a call back.
+    /// Cancels a call.
     CancelCall {
         /// The call.
         call: Seq,
-        /// Why.
+        /// The reason.
         reason: Option<String>,
-        /// Who.
+        /// The actor that cancels.
         by: Actor,
     },
-    /// Write to the state.
+    /// Writes to the state.
     ChangeState {
-        /// What is written, as one change.
+        /// The writes, applied as one change.
         changes: Vec<StateChange>,
-        /// Who.
+        /// The actor that writes.
         by: Actor,
     },
-    /// End the session.
+    /// Closes the session.
     CloseSession {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Who.
+        /// The actor that closes.
         by: Actor,
     },
 }
 
-/// What is wrong with an answer, whatever became of the request: something that only its door can
-/// see, which knows the text that came, the schemas, and the record of the question.
+/// A defect of an answer, independent of the state of its request.
+///
+/// Only the entry point can find it, because it knows the text of the answer, the schemas, and the
+/// record of the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnfitAnswer {
-    /// It says neither yes nor no.
+    /// The answer is neither an approval nor a denial.
     Malformed {
-        /// What was expected, and what came.
+        /// The expected and the found value.
         problem: String,
     },
-    /// It is to a request other than the one on record.
+    /// The answer names a request other than the recorded one.
     OtherRequest {
-        /// The hash of the request on record.
+        /// The hash of the recorded request.
         expected: ObjectHash,
-        /// The hash that came.
+        /// The hash in the answer.
         found: ObjectHash,
     },
-    /// The payload does not fit the schema that the question names, or the question asks for none.
+    /// The payload does not fit the schema of the question, or the question has no schema.
     InvalidPayload {
-        /// What the schema has against it.
+        /// The violation of the schema.
         problem: String,
     },
-    /// The edited arguments do not fit the tool's schema, or touch what is sealed.
+    /// The edited arguments do not fit the tool's schema, or change sealed values.
     InvalidArgs {
-        /// What is wrong with them.
+        /// The violation.
         problem: String,
     },
-    /// It names another function than the one by which the request is answered.
+    /// The answer names a function other than the one for answers.
     WrongName {
-        /// That function.
+        /// The function for answers.
         expected: String,
-        /// The name that came.
+        /// The name in the answer.
         found: String,
     },
-    /// It is a result for the call that waits, as if its tool had run, and not an answer to the
-    /// request.
+    /// The answer is a result for the waiting call, as if its tool had run.
     AnswersTheCall {
-        /// The id of the call that came.
+        /// The id of the call in the answer.
         id: String,
     },
-    /// It came under another session than the one that asked.
+    /// The answer arrived under another session than the one that asked.
     ForeignSession {
-        /// The session under which it came.
+        /// The session of the answer.
         session: SessionId,
     },
 }
@@ -162,15 +164,15 @@ impl std::fmt::Display for UnfitAnswer {
 
 impl std::error::Error for UnfitAnswer {}
 
-/// Why a command was not taken: a value to act on, not a failure of the machinery.
+/// The reason why a command was rejected. It is a normal result, not a failure of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// The session has no such request.
     UnknownRequest {
-        /// What was asked for.
+        /// The request in the command.
         request: Seq,
     },
-    /// Somebody answered before; theirs counts.
+    /// The request was answered before. The first answer counts.
     AlreadyAnswered(Answered),
     /// The request expired.
     RequestExpired {
@@ -181,108 +183,108 @@ pub enum Rejection {
     RequestWithdrawn {
         /// The `confirmation_withdrawn` record.
         at: Seq,
-        /// Why.
+        /// The reason.
         reason: CancelReason,
     },
-    /// The tool changed, and the question was asked anew.
+    /// The tool changed, and a new request replaced this one.
     RequestSuperseded {
         /// The request to answer instead.
         by: Seq,
     },
-    /// The answer itself is not one that can count; the request stays open.
+    /// The answer has a defect. The request stays open.
     UnfitAnswer(UnfitAnswer),
-    /// The process that serves the session does not have the tool, so a yes would lead nowhere; a
-    /// no is taken.
+    /// The process that serves the session does not have the tool, so it could not run after an
+    /// approval. A denial is accepted.
     ToolGone {
         /// The call's tool.
         tool: String,
     },
-    /// The tool does not let a person change the arguments.
+    /// The tool does not allow an approver to change the arguments.
     EditsNotAllowed,
-    /// The request does not ask about a run that was cut off, so there is no outcome to be found
-    /// out; it stays open.
+    /// The request is not about a call in doubt, so no outcome can be reported. The request stays
+    /// open.
     NothingToSettle,
     /// The session has no such call.
     UnknownCall {
-        /// What was asked for.
+        /// The call in the command.
         call: Seq,
     },
     /// The call ended before.
     CallSettled {
         /// The call.
         call: Seq,
-        /// How it ended.
+        /// The outcome of the call.
         outcome: Outcome,
         /// The record that ended it.
         at: Seq,
     },
-    /// The call has not ended, so there is no unknown outcome.
+    /// The call has not ended, so its outcome is not unknown.
     CallOpen {
         /// The call.
         call: Seq,
-        /// What it does.
+        /// The phase of the call.
         phase: &'static str,
     },
-    /// The call ended in a way that is known.
+    /// The outcome of the call is known.
     OutcomeKnown {
         /// The call.
         call: Seq,
-        /// How it ended.
+        /// The outcome of the call.
         outcome: Outcome,
     },
-    /// Somebody found out before; their word counts.
+    /// The outcome was reported before. The first report counts.
     AlreadyReconciled(Reconciled),
-    /// The call has its result from outside already.
+    /// The call already has its result from outside.
     AlreadySupplied {
-        /// What is on record.
+        /// The recorded result.
         supplied: Supplied,
-        /// Whether that is what came now, byte for byte: then there is nothing left to do.
+        /// True if the new result has the same bytes as the recorded one, so nothing is left to do.
         same: bool,
     },
-    /// The call does not wait for a response from outside.
+    /// The call does not wait for a result from outside.
     CallNotPaused {
         /// The call.
         call: Seq,
-        /// What it does instead.
+        /// The phase of the call.
         phase: &'static str,
     },
     /// The response names another tool.
     WrongName {
         /// The call's tool.
         expected: String,
-        /// The name that came.
+        /// The name in the command.
         found: String,
     },
     /// The response is not a JSON object.
     ResponseNotAnObject,
-    /// What was written to the state cannot be on record.
+    /// The change of the state cannot be recorded.
     UnfitState {
-        /// Why.
+        /// The reason.
         problem: String,
     },
     /// The session is closed.
     SessionClosed,
-    /// It is larger than what goes on record.
+    /// The input is larger than a record may be.
     TooLarge {
-        /// What came, in bytes.
+        /// The size of the input, in bytes.
         bytes: usize,
     },
-    /// Its JSON nests deeper than a record takes: [`DEPTH_MAX`] levels, those included that are
-    /// wrapped around it on record.
+    /// The JSON is nested more than [`DEPTH_MAX`] levels deep, including the levels around it in
+    /// the record.
     TooDeep,
-    /// Its JSON is such that not every reader of the record would read it, or read the same.
+    /// The JSON is such that some readers would reject it or parse it differently.
     UnfitJson {
-        /// The problem that was found in it.
+        /// The problem that was found.
         problem: JsonProblem,
     },
 }
 
-/// The maximum size of the body of a record that comes from outside, in bytes. Sealed it takes a
-/// third more, which the journal still takes.
+/// The maximum size of the body of a record from outside, in bytes. A sealed body is a third
+/// larger, which still fits into the journal.
 pub const BODY_BYTES_MAX: usize = (3 << 20) - 4096;
 
 impl Rejection {
-    /// A short stable name, as `answer_refused` records it.
+    /// Returns a short stable code, as `answer_refused` records it.
     pub fn code(&self) -> &'static str {
         match self {
             Rejection::UnknownRequest { .. } => "unknown_request",
@@ -318,8 +320,8 @@ impl Rejection {
         }
     }
 
-    /// Whether the request, or what became of the call, is not decided, so that another word about
-    /// it may count.
+    /// True if the request or the outcome of the call is still undecided, so that another command
+    /// may succeed.
     ///
     /// ```
     /// use recount_session::{Rejection, Seq};
@@ -397,13 +399,15 @@ impl std::fmt::Display for Rejection {
             }
             Rejection::ToolGone { tool } => write!(
                 f,
-                "the program that serves the session has no tool {tool:?} any more; the request stays open"
+                "the program that serves the session has no tool {tool:?} any more; \
+                 the request stays open"
             ),
             Rejection::EditsNotAllowed => f.write_str(
                 "the tool does not let its arguments be changed, and the request stays open",
             ),
             Rejection::NothingToSettle => f.write_str(
-                "the request does not ask about a run that was cut off, so there is nothing to settle; it stays open",
+                "the request does not ask about a run that was cut off, \
+                 so there is nothing to settle; it stays open",
             ),
             Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
             Rejection::CallSettled { call, outcome, .. } => {
@@ -428,7 +432,11 @@ impl std::fmt::Display for Rejection {
                 )
             }
             Rejection::AlreadySupplied { supplied, same } => {
-                let which = if *same { "this result" } else { "another result" };
+                let which = if *same {
+                    "this result"
+                } else {
+                    "another result"
+                };
                 let Supplied { at, by, .. } = supplied;
                 write!(f, "{which} is on record, by {}, at seq {at}", by.in_short())
             }

@@ -1,6 +1,7 @@
 //! Commands from outside, and the reasons for which they are refused.
 //!
-//! It folds nothing: an admitted command is an observation. Read `command`, then `admit`.
+//! This module folds nothing: an admitted command becomes an observation. Read `command`, then
+//! `admit`.
 
 pub(super) mod admit;
 pub(super) mod command;

@@ -1,4 +1,4 @@
-//! The life of one call.
+//! The life of one call, as a state machine.
 //!
 //! ```text
 //! Received ─┬─▶ Refused ──────────────────────────────────────────────────────────────┐
@@ -11,15 +11,18 @@
 //!                          └─▶ Withdrawn ─────────────────────────────────────────────┘
 //! ```
 //!
-//! A tool that asks by itself goes from `Running` to `Asking`, and so to `AwaitingConfirmation`;
-//! one that waits where it stands comes back from there to `Running`. A gate that the program
-//! decides is an `AwaitingVerdict` before `Gated` or `Permitted`. Where the agent has a hook for
-//! calls, `Received` comes after `AwaitingHook`, which may also end in `Supplied`, `Refused` or
-//! `InDoubt`. Who is asked about a doubt may know what became of the call, which is `Found` then. A
-//! run that failed, or whose time was up, may be followed by another:
-//! `Retrying ─▶ InDoubt ─▶ Running`. An agent goes from `Running` to `AwaitingCalls` and back, turn
-//! by turn. A call that somebody took back has `cancel` set beside its phase, and ends at the next
-//! decision.
+//! Transitions that the picture leaves out:
+//!
+//! * A tool that asks a question itself goes from `Running` to `Asking` and then to
+//!   `AwaitingConfirmation`. If it waits for the answer inside its run, the call returns to
+//!   `Running`.
+//! * A gate that the embedding program decides is `AwaitingVerdict` before `Gated` or `Permitted`.
+//! * An agent with a hook for calls starts them in `AwaitingHook`. From there a call goes to
+//!   `Received`, `Supplied`, `Refused` or `InDoubt`.
+//! * A person who is asked about a call in doubt may state its outcome: `Found`.
+//! * A failed or timed-out run may be repeated: `Retrying ─▶ InDoubt ─▶ Running`.
+//! * An agent alternates between `Running` and `AwaitingCalls`, one turn after another.
+//! * A cancelled call keeps its phase, has `cancel` set, and ends at the next decision.
 
 use std::collections::VecDeque;
 
@@ -38,76 +41,79 @@ use crate::values::time::Timestamp;
 /// A call that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// The connection that brought it.
+    /// The connection that delivered the call.
     pub epoch: Seq,
-    /// Its id on the wire.
+    /// The call's id on the wire.
     pub wire_id: Option<String>,
-    /// The tool's name; empty where the model named none.
+    /// The tool's name. Empty if the model named none.
     pub name: String,
-    /// The arguments, exactly as they stand on record.
+    /// The arguments, exactly as recorded.
     pub args: Json,
-    /// The JSON Pointers under which arguments are sealed.
+    /// The JSON Pointers to sealed arguments.
     pub sealed_args: Vec<String>,
-    /// What is wrong with the call before any policy is asked.
+    /// The defect of the call that is known before any policy is asked.
     pub flaw: Option<Flaw>,
-    /// Where it stands.
+    /// The phase of the call.
     pub phase: Phase,
-    /// Since when it waits as it does: received, asked, or paused.
+    /// The time since which the call waits: when it was received, asked about, or paused.
     pub since: Timestamp,
-    /// How often its tool was started.
+    /// The number of starts of the tool.
     pub attempts: u32,
     /// The contract that a person was asked about.
     pub contract: Option<ObjectHash>,
-    /// The request about its gate that was answered with a yes under that contract: what that
-    /// answer gives the tool gets also where it runs again out of a doubt.
+    /// The gate's request that was approved under that contract. A repeated run of a call in doubt
+    /// gets what this answer gives the tool, too.
     pub gate_passed: Option<Seq>,
-    /// Somebody took it back; it ends at the next decision.
+    /// Set once the call is cancelled. The call ends at the next decision.
     pub cancel: Option<CancelReason>,
-    /// The `operator_cancelled` that says in which words the model hears of it.
+    /// The `operator_cancelled` record that contains the response for the model.
     pub cancelled_in: Option<Seq>,
-    /// The model took it back while a person decides: the request stays open, and shows it.
+    /// True if the model cancelled the call while a person decides. The request stays open and
+    /// shows it.
     pub model_lost_interest: bool,
-    /// A program made it and gets its response; no connection brought it.
+    /// True if a program made the call. The program gets the response, and no connection delivered
+    /// the call.
     pub made_by_program: bool,
-    /// What results it may share with other calls, where its tool allows that.
+    /// The key under which calls share results, if the tool's policy allows it.
     pub cache_key: Option<ObjectHash>,
-    /// By what its repeats are known while it is open, where its tool answers them.
+    /// The key that identifies repeats of this call while it is open, if the tool's policy answers
+    /// them.
     pub repeat_key: Option<ObjectHash>,
-    /// When the model takes up its result, if it does not wait for it.
+    /// The scheduling of the result, if the call runs in the background.
     pub background: Option<FunctionResponseScheduling>,
-    /// The `tool_yielded`, and the `response_supplied` that are news, of which the model has not
-    /// been told yet, oldest first.
+    /// Results that the model has not received yet, oldest first: `tool_yielded` records, and
+    /// `response_supplied` records with `will_continue`.
     pub yields: VecDeque<Seq>,
-    /// Whether the model was told something about it before its end.
+    /// True if a response was issued for the call before its end.
     pub told_meanwhile: bool,
-    /// Whether the model was told that it waits.
+    /// True if the model was told that the call waits.
     pub acknowledged: bool,
-    /// What its tool asked last, and with what answer it goes on.
+    /// The last question of the tool, and the answer with which the tool continues.
     pub asked: Option<Box<Asked>>,
-    /// What the program said of its gate, where it was asked.
+    /// The program's verdict on the gate, if it was asked.
     pub gate_verdict: Option<bool>,
-    /// An open request that has become pointless, and why; it is withdrawn at the next decision.
+    /// An open request that became pointless, with the reason. The next decision withdraws it.
     pub moot: Option<(Seq, CancelReason)>,
-    /// When the model takes up its result, as the result says itself.
+    /// The scheduling that the result itself asks for.
     pub own_scheduling: Option<FunctionResponseScheduling>,
-    /// The call of the agent in whose run it was made; that one gets its response.
+    /// The call of the agent that made this call. That agent gets the response.
     pub parent: Option<Seq>,
-    /// How far it has come, where its tool is an agent and was started.
+    /// The progress of the run, if the tool is an agent and was started.
     pub agent: Option<Box<AgentRun>>,
 }
 
-/// What a tool asks by itself.
+/// A question that a tool asks itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The `tool_asked`.
+    /// The `tool_asked` record.
     pub at: Seq,
-    /// What the person is asked.
+    /// The question shown to the person.
     pub hint: String,
-    /// The JSON Schema that the payload of a yes must fit.
+    /// The JSON Schema for the payload of an approval.
     pub payload_schema: Option<Json>,
-    /// After how many milliseconds silence is a no.
+    /// The time after which no answer counts as a no, in milliseconds.
     pub expires_after_ms: Option<u64>,
-    /// The request that was answered with a yes: the next start goes on from the state of `at`.
+    /// The request that was approved. The next start continues from the state recorded in `at`.
     pub answered: Option<Seq>,
 }
 
@@ -123,25 +129,25 @@ impl Asked {
     }
 }
 
-/// A run that waits for the answer to its question, and what it goes on with.
+/// A run that waits for the answer to its question, with what it needs to continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InPlace {
-    /// What it asks.
+    /// The question.
     pub question: Asked,
-    /// Which start of the call it is.
+    /// The number of the start.
     pub attempt: u32,
-    /// The runner that runs it.
+    /// The runner that runs the tool.
     pub runner: Seq,
-    /// By what leave it started.
+    /// The permission under which the run started.
     pub leave: Leave,
-    /// True if it started out of a doubt.
+    /// True if the run started from `InDoubt`.
     pub out_of_doubt: bool,
-    /// How much of its time limit is left, in microseconds: waiting does not count.
+    /// The rest of the time limit, in microseconds. Time spent waiting does not count.
     pub time_left_us: Option<i64>,
 }
 
 impl Call {
-    /// Whether its tool runs: also while it waits for an answer where it stands.
+    /// True if the tool runs, or waits for an answer inside its run.
     pub fn runs(&self) -> bool {
         self.run().is_some()
     }
@@ -150,19 +156,20 @@ impl Call {
         self.agent.as_deref_mut()
     }
 
-    /// The calls that the agent behind it has made and that have not ended.
+    /// The calls that this call's agent has made and that have not ended.
     pub fn awaited(&self) -> impl Iterator<Item = Seq> + '_ {
         let last = self.agent.as_deref().and_then(|run| run.turns.last());
         let made = last.into_iter().flat_map(|turn| &turn.calls);
         made.filter(|it| it.ended.is_none()).map(|it| it.call)
     }
 
-    /// Whether no connection brought it, so that no model of a conversation gets its response.
+    /// True if no connection delivered the call, so that no model of a conversation gets its
+    /// response.
     pub(crate) fn made_inside(&self) -> bool {
         self.made_by_program || self.parent.is_some()
     }
 
-    /// Which start of it runs, and whose that is.
+    /// The number of the current start, and the runner that runs it.
     pub(crate) fn run(&self) -> Option<(u32, Seq)> {
         if let Phase::Running {
             attempt, runner, ..
@@ -174,7 +181,7 @@ impl Call {
         Some((waits.attempt, waits.runner))
     }
 
-    /// The run that waits for an answer where it stands.
+    /// The run that waits for an answer inside it.
     pub fn in_place(&self) -> Option<&InPlace> {
         if let Phase::Asking { in_place } | Phase::AwaitingConfirmation { in_place, .. } =
             &self.phase
@@ -196,191 +203,191 @@ impl Call {
     }
 }
 
-/// What is wrong with a call before any policy is asked.
+/// A defect of a call that is known before any policy is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Flaw {
-    /// It names no tool.
+    /// The call names no tool.
     MissingName,
-    /// The arguments are not one well-formed object.
+    /// The arguments are not one well-formed JSON object.
     MalformedArgs(String),
-    /// They do not fit the schema.
+    /// The arguments do not fit the schema.
     InvalidArgs(String),
-    /// Its message brought more calls than this number, and it came beyond them.
+    /// The message contained more calls than this limit, and this call is beyond it.
     BeyondMax(u32),
 }
 
-/// Where a call stands.
+/// The phase of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
-    /// The policies have not been asked.
+    /// No policy was asked yet.
     Received,
-    /// The embedding program looks at it first.
+    /// The embedding program's hook sees the call first.
     AwaitingHook,
-    /// They refused it; the model is to be told why.
+    /// The policies refused the call, and the model is to be told why.
     Refused {
-        /// What the model is told.
+        /// The reason for the model.
         reason: String,
         /// The `kind` of the error.
         #[serde(deserialize_with = "refusal_kind")]
         kind: RefusalKind,
     },
-    /// The program says whether a person is asked.
+    /// The embedding program decides whether a person is asked.
     AwaitingVerdict,
-    /// They want a person to be asked.
+    /// The policies require that a person is asked.
     Gated,
     /// The tool itself wants a person to be asked.
     Asking {
-        /// Its run, if it waits for the answer.
+        /// The run, if it waits for the answer.
         in_place: Option<Box<InPlace>>,
     },
     /// A person is asked.
     AwaitingConfirmation {
-        /// The request.
+        /// The confirmation request.
         request: Seq,
-        /// What is asked.
+        /// The subject of the request.
         about: About,
-        /// When silence becomes a no.
+        /// The time at which no answer becomes a no.
         expires_at: Option<Timestamp>,
-        /// That time has come.
+        /// True once that time has passed.
         expired: bool,
-        /// The run that waits for the answer, if its tool asks where it stands.
+        /// The run that waits for the answer, if the tool asks inside its run.
         in_place: Option<Box<InPlace>>,
     },
-    /// The question was withdrawn; the call is about to end.
+    /// The request was withdrawn, and the call is about to end.
     Withdrawn,
-    /// A person agreed.
+    /// A person approved the call.
     Approved {
         /// The request that was answered.
         request: Seq,
     },
-    /// A person said no, or nobody answered in time.
+    /// A person denied the call, or the request expired.
     Denied {
-        /// What was asked.
+        /// The subject of the request.
         about: About,
-        /// The reason that was given.
+        /// The reason that the person gave.
         reason: Option<String>,
-        /// Nobody answered.
+        /// True if the request expired without an answer.
         expired: bool,
     },
-    /// It may run without asking anybody.
+    /// The call may run without an approval.
     Permitted {
-        /// Its gate was waived.
+        /// True if the gate was waived.
         waived: bool,
     },
-    /// It starts as soon as a runner has the tool and a free slot.
+    /// The call starts as soon as a runner has the tool and a free slot.
     Ready {
-        /// By what leave.
+        /// The permission to start.
         leave: Leave,
     },
-    /// Its tool runs.
+    /// The tool runs.
     Running {
-        /// Which start of it.
+        /// The number of the start.
         attempt: u32,
-        /// The runner that runs it.
+        /// The runner that runs the tool.
         runner: Seq,
-        /// When its time is up.
+        /// The end of the time limit.
         deadline: Option<Timestamp>,
-        /// By what leave it started.
+        /// The permission under which the run started.
         leave: Leave,
-        /// True if it started out of a doubt, by the leave of the start before.
+        /// True if the run started from `InDoubt`, under the permission of the start before.
         out_of_doubt: bool,
     },
-    /// Its tool is an agent between two turns of its model.
+    /// The tool is an agent between two turns of its model.
     AwaitingCalls {
-        /// By what leave it started.
+        /// The permission under which the agent started.
         leave: Leave,
-        /// How many calls of the last turn have not ended; of none, it goes on as soon as a runner
-        /// has a place for it.
+        /// The number of calls of the last turn that have not ended. With none, the agent continues
+        /// as soon as a runner has a slot for it.
         open: u32,
     },
-    /// The runner is gone and nobody knows what the tool did.
+    /// The runner is gone, and the outcome of the tool is unknown.
     InDoubt {
-        /// By what leave it had started.
+        /// The permission under which the tool had started.
         leave: Leave,
     },
-    /// It goes on elsewhere; the result will be supplied.
+    /// The work continues elsewhere, and its result will be supplied from outside.
     Paused {
-        /// The `tool_paused` whose interim response the model has not been told yet.
+        /// The `tool_paused` record whose interim response was not issued yet.
         interim: Option<Seq>,
     },
-    /// The tool ended.
+    /// The tool returned or failed.
     Returned {
-        /// Its `tool_returned`.
+        /// The `tool_returned` record.
         of: Seq,
-        /// Whether it failed.
+        /// True if the tool failed.
         failed: bool,
-        /// By what leave it may run again, where its policy says so and it failed in a way that may
-        /// pass.
+        /// The permission for another run. Set if the failure is of a kind that may pass.
         again: Option<Leave>,
     },
-    /// It failed and will be started again.
+    /// The run failed and will be repeated.
     Retrying {
-        /// Which start of it that will be.
+        /// The number of the next start.
         attempt: u32,
-        /// When.
+        /// The time of the next start.
         due: Timestamp,
-        /// By what leave it starts.
+        /// The permission for the next start.
         leave: Leave,
     },
     /// The result came from outside.
     Supplied {
-        /// Its `response_supplied`.
+        /// The record with the result: `response_supplied` or `hook_answered`.
         of: Seq,
     },
-    /// It was in doubt, and a person found out what became of it.
+    /// The call was in doubt, and a person stated its outcome.
     Found {
-        /// The `confirmation_answered` that says so, with the result if there is one.
+        /// The `confirmation_answered` record that contains the outcome, with the result if there
+        /// is one.
         of: Seq,
-        /// Why it failed, if it did.
+        /// The reason for the failure, if the call failed.
         failed: Option<String>,
     },
-    /// Its time was up.
+    /// The time limit passed.
     TimedOut {
-        /// By what leave it may run again, where its policy says so.
+        /// The permission for another run, used if the tool's policy retries.
         again: Leave,
     },
 }
 
-/// What has to happen before a call goes on.
+/// The event that a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
-    /// The next decision is due at once; no step ends in such a phase.
+    /// The next decision is due at once. No step ends in such a phase.
     Nothing,
-    /// A person answers.
+    /// An answer of a person.
     Person,
-    /// Somebody outside gives the result.
+    /// A result from outside.
     Response,
-    /// A process that has the tool attaches, or a slot gets free.
+    /// A runner with the tool, or a free slot.
     Runner,
-    /// The tool ends.
+    /// The end of the tool's run.
     Tool,
-    /// The calls end that it made itself.
+    /// The ends of the calls that this call made.
     Calls,
-    /// The embedding program says whether it answers the call itself, or whether a person is asked
-    /// about it.
+    /// A verdict of the embedding program: whether it answers the call itself, or whether a person
+    /// is asked.
     Hook,
-    /// A time comes.
+    /// A point in time.
     Time,
 }
 
-/// By what leave a call may start.
+/// The permission under which a call may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Leave {
-    /// Its tool has no gate.
+    /// The tool has no gate.
     NotGated,
-    /// Its gate was waived.
+    /// The gate was waived.
     Waived,
-    /// A person agreed to this request.
+    /// A person approved this request.
     Approved(Seq),
 }
 
 impl Phase {
-    /// Whether the tool runs.
+    /// True if the tool runs.
     pub fn is_running(&self) -> bool {
         matches!(self, Phase::Running { .. })
     }
 
-    /// What has to happen before the call goes on.
+    /// The event that the call waits for.
     pub fn waits_for(&self) -> WaitsFor {
         match self {
             Phase::AwaitingConfirmation { .. } => WaitsFor::Person,
@@ -406,7 +413,7 @@ impl Phase {
         }
     }
 
-    /// The phase as a word, as listings and rejections show it.
+    /// The phase as a word, for listings and rejections.
     pub fn name(&self) -> &'static str {
         match self {
             Phase::Received => "received",

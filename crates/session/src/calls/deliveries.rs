@@ -1,9 +1,7 @@
-//! The responses on their way to the model, by the seq of their `response_issued`, and what a
-//! decision asks about them.
+//! The responses on their way to the model, by the seq of their `response_issued` record.
 //!
-//! A session may have thousands of responses on their way. So the questions that each record asks
-//! are answered from indexes: which have been sent, which go by a connection other than the live
-//! one, which belong to a call.
+//! A session may have thousands of deliveries, and every record causes lookups. So indexes answer
+//! them: which were sent, which use another connection than the live one, which belong to a call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Deref};
@@ -19,44 +17,46 @@ use crate::values::time::Timestamp;
 /// A response on its way to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The call.
+    /// The call that the response answers.
     pub call: Seq,
     /// The call's id on the wire.
     pub wire_id: Option<String>,
     /// The tool's name.
     pub name: String,
-    /// How the call ended, or that it goes on.
+    /// The outcome of the call, or `Interim` while it is open.
     pub outcome: Outcome,
-    /// How it travels.
+    /// The route of the response.
     pub route: Route,
-    /// Whether another response for the same call follows, where there are several.
+    /// The value of `willContinue`: true if another response for the call follows. `None` if the
+    /// call has only one.
     pub will_continue: Option<bool>,
-    /// When the model should take it up, where it did not wait.
+    /// The scheduling of the response, if the model does not wait for it.
     pub scheduling: Option<FunctionResponseScheduling>,
-    /// Which words are sent.
+    /// The content that is sent.
     pub wording: Wording,
-    /// It only says that the call waits, to a model that may wait for it; another connection has no
-    /// use for it.
+    /// True if the response only acknowledges that the call waits. Such a response is dropped with
+    /// its connection, because no other connection needs it.
     pub acknowledges: bool,
-    /// Since when a connection is to be opened for it, where there was none when it was issued.
+    /// The time since which the delivery needs a new connection, if there was none when it was
+    /// issued.
     pub connects: Option<Timestamp>,
-    /// Whether it was written to the socket; only later traffic of the server proves that it
-    /// arrived.
+    /// True if the response was written to the socket. Only later traffic from the server proves
+    /// that it arrived.
     pub sent: bool,
 }
 
-/// Which words of a response are sent.
+/// The content of a response that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wording {
-    /// Those that were issued.
+    /// The response as issued.
     AsIssued,
-    /// None yet: a hook is to see them first.
+    /// No content yet, because the hook has to see the response first.
     AwaitingHook,
-    /// Those of this `hook_answered`.
+    /// The content of this `hook_answered` record.
     Hooked(Seq),
 }
 
-/// The responses on their way to the model. It reads as the map that it is.
+/// The responses on their way to the model, readable as a map.
 ///
 /// ```
 /// use recount_session::{Session, SessionId};
@@ -67,13 +67,14 @@ pub enum Wording {
 #[serde(from = "BTreeMap<Seq, Delivery>")]
 pub struct Deliveries {
     all: BTreeMap<Seq, Delivery>,
-    /// Those that were written to the socket; also such as are gone since, or were given back.
+    /// The deliveries that were written to the socket. The list may contain deliveries that were
+    /// removed or reset since.
     sent: Vec<Seq>,
-    /// Those for which a connection is to be opened.
+    /// The deliveries that need a new connection.
     connects: BTreeSet<Seq>,
-    /// Those that go by a connection, by its seq; under none those that wait for a connection.
-    by_way: BTreeSet<(Option<Seq>, Seq)>,
-    /// The calls and their responses.
+    /// The deliveries by the connection they use. `None` holds those that wait for a connection.
+    by_connection: BTreeSet<(Option<Seq>, Seq)>,
+    /// The pairs of a call and its response.
     by_call: BTreeSet<(Seq, Seq)>,
 }
 
@@ -86,7 +87,7 @@ impl Deliveries {
         if delivery.connects.is_some() {
             self.connects.insert(response);
         }
-        self.enter(response, way(&delivery));
+        self.add_to_index(response, connection_key(&delivery));
         self.by_call.insert((delivery.call, response));
         self.all.insert(response, delivery);
     }
@@ -94,7 +95,7 @@ impl Deliveries {
     pub(crate) fn remove(&mut self, response: Seq) -> Option<Delivery> {
         let delivery = self.all.remove(&response)?;
         self.connects.remove(&response);
-        self.leave(response, way(&delivery));
+        self.remove_from_index(response, connection_key(&delivery));
         self.by_call.remove(&(delivery.call, response));
         Some(delivery)
     }
@@ -103,35 +104,35 @@ impl Deliveries {
         *self = Deliveries::default();
     }
 
-    /// Gives a delivery another route.
+    /// Changes the route of a delivery.
     pub(crate) fn reroute(&mut self, response: Seq, route: Route) {
         if let Some(delivery) = self.all.get_mut(&response) {
-            let before = way(delivery);
+            let before = connection_key(delivery);
             delivery.route = route;
-            let after = way(delivery);
+            let after = connection_key(delivery);
             if before != after {
-                self.leave(response, before);
-                self.enter(response, after);
+                self.remove_from_index(response, before);
+                self.add_to_index(response, after);
             }
         }
     }
 
-    /// The delivery of this response without its id, which the model has taken back.
-    pub(crate) fn take_id(&mut self, response: Seq) {
+    /// Removes the wire id of a delivery, after the model has cancelled its call.
+    pub(crate) fn clear_wire_id(&mut self, response: Seq) {
         if let Some(delivery) = self.all.get_mut(&response) {
             delivery.wire_id = None;
         }
     }
 
-    /// Gives a delivery the words that are sent.
-    pub(crate) fn word(&mut self, response: Seq, wording: Wording) {
+    /// Sets the content that is sent for a delivery.
+    pub(crate) fn set_wording(&mut self, response: Seq, wording: Wording) {
         if let Some(delivery) = self.all.get_mut(&response) {
             delivery.wording = wording;
         }
     }
 
-    /// The response was written to the socket.
-    pub(crate) fn note_sent(&mut self, response: Seq) {
+    /// Marks a delivery as written to the socket.
+    pub(crate) fn mark_sent(&mut self, response: Seq) {
         if let Some(delivery) = self.all.get_mut(&response)
             && !delivery.sent
         {
@@ -140,15 +141,15 @@ impl Deliveries {
         }
     }
 
-    /// Nothing counts as sent any more, because the connection is another one.
-    pub(crate) fn unsend(&mut self) {
+    /// Marks all deliveries as not sent, because there is a new connection.
+    pub(crate) fn mark_all_unsent(&mut self) {
         self.sent.clear();
         for delivery in self.all.values_mut() {
             delivery.sent = false;
         }
     }
 
-    /// Removes one of those that were sent, and returns it.
+    /// Removes one of the sent deliveries and returns it.
     pub(crate) fn take_sent(&mut self) -> Option<Delivery> {
         while let Some(response) = self.sent.pop() {
             if self.all.get(&response).is_some_and(|it| it.sent) {
@@ -164,39 +165,39 @@ impl Deliveries {
         of_call.filter_map(|(_, response)| Some((*response, self.all.get(response)?)))
     }
 
-    /// The oldest that waits for a connection, or goes by another one than `epoch`.
+    /// The oldest delivery that waits for a connection, or that uses another one than `epoch`.
     pub(crate) fn first_stranded(&self, epoch: Seq) -> Option<(Seq, &Delivery)> {
         let (mut first, mut from) = (None::<Seq>, Bound::Unbounded);
-        while let Some((way, oldest)) = self.by_way.range((from, Bound::Unbounded)).next() {
-            if *way != Some(epoch) {
+        while let Some((key, oldest)) = self.by_connection.range((from, Bound::Unbounded)).next() {
+            if *key != Some(epoch) {
                 first = Some(first.map_or(*oldest, |it| it.min(*oldest)));
             }
-            from = Bound::Excluded((*way, Seq(u64::MAX)));
+            from = Bound::Excluded((*key, Seq(u64::MAX)));
         }
         let first = first?;
         Some((first, self.all.get(&first)?))
     }
 
-    /// Those for which a connection is to be opened, oldest first.
+    /// The deliveries that need a new connection, oldest first.
     pub(crate) fn connecting(&self) -> impl Iterator<Item = (&Seq, &Delivery)> + '_ {
         let all = self.connects.iter();
         all.filter_map(|response| Some((response, self.all.get(response)?)))
     }
 
-    fn enter(&mut self, response: Seq, way: Option<Option<Seq>>) {
-        self.by_way.extend(way.map(|way| (way, response)));
+    fn add_to_index(&mut self, response: Seq, key: Option<Option<Seq>>) {
+        self.by_connection.extend(key.map(|key| (key, response)));
     }
 
-    fn leave(&mut self, response: Seq, way: Option<Option<Seq>>) {
-        if let Some(way) = way {
-            self.by_way.remove(&(way, response));
+    fn remove_from_index(&mut self, response: Seq, key: Option<Option<Seq>>) {
+        if let Some(key) = key {
+            self.by_connection.remove(&(key, response));
         }
     }
 }
 
-/// The connection that a delivery goes by, or none where it waits for one; nothing where it leaves
-/// by none.
-fn way(delivery: &Delivery) -> Option<Option<Seq>> {
+/// The index key of a delivery: its connection, or `Some(None)` while it waits for one. `None` if
+/// it uses no connection.
+fn connection_key(delivery: &Delivery) -> Option<Option<Seq>> {
     match delivery.route {
         Route::ToolResponse { epoch } | Route::Conversation { epoch } => Some(Some(epoch)),
         Route::Parked | Route::Connect => Some(None),
@@ -232,7 +233,7 @@ impl From<BTreeMap<Seq, Delivery>> for Deliveries {
 }
 
 impl PartialEq for Deliveries {
-    /// Compares the deliveries; the indexes follow from them.
+    /// Compares the deliveries only, because the indexes are derived from them.
     fn eq(&self, other: &Deliveries) -> bool {
         self.all == other.all
     }

@@ -1,9 +1,9 @@
-//! Calls: where each one stands, what is on its way for it, and what remains of it.
+//! Calls: their phases, their deliveries, and what remains of them after the end.
 //!
-//! It knows no session around a call, and no rule by which one moves. Read `call`, then
-//! `open_calls` and `deliveries`. `requests` and `settled` are the lines that remain; `reusable`,
-//! `repeatable` and `uses` are what later calls depend on, and the reducers of those subjects write
-//! them.
+//! This module does not know the session around a call, nor the rules that move a call. Read
+//! `call`, then `open_calls` and `deliveries`. `requests` and `settled` hold the short entries that
+//! remain. Later calls depend on `reusable`, `repeatable` and `uses`, which the reducers of those
+//! subjects write.
 
 pub(super) mod agent_run;
 pub(super) mod call;

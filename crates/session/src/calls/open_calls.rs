@@ -1,4 +1,4 @@
-//! The open calls of a session, in the order in which they came.
+//! The open calls of a session, oldest first.
 
 use std::collections::{VecDeque, vec_deque};
 use std::iter::Map;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, Phase};
 use crate::values::id::Seq;
 
-/// The calls that have not ended, by the seq that received them.
+/// The calls that have not ended, by the seq of their `function_call_received` record.
 ///
-/// A step looks one call up a dozen times, mostly the newest, and calls end about in the order in
-/// which they came. So they stand in a queue: its ends are found at once, any other by halving, and
-/// the one that ends is near the front.
+/// A step looks up one call a dozen times, usually the newest, and calls end roughly in the order
+/// of their arrival. So a queue sorted by seq holds them: the lookup tries both ends first and then
+/// uses a binary search, and a removed call is near the front.
 ///
 /// ```
 /// use recount_session::{Seq, Session, SessionId};
@@ -24,54 +24,54 @@ use crate::values::id::Seq;
 pub struct OpenCalls(VecDeque<(Seq, Box<Call>)>);
 
 impl OpenCalls {
-    /// The call of this seq, if it is open.
+    /// Returns the call with this seq, if it is open.
     #[must_use]
     pub fn get(&self, seq: &Seq) -> Option<&Call> {
-        let (_, call) = self.0.get(self.place(*seq)?)?;
+        let (_, call) = self.0.get(self.position(*seq)?)?;
         Some(call)
     }
 
     pub(crate) fn get_mut(&mut self, seq: &Seq) -> Option<&mut Call> {
-        let place = self.place(*seq)?;
-        self.0.get_mut(place).map(|(_, call)| &mut **call)
+        let index = self.position(*seq)?;
+        self.0.get_mut(index).map(|(_, call)| &mut **call)
     }
 
-    /// Whether the call of this seq is open.
+    /// True if the call with this seq is open.
     #[must_use]
     pub fn contains_key(&self, seq: &Seq) -> bool {
-        self.place(*seq).is_some()
+        self.position(*seq).is_some()
     }
 
-    /// Adds a call. Seqs grow, so it is the newest; of facts that somebody folds in another order
-    /// it need not be.
+    /// Adds a call. Seqs grow, so the call is usually the newest. A caller that folds facts in
+    /// another order may add an older one.
     pub(crate) fn insert(&mut self, seq: Seq, call: Call) {
         let older = |(it, _): &(Seq, Box<Call>)| *it < seq;
-        let place = match self.0.back() {
+        let index = match self.0.back() {
             Some(newest) if !older(newest) => self.0.partition_point(older),
             Some(_) | None => self.0.len(),
         };
         if self.contains_key(&seq) {
-            self.0.remove(place);
+            self.0.remove(index);
         }
-        self.0.insert(place, (seq, Box::new(call)));
+        self.0.insert(index, (seq, Box::new(call)));
     }
 
     pub(crate) fn remove(&mut self, seq: &Seq) -> Option<Call> {
-        let (_, call) = self.0.remove(self.place(*seq)?)?;
-        // Room for the most that were ever open at once would be kept as long as the session.
-        if self.0.capacity() > ROOM_KEPT && self.0.len() < self.0.capacity() / 4 {
+        let (_, call) = self.0.remove(self.position(*seq)?)?;
+        // Without this, a session would keep the capacity of its peak as long as it lives.
+        if self.0.capacity() > CAPACITY_KEPT && self.0.len() < self.0.capacity() / 4 {
             self.0.shrink_to(self.0.capacity() / 2);
         }
         Some(*call)
     }
 
-    /// How many are open.
+    /// The number of open calls.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none is open.
+    /// True if no call is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -82,17 +82,17 @@ impl OpenCalls {
         self.0.partition_point(|(it, _)| *it < seq)
     }
 
-    /// All of them, oldest first.
+    /// An iterator over the calls and their seqs, oldest first.
     pub fn iter(&self) -> Iter<'_> {
         self.0.iter().map(|(seq, call)| (seq, call))
     }
 
-    /// Their seqs, oldest first.
+    /// An iterator over the seqs, oldest first.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Seq> {
         self.0.iter().map(|(seq, _)| seq)
     }
 
-    /// The calls themselves, oldest first.
+    /// An iterator over the calls, oldest first.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.0.iter().map(|(_, call)| &**call)
     }
@@ -101,14 +101,14 @@ impl OpenCalls {
         self.0.iter_mut().map(|(_, call)| &mut **call)
     }
 
-    /// Gives a call another phase, if it is open.
+    /// Sets the phase of a call, if it is open.
     pub(crate) fn set_phase(&mut self, seq: Seq, phase: Phase) {
         if let Some(call) = self.get_mut(&seq) {
             call.phase = phase;
         }
     }
 
-    fn place(&self, seq: Seq) -> Option<usize> {
+    fn position(&self, seq: Seq) -> Option<usize> {
         let ((oldest, _), (newest, _)) = (self.0.front()?, self.0.back()?);
         if *newest == seq {
             return Some(self.0.len() - 1);
@@ -121,13 +121,13 @@ impl OpenCalls {
     }
 }
 
-/// How many calls there is always room for.
-const ROOM_KEPT: usize = 64;
+/// The capacity, in calls, below which the queue never shrinks.
+const CAPACITY_KEPT: usize = 64;
 
-/// The open calls, oldest first.
+/// The iterator over open calls, oldest first.
 type Iter<'a> = Map<vec_deque::Iter<'a, (Seq, Box<Call>)>, Borrowed<'a>>;
 
-/// A call as it is handed out.
+/// The function that turns an entry of the queue into references.
 type Borrowed<'a> = fn(&'a (Seq, Box<Call>)) -> (&'a Seq, &'a Call);
 
 impl<'a> IntoIterator for &'a OpenCalls {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_found_by_its_seq_in_whatever_order_they_came_and_went() {
+    fn calls_are_found_by_seq_in_any_order() {
         for order in [[3, 5, 9, 12], [12, 3, 9, 5], [9, 12, 5, 3], [5, 5, 3, 12]] {
             let mut calls = with(&order);
             calls.insert(Seq(9), with(&[9]).remove(&Seq(9)).unwrap());
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_of_a_peak_is_given_back() {
+    fn capacity_of_a_peak_is_released() {
         let many: Vec<u64> = (1..=5_000).collect();
         let mut calls = with(&many);
         assert!(calls.0.capacity() >= 5_000);
@@ -197,6 +197,10 @@ mod tests {
             calls.remove(&Seq(seq));
         }
         assert_eq!((&calls).into_iter().count(), 1);
-        assert!(calls.0.capacity() <= ROOM_KEPT, "{}", calls.0.capacity());
+        assert!(
+            calls.0.capacity() <= CAPACITY_KEPT,
+            "{}",
+            calls.0.capacity()
+        );
     }
 }

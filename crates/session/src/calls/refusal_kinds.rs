@@ -1,15 +1,16 @@
-//! The kinds of error under which a model hears of a refusal.
+//! The error kinds of refusals, as the model receives them.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// The `kind` of what a repeat is told.
+/// The `kind` of the response to a repeated call.
 pub(crate) const PENDING: &str = "pending";
 
-/// A kind of [`REFUSAL_KINDS`]. Named, because serde would borrow a bare `&str` from what it reads.
+/// One of [`REFUSAL_KINDS`]. This is a named type because serde would borrow a bare `&str` from its
+/// input.
 pub(crate) type RefusalKind = &'static str;
 
-/// The kinds of error under which a model hears of a refusal.
+/// All error kinds of refusals.
 const REFUSAL_KINDS: [&str; 7] = [
     "not_found",
     "invalid_args",

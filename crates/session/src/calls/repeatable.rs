@@ -1,4 +1,4 @@
-//! The calls that a resumed connection might deliver again.
+//! The calls that a resumed connection may deliver again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +8,15 @@ use crate::calls::deliveries::Delivery;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// The calls since the handle by which the conversation can be resumed, by wire id.
+/// The calls since the current resumption handle, by wire id.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Repeatable {
-    /// Whether the live connection goes on with an earlier conversation.
+    /// True if the live connection resumed an earlier conversation.
     pub(crate) resumed: bool,
     pub(crate) calls: BTreeMap<String, Known>,
-    /// The wire ids of those calls.
+    /// The wire ids of the calls.
     pub(crate) ids: BTreeMap<Seq, String>,
-    /// Those of which nothing is on its way any more, so that the next handle covers them.
+    /// The ended calls without a delivery on its way. The next handle covers them.
     pub(crate) ended: BTreeSet<Seq>,
 }
 
@@ -37,13 +37,13 @@ impl Repeatable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Known {
     pub(crate) call: Seq,
-    /// Over its name and arguments.
+    /// The hash of the call's name and arguments.
     pub(crate) asks_for: ObjectHash,
-    /// What was told of it first while it went on, and how.
+    /// The first interim response: the seq of its record, and the delivery.
     pub(crate) meanwhile: Option<(Seq, Delivery)>,
-    /// Its end and how that was told, once it has ended.
+    /// The final response: the seq of its record, and the delivery.
     pub(crate) answer: Option<(Seq, Delivery)>,
-    /// What was found out of it since, and how that is told.
+    /// The reconciled outcome, if one was found later: the seq of its record, and the delivery.
     pub(crate) reconciled: Option<(Seq, Delivery)>,
 }
 

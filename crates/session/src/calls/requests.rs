@@ -1,43 +1,43 @@
-//! The requests that people are asked, and their answers.
+//! The confirmation requests and their answers.
 
 use crate::record::finding::FoundAs;
 use crate::values::actor::Actor;
 use crate::values::endings::CancelReason;
 use crate::values::id::Seq;
 
-/// What became of a confirmation request.
+/// A confirmation request and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The call it is about.
+    /// The call that the request is about.
     pub call: Seq,
-    /// Its state.
+    /// The state of the request.
     pub state: RequestState,
-    /// How many answers to it were refused so far.
+    /// The number of answers that were refused so far.
     pub refused: u32,
 }
 
 /// The state of a confirmation request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestState {
-    /// It waits for an answer.
+    /// The request waits for an answer.
     Open,
-    /// It was answered.
+    /// The request was answered.
     Answered(Answered),
-    /// Nobody answered in time.
+    /// The request expired without an answer.
     Expired {
-        /// The record that says so.
+        /// The `confirmation_expired` record.
         at: Seq,
     },
-    /// The question has become pointless.
+    /// The request was withdrawn because it became pointless.
     Withdrawn {
-        /// The record that says so.
+        /// The `confirmation_withdrawn` record.
         at: Seq,
-        /// Why.
+        /// The reason.
         reason: CancelReason,
     },
-    /// The question was asked anew.
+    /// The request was replaced by a new one.
     Superseded {
-        /// The request that took its place.
+        /// The request that replaced it.
         by: Seq,
     },
 }
@@ -47,10 +47,10 @@ pub enum RequestState {
 pub struct Answered {
     /// The `confirmation_answered` record.
     pub at: Seq,
-    /// What it said.
+    /// True if the answer was a yes.
     pub confirmed: bool,
-    /// What it settled a call in doubt as, in place of a yes or a no.
+    /// The stated outcome of a call in doubt, which replaces a yes or a no.
     pub found: Option<FoundAs>,
-    /// Who said it.
+    /// The approver.
     pub by: Actor,
 }

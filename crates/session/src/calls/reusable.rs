@@ -1,4 +1,4 @@
-//! The results of earlier calls that may be used again.
+//! The results of earlier calls that later calls may reuse.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;
 use crate::values::time::Timestamp;
 
-/// The results of a session that may be used again, and the calls that are about to give one.
+/// The reusable results of a session, and the running calls that are about to produce one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cache {
     pub(crate) results: BTreeMap<ObjectHash, Cached>,
     pub(crate) running: BTreeMap<ObjectHash, Seq>,
-    /// Who rests until the equal call that runs has ended or gives its result.
+    /// The calls that wait until the running equal call ends or returns its result.
     pub(crate) waiting: BTreeMap<ObjectHash, BTreeSet<Seq>>,
 }
 

@@ -1,4 +1,4 @@
-//! The lines that remain of calls that have ended.
+//! The short entries that remain of ended calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,48 +8,48 @@ use crate::values::endings::Outcome;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How often its tool was started.
+    /// The number of starts of the tool.
     pub attempts: u32,
-    /// The record that ended it: `response_issued` or `call_cancelled`.
+    /// The record that ended the call: `response_issued` or `call_cancelled`.
     pub at: Seq,
-    /// A program or an agent made the call, and no connection brought it.
+    /// True if a program or an agent made the call, so that no connection delivered it.
     pub made_by_program: bool,
 }
 
-/// The result of a paused call, as somebody outside gave it.
+/// The result of a paused call that came from outside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Supplied {
     /// The `response_supplied` record.
     pub at: Seq,
-    /// SHA-256 of the response as it stands there.
+    /// The SHA-256 of the response as recorded.
     pub response: ObjectHash,
-    /// Who gave it.
+    /// The actor who supplied the result.
     pub by: Actor,
 }
 
-/// What was found out about a call whose outcome was unknown.
+/// The outcome of a call, found after the call had ended with an unknown outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reconciled {
     /// The `outcome_found` record.
     pub at: Seq,
-    /// Whether it took effect.
+    /// The outcome that was found.
     pub found: FoundAs,
-    /// Who found out.
+    /// The actor who found the outcome.
     pub by: Actor,
 }
 
-/// What was found out and is to be told at the next decision.
+/// A reconciled outcome that the next decision reports to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ToReconcile {
     pub(crate) call: Seq,
-    /// The `outcome_found`.
+    /// The `outcome_found` record.
     pub(crate) of: Seq,
     pub(crate) tool: String,
-    /// Why it failed, if it did.
+    /// The reason for the failure, if the call failed.
     pub(crate) failed: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The number of uses of each tool.
+//! The number of calls of each tool.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::time::Timestamp;
 
-/// How often a tool was called; refused calls and reused results do not count.
+/// The calls of a tool that count towards its limits. Refused calls and cache hits do not count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Uses {
     pub(crate) total: u32,
-    /// The latest calls, as many as may happen in a minute.
+    /// The times of the latest calls, at most as many as the limit per minute.
     pub(crate) recent: VecDeque<Timestamp>,
 }

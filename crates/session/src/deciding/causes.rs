@@ -1,4 +1,4 @@
-//! Which record of a batch led to a decision, found at once also where a batch is long.
+//! The index that finds the record that caused a decision, also in long batches.
 
 use std::collections::BTreeMap;
 
@@ -7,59 +7,59 @@ use crate::values::id::Seq;
 
 /// The causes of the decisions of one batch.
 ///
-/// Most decisions follow upon one about the same call, and batches are short: those are found by
-/// looking at the last few. What lies further back is noted by its call, because an observation may
-/// move thousands of calls.
+/// Most decisions follow a recent decision about the same call, so a scan of the last few finds
+/// their cause. Older decisions are indexed by call, because one observation may move thousands of
+/// calls.
 #[derive(Debug, Default)]
 pub struct Causes {
-    began: Option<Seq>,
-    /// The last decisions about calls: the call, and the record; the next one takes the place of
-    /// the oldest.
-    near: [(Seq, Seq); LOOKED_AT],
-    noted: usize,
-    far: BTreeMap<Seq, Seq>,
+    started_by: Option<Seq>,
+    /// A ring buffer of the last decisions about calls: the call and the record.
+    recent: [(Seq, Seq); RECENT_LEN],
+    added: usize,
+    older: BTreeMap<Seq, Seq>,
 }
 
 impl Causes {
-    /// The batch that begins with this observation.
+    /// Starts a batch with this observation.
     pub fn after(observation: Seq) -> Causes {
         Causes {
-            began: Some(observation),
+            started_by: Some(observation),
             ..Causes::default()
         }
     }
 
-    /// The last record of the batch so far about the same call, or the observation that began it.
+    /// The last record of the batch about the same call, or else the observation that started the
+    /// batch.
     pub fn of(&self, decision: &Decision) -> Option<Seq> {
         let Some(call) = decision.call() else {
-            return self.began;
+            return self.started_by;
         };
-        let (last, before) = self.near.split_at(self.noted % LOOKED_AT);
-        let mut near = last.iter().rev().chain(before.iter().rev());
-        // What is not filled yet is about no call, since seqs begin with 1.
-        let found = near.find(|(about, _)| *about == call).map(|(_, at)| *at);
+        let (last, before) = self.recent.split_at(self.added % RECENT_LEN);
+        let mut recent = last.iter().rev().chain(before.iter().rev());
+        // Unused entries match no call, because seqs start at 1.
+        let found = recent.find(|(about, _)| *about == call).map(|(_, at)| *at);
         found
-            .or_else(|| self.far.get(&call).copied())
-            .or(self.began)
+            .or_else(|| self.older.get(&call).copied())
+            .or(self.started_by)
     }
 
-    /// The decision stands at this place of the batch.
+    /// Adds the decision that was recorded at this seq.
     pub fn note(&mut self, at: Seq, decision: &Decision) {
         let Some(call) = decision.call() else {
             return;
         };
-        if let Some(oldest) = self.near.get_mut(self.noted % LOOKED_AT) {
-            if self.noted >= LOOKED_AT {
-                self.far.insert(oldest.0, oldest.1);
+        if let Some(oldest) = self.recent.get_mut(self.added % RECENT_LEN) {
+            if self.added >= RECENT_LEN {
+                self.older.insert(oldest.0, oldest.1);
             }
             *oldest = (call, at);
-            self.noted += 1;
+            self.added += 1;
         }
     }
 }
 
-/// How many records are looked at; the decisions about one call are fewer.
-const LOOKED_AT: usize = 16;
+/// The number of recent decisions that are scanned. One call has fewer in a batch.
+const RECENT_LEN: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -67,8 +67,8 @@ mod tests {
     use crate::record::decision::CallReady;
 
     #[test]
-    fn the_cause_is_the_last_record_about_the_call_however_far_back_it_is() {
-        // Neighbours, calls that come back after long, and calls that come once.
+    fn cause_is_last_record_about_call_at_any_distance() {
+        // Adjacent calls, calls that recur after a long gap, and calls that occur once.
         let calls = |n: u64| [1 + n / 3, 1 + n % 7, 1 + n % 61, 1_000 + n];
         let mut batch: Vec<(Seq, Seq)> = Vec::new();
         let mut causes = Causes::after(Seq(1));

@@ -1,7 +1,7 @@
-//! The step: folding one event, the decisions that follow, and what is owed then.
+//! The step: folds one event, makes the decisions that follow, and lists the effects owed.
 //!
-//! It holds no rule of its own. Read `step`, which names every event and phase, then `restless`,
-//! which names them again: the calls that an event wakes.
+//! This module contains no rules of its own. Read `step`, which names every event and phase, then
+//! `restless`, which names the calls that each event wakes.
 
 pub(super) mod causes;
 mod restless;

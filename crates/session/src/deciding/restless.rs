@@ -1,8 +1,8 @@
-//! Which open calls something may be due about and which run, so that a decision costs what moves
-//! and not what waits.
+//! The indexes of restless and running calls.
 //!
-//! A call is at rest while only an observation can move it. It is looked at when an event concerns
-//! it; an event that may concern all of them looks at all.
+//! A call is restless while a decision may be due for it. Otherwise only an observation can move
+//! it. So a decision costs what moves and not what waits. Each event updates the indexes for the
+//! calls that it affects, and a few events affect all calls.
 
 use crate::calls::call::{Call, Phase};
 use crate::record::event::{Event, Fact};
@@ -12,24 +12,24 @@ use crate::reducers::telling::acknowledgement;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// Looks again at what the fact concerns.
+/// Updates the indexes for the calls that the fact affects.
 pub(super) fn note(session: &mut Session, fact: &Fact) {
-    match concerned(session, fact) {
-        Concerned::Nobody => {}
-        Concerned::One(seq) => {
-            look_at(session, seq);
+    match affected(session, fact) {
+        Affected::NoCall => {}
+        Affected::OneCall(seq) => {
+            update_call(session, seq);
         }
-        Concerned::Everybody => {
+        Affected::AllCalls => {
             session.restless.clear();
             session.slots_taken.clear();
             cache::wake_all(session);
             let open: Vec<Seq> = session.calls.keys().copied().collect();
-            open.into_iter().for_each(|seq| look_at(session, seq));
+            open.into_iter().for_each(|seq| update_call(session, seq));
         }
     }
 }
 
-fn look_at(session: &mut Session, seq: Seq) {
+fn update_call(session: &mut Session, seq: Seq) {
     let call = session.calls.get(&seq);
     let key = call.and_then(|call| call.cache_key);
     let may_move = call.is_some_and(|call| may_move(session, call));
@@ -42,7 +42,7 @@ fn look_at(session: &mut Session, seq: Seq) {
         }
     }
     if let Some(key) = key {
-        cache::rests(session, seq, key, rests);
+        cache::set_waiting(session, seq, key, rests);
     }
     if may_move && !rests {
         session.restless.insert(seq);
@@ -51,13 +51,13 @@ fn look_at(session: &mut Session, seq: Seq) {
     }
 }
 
-/// Whether the call only waits for an equal one, which wakes it.
+/// True if the call only waits for an equal call, which will wake it.
 fn rests(session: &Session, seq: Seq, call: &Call) -> bool {
     let ready = matches!(call.phase, Phase::Ready { .. });
     ready && call.cancel.is_none() && call.yields.is_empty() && cache::waits(session, seq, call)
 }
 
-/// The call that was received: the one that it is again, where it is no new one.
+/// The call that was received. For a redelivery this is the earlier call.
 fn call_of(session: &Session, seq: Seq, it: &FunctionCallReceived) -> Seq {
     if session.calls.contains_key(&seq) {
         return seq;
@@ -67,45 +67,45 @@ fn call_of(session: &Session, seq: Seq, it: &FunctionCallReceived) -> Seq {
         .unwrap_or(seq)
 }
 
-enum Concerned {
-    Nobody,
-    One(Seq),
-    Everybody,
+enum Affected {
+    NoCall,
+    OneCall(Seq),
+    AllCalls,
 }
 
-fn concerned(session: &Session, fact: &Fact) -> Concerned {
+fn affected(session: &Session, fact: &Fact) -> Affected {
     let observation = match &fact.event {
         Event::Decided(decision) => {
-            return decision.call().map_or(Concerned::Nobody, Concerned::One);
+            return decision.call().map_or(Affected::NoCall, Affected::OneCall);
         }
         Event::Observed(observation) => observation,
     };
     match observation {
-        Observation::FunctionCallReceived(it) => Concerned::One(call_of(session, fact.seq, it)),
-        Observation::HookAnswered(it) => Concerned::One(it.call),
-        Observation::ToolReturned(it) => Concerned::One(it.call),
-        Observation::LlmAsked(it) => Concerned::One(it.call),
-        Observation::LlmReplied(it) => Concerned::One(it.call),
-        Observation::ToolYielded(it) => Concerned::One(it.call),
-        Observation::ToolPaused(it) => Concerned::One(it.call),
-        Observation::ToolAsked(it) => Concerned::One(it.call),
-        Observation::ResponseSupplied(it) => Concerned::One(it.call),
-        Observation::OperatorCancelled(it) => Concerned::One(it.call),
-        Observation::DeadlinePassed(it) => Concerned::One(match it.deadline {
+        Observation::FunctionCallReceived(it) => Affected::OneCall(call_of(session, fact.seq, it)),
+        Observation::HookAnswered(it) => Affected::OneCall(it.call),
+        Observation::ToolReturned(it) => Affected::OneCall(it.call),
+        Observation::LlmAsked(it) => Affected::OneCall(it.call),
+        Observation::LlmReplied(it) => Affected::OneCall(it.call),
+        Observation::ToolYielded(it) => Affected::OneCall(it.call),
+        Observation::ToolPaused(it) => Affected::OneCall(it.call),
+        Observation::ToolAsked(it) => Affected::OneCall(it.call),
+        Observation::ResponseSupplied(it) => Affected::OneCall(it.call),
+        Observation::OperatorCancelled(it) => Affected::OneCall(it.call),
+        Observation::DeadlinePassed(it) => Affected::OneCall(match it.deadline {
             Deadline::Run { call, .. }
             | Deadline::Confirmation { call, .. }
             | Deadline::Retry { call, .. } => call,
         }),
         Observation::ConfirmationAnswered(it) => {
             let request = session.requests.get(&it.request);
-            request.map_or(Concerned::Nobody, |request| Concerned::One(request.call))
+            request.map_or(Affected::NoCall, |request| Affected::OneCall(request.call))
         }
-        // The end of a connection that was to be left lets its calls start.
+        // The end of a connection that was about to be left lets its calls start.
         Observation::RunnerAttached(_)
         | Observation::RunnerDetached(_)
         | Observation::Connected(_)
         | Observation::Disconnected(_)
-        | Observation::CallCancellationReceived(_) => Concerned::Everybody,
+        | Observation::CallCancellationReceived(_) => Affected::AllCalls,
         Observation::SessionOpened(_)
         | Observation::RunnerDraining(_)
         | Observation::SwitchPlanned(_)
@@ -129,7 +129,7 @@ fn concerned(session: &Session, fact: &Fact) -> Concerned {
         | Observation::ToolEventEmitted(_)
         | Observation::StateChanged(_)
         | Observation::InstructionSent(_)
-        | Observation::SessionClosed(_) => Concerned::Nobody,
+        | Observation::SessionClosed(_) => Affected::NoCall,
     }
 }
 

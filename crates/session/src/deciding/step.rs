@@ -1,7 +1,6 @@
-//! The step: fold the observation, then let the topics decide, folding each decision before the
-//! next.
+//! The step: folds an observation, then makes and folds each due decision.
 //!
-//! Both halves name every event and every phase once, here; what each means stands in
+//! Both halves name every event and every phase once. The rules are in
 //! [`reducers`](crate::reducers).
 
 use super::causes::Causes;
@@ -20,31 +19,33 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
-/// What one observation leads to.
+/// The result of one observation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The session after it.
+    /// The session after the step.
     pub session: Session,
     /// The observation and the decisions that follow from it, in order.
     pub facts: Vec<Fact>,
 }
 
-/// The decisions did not come to an end: a rule contradicts itself. A broken invariant, not an
-/// input's fault.
+/// The error of a step whose decisions do not end, because the rules contradict themselves.
+///
+/// It is a broken invariant and not caused by the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endless {
-    /// The observation that was decided.
+    /// The kind of the observation.
     pub kind: &'static str,
-    /// How many decisions were made before giving up.
+    /// The number of decisions before the step gave up.
     pub decisions: usize,
 }
 
-/// Folds `observation`, made at `at`, and everything that follows from it.
+/// Folds an observation made at `at`, and every decision that follows from it.
 ///
-/// Time never runs backwards in a session: an earlier `at` counts as the last one.
+/// Time never runs backwards in a session: an `at` before the last record counts as the time of the
+/// last record.
 ///
 /// # Errors
-/// [`Endless`] where the rules contradict themselves.
+/// [`Endless`] if the rules contradict themselves.
 pub fn step(
     mut session: Session,
     at: Timestamp,
@@ -55,8 +56,9 @@ pub fn step(
     Ok(Step { session, facts })
 }
 
-/// As [`step`], where the session stands; the facts go behind those that `facts` holds. After an
-/// error neither is of use.
+/// Like [`step`], but changes the session in place and appends the facts to `facts`.
+///
+/// After an error both are unusable.
 #[inline]
 pub fn step_in_place(
     session: &mut Session,
@@ -68,7 +70,7 @@ pub fn step_in_place(
     let kind = observation.kind();
     let before = facts.len();
     let about = observation.provenance().about;
-    // Facts are large, so each is folded where it stands on record.
+    // Facts are large, so each is pushed first and folded from there.
     facts.push(Fact {
         seq: session.head.next(),
         at,
@@ -79,8 +81,8 @@ pub fn step_in_place(
         .last()
         .into_iter()
         .for_each(|it| evolve_in_place(session, it));
-    // Each open call and each delivery takes a handful of decisions at most, so this bound is never
-    // met.
+    // Each open call and each delivery causes a handful of decisions at most, so a correct step
+    // never reaches this bound.
     let open = session.calls.len() + session.deliveries.len() + session.terms.policies.phases.len();
     let decisions_max = 16 + 8 * open;
     let mut causes = Causes::after(session.head);
@@ -105,9 +107,9 @@ pub fn step_in_place(
     Ok(())
 }
 
-/// The next decision that is due, if one is.
+/// Returns the next decision that is due, if one is.
 ///
-/// It reads the session and nothing else: whatever an observation says was folded before.
+/// It reads only the session, because every observation is folded before.
 pub fn decide(session: &Session) -> Option<Decision> {
     phases::next(session)
         .or_else(|| {
@@ -122,7 +124,7 @@ pub fn decide(session: &Session) -> Option<Decision> {
         .or_else(|| conversation::redirect(session))
 }
 
-/// What the engine owes the world now; what a restarted engine performs first.
+/// Lists the effects that the engine owes now. A restarted engine performs them first.
 pub fn owed(session: &Session) -> Vec<Effect> {
     let mut effects = Vec::new();
     owed_for_calls(session, &mut effects);
@@ -133,7 +135,7 @@ pub fn owed(session: &Session) -> Vec<Effect> {
     effects
 }
 
-/// The part of [`owed`] that these calls and responses are owed for, in the same order.
+/// The part of [`owed`] that belongs to these calls and responses, in the same order.
 #[doc(hidden)]
 pub fn owed_about(session: &Session, calls: &[Seq], responses: &[Seq]) -> Vec<Effect> {
     let mut effects = Vec::new();
@@ -157,11 +159,10 @@ fn owed_for_calls(session: &Session, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The times that have come by `now` and are not on record; record them before anything else that
-/// happens at `now`.
+/// Lists the deadlines that have passed by `now` and are not on record.
 ///
-/// A process that was away learns of an expiry only when it looks, and an answer that comes after
-/// the expiry must not count just because nobody looked before.
+/// The caller records them before anything else that happens at `now`. A process that was down
+/// notices an expiry late, and an answer after the expiry must not count.
 pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
     let due = |effect| match effect {
         Effect::ArmTimer { deadline, due_us } if due_us <= now => {
@@ -176,7 +177,7 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
         | Effect::CloseSession { .. }
         | Effect::Connect => None,
     };
-    // Only calls wait for a time, so the responses on their way need not be looked at.
+    // Only calls have deadlines, so the deliveries need no check.
     let mut effects = Vec::new();
     owed_for_calls(session, &mut effects);
     effects.into_iter().filter_map(due).collect()
@@ -188,7 +189,7 @@ pub fn evolve(mut session: Session, fact: &Fact) -> Session {
     session
 }
 
-/// As [`evolve`], where the session stands.
+/// Like [`evolve`], but changes the session in place.
 pub fn evolve_in_place(session: &mut Session, fact: &Fact) {
     session.head = fact.seq;
     session.at = fact.at;
@@ -200,12 +201,13 @@ pub fn evolve_in_place(session: &mut Session, fact: &Fact) {
 }
 
 fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
-    // A handle may have been made before what was sent last had arrived, so it covers none of that.
+    // The service may have made the handle before the last responses arrived. So the handle is
+    // folded before they count as arrived, and covers none of them.
     if let Observation::ResumptionHandleReceived(it) = observation {
         conversation::handle_received(session, fact.seq, it);
     }
     if let Some(epoch) = observation.provenance().heard_on {
-        conversation::heard(session, epoch);
+        conversation::server_frame_received(session, epoch);
     }
     match observation {
         Observation::SessionOpened(it) => {
@@ -249,9 +251,9 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         }
         Observation::SessionClosed(_) => {
             session.closed = true;
-            // After a close nobody is told anything any more.
+            // After a close nothing is sent to the model.
             session.deliveries.clear();
-            redelivery::all_gone(session);
+            redelivery::update_all_ended(session);
         }
         Observation::UserTextSent(_) => conversation::user_spoke(session, fact.seq),
         Observation::ModelOutputReceived(_) => conversation::model_spoke(session),
@@ -306,8 +308,8 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     if let Some(reason) = cancel {
         return Some(dispatcher::cancel(session, seq, call, reason));
     }
-    if let Some(told) = dispatcher::respond_yielded(session, seq, call) {
-        return Some(told);
+    if let Some(response) = dispatcher::respond_yielded(session, seq, call) {
+        return Some(response);
     }
     match &call.phase {
         Phase::Received => Some(dispatcher::judge(session, seq, call)),
@@ -335,7 +337,7 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
         )),
         Phase::Ready { leave } => tracker::start_or_reuse(session, seq, call, *leave),
         Phase::AwaitingCalls { leave, open } => {
-            tracker::agent_goes_on(session, seq, call, *leave, *open)
+            tracker::continue_agent(session, seq, call, *leave, *open)
         }
         Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, call, *leave),
         Phase::Paused { interim } => dispatcher::respond_interim(session, seq, call, *interim)
@@ -355,15 +357,15 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
             *of,
             failed.as_deref(),
         )),
-        // The time limit of an agent is one for all its turns.
+        // An agent has one time limit for all its turns, so it is not retried.
         Phase::TimedOut { .. } if call.agent.is_some() => {
             Some(tracker::time_out(session, seq, call))
         }
         Phase::TimedOut { .. } => tracker::retry(session, seq, call)
             .or_else(|| Some(tracker::time_out(session, seq, call))),
         Phase::Running { .. } => tracker::spawn(session, seq, call),
-        // A withdrawn question ends its call by `cancel` above; a wait for another run ends by a
-        // time that comes, one for a hook by what it says.
+        // A withdrawn request ends its call through `cancel` above. A retry waits for its deadline,
+        // and a hook for its answer.
         Phase::Withdrawn
         | Phase::AwaitingHook
         | Phase::AwaitingVerdict

@@ -1,4 +1,4 @@
-//! What holds of every step, whatever it is about.
+//! Properties of every step, for any topic.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ fn support() -> History {
     history().opened("support").attached(&tools).connected()
 }
 
-/// The observation that came last, and what it names as its cause.
+/// The cause of the last event of this kind.
 fn cause(history: &History, kind: &str) -> Option<Seq> {
     let mut facts = history.facts().iter().rev();
     facts.find(|fact| fact.event.kind() == kind)?.cause
@@ -46,7 +46,7 @@ fn an_observation_names_the_record_that_it_is_about() {
 }
 
 #[test]
-fn what_is_not_on_record_is_nobodys_cause() {
+fn cause_must_be_on_record() {
     let support = support();
     let about = |epoch: Seq| Disconnected {
         epoch,
@@ -61,7 +61,7 @@ fn what_is_not_on_record_is_nobodys_cause() {
 }
 
 #[test]
-fn who_did_it_is_named_where_that_is_known() {
+fn observation_names_its_actor_if_known() {
     let ada = Actor::embedder("ada");
     let answered = Observation::from(SessionClosed {
         by: ada.clone(),
@@ -79,7 +79,7 @@ fn who_did_it_is_named_where_that_is_known() {
 }
 
 #[test]
-fn a_record_of_a_runner_names_its_objects_and_the_rules_from_there_on() {
+fn runner_record_names_objects_and_rules() {
     let mut library = Library::default();
     let tools = toolbox().plain("look");
     let attached = tools.attached("support", &mut library);
@@ -119,7 +119,7 @@ fn one_observation_may_end_a_hundred_calls() {
 }
 
 #[test]
-fn what_was_on_record_before_does_not_count_towards_the_end_of_a_step() {
+fn earlier_facts_do_not_count_towards_step_bound() {
     let called = support().call("c1", "look", json!({})).started();
     let (mut session, mut facts) = (called.session().clone(), Vec::new());
     for _ in 0..20 {
@@ -138,7 +138,7 @@ fn what_was_on_record_before_does_not_count_towards_the_end_of_a_step() {
 }
 
 #[test]
-fn the_end_of_time_is_a_time() {
+fn timestamps_saturate() {
     let last_whole = i64::MAX as u64 / 1000;
     let whole = Timestamp((i64::MAX / 1000) * 1000);
     assert_eq!(Timestamp(0).after_ms(last_whole), whole);

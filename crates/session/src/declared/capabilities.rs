@@ -1,18 +1,19 @@
-//! What a model understands, as a record that stands in the journal.
+//! The capabilities of a model, as they are recorded.
 
 use serde::{Deserialize, Serialize};
 
 use super::catalog::Behavior;
 
-/// What a model understands of what can be sent to it. What it does not understand is left off the
-/// wire.
+/// The features of the protocol that a model supports. Unsupported features are not sent.
 ///
-/// It depends on the model and on who serves it: [`Capabilities::of`] knows, and a program
-/// that knows better says so. The record in force stands in `connected`:
+/// They depend on the model and on its platform: [`Capabilities::of`] knows them, and a program may
+/// correct them. The capabilities in force are part of `connected`:
 ///
 /// ```json
-/// {"default_behavior":"blocking","async_tools":true,"blocking_tools":true,"scheduling":true,"will_continue":true,
-///  "client_content":true,"initial_history":false,"json_schema":true,"context_update":false,"google_search":true,
+/// {"default_behavior":"blocking","async_tools":true,"blocking_tools":true,"scheduling":true,
+///  "will_continue":true,
+///  "client_content":true,"initial_history":false,"json_schema":true,"context_update":false,
+///  "google_search":true,
 ///  "code_execution":false,"url_context":false}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -20,39 +21,41 @@ use super::catalog::Behavior;
 #[serde(default)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// Whether it waits for a function of which nothing is said.
+    /// The behavior of a function that is declared without one.
     pub default_behavior: Behavior,
-    /// It can go on while a function runs: `behavior` may be said, and always is.
+    /// True if the model can continue while a function runs. `behavior` may be sent then, and
+    /// always is.
     pub async_tools: bool,
-    /// It can wait for a function; otherwise every one is declared `NON_BLOCKING`.
+    /// True if the model can wait for a function. Otherwise every function is declared
+    /// `NON_BLOCKING`.
     pub blocking_tools: bool,
-    /// A response may say when the model takes it up: `scheduling`.
+    /// True if a response may contain `scheduling`, the time at which the model uses it.
     pub scheduling: bool,
-    /// A call may have several responses: `willContinue`. Otherwise the first is the only one, and
-    /// what follows is told as conversation.
+    /// True if a call may have several responses: `willContinue`. Otherwise only the first is a
+    /// response, and the later ones are sent as conversation.
     pub will_continue: bool,
-    /// Turns may be added in the middle of a conversation: `clientContent`. Otherwise what the user
-    /// says, and what is told as conversation, goes as `realtimeInput.text`.
+    /// True if turns may be added during a conversation: `clientContent`. Otherwise the user's
+    /// words, and outcomes sent as conversation, are sent as `realtimeInput.text`.
     pub client_content: bool,
-    /// It takes in the turns of an earlier conversation without answering them, where its setup
-    /// announces them: `historyConfig`. Otherwise they are told as any other words.
+    /// True if the model accepts the turns of an earlier conversation without answering them, when
+    /// the setup announces them: `historyConfig`. Otherwise they are sent as ordinary text.
     pub initial_history: bool,
-    /// It takes the parameters of a function as JSON Schema; otherwise they are put into the
-    /// service's own subset of it.
+    /// True if the model accepts function parameters as JSON Schema. Otherwise they are converted
+    /// to the service's own subset of it.
     pub json_schema: bool,
-    /// It takes a new instruction as `contextUpdate` in the middle of a conversation; otherwise it
-    /// is told as text.
+    /// True if the model accepts a new instruction as `contextUpdate` during a conversation.
+    /// Otherwise it is sent as text.
     pub context_update: bool,
-    /// It can search the web by itself.
+    /// True if the model can search the web itself.
     pub google_search: bool,
-    /// It can run code by itself.
+    /// True if the model can run code itself.
     pub code_execution: bool,
-    /// It can read web pages by itself.
+    /// True if the model can read web pages itself.
     pub url_context: bool,
 }
 
 impl Default for Capabilities {
-    /// Everything: what stands in a record that does not say otherwise.
+    /// All capabilities, the value of fields that a record leaves out.
     fn default() -> Capabilities {
         Capabilities {
             default_behavior: Behavior::Blocking,

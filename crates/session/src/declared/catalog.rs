@@ -1,5 +1,4 @@
-//! The tools a session knows, as data: what the model is told about them, and the two hashes of
-//! each.
+//! The catalog of a session's tools: the declarations for the model, and two hashes of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +9,7 @@ use super::schema::map_schema;
 use crate::policies::policy::ToolPolicy;
 use crate::values::object::{ObjectHash, canonical_json, object_bytes};
 
-/// The declared tools of an agent, by name; stored in the journal as one object.
+/// The declared tools of an agent by name, stored in the journal as one object.
 ///
 /// ```
 /// use recount_session::catalog::{Catalog, ToolDeclaration};
@@ -28,97 +27,97 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Reads a stored catalog; fields of later versions are passed over.
+    /// Parses a stored catalog. Fields of later versions are ignored.
     ///
     /// # Errors
-    /// The bytes are not the JSON of a catalog.
+    /// An error if the bytes are not the JSON of a catalog.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
 
-    /// Adds a declaration under its own name and returns the one it replaces.
+    /// Adds a declaration under its own name. Returns the one it replaces.
     pub fn insert(&mut self, declaration: ToolDeclaration) -> Option<ToolDeclaration> {
         self.tools.insert(declaration.name.clone(), declaration)
     }
 
-    /// The declaration of a tool.
+    /// Returns the declaration of a tool.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ToolDeclaration> {
         self.tools.get(name)
     }
 
-    /// The stored form: canonical JSON.
+    /// Returns the stored form: canonical JSON.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         object_bytes(self)
     }
 
-    /// The address of the stored form.
+    /// Returns the hash of the stored form.
     #[must_use]
     pub fn hash(&self) -> ObjectHash {
         ObjectHash::of(&self.to_bytes())
     }
 }
 
-/// What the model is told about one tool.
+/// The declaration of one tool for the model.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ToolDeclaration {
-    /// The name the model calls it by.
+    /// The name of the tool.
     pub name: String,
-    /// What it does, in words for the model.
+    /// The description for the model.
     #[serde(default)]
     pub description: String,
-    /// The JSON Schema of its arguments; without one, any object is accepted.
+    /// The JSON Schema of the arguments. `None`: any object is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
-    /// Whether the model waits for the answer, where the platform lets one say so.
+    /// The behavior of the model during a call, where the platform has this setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behavior: Option<Behavior>,
-    /// How its results are understood.
+    /// The kind of the tool, which determines how its results are handled.
     #[serde(default, skip_serializing_if = "ToolKind::is_function")]
     pub kind: ToolKind,
-    /// The JSON Pointers of the arguments that are secret: they are sealed before a call goes on
-    /// record.
+    /// The JSON Pointers of the secret arguments. They are sealed before the call is recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret: Vec<String>,
-    /// What it is listed under, such as `action` or `context`; the model does not see it.
+    /// The category in listings, such as `action` or `context`. The model does not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// What the service is told instead of a function declaration, of a tool that it runs itself:
-    /// `{"googleSearch":{}}`.
+    /// The declaration of a tool that the service runs itself, sent instead of a function
+    /// declaration: `{"googleSearch":{}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_side: Option<Value>,
-    /// The whole definition that another program gives of it, such as an MCP server:
-    /// `{"server": name, "tool": {…}}`. The model does not see it; it is part of the contract.
+    /// The whole definition by another program, such as an MCP server:
+    /// `{"server": name, "tool": {…}}`. The model does not see it. It is part of the contract.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,
-    /// The datum by which the program that it runs is known again, such as
-    /// `{"program":"./refund.sh","args":"4f53cd…","files":{"./refund.sh":"9f86d0…"}}` of a command;
-    /// the model does not see it. It is part of the contract. Tools in Rust code have none.
+    /// The identity of the program that the tool runs. For a command, it is
+    /// `{"program":"./refund.sh","args":"4f53cd…","files":{"./refund.sh":"9f86d0…"}}`. The model
+    /// does not see it. It is part of the contract. Tools in Rust code have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub implementation: Option<Value>,
-    /// It is for agents that name it, and the model of the conversation is not told of it.
+    /// True if only agents that name the tool may call it. It is not declared to the model of the
+    /// conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inner: bool,
-    /// What it may do, of a tool that is an agent.
+    /// The permissions of the tool if it is an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentDeclaration>,
 }
 
-/// What an agent may do that is called as a tool.
+/// The permissions of an agent that is called as a tool.
 ///
 /// ```json
 /// {"tools":["look_up","send_code"]}
 /// ```
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AgentDeclaration {
-    /// The tools that its model may call, by name.
+    /// The names of the tools that the agent's model may call.
     #[serde(default)]
     pub tools: BTreeSet<String>,
 }
 
 impl ToolDeclaration {
-    /// Declares a plain tool that takes any object.
+    /// Declares a plain tool that accepts any object.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
@@ -145,38 +144,38 @@ impl ToolDeclaration {
     }
 }
 
-/// Whether the model waits for a call's answer.
+/// The behavior of the model while a call is open.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Behavior {
-    /// The model waits.
+    /// The model waits for the response.
     Blocking,
-    /// The model goes on talking.
+    /// The model continues to talk.
     NonBlocking,
 }
 
-/// How a tool's results are understood.
+/// The kind of a tool, which determines how its results are handled.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
-    /// What it returns is the answer.
+    /// The returned value is the result.
     #[default]
     Function,
-    /// It returns nothing or an interim value; the answer is supplied later from outside.
+    /// The tool returns nothing or an interim value. The result is supplied later from outside.
     LongRunning,
-    /// It gives one result after another.
+    /// The tool returns a stream of results.
     Streaming,
-    /// It gives one result after another, and hears the user's audio and video meanwhile.
+    /// The tool returns a stream of results, and receives the user's audio and video meanwhile.
     InputStreaming,
-    /// The service runs it and asks nobody.
+    /// The service runs the tool without asking the session.
     ServerSide,
-    /// It is an agent: turns of a model, which may call tools itself.
+    /// The tool is an agent: turns of a model, which may call tools itself.
     Agent,
 }
 
 impl ToolKind {
-    /// True if the tool gives its results one by one, so that all of them are its result.
+    /// True if the tool streams results. All of them together are its result.
     #[must_use]
     pub fn is_streaming(&self) -> bool {
         match self {
@@ -185,7 +184,7 @@ impl ToolKind {
         }
     }
 
-    /// Whether this is the plain kind, which is left out of the stored form.
+    /// True for the plain kind, which the stored form leaves out.
     #[must_use]
     pub fn is_function(&self) -> bool {
         match self {
@@ -198,21 +197,20 @@ impl ToolKind {
         }
     }
 
-    /// Whether a call of it is expected to return soon, so that a time limit holds where none is
-    /// set.
+    /// True if a call is expected to return soon. The default time limit then applies.
     #[must_use]
     pub fn is_inline(&self) -> bool {
         self.is_function()
     }
 }
 
-/// The hash an approval binds: what a person agreed to when they agreed to a call of this tool.
+/// The hash of the contract that an approval is bound to.
 ///
-/// It covers the name, the parameter schema without annotations, whether the tool is gated and
-/// when, what an answer may carry, its in-doubt rule, and the tools of an agent. A reworded
-/// description leaves it alone, unless another program defines the tool: what that says is all that
-/// anybody knows of it, so all of it counts. Where a tool says which program it runs, that is
-/// covered, too.
+/// It covers the name, the parameter schema without annotations, the gate and its condition, the
+/// allowed contents of an answer, the in-doubt rule, and the tools of an agent. A new description
+/// does not change it, except for a tool that another program defines: the definition is the only
+/// knowledge about such a tool, so all of it counts. The identity of the program that a tool runs
+/// is covered, too.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({
@@ -221,7 +219,7 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
         "gated": policy.confirm,
         "in_doubt": policy.in_doubt.as_str(),
     });
-    // What was declared before these were known has the hash it always had.
+    // Only set keys are added, so that older declarations keep their hash.
     let gate = [
         (
             "gated_when",
@@ -250,7 +248,7 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
     ObjectHash::of(&canonical_json(&contract))
 }
 
-/// The hash of all that is declared about a tool.
+/// The hash of the whole declaration and policy of a tool.
 #[must_use]
 pub fn declaration_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     ObjectHash::of(&object_bytes(&(declaration, policy)))
@@ -263,7 +261,7 @@ fn without_annotations(schema: &Value) -> Value {
     })
 }
 
-/// Keywords that say nothing about which arguments are valid.
+/// The JSON Schema keywords that do not affect which arguments are valid.
 const ANNOTATIONS: [&str; 8] = [
     "title",
     "description",

@@ -1,25 +1,25 @@
-//! What is known of models, by their family and by who serves them.
+//! The capabilities of known models, by family and platform.
 
 use super::capabilities::Capabilities;
 use super::catalog::Behavior;
 use super::platform::Platform;
 
-/// Models that have the same capabilities.
+/// A family of models with the same capabilities.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Family {
-    /// 2.5 and older.
+    /// Versions 2.0 and 2.5.
     Older,
-    /// 3.1.
+    /// Version 3.1.
     Synchronous,
-    /// 3.8; whether it is the variant that never waits.
+    /// Version 3.8. `never_waits` is true for the variant that never waits for a function.
     Asynchronous { never_waits: bool },
-    /// One that nobody has heard of.
+    /// A model that this crate does not know.
     Unknown,
 }
 
 impl Family {
     fn of(model: &str) -> Family {
-        // What stands before the last slash names places and people.
+        // The text before the last slash contains names of projects and locations.
         let name = model.rsplit('/').next().unwrap_or(model);
         let is = |part: &str| has_part(name, part);
         if is("2.0") || is("2.5") {
@@ -35,18 +35,18 @@ impl Family {
     }
 }
 
-/// True if `part` stands in a model's name as a whole: 3.15, 3.1.5 and 13.1 are no 3.1.
+/// True if `part` is a whole part of a model's name: 3.15, 3.1.5 and 13.1 do not contain 3.1.
 fn has_part(name: &str, part: &str) -> bool {
-    let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '.';
     name.match_indices(part).any(|(at, _)| {
         let (before, rest) = name.split_at(at);
         let after = rest.strip_prefix(part).unwrap_or_default();
-        !before.ends_with(goes_on) && !after.starts_with(goes_on)
+        !before.ends_with(is_name_char) && !after.starts_with(is_name_char)
     })
 }
 
 impl Capabilities {
-    /// What is known of a model by its name, served by Google AI.
+    /// Returns the capabilities of a model by its name, served by Google AI.
     ///
     /// ```
     /// use recount_session::Capabilities;
@@ -61,8 +61,9 @@ impl Capabilities {
         Capabilities::of(Platform::GoogleAi, model)
     }
 
-    /// What is known of a model by its name, and by who serves it. Of one nobody has heard of,
-    /// everything is expected but the newest.
+    /// Returns the capabilities of a model by its name and platform.
+    ///
+    /// An unknown model is expected to support everything but the newest features.
     ///
     /// ```
     /// use recount_session::{Capabilities, Platform};
@@ -103,14 +104,15 @@ impl Capabilities {
         }
     }
 
-    /// Whether the model goes on while a tool runs in the background. Where it does not, it gets
-    /// the acknowledgement as the response and the result as conversation.
+    /// True if the model continues while a tool runs in the background. Otherwise it receives the
+    /// acknowledgement as the response and the result as conversation.
     #[must_use]
     pub fn supports_async_tools(&self) -> bool {
         self.async_tools
     }
 
-    /// How a function is effectively executed: as it was declared, as far as the model can.
+    /// Returns the effective behavior of a function: the declared one, as far as the model supports
+    /// it.
     #[must_use]
     pub fn effective(&self, declared: Option<Behavior>) -> Behavior {
         match (self.async_tools, self.blocking_tools) {
@@ -120,8 +122,8 @@ impl Capabilities {
         }
     }
 
-    /// Whether a tool that the service runs itself may be declared, by the name of its declaration
-    /// on the wire.
+    /// True if a tool that the service runs itself may be declared. `server_side` is its name on
+    /// the wire.
     #[must_use]
     pub fn takes(&self, server_side: &str) -> bool {
         match server_side {
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_depends_on_declaration_model_and_platform() {
+    fn behavior_depends_on_declaration_model_and_platform() {
         use Behavior::{Blocking, NonBlocking};
         let (google, vertex) = (Platform::GoogleAi, Platform::Vertex);
         for (platform, model, declared, effective) in [

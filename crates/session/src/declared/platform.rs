@@ -1,6 +1,6 @@
-//! The two platforms that serve the protocol, and how each spells the name of a model.
+//! The two platforms that serve the protocol, and the model names that they use.
 
-/// Who serves a model.
+/// A platform that serves models.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Platform {
     /// Google AI, the Gemini Developer API.
@@ -11,8 +11,8 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// How the platform spells the model that the caller named; on Vertex, what stands behind
-    /// project and location.
+    /// Returns the platform's spelling of a model name. On Vertex, it is the part after project and
+    /// location.
     ///
     /// ```
     /// use recount_session::Platform;
@@ -20,7 +20,8 @@ impl Platform {
     /// let model = "gemini-live-2.5-flash";
     /// assert_eq!(Platform::GoogleAi.model_name(model), "models/gemini-live-2.5-flash");
     /// assert_eq!(Platform::GoogleAi.model_name("tunedModels/mine"), "tunedModels/mine");
-    /// assert_eq!(Platform::Vertex.model_name(model), "publishers/google/models/gemini-live-2.5-flash");
+    /// let on_vertex = "publishers/google/models/gemini-live-2.5-flash";
+    /// assert_eq!(Platform::Vertex.model_name(model), on_vertex);
     /// assert_eq!(Platform::Vertex.model_name("google/m"), "publishers/google/models/m");
     /// ```
     #[must_use]

@@ -1,11 +1,12 @@
-//! Where schemas stand inside a JSON Schema, so that a *property named* like a keyword is not taken
-//! for one.
+//! The positions of schemas inside a JSON Schema.
+//!
+//! They tell a keyword from a *property named* like one.
 
 use serde_json::{Map, Value};
 
 /// Applies `change` to the keywords of a schema and of every schema inside it, innermost first.
 ///
-/// Values that are data (`enum`, `const`, `required`, unknown keywords) are left alone.
+/// Values that are data (`enum`, `const`, `required`, unknown keywords) are not changed.
 pub fn map_schema(
     schema: &Value,
     change: &dyn Fn(Map<String, Value>) -> Map<String, Value>,
@@ -17,7 +18,7 @@ pub fn map_schema(
     Value::Object(change(inner))
 }
 
-/// The keywords of a schema, with `map` applied to each schema that stands right inside it.
+/// Returns the keywords of a schema, with `map` applied to each schema directly inside it.
 pub fn map_inner_schemas(
     keywords: &Map<String, Value>,
     map: &mut dyn FnMut(&Value) -> Value,
@@ -39,13 +40,13 @@ pub fn map_inner_schemas(
     mapped.collect()
 }
 
-/// What the value of a keyword is.
+/// The kind of value that a keyword has.
 pub enum Position {
-    /// A schema; `items` of older drafts may also hold a list of them.
+    /// A schema. In older drafts, `items` may also be a list of schemas.
     Schema,
     /// A list of schemas.
     Schemas,
-    /// Schemas under names the author chose.
+    /// Schemas by names that the author chose.
     NamedSchemas,
     /// Not a schema.
     Data,

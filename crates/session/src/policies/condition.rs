@@ -1,5 +1,6 @@
-//! Conditions over a session's state, as data: what guards of phases and policies ask, and a replay
-//! can ask again.
+//! Conditions over a session's state, as data.
+//!
+//! Guards of phases and policies evaluate them, and a replay can evaluate them again.
 
 use std::cmp::Ordering;
 
@@ -9,11 +10,11 @@ use serde_json::Value;
 use crate::json::Json;
 use crate::json::is_sealed;
 
-/// A question about the state of a session, and about the arguments of a call; built with [`S`].
+/// A condition on the state of a session, or on the arguments of a call. Built with [`S`].
 ///
-/// The grammar, as it is stored. A key names a value of the state; of a gate's condition
-/// `args:amount` names an argument, and `args:/card/limit` one by its JSON Pointer. `>` may also be
-/// `<`, `<=` or `>=`:
+/// The stored form is shown below. A key names a value of the state. In a gate's condition,
+/// `args:amount` names an argument, and `args:/card/limit` names one by its JSON Pointer. `>` may
+/// also be `<`, `<=` or `>=`:
 ///
 /// ```json
 /// {"is_true":"identity_verified"}
@@ -24,31 +25,31 @@ use crate::json::is_sealed;
 /// {"or":[{"is_true":"a"},{"is_true":"b"}]}
 /// ```
 ///
-/// Integers are compared digit by digit, however long they are; where one of two numbers has a
-/// fraction or an exponent both are compared as 64-bit floats, so `1` equals `1.0`. Texts are
-/// ordered by their code points. Whatever cannot be compared, also a key that is not there, makes a
-/// comparison false.
+/// Integers of any length are compared exactly. If one of two numbers has a fraction or an
+/// exponent, both are compared as 64-bit floats, so `1` equals `1.0`. Texts are ordered by their
+/// code points. A comparison of values that cannot be compared is false, also if the key is
+/// missing.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// The value is `true`, and not merely something.
+    /// The value is the boolean `true`.
     IsTrue(String),
-    /// There is a value.
+    /// The key has a value.
     Exists(String),
-    /// The value is this one.
+    /// The value equals this one.
     Equals(String, Value),
-    /// The value stands so to this one.
+    /// The value compares to this one as stated.
     Compares(String, Comparison, Value),
-    /// All of them hold; of none, it holds.
+    /// All conditions hold; true for an empty list.
     And(Vec<Condition>),
-    /// One of them holds; of none, it does not.
+    /// At least one condition holds; false for an empty list.
     Or(Vec<Condition>),
-    /// It does not hold.
+    /// The condition does not hold.
     Not(Box<Condition>),
 }
 
-/// How a value may stand to another.
+/// A comparison of two values.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Comparison {
@@ -66,12 +67,13 @@ pub enum Comparison {
     Greater,
 }
 
-/// The short names of conditions.
+/// Constructors of conditions with short names.
 ///
 /// ```
 /// use recount_session::{Comparison, S};
 ///
-/// let guard = S::and([S::is_true("identity_verified"), S::compares("amount", Comparison::Greater, 1000)]);
+/// let large = S::compares("amount", Comparison::Greater, 1000);
+/// let guard = S::and([S::is_true("identity_verified"), large]);
 /// let stored = r#"{"and":[{"is_true":"identity_verified"},{"compares":["amount",">",1000]}]}"#;
 /// assert_eq!(serde_json::to_string(&guard)?, stored);
 /// assert_eq!(guard.keys(), ["amount", "identity_verified"]);
@@ -80,12 +82,12 @@ pub enum Comparison {
 #[derive(Clone, Copy, Debug)]
 pub struct S;
 
-/// What the keys of a gate's condition begin with that name arguments.
+/// The prefix of keys in a gate's condition that name arguments.
 pub(crate) const ARGUMENT: &str = "args:";
 
 impl S {
-    /// The key of an argument, by its name or its JSON Pointer, for the condition of a gate; see
-    /// `T::confirm_when`.
+    /// Returns the key of an argument, by its name or its JSON Pointer, for the condition of a
+    /// gate. See `T::confirm_when`.
     ///
     /// ```
     /// use recount_session::S;
@@ -95,22 +97,22 @@ impl S {
         format!("{ARGUMENT}{}", name_or_pointer.as_ref())
     }
 
-    /// The value is `true`.
+    /// The value is the boolean `true`.
     pub fn is_true(key: impl Into<String>) -> Condition {
         Condition::IsTrue(key.into())
     }
 
-    /// There is a value.
+    /// The key has a value.
     pub fn exists(key: impl Into<String>) -> Condition {
         Condition::Exists(key.into())
     }
 
-    /// The value is `value`.
+    /// The value equals `value`.
     pub fn equals(key: impl Into<String>, value: impl Into<Value>) -> Condition {
         Condition::Equals(key.into(), value.into())
     }
 
-    /// The value stands to `value` as `comparison` says.
+    /// The value compares to `value` as `comparison` states.
     pub fn compares(
         key: impl Into<String>,
         comparison: Comparison,
@@ -119,30 +121,31 @@ impl S {
         Condition::Compares(key.into(), comparison, value.into())
     }
 
-    /// All of them hold.
+    /// A condition that holds if all of these hold.
     pub fn and(conditions: impl IntoIterator<Item = Condition>) -> Condition {
         Condition::And(conditions.into_iter().collect())
     }
 
-    /// One of them holds.
+    /// A condition that holds if at least one of these holds.
     pub fn or(conditions: impl IntoIterator<Item = Condition>) -> Condition {
         Condition::Or(conditions.into_iter().collect())
     }
 
-    /// It does not hold.
+    /// The condition does not hold.
     pub fn not(condition: Condition) -> Condition {
         Condition::Not(Box::new(condition))
     }
 }
 
 impl Condition {
-    /// Whether it holds where `value_of` tells the value of a key.
+    /// True if the condition holds for the values that `value_of` returns by key.
     ///
     /// ```
     /// use recount_session::{Comparison, Json, S};
     ///
     /// let amount = Json::parse("9007199254740993")?;
-    /// let more = |than: u64| S::compares("amount", Comparison::Greater, than).holds(&|_| Some(&amount));
+    /// let greater = |than: u64| S::compares("amount", Comparison::Greater, than);
+    /// let more = |than: u64| greater(than).holds(&|_| Some(&amount));
     /// assert!(more(9007199254740992) && !more(9007199254740993));
     /// # Ok::<(), recount_session::JsonProblem>(())
     /// ```
@@ -160,9 +163,10 @@ impl Condition {
         }
     }
 
-    /// As [`holds`](Condition::holds), but true also where a comparison cannot be made, because a
-    /// value is missing, sealed or of another kind: what a gate asks, which must not stay open for
-    /// a call that nobody can judge.
+    /// True if the condition holds, or if it cannot be evaluated.
+    ///
+    /// A comparison cannot be evaluated if a value is missing, sealed or of another kind. Gates use
+    /// this method, so that such a call is asked about instead of let through.
     ///
     /// ```
     /// use recount_session::{Comparison, Json, S};
@@ -177,7 +181,7 @@ impl Condition {
         self.known(value_of).unwrap_or(true)
     }
 
-    /// Whether it holds, where that can be told.
+    /// The result of the condition, or `None` if it cannot be evaluated.
     fn known<'a>(&self, value_of: &dyn Fn(&str) -> Option<&'a Json>) -> Option<bool> {
         let open = |key: &str| value_of(key).filter(|it| !is_sealed(it));
         match self {
@@ -211,7 +215,7 @@ impl Condition {
         }
     }
 
-    /// The keys that it reads, sorted, each once.
+    /// Returns the keys that the condition reads, sorted and without duplicates.
     pub fn keys(&self) -> Vec<&str> {
         let mut keys = Vec::new();
         self.collect_keys(&mut keys);
@@ -256,7 +260,7 @@ fn equal(found: &Json, wanted: &Value) -> bool {
     }
 }
 
-/// How two numbers or two texts stand to each other.
+/// The order of two numbers or two texts.
 fn order(found: &Json, other: &Value) -> Option<Ordering> {
     match other {
         Value::Number(number) => number_order(found.as_str(), &number.to_string()),
@@ -272,8 +276,8 @@ fn number_order(one: &str, other: &str) -> Option<Ordering> {
     match (Integer::read(one), Integer::read(other)) {
         (Some(one), Some(other)) => Some(one.order(&other)),
         (Some(_) | None, Some(_) | None) => {
-            // What is no number does not read as one: JSON has no words such as `inf`, and its
-            // texts stand in quotes.
+            // Other values do not parse as a number: JSON has no words such as `inf`, and its texts
+            // are quoted.
             let number = |text: &str| text.parse::<f64>().ok().filter(|it| it.is_finite());
             number(one)?.partial_cmp(&number(other)?)
         }
@@ -344,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_not_there_makes_everything_false_but_a_negation() {
+    fn missing_key_makes_every_condition_but_not_false() {
         let conditions = [
             S::is_true("a"),
             S::exists("a"),
@@ -379,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_is_compared_as_a_float_and_a_whole_one_equals_its_integer() {
+    fn fractions_compare_as_floats_and_equal_their_integer() {
         assert!(compared("1.5", Comparison::Greater, json!(1)));
         assert!(compared("-1.5", Comparison::Less, json!(0)));
         assert!(compared("1e3", Comparison::AtLeast, json!(1000)));
@@ -416,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_unknown_unless_the_rest_decides() {
+    fn unknown_part_matters_unless_the_rest_decides() {
         let sealed = Json::parse(r#"{"$sealed":"v1.abc"}"#).unwrap();
         let (yes, no) = (Json::parse("true").unwrap(), Json::parse("false").unwrap());
         let of = |key: &str| match key {
@@ -454,7 +458,10 @@ mod tests {
 
     #[test]
     fn the_stored_form_reads_back() {
-        let text = r#"{"or":[{"not":{"exists":"a"}},{"equals":["b",{"c":1}]},{"compares":["d","<=",1.5]}]}"#;
+        let text = concat!(
+            r#"{"or":[{"not":{"exists":"a"}},{"equals":["b",{"c":1}]},"#,
+            r#"{"compares":["d","<=",1.5]}]}"#
+        );
         let read: Condition = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
         assert_eq!(read.keys(), ["a", "b", "d"]);

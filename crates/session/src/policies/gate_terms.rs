@@ -1,4 +1,4 @@
-//! The terms of a gate beyond its hint.
+//! The terms of a gate other than its hint.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -8,32 +8,32 @@ use serde_json::{Value, json};
 use super::condition::Condition;
 use super::tool_policy::{Edits, joined, less};
 
-/// The terms of a gate beyond its hint: when it holds, and what an answer may carry.
+/// The terms of a gate other than its hint: the condition, and what an answer may contain.
 ///
 /// ```
 /// use std::time::Duration;
 /// use recount_session::policy::{GateTerms, ToolPolicy};
 ///
-/// let an_hour = GateTerms { expires_after: Some(Duration::from_secs(3_600)), ..GateTerms::default() };
+/// let expires_after = Some(Duration::from_secs(3_600));
+/// let an_hour = GateTerms { expires_after, ..GateTerms::default() };
 /// let policy = ToolPolicy { gate_terms: an_hour.into(), ..ToolPolicy::gate("Pay?") };
 /// assert_eq!(policy.gate_terms.expires_after, Some(Duration::from_secs(3_600)));
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct GateTerms {
-    /// The time after which a call without an answer counts as denied; without it, never.
+    /// The time after which a call without an answer counts as denied. `None`: never.
     pub expires_after: Option<Duration>,
-    /// The condition, on arguments and state, under which the gate holds; without it, it always
-    /// does. An unknown value counts as holding; see [`Condition::holds_or_unknown`].
+    /// The condition on arguments and state under which the gate applies. `None`: always. A
+    /// condition that cannot be evaluated counts as true; see [`Condition::holds_or_unknown`].
     pub when: Option<Condition>,
-    /// True if the program decides the gate of each call that `when` does not gate already. The
-    /// code is no data: the tool has it, and its verdict is on record.
+    /// True if the program decides about each call that `when` does not gate already. The tool
+    /// holds that code, and its verdict is recorded.
     pub asks_program: bool,
-    /// The JSON Schema that the payload of a yes must fit; without it, an answer with a payload is
-    /// refused.
+    /// The JSON Schema of the payload of an approval. `None`: an answer with a payload is refused.
     pub payload: Option<Value>,
-    /// The right of a person to change the arguments with a yes.
+    /// The right of an approver to change the arguments.
     pub edits: Option<Edits>,
-    /// True if the reason of a no stays on record and the model is not told.
+    /// True if the reason of a denial is recorded but not sent to the model.
     pub keeps_reason: bool,
 }
 
@@ -47,8 +47,8 @@ impl GateTerms {
         keeps_reason: false,
     };
 
-    /// Both terms at once, each with whether its policy is a gate. The fields `when` and
-    /// `asks_program` of a policy that is none do not count.
+    /// Merges two sets of terms, each with a flag that is true if its policy is a gate. The fields
+    /// `when` and `asks_program` of a policy without a gate are ignored.
     pub(super) fn merged(mut self, gated: bool, mut other: Self, other_gated: bool) -> Self {
         let mut always = false;
         for (terms, gated) in [(&mut self, gated), (&mut other, other_gated)] {
@@ -60,11 +60,11 @@ impl GateTerms {
         let all = |one, two| json!({"allOf": [one, two]});
         Self {
             expires_after: less(self.expires_after, other.expires_after),
-            // A gate that holds always needs no condition and no verdict.
+            // A gate that always applies needs no condition and no verdict.
             when: joined(self.when, other.when, either).filter(|_| !always),
             asks_program: (self.asks_program || other.asks_program) && !always,
             payload: joined(self.payload, other.payload, all),
-            // Of two gates, both must allow edits.
+            // If both policies are gates, both must allow edits.
             edits: match (self.edits, other.edits) {
                 (Some(one), Some(two)) => Some(one.max(two)),
                 (one, two) => one.or(two).filter(|_| !(gated && other_gated)),
@@ -74,8 +74,8 @@ impl GateTerms {
     }
 }
 
-/// Optional [`GateTerms`] in the room of a pointer. Without any, they read as the default, which
-/// they also equal.
+/// Optional [`GateTerms`] in the size of a pointer. An absent value reads as the default and equals
+/// it.
 #[derive(Clone, Debug, Default, Eq)]
 pub struct OptionalGateTerms(Option<Box<GateTerms>>);
 

@@ -31,7 +31,7 @@ fn terms() -> impl Strategy<Value = GateTerms> {
     )
 }
 
-/// A policy with some terms or none, whether it is a gate or not.
+/// Policies with and without terms, and with and without a gate.
 fn policies() -> impl Strategy<Value = ToolPolicy> {
     (any::<bool>(), option::of(terms())).prop_map(|(confirm, terms)| ToolPolicy {
         confirm,
@@ -40,7 +40,7 @@ fn policies() -> impl Strategy<Value = ToolPolicy> {
     })
 }
 
-/// The policy with room for its terms, although there may be none.
+/// Returns the policy with its terms allocated, even if they are the default.
 fn with_room(mut policy: ToolPolicy) -> ToolPolicy {
     let _: &mut GateTerms = &mut policy.gate_terms;
     assert!(policy.gate_terms.0.is_some());

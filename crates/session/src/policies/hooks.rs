@@ -1,15 +1,15 @@
-//! The hooks of an agent, as its policies name them.
+//! The hooks of an agent, as its policies list them.
 
 use serde::{Deserialize, Serialize};
 
-/// Which hooks an agent has, as its policies say it.
+/// The hooks of an agent, as its policies list them.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Hooks {
-    /// Calls are shown to the program before anything else looks at them.
+    /// True if calls are shown to the program before any other check.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_tool_call: bool,
-    /// Responses are shown to the program before they leave.
+    /// True if responses are shown to the program before they are sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub before_tool_response: bool,
 }

@@ -1,7 +1,7 @@
 //! Policies: the rules of tools and of the conversation, as data that is stored and hashed.
 //!
-//! They know no session and decide nothing: the reducers do, by them. Read `tool_policy`, then
-//! `policy` (all of them together) and `condition`. `stored_policy` is the form in an object.
+//! Policies know no session and decide nothing; the reducers apply them. Read `tool_policy`, then
+//! `policy` (all policies of an agent) and `condition`. `stored_policy` is the stored form.
 
 pub(super) mod condition;
 pub(super) mod gate_terms;

@@ -1,19 +1,20 @@
-//! What becomes of the outcome of a call that ends while nobody is connected.
+//! The delivery of outcomes of calls that end while no connection is open.
 
 use serde::{Deserialize, Serialize};
 
-/// How the outcome of a call that ends while there is no connection reaches the conversation: a
-/// person's answer may come when everybody has hung up.
+/// The delivery of the outcome of a call that ends while there is no connection.
 ///
-/// Where the connection was lost and another one is tried for, an outcome waits for that one,
-/// whatever is chosen. News of a call that goes on opens no connection.
+/// For example, an approver may answer after the user has hung up.
 ///
-/// A call that a program made itself is no word of the conversation. Where that program does not
-/// wait any more, because its process is gone, the embedding program hears of the outcome, and the
-/// model does not, whatever is chosen.
+/// If the connection was lost and a reconnection is scheduled, the outcome waits for it, whatever
+/// is chosen. News of a call that has not ended opens no connection.
 ///
-/// Which it is stands on record with each outcome, as the [`Route`](crate::Route) of its
-/// `response_issued`. Whatever is chosen, the embedding program hears of it.
+/// A call that a program made itself is not part of the conversation. If that program no longer
+/// waits, because its process is gone, only the embedding program receives the outcome, whatever is
+/// chosen.
+///
+/// The choice is recorded with each outcome, as the [`Route`](crate::Route) of its
+/// `response_issued`. Whatever is chosen, the embedding program receives the outcome.
 ///
 /// ```
 /// use recount_session::OnSettled;
@@ -26,14 +27,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnSettled {
-    /// The model is told when the session is next resumed.
+    /// The model receives the outcome when the session is next resumed.
     #[default]
     Park,
-    /// A connection is opened for it: by the resumption handle if that is still good, otherwise a
-    /// fresh one that is told the story so far.
+    /// The engine opens a connection for the outcome. It uses the resumption handle if that is
+    /// still valid, otherwise a fresh connection that receives the history.
     Connect,
-    /// Nobody but the embedding program is told. A later conversation finds it in the story so far,
-    /// as something that is over.
+    /// Only the embedding program receives the outcome. The history of a later conversation
+    /// contains it as a call that is over.
     Notify,
 }
 

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::condition::Condition;
 
-/// One phase of a conversation: what the model is told in it, which tools it may call, and where it
-/// leads.
+/// One phase of a conversation: its instruction, its tools, and its transitions.
 ///
 /// ```json
 /// {"name":"verify_identity","instruction":"Verify the caller.","tools":["verify_identity"],
@@ -15,24 +14,24 @@ use super::condition::Condition;
 /// ```
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PhaseDeclaration {
-    /// Its name.
+    /// The name of the phase.
     pub name: String,
-    /// What the model is told when it is entered, beside the agent's own instruction.
+    /// The instruction that the model receives on entry, in addition to the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instruction: Option<String>,
-    /// The tools that may be called in it; absent = all.
+    /// The tools that may be called in the phase. `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<BTreeSet<String>>,
-    /// Where it leads; the first whose condition holds is taken.
+    /// The transitions to other phases. The first whose condition holds is taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transitions: Vec<Transition>,
 }
 
-/// A way out of a phase.
+/// A transition from one phase to another.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Transition {
-    /// The phase it leads to.
+    /// The phase that the transition leads to.
     pub to: String,
-    /// When it is taken.
+    /// The condition under which the transition is taken.
     pub when: Condition,
 }

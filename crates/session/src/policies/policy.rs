@@ -1,4 +1,4 @@
-//! The policies of an agent as one object: those of its tools, and what holds for all of them.
+//! The policies of an agent as one object: those of each tool, and those for all of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,14 +16,15 @@ pub use super::gate_terms::{GateTerms, OptionalGateTerms};
 pub use super::progress::Progress;
 pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 
-/// The policies of an agent's tools; stored in the journal as one object.
+/// The policies of an agent, stored in the journal as one object.
 ///
 /// ```
 /// use std::time::Duration;
 /// use recount_session::policy::{PolicySet, ToolPolicy};
 ///
 /// let mut policies = PolicySet::default();
-/// let ten_seconds = ToolPolicy { timeout: Some(Duration::from_secs(10)), ..ToolPolicy::default() };
+/// let timeout = Some(Duration::from_secs(10));
+/// let ten_seconds = ToolPolicy { timeout, ..ToolPolicy::default() };
 /// policies.tools.insert("search".to_owned(), ten_seconds);
 /// assert_eq!(policies.to_bytes(), br#"{"tools":{"search":{"timeout_ms":10000}}}"#);
 /// ```
@@ -32,20 +33,18 @@ pub struct PolicySet {
     /// The policies by tool name; a tool without an entry has the default policy.
     #[serde(default)]
     pub tools: BTreeMap<String, ToolPolicy>,
-    /// How many calls of a session may run at the same time; without it, any number.
+    /// The maximum number of calls of a session that run at the same time. `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_max: Option<u32>,
-    /// The maximum number of calls that one message of the model may bring. The calls beyond it are
-    /// refused, each with a response. Without it, any number; sets that were stored before it
-    /// existed have none.
+    /// The maximum number of calls in one message of the model. Further calls are refused, each
+    /// with a response. `None`: no limit, as in sets stored before this field existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_message_max: Option<u32>,
-    /// The maximum number of calls of a session that may be open at the same time. A call that
-    /// comes while as many older ones are open is refused, with a response. Without it, any number;
-    /// sets that were stored before it existed have none.
+    /// The maximum number of open calls of a session. A further call is refused, with a response.
+    /// `None`: no limit, as in sets stored before this field existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_calls_max: Option<u32>,
-    /// The time limit of inline calls whose tool names none; without it, none.
+    /// The time limit of inline calls whose tool sets none. `None`: no limit.
     #[serde(
         default,
         rename = "timeout_ms",
@@ -53,60 +52,60 @@ pub struct PolicySet {
         skip_serializing_if = "Option::is_none"
     )]
     pub timeout: Option<Duration>,
-    /// How what the model is answered is wrapped.
+    /// The shape of the responses to the model.
     #[serde(default, skip_serializing_if = "ResponseShape::is_plain")]
     pub response: ResponseShape,
-    /// A call that waits for a person is acknowledged at once, so that the model waits for nothing;
-    /// in the words of the tool's policy, or else as
+    /// True if a call that waits for approval is acknowledged at once, so that the model does not
+    /// wait. The words are those of the tool's policy, or else
     /// `{"status":"awaiting_confirmation","tool":"refund"}`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledges: bool,
-    /// What becomes of an outcome while there is no connection.
+    /// The delivery of an outcome while there is no connection.
     #[serde(default, skip_serializing_if = "OnSettled::is_park")]
     pub on_settled: OnSettled,
-    /// The hooks through which calls and responses go.
+    /// The hooks that see calls and responses.
     #[serde(default, skip_serializing_if = "Hooks::are_none")]
     pub hooks: Hooks,
-    /// The phases of a conversation; the first is where it begins. Without any, every tool is there
-    /// all the time.
+    /// The phases of the conversation, starting with the first. If empty, every tool is always
+    /// available.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseDeclaration>,
 }
 
 impl PolicySet {
-    /// Reads a stored set; fields of later versions are passed over.
+    /// Parses a stored set. Fields of later versions are ignored.
     ///
     /// # Errors
-    /// The bytes are not the JSON of a policy set.
+    /// An error if the bytes are not the JSON of a policy set.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
 
-    /// The policy of a tool: its entry, or the default one.
+    /// Returns the policy of a tool: its entry, or the default.
     #[must_use]
     pub fn of(&self, tool: &str) -> &ToolPolicy {
         self.tools.get(tool).unwrap_or(&ToolPolicy::DEFAULT)
     }
 
-    /// The phase of this name.
+    /// Returns the phase of this name.
     #[must_use]
     pub fn phase(&self, name: &str) -> Option<&PhaseDeclaration> {
         self.phases.iter().find(|phase| phase.name == name)
     }
 
-    /// The set as it reads back from its stored form: times in whole milliseconds.
+    /// The set as its stored form reads back: times are in whole milliseconds.
     #[must_use]
     pub fn as_stored(self) -> Self {
         Self::from_bytes(&self.to_bytes()).unwrap_or(self)
     }
 
-    /// The stored form: canonical JSON.
+    /// Returns the stored form: canonical JSON.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         object_bytes(self)
     }
 
-    /// The address of the stored form.
+    /// Returns the hash of the stored form.
     #[must_use]
     pub fn hash(&self) -> ObjectHash {
         ObjectHash::of(&self.to_bytes())
@@ -147,7 +146,14 @@ mod tests {
         };
         assert_eq!(
             String::from_utf8_lossy(&set.to_bytes()),
-            r#"{"acknowledges":true,"calls_per_message_max":128,"hooks":{"on_tool_call":true},"on_settled":"connect","open_calls_max":1000,"phases":[{"instruction":"Verify.","name":"verify","tools":["a"],"transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+            concat!(
+                r#"{"acknowledges":true,"calls_per_message_max":128,"#,
+                r#""hooks":{"on_tool_call":true},"on_settled":"connect","#,
+                r#""open_calls_max":1000,"phases":["#,
+                r#"{"instruction":"Verify.","name":"verify","tools":["a"],"#,
+                r#""transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"#,
+                r#""response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#
+            )
         );
         assert_eq!(PolicySet::from_bytes(&set.to_bytes())?, set);
         Ok(())
@@ -162,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_ever_is_not_written_and_what_is_not_is() -> Result<(), serde_json::Error> {
+    fn only_non_default_settings_are_stored() -> Result<(), serde_json::Error> {
         let written = |set: &PolicySet| String::from_utf8_lossy(&set.to_bytes()).into_owned();
         assert_eq!(written(&PolicySet::default()), r#"{"tools":{}}"#);
         let hooked = PolicySet {

@@ -1,4 +1,4 @@
-//! What is to hold in place of what holds: changes to the policies of an agent, as data.
+//! Changes to the policies of an agent, as data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::policy::{
     Background, Edits, InDoubt, OptionalGateTerms, PolicySet, Progress, Repeats, Retry, ToolPolicy,
 };
 
-/// What a file of policies says. What it does not speak of stays as it is; what it says replaces
-/// what was there, so a gate can be taken away as well as put up.
+/// The changes in a policy file. A setting in the file replaces the agent's; all others remain. So
+/// a gate can be removed as well as added.
 ///
-/// A field that is `None` says nothing. Within it, another `None` says that there is to be none.
+/// A field that is `None` changes nothing. `Some(None)` removes the setting.
 ///
 /// ```
 /// use recount_session::policy::{PolicySet, ToolPolicy};
@@ -22,104 +22,105 @@ use super::policy::{
 /// use std::time::Duration;
 ///
 /// let mut changes = PolicyChanges::default();
-/// let slower = ToolPolicyChanges { timeout: Some(Some(Duration::from_secs(60))), ..ToolPolicyChanges::default() };
+/// let timeout = Some(Some(Duration::from_secs(60)));
+/// let slower = ToolPolicyChanges { timeout, ..ToolPolicyChanges::default() };
 /// changes.tools.insert("search".to_owned(), slower);
-/// let set = PolicySet { tools: [("search".to_owned(), ToolPolicy::gate("Search?"))].into(), ..PolicySet::default() };
+/// let tools = [("search".to_owned(), ToolPolicy::gate("Search?"))].into();
+/// let set = PolicySet { tools, ..PolicySet::default() };
 /// let changed = changes.applied_to(set, ["search"]);
 /// assert_eq!(changed.of("search").timeout, Some(Duration::from_secs(60)));
 /// assert!(changed.of("search").confirm);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyChanges {
-    /// How many calls of a session may run at the same time.
+    /// The maximum number of calls of a session that run at the same time.
     pub running_max: Option<Option<u32>>,
-    /// The maximum number of calls that one message of the model may bring.
+    /// The maximum number of calls in one message of the model.
     pub calls_per_message_max: Option<Option<u32>>,
-    /// The maximum number of calls of a session that are open at the same time.
+    /// The maximum number of open calls of a session.
     pub open_calls_max: Option<Option<u32>>,
-    /// The time limit of inline calls whose tool names none.
+    /// The time limit of inline calls whose tool sets none.
     pub timeout: Option<Option<Duration>>,
     /// All phases of the conversation.
     pub phases: Option<Vec<PhaseDeclaration>>,
-    /// What is to hold for every tool.
+    /// The changes for every tool.
     pub defaults: ToolPolicyChanges,
-    /// What is to hold for the tools of these names, over the defaults.
+    /// The changes for single tools, by name. They override the defaults.
     pub tools: BTreeMap<String, ToolPolicyChanges>,
 }
 
-/// What is to hold in place of what holds for the calls of one tool.
+/// Changes to the policy of one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolPolicyChanges {
-    /// The gate, for every call unless `confirm_when` is said, too.
+    /// The gate. It applies to every call unless `confirm_when` is set, too.
     pub confirm: Option<GateChange>,
-    /// When the gate holds; where there was none, it is one from here on. `Some(None)`: always.
+    /// The condition of the gate. It adds a gate where there is none. `Some(None)`: every call.
     pub confirm_when: Option<Option<Condition>>,
-    /// After how long without an answer a call counts as denied.
+    /// The time after which a call without an answer counts as denied.
     pub confirm_expires_after: Option<Option<Duration>>,
-    /// The JSON Schema that the payload of a yes must fit.
+    /// The JSON Schema of the payload of an approval.
     pub confirm_payload: Option<Option<Value>>,
-    /// The right of a person to change the arguments with a yes.
+    /// The right of an approver to change the arguments.
     pub confirm_edits: Option<Option<Edits>>,
-    /// The words that the model is given at once while a person decides.
+    /// The words that the model receives at once while an approver decides.
     pub acknowledge: Option<Option<Value>>,
-    /// True if the reason of a no is not for the model.
+    /// True if the reason of a denial is not sent to the model.
     pub keep_reason: Option<bool>,
-    /// True if a cancellation by the model withdraws the question.
+    /// True if a cancellation by the model withdraws the confirmation request.
     pub withdraw_on_cancel: Option<bool>,
-    /// How long one run may take.
+    /// The time limit of one run.
     pub timeout: Option<Option<Duration>>,
-    /// What becomes of a call that was cut off.
+    /// The rule for a call that was cut off.
     pub in_doubt: Option<InDoubt>,
-    /// Whether results are used again.
+    /// The reuse of results.
     pub cached: Option<CacheChange>,
-    /// Whether the model waits.
+    /// The setting for calls that the model does not wait for.
     pub background: Option<Option<Background>>,
-    /// Whether a failed run is followed by another.
+    /// The retries of a failed run.
     pub retry: Option<Option<Retry>>,
-    /// How often it may be called in the whole session.
+    /// The maximum number of calls in the whole session.
     pub limit_per_session: Option<Option<u32>>,
-    /// How often it may be called in any sixty seconds.
+    /// The maximum number of calls in any sixty seconds.
     pub limit_per_minute: Option<Option<u32>>,
-    /// The phases in which it may be called.
+    /// The phases in which the tool may be called.
     pub phases: Option<Option<BTreeSet<String>>>,
-    /// What must hold of the state for it to be called.
+    /// The condition on the state under which the tool may be called.
     pub when: Option<Option<Condition>>,
-    /// What becomes of an equal call while the first has not ended.
+    /// The rule for an equal call while the first has not ended.
     pub repeats: Option<Repeats>,
-    /// True if a result whose `status` is `pending` or `in_progress` is no end.
+    /// True if a result whose `status` is `pending` or `in_progress` does not end the call.
     pub interim_status: Option<bool>,
     /// The effect of the progress that a run reports.
     pub progress: Option<Option<Progress>>,
 }
 
-/// What becomes of a gate.
+/// A change of a gate.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum GateChange {
-    /// Nobody is asked.
+    /// No approver is asked.
     Open,
-    /// A person is asked.
+    /// An approver is asked.
     Closed {
-        /// What that person is told; absent: what they were told before.
+        /// The hint for the approver. `None`: the hint of before.
         hint: Option<String>,
     },
 }
 
-/// Whether results are used again.
+/// A change of the reuse of results.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CacheChange {
-    /// They are not.
+    /// Results are not reused.
     Off,
-    /// They are.
+    /// Results are reused.
     On {
-        /// How old one may be; absent: as old as the session.
+        /// The maximum age of a result. `None`: the age of the session.
         max_age: Option<Duration>,
     },
 }
 
 impl PolicyChanges {
-    /// The policies that hold for these `tools` once the changes are made. Entries of tools that
-    /// are not among them stay as they are, and names in the file that no tool has say nothing
-    /// here.
+    /// Returns the policies of these `tools` after the changes. Entries of other tools remain as
+    /// they are. Names in the file that match none of the tools are ignored here.
     #[must_use]
     pub fn applied_to<'t>(
         &self,
@@ -145,7 +146,7 @@ impl PolicyChanges {
         set
     }
 
-    /// The policy of one tool once the changes are made.
+    /// Returns the policy of one tool after the changes.
     #[must_use]
     pub fn changed(&self, tool: &str, policy: ToolPolicy) -> ToolPolicy {
         let policy = self.defaults.changed(policy);
@@ -157,7 +158,7 @@ impl PolicyChanges {
 }
 
 impl ToolPolicyChanges {
-    /// The policy once the changes are made.
+    /// Returns the policy after the changes.
     #[must_use]
     pub fn changed(&self, mut policy: ToolPolicy) -> ToolPolicy {
         match &self.confirm {
@@ -200,21 +201,21 @@ impl ToolPolicyChanges {
         policy
     }
 
-    /// Whether it says whose leave a call takes, so that nobody else says it any more.
+    /// True if the changes set the gate, so that the tool's own code no longer decides it.
     #[must_use]
     pub fn decides_gate(&self) -> bool {
         self.confirm.is_some() || self.confirm_when.is_some()
     }
 }
 
-/// The gate and all that was said of it goes.
+/// Removes the gate and all its terms.
 fn open(policy: &mut ToolPolicy) {
     policy.confirm = false;
     policy.confirm_message = None;
     policy.gate_terms = OptionalGateTerms::NONE;
 }
 
-/// A gate by data alone: what the program would have said does not count beside it.
+/// Sets a gate by data alone. It replaces a gate that the program decides.
 fn close(policy: &mut ToolPolicy, when: Option<Condition>) {
     policy.confirm = true;
     policy.gate_terms.when = when;
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tools_own_entry_comes_over_the_defaults_and_a_limit_can_be_lifted() {
+    fn tool_entry_overrides_defaults_and_can_lift_a_limit() {
         let defaults = ToolPolicyChanges {
             limit_per_session: Some(Some(2)),
             timeout: Some(Some(Duration::from_secs(1))),

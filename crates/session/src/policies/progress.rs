@@ -1,8 +1,8 @@
-//! The progress that a run reports, as an MCP server does by its notifications.
+//! The progress that a run reports, for example by notifications of an MCP server.
 
 use serde::{Deserialize, Serialize};
 
-/// The name of the `tool_event_emitted` that says that a run has come further.
+/// The name of the `tool_event_emitted` that reports progress.
 pub const PROGRESS_EVENT: &str = "progress";
 
 /// The effect of the progress that a run reports.
@@ -11,6 +11,6 @@ pub const PROGRESS_EVENT: &str = "progress";
 pub enum Progress {
     /// The time limit of the run starts again.
     ExtendsTimeout,
-    /// So it does, and the model is told as news of the call.
+    /// The time limit starts again, and the model receives the progress as news of the call.
     Told,
 }

@@ -1,4 +1,4 @@
-//! The shape of what the model is answered.
+//! The shape of responses to the model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use crate::json::Json;
 use crate::values::endings::Outcome;
 use crate::values::scheduling::FunctionResponseScheduling;
 
-/// How what the model is answered is wrapped.
+/// The shape of responses to the model.
 ///
 /// ```
 /// use recount_session::{FunctionResponseScheduling, ResponseShape};
@@ -23,24 +23,27 @@ use crate::values::scheduling::FunctionResponseScheduling;
 /// );
 /// assert_eq!(
 ///     envelope.error("timeout", "too late"),
-///     json!({"output": {"error": "too late", "kind": "timeout", "success": false}, "scheduling": "SILENT"}),
+///     json!({
+///         "output": {"error": "too late", "kind": "timeout", "success": false},
+///         "scheduling": "SILENT",
+///     }),
 /// );
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseShape {
-    /// A result that is an object as it is, any other under `output`; an error as
-    /// [`error_response`] has it.
+    /// An object as it is, any other result under `output`; an error as [`error_response`] builds
+    /// it.
     #[default]
     Plain,
-    /// Everything under `output`, with `scheduling` beside it: `WHEN_IDLE` unless the result says
-    /// otherwise, `SILENT` for errors. It is the shape that SAMMY's tools answer with.
+    /// Everything under `output`, with `scheduling` beside it: `WHEN_IDLE` unless the result sets
+    /// another, `SILENT` for errors. SAMMY's tools use this shape.
     Envelope,
 }
 
 impl ResponseShape {
-    /// The answer that carries a result, and when the model should take it up.
+    /// Returns the response that carries a result, with the time at which the model should use it.
     #[must_use]
     pub fn success(self, result: Value, scheduling: Option<FunctionResponseScheduling>) -> Value {
         match self {
@@ -51,11 +54,10 @@ impl ResponseShape {
         }
     }
 
-    /// [`success`](ResponseShape::success) of a result that stays with its owner, as it is
-    /// recorded.
+    /// [`success`](ResponseShape::success) of a borrowed result, as recorded text.
     #[doc(hidden)]
     pub fn success_text(self, result: &Value) -> Json {
-        /// A result that is no object.
+        /// A result that is not an object.
         #[derive(Serialize)]
         struct Output<'a> {
             output: &'a Value,
@@ -67,14 +69,14 @@ impl ResponseShape {
         }
     }
 
-    /// [`success`](ResponseShape::success) of a result that is text, number for number.
+    /// [`success`](ResponseShape::success) of a result that is text; its numbers keep their digits.
     #[doc(hidden)]
     pub fn success_of_text(
         self,
         result: &Json,
         scheduling: Option<FunctionResponseScheduling>,
     ) -> Json {
-        /// A result within the words around it.
+        /// A result with the fields around it.
         #[derive(Serialize)]
         struct Wrapped<'a> {
             output: &'a Json,
@@ -90,7 +92,7 @@ impl ResponseShape {
         Json::of_serialized(&Wrapped { output, scheduling })
     }
 
-    /// The answer to a call that did not succeed.
+    /// Returns the response to a call that did not succeed.
     #[must_use]
     pub fn error(self, kind: &str, message: &str) -> Value {
         match self {
@@ -110,8 +112,8 @@ impl ResponseShape {
     }
 }
 
-/// The answer that carries a result: an object as it is, anything else (also `null`) under
-/// `output`.
+/// Returns the response that carries a result: an object as it is, any other value (also `null`)
+/// under `output`.
 ///
 /// ```
 /// use recount_session::response::success_response;
@@ -130,20 +132,22 @@ pub fn success_response(result: Value) -> Value {
     }
 }
 
-/// The answer to a call that did not succeed: the message under `error`, its kind beside it.
+/// Returns the response to a call that did not succeed: the message under `error`, its kind beside
+/// it.
 ///
 /// ```
 /// use recount_session::response::error_response;
 /// use serde_json::json;
 ///
-/// assert_eq!(error_response("timeout", "timed out after 5s"), json!({"error": "timed out after 5s", "kind": "timeout"}));
+/// let response = error_response("timeout", "timed out after 5s");
+/// assert_eq!(response, json!({"error": "timed out after 5s", "kind": "timeout"}));
 /// ```
 #[must_use]
 pub fn error_response(kind: &str, message: &str) -> Value {
     json!({ "error": message, "kind": kind })
 }
 
-/// What the model is told of a call that was cut off between start and result.
+/// The response to a call that was cut off between start and result.
 pub(crate) fn unknown_outcome(shape: ResponseShape) -> Json {
     Json::of(&shape.error(
         "unknown_outcome",
@@ -151,10 +155,9 @@ pub(crate) fn unknown_outcome(shape: ResponseShape) -> Json {
     ))
 }
 
-/// How the model is told, as text of the conversation, of a call that a connection of before
-/// brought.
+/// Formats the outcome of a call of an earlier connection as text of the conversation.
 ///
-/// It knows no id of that connection, so the text names the tool and the arguments.
+/// The model knows no id of that connection, so the text names the tool and the arguments.
 ///
 /// ```
 /// use recount_session::{Json, Outcome, response};
@@ -166,7 +169,8 @@ pub(crate) fn unknown_outcome(shape: ResponseShape) -> Json {
 pub fn as_conversation(name: &str, args: &Json, outcome: Outcome, response: &Json) -> String {
     let ending = outcome.in_words();
     format!(
-        "[tool outcome] Your earlier call {name}({args}) has an outcome: {ending}. Response: {response}"
+        "[tool outcome] Your earlier call {name}({args}) has an outcome: {ending}. \
+         Response: {response}"
     )
 }
 
@@ -186,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_as_conversation_names_the_call_how_it_ended_and_its_response() {
+    fn conversation_text_names_call_outcome_and_response() {
         let (args, told) = (
             Json::of(&json!({"order": 7})),
             Json::of(&json!({"ok": true})),

@@ -1,4 +1,4 @@
-//! The form in which a tool's policy is stored: what is not set is left out.
+//! The stored form of a tool's policy. Default values are left out.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 use crate::values::milliseconds;
 
-/// A policy as it is stored.
+/// A policy in its stored form.
 #[derive(Deserialize, Serialize)]
 pub(super) struct Stored {
     #[serde(
@@ -119,7 +119,7 @@ impl From<Stored> for ToolPolicy {
 }
 
 impl From<ToolPolicy> for Stored {
-    /// A message or an age without what it is about says nothing, and is not stored.
+    /// Drops a hint or a maximum age whose gate or cache is off.
     fn from(policy: ToolPolicy) -> Self {
         let max_age = policy.cache_max_age;
         let GateTerms {

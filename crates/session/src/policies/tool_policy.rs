@@ -1,4 +1,4 @@
-//! What holds for the calls of one tool, as data.
+//! The policy of one tool, as data.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,13 +12,14 @@ use super::progress::Progress;
 use super::stored_policy::Stored;
 use crate::values::scheduling::FunctionResponseScheduling;
 
-/// What holds for the calls of one tool.
+/// The policy of one tool.
 ///
-/// Policies are data on the registered tool, so nothing that is wrapped around a tool can lose one.
-/// Stored, with what is not set left out:
+/// Policies are data on the registered tool, so a wrapper around a tool cannot lose them. The
+/// stored form leaves default values out:
 ///
 /// ```json
-/// {"timeout_ms":10000,"cache":{"max_age_ms":60000},"confirm":{"hint":"Pay?","expires_after_ms":600000},
+/// {"timeout_ms":10000,"cache":{"max_age_ms":60000},
+///  "confirm":{"hint":"Pay?","expires_after_ms":600000},
 ///  "in_doubt":"retry","withdraw_on_cancel":true,"background":{"scheduling":"SILENT"},
 ///  "retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},
 ///  "phases":["negotiate"],"when":{"is_true":"identity_verified"}}
@@ -26,66 +27,65 @@ use crate::values::scheduling::FunctionResponseScheduling;
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct ToolPolicy {
-    /// How long one run may take, in whole milliseconds on record; waiting for a person does not
+    /// The time limit of one run, recorded in whole milliseconds. The wait for an approver does not
     /// count.
     pub timeout: Option<Duration>,
-    /// Whether a call with the arguments of an earlier, successful one gets that one's result.
+    /// True if a call reuses the result of an earlier successful call with equal arguments.
     pub cache: bool,
-    /// How old such a result may be, by the recorded time; without it, as old as the session.
+    /// The maximum age of a reused result, by the recorded time. `None`: the age of the session.
     pub cache_max_age: Option<Duration>,
-    /// The gate: a person must agree before the tool runs.
+    /// True if a person must approve before the tool runs. This is the gate.
     pub confirm: bool,
-    /// What that person is told.
+    /// The hint for the approver.
     pub confirm_message: Option<String>,
-    /// What else holds of the gate; none is the same as the default.
+    /// The other terms of the gate. Absent terms equal the default.
     pub gate_terms: OptionalGateTerms,
-    /// What the model is told at once of a call that waits for a person, where such calls are
-    /// acknowledged.
+    /// The response that the model receives at once for a call that waits for approval, if such
+    /// calls are acknowledged.
     pub acknowledgement: Option<Value>,
-    /// What becomes of a call that the model makes again while the first one has not ended.
+    /// The rule for a call that the model makes again while the first one has not ended.
     pub repeats: Repeats,
-    /// What becomes of a call that was cut off between its start and its result.
+    /// The rule for a call that was cut off between its start and its result.
     pub in_doubt: InDoubt,
-    /// Whether a cancellation by the model withdraws an open confirmation instead of only being
-    /// noted on it.
+    /// True if a cancellation by the model withdraws an open confirmation request. Otherwise it is
+    /// only noted on the request.
     pub withdraw_on_cancel: bool,
-    /// Set once a result from outside whose `status` is `pending` or `in_progress` is news of the
-    /// call and no end.
+    /// True if a supplied result whose `status` is `pending` or `in_progress` is news and does not
+    /// end the call.
     pub interim_status: bool,
-    /// The effect of the progress that a run reports; without it, none.
+    /// The effect of the progress that a run reports. `None`: no effect.
     pub progress: Option<Progress>,
-    /// The model does not wait for the result.
+    /// The setting for calls that the model does not wait for. `None`: the model waits.
     pub background: Option<Background>,
-    /// A failed run is followed by another; only of an idempotent tool.
+    /// The retries of a failed run; only for idempotent tools.
     pub retry: Option<Retry>,
-    /// How often it may be called.
+    /// The maximum number of calls.
     pub limits: Limits,
-    /// The phases in which it may be called; without it, all whose own list does not leave it out.
+    /// The phases in which the tool may be called. `None`: every phase whose own list allows it.
     pub phases: Option<BTreeSet<String>>,
-    /// What must hold of the state for it to be called.
+    /// The condition on the state under which the tool may be called.
     pub when: Option<Condition>,
 }
 
-/// How a call runs for which the model does not wait.
+/// The setting for calls that the model does not wait for.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Background {
-    /// When the model takes up the result; `WHEN_IDLE` unless said otherwise.
+    /// The time at which the model uses the result. The default is `WHEN_IDLE`.
     #[serde(default)]
     pub scheduling: FunctionResponseScheduling,
 }
 
-/// How often a failed call is run again, and how long is waited before.
+/// The number of retries, and the wait before each.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Retry {
-    /// How many runs there may be, the first one counted.
+    /// The maximum number of runs, including the first.
     pub attempts_max: u32,
-    /// How long is waited before the second run, in milliseconds; twice as long before each further
-    /// one.
+    /// The wait before the second run, in milliseconds. It doubles before each further run.
     pub backoff_ms: u64,
 }
 
 impl Retry {
-    /// How long is waited after the run number `attempt`.
+    /// Returns the wait after run number `attempt`, in milliseconds.
     ///
     /// ```
     /// use recount_session::policy::Retry;
@@ -99,15 +99,17 @@ impl Retry {
     }
 }
 
-/// How often a tool may be called. Calls that were refused do not count, nor those answered at once
-/// with an earlier result; one that waited for an equal call and took its result does, because
-/// nobody knew whether it would run.
+/// The maximum number of calls of a tool.
+///
+/// Refused calls do not count, nor do calls answered at once with an earlier result. A call that
+/// waited for an equal call and took its result counts, because the verdict came before it was
+/// known whether the call would run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Limits {
-    /// In the whole session.
+    /// The limit for the whole session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_session: Option<u32>,
-    /// In any sixty seconds of recorded time.
+    /// The limit for any sixty seconds of recorded time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_minute: Option<u32>,
 }
@@ -142,7 +144,7 @@ impl ToolPolicy {
         when: None,
     };
 
-    /// A gate with a hint; an empty one is none.
+    /// A policy with a gate and a hint. An empty hint counts as none.
     ///
     /// ```
     /// use recount_session::ToolPolicy;
@@ -158,11 +160,13 @@ impl ToolPolicy {
         }
     }
 
-    /// Both policies at once, whichever comes first: the shorter time limits, either gate, the
-    /// hints joined, the more careful rule, the fewer runs, the smaller limits, the phases in which
-    /// both hold, both conditions, the quieter scheduling.
+    /// Merges two policies.
     ///
-    /// The default in-doubt rule counts as "nothing said", so it yields to the other one.
+    /// The result has the shorter time limits, either gate, the joined hints, the more careful
+    /// rule, the fewer runs, the smaller limits, the common phases, both conditions, and the
+    /// quieter scheduling.
+    ///
+    /// The default in-doubt rule counts as not set, so the other rule replaces it.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         let [terms, others] =
@@ -216,7 +220,7 @@ impl ToolPolicy {
         }
     }
 
-    /// Whether the tool may be started again with the same idempotency key.
+    /// True if the tool may be started again with the same idempotency key.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         match self.in_doubt {
@@ -226,26 +230,26 @@ impl ToolPolicy {
     }
 }
 
-/// What a person may do to the arguments with a yes.
+/// The right of an approver to change the arguments.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Edits {
-    /// Change them; the call runs with what that person wrote.
+    /// The approver may change them, and the call runs with the changed arguments.
     Allowed,
-    /// Change them; the call is asked about anew as it is then.
+    /// The approver may change them, and the changed call needs a new approval.
     ApprovedAnew,
 }
 
-/// What becomes of a call that the model makes again, with equal arguments, while the first one has
+/// The rule for a call that the model makes again, with equal arguments, while the first one has
 /// not ended.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeats {
-    /// It is a call as any other.
+    /// The call is handled like any other.
     #[default]
     Run,
-    /// It ends at once with the ticket of the first one, whose outcome comes with that one, and
-    /// nothing runs for it.
+    /// The call ends at once with the ticket of the first one and does not run. The outcome comes
+    /// with the first call.
     PendingTicket,
 }
 
@@ -258,11 +262,11 @@ impl Repeats {
     }
 }
 
-/// What becomes of a call that was cut off between its start and its result.
+/// The rule for a call that was cut off between its start and its result.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InDoubt {
-    /// Run it again with the same idempotency key: the tool is declared idempotent.
+    /// Run the tool again with the same idempotency key. The tool is declared idempotent.
     Retry,
     /// Ask a person what happened.
     Ask,
@@ -282,8 +286,7 @@ impl InDoubt {
         }
     }
 
-    /// Of two rules the one under which less happens without a person: settle, then ask, then
-    /// retry.
+    /// Returns the rule that does less without a person: settle, then ask, then retry.
     #[must_use]
     pub fn more_careful(self, other: Self) -> Self {
         match (self, other) {
@@ -301,7 +304,7 @@ impl InDoubt {
     }
 }
 
-/// The value that there is, or both together where they differ.
+/// Returns the only value, or the combination of two different values.
 pub(super) fn joined<V: PartialEq>(
     one: Option<V>,
     other: Option<V>,

@@ -45,7 +45,16 @@ fn full() -> ToolPolicy {
 #[test]
 fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), serde_json::Error> {
     assert_eq!(serde_json::to_string(&ToolPolicy::default())?, "{}");
-    let text = r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","withdraw_on_cancel":true,"interim_status":true,"progress":"told","background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"when":{"is_true":"verified"}}"#;
+    let text = concat!(
+        r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","#,
+        r#""expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"#,
+        r#""payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"#,
+        r#""acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","#,
+        r#""withdraw_on_cancel":true,"interim_status":true,"progress":"told","#,
+        r#""background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"#,
+        r#""limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"#,
+        r#""when":{"is_true":"verified"}}"#
+    );
     assert_eq!(serde_json::to_string(&full())?, text);
     assert_eq!(serde_json::from_str::<ToolPolicy>(text)?, full());
     Ok(())
@@ -123,7 +132,7 @@ fn merging_with_nothing_or_with_itself_changes_nothing() {
 }
 
 #[test]
-fn two_gates_hold_where_either_does_and_both_must_let_arguments_be_changed() {
+fn merged_gates_apply_if_either_does_and_both_allow_edits() {
     let gate = |key: &str, edits| {
         let mut gate = ToolPolicy::gate("");
         gate.gate_terms.when = Some(S::exists(key));
@@ -140,7 +149,7 @@ fn two_gates_hold_where_either_does_and_both_must_let_arguments_be_changed() {
     let always = gate("a", Edits::Allowed).merged(ToolPolicy::gate("always"));
     assert_eq!(always.gate_terms.when, None);
     assert_eq!(always.gate_terms.edits, None);
-    // What is no gate says it of the gate.
+    // Only one of the two policies is a gate, so the edits of either count.
     let mut edits = ToolPolicy::default();
     edits.gate_terms.edits = Some(Edits::ApprovedAnew);
     for (one, two) in [
@@ -177,7 +186,7 @@ fn the_stored_name_of_a_rule_is_its_name_in_code() -> Result<(), serde_json::Err
 }
 
 #[test]
-fn what_is_said_of_a_gate_that_is_none_counts_nowhere() {
+fn terms_without_a_gate_have_no_effect() {
     let mut no_gate = ToolPolicy::default();
     no_gate.gate_terms.asks_program = true;
     let mut by_data = ToolPolicy::gate("");

@@ -1,4 +1,4 @@
-//! What people outside say about calls.
+//! Observations about calls from outside: answers, results, findings and cancellations.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use crate::values::actor::Actor;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// The answer of a person to a gated call, from the door at which it is given to its record.
+/// The answer of an approver to a gated call, from the entry point to its record.
 ///
 /// ```
 /// use recount_session::ToolConfirmation;
@@ -20,37 +20,36 @@ use crate::values::object::ObjectHash;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolConfirmation {
-    /// What the person was told.
+    /// The hint that the approver saw.
     pub hint: Option<String>,
-    /// Yes or no.
+    /// True for an approval, false for a denial.
     pub confirmed: bool,
-    /// Something for the tool.
+    /// The payload for the tool.
     pub payload: Option<Value>,
-    /// Why, in the person's words; of a denial the model is told, unless the tool keeps it with
-    /// `T::keep_reason`.
+    /// The reason, in the approver's words. The model receives the reason of a denial, unless the
+    /// tool keeps it with `T::keep_reason`.
     pub reason: Option<String>,
-    /// The arguments with which the tool is to run in place of the model's, where it
-    /// allows that by `T::confirm_edits`.
+    /// The arguments that replace the model's, if the tool allows this with `T::confirm_edits`.
     pub args: Option<Value>,
-    /// The hash of the request that was seen, as `PendingConfirmation` of the ledger tells it; an
-    /// answer to another request is refused.
+    /// The hash of the request that the approver saw, as `PendingConfirmation` of the ledger
+    /// contains it. An answer with the hash of another request is refused.
     pub request_hash: Option<ObjectHash>,
-    /// Who said it and how that was known, as the tool sees it; an answer's own word for it counts
-    /// nothing.
+    /// The approver and the way in which the name was verified, for the tool. The value in an
+    /// incoming answer is ignored.
     pub by: Option<Actor>,
-    /// What else the answer said, by key: kept on record, and without effect.
+    /// Unknown keys of the answer. They are recorded and have no effect.
     pub extra: Map<String, Value>,
-    /// What became of a call that was cut off, in place of a yes or a no; see
+    /// The outcome of a call in doubt, instead of an approval or a denial. See
     /// [`settled_as_done`](ToolConfirmation::settled_as_done).
     pub found: Option<Finding>,
-    /// Set where a recording is played: the answer was taken once, by the rules of its time.
+    /// True for an answer in a recording that is played. The rules of its time accepted it.
     taken_before: bool,
     args_written: Written,
     payload_written: Written,
 }
 
 impl ToolConfirmation {
-    /// Yes.
+    /// An approval.
     pub fn confirmed() -> ToolConfirmation {
         ToolConfirmation {
             confirmed: true,
@@ -58,7 +57,7 @@ impl ToolConfirmation {
         }
     }
 
-    /// No, and why.
+    /// A denial with its reason.
     pub fn denied(reason: impl Into<String>) -> ToolConfirmation {
         ToolConfirmation {
             reason: Some(reason.into()),
@@ -66,7 +65,7 @@ impl ToolConfirmation {
         }
     }
 
-    /// Makes the answer that states the outcome of a call in doubt.
+    /// An answer that reports the outcome of a call in doubt.
     #[doc(hidden)]
     #[must_use]
     pub fn found(found: Finding) -> ToolConfirmation {
@@ -76,9 +75,11 @@ impl ToolConfirmation {
         }
     }
 
-    /// To a request about a call [in doubt](crate::About::InDoubt), which may have run already: it
-    /// has, and this is its result, a JSON object. It does not run again, and the model is told the
-    /// result as the call's.
+    /// An answer to a request about a call [in doubt](crate::About::InDoubt): it ran, with this
+    /// result.
+    ///
+    /// The result is a JSON object. The tool does not run again, and the model receives the result
+    /// as the call's.
     ///
     /// ```
     /// use recount_session::ToolConfirmation;
@@ -92,9 +93,11 @@ impl ToolConfirmation {
         }
     }
 
-    /// To a request about a call [in doubt](crate::About::InDoubt): it has failed, and why. It does
-    /// not run again, and the model is told the reason as the call's error, unless the tool keeps
-    /// it with `T::keep_reason`.
+    /// An answer to a request about a call [in doubt](crate::About::InDoubt): it failed, with this
+    /// reason.
+    ///
+    /// The tool does not run again. The model receives the reason as the call's error, unless the
+    /// tool keeps it with `T::keep_reason`.
     ///
     /// ```
     /// use recount_session::ToolConfirmation;
@@ -108,8 +111,8 @@ impl ToolConfirmation {
         }
     }
 
-    /// The part that a tool outside this process is given: `{"confirmed":true,"payload":…}`,
-    /// without a payload if none was given.
+    /// Returns the part for a tool outside this process: `{"confirmed":true,"payload":…}`, without
+    /// `payload` if there is none.
     #[doc(hidden)]
     pub fn for_program(&self) -> Value {
         let mut given = Map::from_iter([("confirmed".to_owned(), self.confirmed.into())]);
@@ -117,7 +120,8 @@ impl ToolConfirmation {
         given.into()
     }
 
-    /// That part as text, with the payload as it was written.
+    /// Returns the part for a tool outside this process as text, with the payload as it was
+    /// written.
     #[doc(hidden)]
     pub fn text_for_program(&self) -> String {
         let confirmed = self.confirmed;
@@ -129,17 +133,18 @@ impl ToolConfirmation {
         format!(r#"{{"confirmed":{confirmed},"payload":{payload}}}"#)
     }
 
-    /// With something for the tool.
+    /// Sets the payload for the tool.
     pub fn with_payload(mut self, payload: Value) -> ToolConfirmation {
         self.payload = Some(payload);
         self
     }
 
-    /// With other arguments for the tool, where it allows that by `T::confirm_edits`.
+    /// Sets arguments that replace the model's, if the tool allows this with `T::confirm_edits`.
     ///
     /// ```
     /// use recount_session::ToolConfirmation;
-    /// let less = ToolConfirmation::confirmed().with_args(serde_json::json!({"amount": 40, "to": "bob"}));
+    /// let args = serde_json::json!({"amount": 40, "to": "bob"});
+    /// let less = ToolConfirmation::confirmed().with_args(args);
     /// assert!(less.confirmed && less.args.is_some());
     /// ```
     pub fn with_args(mut self, args: Value) -> ToolConfirmation {
@@ -147,7 +152,7 @@ impl ToolConfirmation {
         self
     }
 
-    /// With arguments whose text goes on record as it was written.
+    /// Sets arguments whose text is recorded as it was written.
     #[doc(hidden)]
     #[must_use]
     pub fn with_written_args(mut self, value: Value, text: Json) -> ToolConfirmation {
@@ -155,7 +160,7 @@ impl ToolConfirmation {
         self.with_args(value)
     }
 
-    /// With a payload whose text goes on record as it was written.
+    /// Sets a payload whose text is recorded as it was written.
     #[doc(hidden)]
     #[must_use]
     pub fn with_written_payload(mut self, value: Value, text: Json) -> ToolConfirmation {
@@ -163,19 +168,19 @@ impl ToolConfirmation {
         self.with_payload(value)
     }
 
-    /// To the request with this hash and no other.
+    /// Restricts the answer to the request with this hash.
     pub fn to_request(mut self, hash: ObjectHash) -> ToolConfirmation {
         self.request_hash = Some(hash);
         self
     }
 
-    /// With the person's own words.
+    /// Sets the reason, in the approver's words.
     pub fn with_reason(mut self, reason: impl Into<String>) -> ToolConfirmation {
         self.reason = Some(reason.into());
         self
     }
 
-    /// As it stands on record.
+    /// The answer as it was recorded.
     #[doc(hidden)]
     pub fn recorded(it: ConfirmationAnswered, hint: Option<String>) -> ToolConfirmation {
         let extra = it.extra.and_then(|extra| match extra.to_value() {
@@ -204,21 +209,21 @@ impl ToolConfirmation {
         confirmation
     }
 
-    /// An answer that is on record in what is played.
+    /// Marks an answer of a recording that is played.
     #[doc(hidden)]
     pub fn taken_before(mut self) -> ToolConfirmation {
         self.taken_before = true;
         self
     }
 
-    /// True if the answer is on record in what is played.
+    /// True for an answer of a recording that is played.
     #[doc(hidden)]
     pub fn was_taken_before(&self) -> bool {
         self.taken_before
     }
 
-    /// Makes the record of this answer to `request`. The door has checked the hash of the request
-    /// and knows the actor, so neither is taken from the answer.
+    /// Makes the record of this answer to `request`. The entry point has checked the hash of the
+    /// request and knows the actor, so neither is taken from the answer.
     #[doc(hidden)]
     pub fn into_record(self, request: Seq, by: Actor) -> ConfirmationAnswered {
         let extra = Some(self.extra).filter(|it| !it.is_empty());
@@ -236,60 +241,62 @@ impl ToolConfirmation {
     }
 }
 
-/// `confirmation_answered`: the one answer that counts.
+/// `confirmation_answered`: the only answer to a request that counts.
 ///
 /// ```json
 /// {"request":7,"confirmed":true,"by":{"name":"ada","authenticated_by":"os_user"}}
-/// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},"by":{"name":"ada","authenticated_by":"os_user"}}
-/// {"request":9,"confirmed":false,"found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},
+///  "by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"request":9,"confirmed":false,"found":{"done":{"receipt":17}},
+///  "by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationAnswered {
     /// The request.
     pub request: Seq,
-    /// Yes or no.
+    /// True for an approval, false for a denial.
     pub confirmed: bool,
-    /// Why, in the person's words.
+    /// The reason, in the approver's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What the person gave for the tool.
+    /// The payload for the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
-    /// The arguments with which the tool runs in place of those of the call, which stay on record
-    /// there.
+    /// The arguments that replace those of the call. The call's own record keeps the original ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_args: Option<Json>,
-    /// What else the answer said: an object of the keys that mean nothing here.
+    /// Unknown keys of the answer, as an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Json>,
-    /// What became of the call that was in doubt: it does not run again, and this is its outcome.
+    /// The outcome of the call in doubt. The call does not run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Finding>,
-    /// Who.
+    /// The approver.
     pub by: Actor,
 }
 
-/// `answer_refused`: somebody answered and it did not count.
+/// `answer_refused`: an answer that did not count.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerRefused {
-    /// The request they named.
+    /// The request that the answer named.
     pub request: Seq,
-    /// Why it did not count.
+    /// The code of the reason.
     pub refusal: String,
-    /// Who.
+    /// The actor that answered.
     pub by: Actor,
-    /// True on the last one recorded for the request: further refusals are only returned.
+    /// True on the last refusal recorded for the request. Further refusals are only returned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub last_recorded: bool,
 }
 
-/// `response_supplied`: the result of a paused call, from outside, or news of it.
+/// `response_supplied`: the result of a paused call from outside, or news of it.
 ///
 /// ```json
 /// {"call":5,"response":{"shipped":true},"by":{"name":"warehouse","authenticated_by":"embedder"}}
-/// {"call":5,"response":{"packed":3,"of":4},"will_continue":true,"by":{"name":"warehouse","authenticated_by":"embedder"}}
+/// {"call":5,"response":{"packed":3,"of":4},"will_continue":true,
+///  "by":{"name":"warehouse","authenticated_by":"embedder"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -298,17 +305,18 @@ pub struct ResponseSupplied {
     pub call: Seq,
     /// The response for the model.
     pub response: Json,
-    /// It is news and no end: more follows, and the call stays paused.
+    /// True for news: the call stays paused, and more follows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub will_continue: bool,
-    /// Who supplied it.
+    /// The actor that supplied it.
     pub by: Actor,
 }
 
-/// `outcome_found`: what became of a call that had ended without anybody knowing.
+/// `outcome_found`: the outcome of a call that had ended with an unknown one.
 ///
 /// ```json
-/// {"call":5,"tool":"pay","found":{"done":{"receipt":17}},"by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"call":5,"tool":"pay","found":{"done":{"receipt":17}},
+///  "by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -317,30 +325,31 @@ pub struct OutcomeFound {
     pub call: Seq,
     /// The tool that was called.
     pub tool: String,
-    /// What became of it.
+    /// The outcome that was found.
     pub found: Finding,
-    /// Who says so.
+    /// The actor that reports it.
     pub by: Actor,
 }
 
-/// `operator_cancelled`.
+/// `operator_cancelled`: an operator or the embedding program cancelled a call.
 ///
 /// ```json
 /// {"call":5,"reason":"wrong order","by":{"name":"ada","authenticated_by":"os_user"}}
-/// {"call":6,"by":{"name":"ada","authenticated_by":"os_user"},"response":{"status":"cancelled","call_id":"fc-2"}}
+/// {"call":6,"by":{"name":"ada","authenticated_by":"os_user"},
+///  "response":{"status":"cancelled","call_id":"fc-2"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorCancelled {
     /// The call.
     pub call: Seq,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who.
+    /// The actor that cancelled.
     pub by: Actor,
-    /// What the model is told, where the call ran in the background and has words of its own for
-    /// that.
+    /// The response for the model, if the call ran in the background and has its own words for
+    /// this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Json>,
 }

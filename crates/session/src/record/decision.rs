@@ -1,4 +1,4 @@
-//! What the engine concluded: always re-derivable from what stands before it.
+//! Decisions: conclusions of the engine that can be derived again from the records before them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,23 +13,23 @@ use crate::values::time::Timestamp;
 pub use crate::values::endings::{CancelReason, Outcome};
 
 events! {
-    /// One conclusion of the engine.
+    /// A conclusion of the engine.
     pub enum Decision {
-        /// What the policies say to a call.
+        /// The policies gave a verdict on a call.
         PolicyDecided = "policy_decided",
-        /// A gate does not hold here, and why.
+        /// A gate does not apply to a call.
         GateWaived = "gate_waived",
-        /// A person is asked.
+        /// An approver is asked.
         ConfirmationRequested = "confirmation_requested",
-        /// Nobody answered in time, which is a no.
+        /// No answer came in time, which counts as a denial.
         ConfirmationExpired = "confirmation_expired",
         /// The question has become pointless.
         ConfirmationWithdrawn = "confirmation_withdrawn",
-        /// The tool is not the one that was asked about; the question is asked anew.
+        /// The tool has changed since the question, which is asked again.
         ConfirmationReopened = "confirmation_reopened",
-        /// The call may start as soon as somebody can run it.
+        /// The call may start as soon as a runner has a slot.
         CallReady = "call_ready",
-        /// The result of an earlier call is this one's, too.
+        /// The call gets the result of an earlier call.
         ResultReused = "result_reused",
         /// The call starts.
         CallStarted = "call_started",
@@ -39,61 +39,65 @@ events! {
         RetryScheduled = "retry_scheduled",
         /// The call ends without a response.
         CallCancelled = "call_cancelled",
-        /// The model is told something about a call.
+        /// The model receives a response about a call.
         ResponseIssued = "response_issued",
-        /// The model is told what became of a call whose outcome was unknown.
+        /// The model receives the outcome of a call that had ended with an unknown one.
         OutcomeReconciled = "outcome_reconciled",
-        /// An issued response takes another way to the model.
+        /// An issued response takes another route to the model.
         DeliveryChosen = "delivery_chosen",
-        /// The conversation is in another phase.
+        /// The conversation enters a phase.
         PhaseEntered = "phase_entered",
     }
 }
 
-/// `policy_decided`.
+/// `policy_decided`: the verdict of the policies on a call.
 ///
 /// ```json
 /// {"call":5,"verdict":"ask","rule":"confirm","policies":"9f86…"}
-/// {"call":8,"verdict":"refused","rule":"limit","reason":"…","policies":"9f86…","inputs":{"used":{"minute":3,"session":7}}}
-/// {"call":9,"verdict":"refused","rule":"phase","reason":"…","policies":"9f86…","inputs":{"phase":"verify_identity"}}
-/// {"call":11,"verdict":"allowed","rule":"default","policies":"9f86…","inputs":{"state":{"identity_verified":true}}}
+/// {"call":8,"verdict":"refused","rule":"limit","reason":"…","policies":"9f86…",
+///  "inputs":{"used":{"minute":3,"session":7}}}
+/// {"call":9,"verdict":"refused","rule":"phase","reason":"…","policies":"9f86…",
+///  "inputs":{"phase":"verify_identity"}}
+/// {"call":11,"verdict":"allowed","rule":"default","policies":"9f86…",
+///  "inputs":{"state":{"identity_verified":true}}}
 /// {"call":14,"verdict":"allowed","rule":"cached","policies":"9f86…","inputs":{"of":11}}
-/// {"call":18,"verdict":"refused","rule":"pending","reason":"…","policies":"9f86…","inputs":{"of":14}}
+/// {"call":18,"verdict":"refused","rule":"pending","reason":"…","policies":"9f86…",
+///  "inputs":{"of":14}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyDecided {
     /// The call.
     pub call: Seq,
-    /// What they say.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Which rule said it.
+    /// The rule that gave the verdict.
     pub rule: Rule,
-    /// Why, in words that the model may read; only of a refusal.
+    /// The reason of a refusal, in words that the model may read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The policies that were asked; absent where no runner was ever attached.
+    /// The hash of the policies; absent if no runner was ever attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<ObjectHash>,
-    /// What the verdict depended on beside the call and the policies: the `phase`, the values of
-    /// the `state` that a condition reads, how often the tool was `used` where that is limited, the
-    /// earlier result or the pending call (`of`).
+    /// The inputs of the verdict beside the call and the policies: the `phase`, the values of the
+    /// `state` that a condition reads, the number of calls `used` if it is limited, and the earlier
+    /// result or pending call (`of`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Json>,
 }
 
-/// What the policies say to a call.
+/// The verdict of the policies on a call.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Allowed,
-    /// A person must be asked.
+    /// An approver must be asked.
     Ask,
-    /// The program says whether a person must be asked.
+    /// The program decides whether an approver must be asked.
     AskProgram,
-    /// It may not run.
+    /// The call may not run.
     Refused,
 }
 
@@ -110,78 +114,80 @@ pub enum Rule {
     MalformedArgs,
     /// The arguments do not fit the declared schema.
     InvalidArgs,
-    /// The tool is not there in this phase.
+    /// The tool is not available in this phase.
     Phase,
-    /// What must hold of the state.
+    /// The condition on the state does not hold.
     Condition,
-    /// There is a result of the same call.
+    /// An equal call has a result.
     Cached,
-    /// The same call has not ended.
+    /// An equal call has not ended.
     Pending,
-    /// How often the tool may be called.
+    /// The maximum number of calls is reached.
     Limit,
     /// The tool is gated.
     Confirm,
-    /// Nothing speaks against it.
+    /// No other rule applies.
     Default,
 }
 
-/// `gate_waived`.
+/// `gate_waived`: the gate does not apply to a call.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateWaived {
     /// The call.
     pub call: Seq,
-    /// Why the gate does not hold.
+    /// The reason.
     pub reason: String,
 }
 
-/// `confirmation_requested`: the seq of this record is the request's name.
+/// `confirmation_requested`: a question to an approver. The seq of this record identifies the
+/// request.
 ///
 /// ```json
-/// {"call":5,"about":"gate","hint":"Refund 42.00 EUR?","args_sha256":"44136f…","contract":"1b4f0e…","declaration":"60303a…"}
+/// {"call":5,"about":"gate","hint":"Refund 42.00 EUR?","args_sha256":"44136f…",
+///  "contract":"1b4f0e…","declaration":"60303a…"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationRequested {
     /// The call.
     pub call: Seq,
-    /// What is asked.
+    /// The subject of the question.
     pub about: About,
-    /// What the tool's author wants the person to know.
+    /// The hint of the tool's author for the approver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// SHA-256 of the argument text that is approved.
+    /// The SHA-256 of the argument text to approve.
     pub args_sha256: ObjectHash,
-    /// The tool's contract that is approved.
+    /// The hash of the tool's contract to approve.
     pub contract: ObjectHash,
-    /// The tool's whole declaration, for the record.
+    /// The hash of the tool's whole declaration, for information.
     pub declaration: ObjectHash,
-    /// When silence becomes a no.
+    /// The time at which a missing answer counts as a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_us: Option<Timestamp>,
-    /// The JSON Schema that the payload of a yes must fit.
+    /// The JSON Schema of the payload of an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Json>,
-    /// The `tool_asked` in which the tool itself asks; its words are the hint.
+    /// The `tool_asked` in which the tool itself asks. Its text is the hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Seq>,
 }
 
-/// What a confirmation request asks.
+/// The subject of a confirmation request.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
-    /// May it run?
+    /// The call may run or not.
     Gate,
-    /// It may have run already; may it run again?
+    /// The call may have run already, and may run again or not.
     InDoubt,
-    /// The tool asks itself, and goes on with the answer.
+    /// The tool itself asks, and continues with the answer.
     Tool,
 }
 
-/// `confirmation_expired`.
+/// `confirmation_expired`: no answer came in time, which counts as a denial.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationExpired {
@@ -191,7 +197,7 @@ pub struct ConfirmationExpired {
     pub request: Seq,
 }
 
-/// `confirmation_withdrawn`.
+/// `confirmation_withdrawn`: the question has become pointless.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationWithdrawn {
@@ -199,24 +205,24 @@ pub struct ConfirmationWithdrawn {
     pub call: Seq,
     /// The request.
     pub request: Seq,
-    /// Why.
+    /// The reason.
     pub reason: CancelReason,
 }
 
-/// `confirmation_reopened`: the seq of this record names the new request; the old one takes no
-/// answers any more.
+/// `confirmation_reopened`: a new request in place of an old one. The seq of this record identifies
+/// the new request. The old one accepts no answers.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationReopened {
-    /// The request it takes the place of.
+    /// The request that is replaced.
     pub request: Seq,
-    /// The contract that was asked about.
+    /// The contract in the old request.
     pub contract_before: ObjectHash,
-    /// What is asked now, as in `confirmation_requested`.
+    /// The new question, as in `confirmation_requested`.
     pub question: ConfirmationRequested,
 }
 
-/// `call_ready`.
+/// `call_ready`: the call may start as soon as a runner has a slot.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallReady {
@@ -224,7 +230,7 @@ pub struct CallReady {
     pub call: Seq,
 }
 
-/// `call_started`.
+/// `call_started`: the start of a call's tool.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"runner":2,"deadline_us":1763700000000000}
@@ -234,16 +240,16 @@ pub struct CallReady {
 pub struct CallStarted {
     /// The call.
     pub call: Seq,
-    /// Which start of it, from 1.
+    /// The number of the start, from 1.
     pub attempt: u32,
-    /// The runner that starts it: the seq of its `runner_attached`.
+    /// The runner that starts the call: the seq of its `runner_attached`.
     pub runner: Seq,
-    /// When its time is up.
+    /// The end of the run's time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_us: Option<Timestamp>,
 }
 
-/// `result_reused`: nothing runs, because an earlier call with the same arguments has returned.
+/// `result_reused`: the call does not run, because an equal call has returned.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultReused {
@@ -253,7 +259,7 @@ pub struct ResultReused {
     pub of: Seq,
 }
 
-/// `background_spawned`: the model goes on while the tool runs.
+/// `background_spawned`: the model does not wait while the tool runs.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"scheduling":"WHEN_IDLE"}
@@ -263,25 +269,26 @@ pub struct ResultReused {
 pub struct BackgroundSpawned {
     /// The call.
     pub call: Seq,
-    /// Which start of it.
+    /// The number of the start.
     pub attempt: u32,
-    /// When the model should take up the result.
+    /// The time at which the model should use the result.
     pub scheduling: FunctionResponseScheduling,
 }
 
-/// `retry_scheduled`: the run failed, and there will be another.
+/// `retry_scheduled`: the run failed, and the call will be started again.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryScheduled {
     /// The call.
     pub call: Seq,
-    /// Which start of it that will be.
+    /// The number of the next start.
     pub attempt: u32,
-    /// When.
+    /// The time of the next start.
     pub due_us: Timestamp,
 }
 
-/// `phase_entered`: the seq of this record names the stay in the phase.
+/// `phase_entered`: the conversation enters a phase. The seq of this record identifies the stay in
+/// it.
 ///
 /// ```json
 /// {"phase":"inform_debt","from":"verify_identity","when":{"is_true":"identity_verified"}}
@@ -291,25 +298,26 @@ pub struct RetryScheduled {
 pub struct PhaseEntered {
     /// The phase.
     pub phase: String,
-    /// The phase before; absent where the conversation begins.
+    /// The phase before; absent at the beginning of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The condition that held; absent where it is the first phase.
+    /// The condition that held; absent for the first phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
 }
 
-/// `call_cancelled`: the model took it back or the session closed, so nobody waits for a response.
+/// `call_cancelled`: the model cancelled the call or the session closed, so no response is
+/// expected.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCancelled {
     /// The call.
     pub call: Seq,
-    /// Why.
+    /// The reason.
     pub reason: CancelReason,
 }
 
-/// `response_issued`: what the model is to be told. The seq of this record is the response's name.
+/// `response_issued`: a response for the model. The seq of this record identifies the response.
 ///
 /// ```json
 /// {"call":5,"outcome":"returned","of":9,"route":{"via":"tool_response","epoch":3}}
@@ -319,48 +327,49 @@ pub struct CallCancelled {
 pub struct ResponseIssued {
     /// The call.
     pub call: Seq,
-    /// How the call ended; `interim` is the one that is no end.
+    /// The outcome of the call; only `interim` is not an end.
     pub outcome: Outcome,
-    /// The record that holds the response: `tool_returned`, `tool_paused` or `response_supplied`.
+    /// The record with the response: `tool_returned`, `tool_paused` or `response_supplied`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<Seq>,
-    /// The response itself where the engine made it.
+    /// The response itself, if the engine made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Json>,
-    /// How it travels.
+    /// The route to the model.
     pub route: Route,
 }
 
-/// How a response travels to the model.
+/// The route of a response to the model.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "via", rename_all = "snake_case")]
 pub enum Route {
-    /// As a `toolResponse` on the connection that brought the call.
+    /// A `toolResponse` on the connection that brought the call.
     ToolResponse {
-        /// That connection.
+        /// The connection.
         epoch: Seq,
     },
-    /// As text in the conversation, because the connection that brought the call is gone.
+    /// Text of the conversation, because the connection that brought the call is gone.
     Conversation {
-        /// The connection of now.
+        /// The current connection.
         epoch: Seq,
     },
-    /// Not yet: there is no connection.
+    /// No route yet: there is no connection.
     Parked,
-    /// Not yet: there is no connection, and one is opened for it.
+    /// No route yet: there is no connection, and the engine opens one for the response.
     Connect,
-    /// Not to the model by itself: the embedding program is told, and a later conversation finds it
-    /// in the story so far.
+    /// Not sent to the model: the embedding program receives the response, and the history of a
+    /// later conversation contains it.
     Notify,
-    /// Not to the model: to the program that made the call itself.
+    /// Not sent to the model: the program that made the call receives the response.
     Caller,
-    /// Not to the model of the conversation: to the agent that made the call.
+    /// Not sent to the model of the conversation: the agent that made the call receives the
+    /// response.
     Parent,
 }
 
-/// `outcome_reconciled`: what the model is to be told of a call whose unknown outcome was found
-/// out. The call keeps its outcome; the seq of this record is the name of what is told.
+/// `outcome_reconciled`: news for the model about a call whose unknown outcome was found. The call
+/// keeps its outcome. The seq of this record identifies the news as a response.
 ///
 /// ```json
 /// {"call":5,"of":21,"route":{"via":"conversation","epoch":3}}
@@ -372,15 +381,15 @@ pub struct OutcomeReconciled {
     pub call: Seq,
     /// The `outcome_found`, which holds the result if there is one.
     pub of: Seq,
-    /// What is told where it failed.
+    /// The response, if the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Json>,
-    /// How it travels.
+    /// The route to the model.
     pub route: Route,
 }
 
 impl OutcomeReconciled {
-    /// In which words it is told: as a result that was supplied, or as a failure.
+    /// The outcome as the model is told it: a supplied result, or a failure.
     #[doc(hidden)]
     pub fn told_as(&self) -> Outcome {
         match self.response {
@@ -390,18 +399,18 @@ impl OutcomeReconciled {
     }
 }
 
-/// `delivery_chosen`.
+/// `delivery_chosen`: an issued response takes another route.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryChosen {
     /// The response: the seq of its `response_issued`, or of an `outcome_reconciled`.
     pub response: Seq,
-    /// How it travels now.
+    /// The new route.
     pub route: Route,
 }
 
 impl Decision {
-    /// The question that it puts to a person, if it does.
+    /// Returns the question to an approver, if the decision contains one.
     pub fn question(&self) -> Option<&ConfirmationRequested> {
         if let Decision::ConfirmationRequested(it) = self {
             Some(it)
@@ -412,7 +421,7 @@ impl Decision {
         }
     }
 
-    /// The call it is about.
+    /// Returns the call that the decision is about.
     pub fn call(&self) -> Option<Seq> {
         match self {
             Decision::PolicyDecided(it) => Some(it.call),

@@ -1,4 +1,4 @@
-//! An event: an observation or a decision, past tense, with its place in the session.
+//! Events: observations and decisions, named in the past tense, with their place in the session.
 
 use std::fmt;
 
@@ -11,35 +11,35 @@ use crate::values::time::Timestamp;
 /// A fact of the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The world did it.
+    /// An observation of the world outside.
     Observed(Observation),
-    /// The engine concluded it.
+    /// A conclusion of the engine.
     Decided(Decision),
 }
 
-/// An event at its place: what is folded into the session.
+/// An event with its place, ready to be folded into the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Its place, from 1.
+    /// The sequence number, from 1.
     pub seq: Seq,
-    /// When it was recorded; the records of one batch share it.
+    /// The time at which it was recorded. The records of one batch share it.
     pub at: Timestamp,
-    /// The record that directly led here.
+    /// The record that directly caused it.
     pub cause: Option<Seq>,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// A body that is not of the shape its kind says.
+/// An error for a body that does not have the shape of its kind.
 #[derive(Debug)]
 pub enum DecodeError {
-    /// No event has this kind; a newer program may have written it.
+    /// No event has this kind. A newer program may have written it.
     UnknownKind(String),
-    /// The kind is known, the body is not of its shape.
+    /// The kind is known, but the body does not have its shape.
     Body {
         /// The kind.
         kind: String,
-        /// What serde found.
+        /// The error of serde.
         source: serde_json::Error,
     },
 }
@@ -53,10 +53,10 @@ impl Event {
         }
     }
 
-    /// The body as JSON text.
+    /// Returns the body as JSON text.
     ///
     /// # Errors
-    /// Only if a body cannot be written as JSON, which no event here does.
+    /// Only if a body cannot be serialized, which does not happen for these events.
     pub fn body(&self) -> Result<String, serde_json::Error> {
         match self {
             Event::Observed(observation) => observation.body(),
@@ -64,7 +64,7 @@ impl Event {
         }
     }
 
-    /// Writes the body as JSON text behind what `out` holds.
+    /// Appends the body as JSON text to `out`.
     #[doc(hidden)]
     pub fn write_body(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         match self {
@@ -73,14 +73,14 @@ impl Event {
         }
     }
 
-    /// Whether an event is of this kind.
+    /// True if an event has this kind.
     #[doc(hidden)]
     pub fn is_known(kind: &str) -> bool {
         Observation::KINDS.contains(&kind) || Decision::KINDS.contains(&kind)
     }
 
-    /// Reads an event back from its kind and body, which an older version may have written: all
-    /// that reads one reads it here.
+    /// Parses an event from its kind and body, also from a body of an older version. All readers
+    /// use this function.
     ///
     /// ```
     /// use recount_session::{Event, Observation};
@@ -89,7 +89,7 @@ impl Event {
     /// ```
     ///
     /// # Errors
-    /// [`DecodeError`] where no event has the kind, or the body is not of its shape.
+    /// [`DecodeError`] if no event has the kind, or the body does not have its shape.
     pub fn decode(kind: &str, body: &str) -> Result<Event, DecodeError> {
         let body = upcast(kind, body);
         let decoded = Observation::decode(kind, &body).or_else(|| Decision::decode(kind, &body));

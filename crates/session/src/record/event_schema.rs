@@ -1,4 +1,4 @@
-//! The JSON Schema of every kind of event, for whoever reads a journal with another program.
+//! The JSON Schema of every kind of event, for other programs that read a journal.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use crate::record::decision::Decision;
 use crate::record::observation::Observation;
 use crate::values::object::ObjectHash;
 
-/// The JSON Schema (2020-12) of the bodies of all events: an object with the schema of each kind
-/// under `$defs`, by the name of the kind.
+/// Returns the JSON Schema (2020-12) of the bodies of all events. It is an object with the schema
+/// of each kind under `$defs`, by the name of the kind.
 ///
-/// A body may have further fields: a later version may add some. It is what
-/// `docs/events.schema.json` of this version holds.
+/// A body may have further fields, because a later version may add some. `docs/events.schema.json`
+/// contains the result of this version.
 ///
 /// ```
 /// let schema = recount_session::event_schema();

@@ -1,11 +1,11 @@
-//! What somebody finds out about a call that was cut off, so that nobody here knew what it did.
+//! Findings: outcomes, reported later, of calls that were cut off.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::Json;
 
-/// What became of a call whose outcome nobody knew, as somebody found out.
+/// The reported outcome of a call that had ended with an unknown one.
 ///
 /// ```json
 /// {"done":{"receipt":17}}
@@ -15,25 +15,25 @@ use crate::json::Json;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// It took effect, and this is its result: a JSON object.
+    /// The call took effect, with this result: a JSON object.
     Done(Json),
-    /// It did not take effect, and why.
+    /// The call did not take effect, for this reason.
     Failed(String),
 }
 
-/// Which of the two was found, without the words.
+/// The kind of a finding, without its text.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundAs {
-    /// It took effect.
+    /// The call took effect.
     Done,
-    /// It did not.
+    /// The call did not take effect.
     Failed,
 }
 
 impl Finding {
-    /// It took effect, and this is its result.
+    /// A finding that the call took effect, with its result.
     ///
     /// ```
     /// use recount_session::{Finding, FoundAs};
@@ -44,12 +44,12 @@ impl Finding {
         Finding::Done(Json::of(result))
     }
 
-    /// It did not take effect, and why.
+    /// A finding that the call did not take effect, with the reason.
     pub fn failed(reason: impl Into<String>) -> Finding {
         Finding::Failed(reason.into())
     }
 
-    /// Which of the two it is.
+    /// Returns the kind of the finding.
     pub fn found_as(&self) -> FoundAs {
         match self {
             Finding::Done(_) => FoundAs::Done,
@@ -57,7 +57,7 @@ impl Finding {
         }
     }
 
-    /// Whether the model can be told it as the response to a call.
+    /// True if the finding can be sent to the model as the response to a call.
     pub(crate) fn is_response(&self) -> bool {
         match self {
             Finding::Done(result) => result.is_object(),
@@ -67,7 +67,7 @@ impl Finding {
 }
 
 impl FoundAs {
-    /// What was found, as a word in a sentence about a call.
+    /// The finding as a word in a sentence about a call.
     pub fn as_str(self) -> &'static str {
         match self {
             FoundAs::Done => "done",

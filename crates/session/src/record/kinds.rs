@@ -1,18 +1,20 @@
-//! The table of kinds from which the enums of events are made.
+//! The macro that makes the enums of events from a table of kinds.
 
-/// Declares an enum with one variant a struct of the same name, and the journal's spelling of each
-/// kind.
+/// Declares an enum with one variant for each struct of the same name, and the journal's spelling
+/// of each kind.
 ///
-/// serde's own tagged enums read a body twice and lose the text of numbers; this is the table they
-/// would be.
+/// Replaces serde's tagged enums, which parse a body twice and lose the text of numbers.
 macro_rules! events {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $kind:literal,)+ }) => {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $kind:literal,)+ }
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum $name { $($(#[$doc])* $variant($variant),)+ }
 
         impl $name {
-            /// Every kind, in the order of declaration.
+            /// The kinds, in the order of declaration.
             pub const KINDS: &'static [&'static str] = &[$($kind),+];
 
             /// The kind, as the journal spells it.
@@ -35,14 +37,22 @@ macro_rules! events {
                 generator: &mut schemars::SchemaGenerator,
                 kinds: &mut serde_json::Map<String, serde_json::Value>,
             ) {
-                $(kinds.insert($kind.to_owned(), <$variant as schemars::JsonSchema>::json_schema(generator).into());)+
+                $(kinds.insert(
+                    $kind.to_owned(),
+                    <$variant as schemars::JsonSchema>::json_schema(generator).into(),
+                );)+
             }
 
-            /// As what is wanted of it at once: an event is large, and a wrapping later would move
-            /// it again.
-            pub(crate) fn decode<E: From<$name>>(kind: &str, body: &str) -> Option<Result<E, serde_json::Error>> {
+            /// Parses a body directly into the wanted type. An event is large, and a conversion
+            /// afterwards would move it again.
+            pub(crate) fn decode<E: From<$name>>(
+                kind: &str,
+                body: &str,
+            ) -> Option<Result<E, serde_json::Error>> {
                 match kind {
-                    $($kind => Some(serde_json::from_str(body).map(|it| E::from($name::$variant(it)))),)+
+                    $($kind => Some(
+                        serde_json::from_str(body).map(|it| E::from($name::$variant(it)))
+                    ),)+
                     _ => None,
                 }
             }

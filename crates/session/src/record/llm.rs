@@ -1,4 +1,4 @@
-//! The model of an agent that was called as a tool: what it is asked, and what it replies.
+//! The requests to the model of an agent that was called as a tool, and the replies.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,59 +6,63 @@ use crate::json::Json;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// `llm_asked`: on record before the agent's model is asked. A turn that was cut off before its
-/// reply was on record is asked again.
+/// `llm_asked`: a request to the agent's model, recorded before it is sent. If a turn is cut off
+/// before its reply is recorded, the request is sent again.
 ///
 /// ```json
-/// {"call":5,"attempt":1,"turn":1,"of":"verifier","model":"gemini-2.5-flash","request_sha256":"44136f…"}
+/// {"call":5,"attempt":1,"turn":1,"of":"verifier","model":"gemini-2.5-flash",
+///  "request_sha256":"44136f…"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LlmAsked {
     /// The call of the agent.
     pub call: Seq,
-    /// Which start of it; what an older one reports changes nothing.
+    /// The number of the start. Reports of an older start have no effect.
     pub attempt: u32,
-    /// Which turn of the whole run, from 1.
+    /// The number of the turn in the whole run, from 1.
     pub turn: u32,
-    /// The agent that asks: its name, behind its place where agents are put together: `0/verifier`.
+    /// The agent that asks: its name after its position in a combination of agents, as in
+    /// `0/verifier`.
     pub of: String,
-    /// The model that is asked.
+    /// The model.
     pub model: String,
-    /// SHA-256 of the request as JSON, without what only the way to the model adds.
+    /// The SHA-256 of the request as JSON, without the fields that only the transport adds.
     pub request_sha256: ObjectHash,
 }
 
-/// `llm_replied`: what the agent's model said, in the batch in which all that follows from it is
-/// recorded. The calls it makes are the next `function_call_received` with this `call` as their
-/// `parent`, one for each part without text.
+/// `llm_replied`: the reply of the agent's model, in one batch with its consequences. The
+/// calls it makes are the next `function_call_received` records with this `call` as their `parent`,
+/// one for each part without text.
 ///
 /// ```json
-/// {"call":5,"attempt":1,"turn":1,"parts":[{"text":"Let me see."},{"signature":"c2ln"}],"usage":{"totalTokenCount":42}}
+/// {"call":5,"attempt":1,"turn":1,"parts":[{"text":"Let me see."},{"signature":"c2ln"}],
+///  "usage":{"totalTokenCount":42}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LlmReplied {
     /// The call of the agent.
     pub call: Seq,
-    /// Which start of it.
+    /// The number of the start.
     pub attempt: u32,
-    /// Which turn of the whole run, from 1.
+    /// The number of the turn in the whole run, from 1.
     pub turn: u32,
-    /// What it said, in its order.
+    /// The parts of the reply, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<LlmPart>,
-    /// The counts as the service gave them.
+    /// The token counts as the service sent them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Json>,
 }
 
 impl LlmReplied {
-    /// How many calls it makes.
+    /// Returns the number of calls in the reply.
     ///
     /// ```
     /// use recount_session::{LlmPart, LlmReplied, Seq};
-    /// let parts = vec![LlmPart { text: Some("Let me see.".into()), signature: None }, LlmPart::default()];
+    /// let text = Some("Let me see.".into());
+    /// let parts = vec![LlmPart { text, signature: None }, LlmPart::default()];
     /// let replied = LlmReplied { call: Seq(5), attempt: 1, turn: 1, parts, usage: None };
     /// assert_eq!(replied.calls(), 1);
     /// ```
@@ -67,14 +71,15 @@ impl LlmReplied {
     }
 }
 
-/// One part of a reply: a text, or the next of its calls.
+/// One part of a reply: a text, or the next call.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LlmPart {
-    /// The text; without it, the part is a call.
+    /// The text. Without it, the part is a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What the service wants back with this part, unread; Gemini calls it the thought signature.
+    /// An opaque value that the service wants back with this part; Gemini calls it the thought
+    /// signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }

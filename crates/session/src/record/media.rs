@@ -1,14 +1,15 @@
-//! How much audio and video went past the journal.
+//! The amount of audio and video of a connection, which the journal does not store.
 
 use serde::{Deserialize, Serialize};
 
 use crate::values::id::Seq;
 
-/// `media_counted`: the audio and video of a turn, or of what of it a connection saw. Its content
-/// stands nowhere.
+/// `media_counted`: the amount of audio and video of one turn on one connection. The content is not
+/// stored.
 ///
 /// ```json
-/// {"epoch":3,"heard":{"audio":{"frames":50,"bytes":96000}},"sent":{"audio":{"frames":25,"bytes":16000},"video":{"frames":1,"bytes":20480}},
+/// {"epoch":3,"heard":{"audio":{"frames":50,"bytes":96000}},
+///  "sent":{"audio":{"frames":25,"bytes":16000},"video":{"frames":1,"bytes":20480}},
 ///  "withheld":{"audio":{"frames":5,"bytes":3200}}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -16,14 +17,13 @@ use crate::values::id::Seq;
 pub struct MediaCounted {
     /// The connection.
     pub epoch: Seq,
-    /// What came from the model.
+    /// Media from the model.
     #[serde(default, skip_serializing_if = "MediaCount::is_none")]
     pub heard: MediaCount,
-    /// What went to the model.
+    /// Media sent to the model.
     #[serde(default, skip_serializing_if = "MediaCount::is_none")]
     pub sent: MediaCount,
-    /// What would have gone to the model, had it not been waiting for the response to a call: it
-    /// was dropped.
+    /// Media dropped because the model was waiting for the response to a call.
     #[serde(default, skip_serializing_if = "MediaCount::is_none")]
     pub withheld: MediaCount,
 }
@@ -35,23 +35,23 @@ pub struct MediaCount {
     /// Audio.
     #[serde(default, skip_serializing_if = "Frames::is_none")]
     pub audio: Frames,
-    /// Video, which is pictures, and whatever else is no audio.
+    /// Video (pictures), and everything else that is not audio.
     #[serde(default, skip_serializing_if = "Frames::is_none")]
     pub video: Frames,
 }
 
-/// Frames, and their bytes before any encoding.
+/// The number of frames, and their size before any encoding.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frames {
-    /// How many.
+    /// The number of frames.
     pub frames: u64,
-    /// How many bytes they have in all.
+    /// The total size, in bytes.
     pub bytes: u64,
 }
 
 impl MediaCount {
-    /// Whether there was nothing.
+    /// True if there was no media.
     ///
     /// ```
     /// assert!(recount_session::MediaCount::default().is_none());
@@ -62,12 +62,12 @@ impl MediaCount {
 }
 
 impl Frames {
-    /// Whether there were none.
+    /// True if there were no frames.
     pub fn is_none(&self) -> bool {
         self.frames == 0
     }
 
-    /// Counts one more.
+    /// Adds one frame.
     ///
     /// ```
     /// use recount_session::Frames;

@@ -1,10 +1,10 @@
-//! Records: every event of a session, its shape in the journal, and its cause.
+//! Records: the events of a session, their shape in the journal, and their causes.
 //!
-//! Nothing here folds an event or knows a session. Read `event`, then `observation` and `decision`,
-//! which are made by the table in `kinds`. `answers`, `tool_report`, `llm`, `reconnection`,
-//! `state_change`, `hook` and `media` have the observations of their subjects; `provenance` says
-//! which record an observation is about, `upcast` reads bodies of older versions, and `written` is
-//! the text of what an approver wrote.
+//! This module folds no event and knows no session. Read `event`, then `observation` and
+//! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `llm`,
+//! `reconnection`, `state_change`, `hook` and `media` have the observations of their subjects.
+//! `provenance` finds the record that an observation is about, `upcast` reads bodies of older
+//! versions, and `written` keeps the text that an approver wrote.
 
 pub(super) mod answers;
 pub(super) mod decision;

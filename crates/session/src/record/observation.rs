@@ -1,7 +1,7 @@
-//! What the world did: recorded, never computed.
+//! Observations: facts of the world outside that are recorded and never computed.
 //!
-//! The shapes here and in [`decision`](super::decision) are the schema of the journal. A field may
-//! be added if it may be absent; nothing is renamed or removed.
+//! The types here and in [`decision`](super::decision) are the schema of the journal. A new field
+//! must be optional, and no field is renamed or removed.
 
 use std::collections::BTreeMap;
 
@@ -31,89 +31,89 @@ pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged
 pub use super::tool_report::{ToolAsked, ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
 
 events! {
-    /// One thing that the world did.
+    /// A fact of the world outside.
     pub enum Observation {
-        /// The session began.
+        /// The session was opened.
         SessionOpened = "session_opened",
-        /// A process that can run tools took the session.
+        /// A process that can run tools attached to the session.
         RunnerAttached = "runner_attached",
-        /// That process let go of it.
+        /// The process detached from the session.
         RunnerDetached = "runner_detached",
-        /// That process will let go of it soon and starts nothing more.
+        /// The process will detach soon and starts no more calls.
         RunnerDraining = "runner_draining",
         /// A connection to the model is ready: a new epoch.
         Connected = "connected",
-        /// The connection is gone.
+        /// The connection ended.
         Disconnected = "disconnected",
         /// The server will close the connection soon.
         GoAwayReceived = "go_away_received",
-        /// The connection will be left for another one.
+        /// The connection will be replaced by another one.
         SwitchPlanned = "switch_planned",
-        /// Another connection will be tried for.
+        /// Another attempt to connect will be made.
         ReconnectScheduled = "reconnect_scheduled",
         /// A connection could not be opened.
         ConnectFailed = "connect_failed",
-        /// No further connection is tried for.
+        /// No further attempt to connect is made.
         ReconnectsExhausted = "reconnects_exhausted",
-        /// A connection was told what it did not know of the conversation.
+        /// A connection received the part of the conversation that it did not know.
         HistorySent = "history_sent",
-        /// The server gave a handle by which the conversation can be resumed.
+        /// The server sent a handle for resuming the conversation.
         ResumptionHandleReceived = "resumption_handle_received",
         /// The model, or that of an agent, called a function.
         FunctionCallReceived = "function_call_received",
-        /// The embedding program's own code spoke about a call.
+        /// A hook of the embedding program answered about a call.
         HookAnswered = "hook_answered",
-        /// The model takes calls back.
+        /// The model cancelled calls.
         CallCancellationReceived = "call_cancellation_received",
-        /// A tool ended.
+        /// A tool returned or failed.
         ToolReturned = "tool_returned",
-        /// A tool gave one result of several.
+        /// A tool reported one of several results.
         ToolYielded = "tool_yielded",
-        /// A tool began what will be finished elsewhere.
+        /// A tool started work that will be finished elsewhere.
         ToolPaused = "tool_paused",
-        /// A tool asks a person, and goes on with the answer.
+        /// A tool asks a person, and continues with the answer.
         ToolAsked = "tool_asked",
-        /// A tool told the embedding program something.
+        /// A tool sent an event to the embedding program.
         ToolEventEmitted = "tool_event_emitted",
         /// The agent behind a call asks its model.
         LlmAsked = "llm_asked",
         /// That model replied.
         LlmReplied = "llm_replied",
-        /// Somebody wrote to the state.
+        /// The state was changed.
         StateChanged = "state_changed",
-        /// A person answered a confirmation request.
+        /// An approver answered a confirmation request.
         ConfirmationAnswered = "confirmation_answered",
-        /// An answer was turned away.
+        /// An answer was refused.
         AnswerRefused = "answer_refused",
-        /// The result of a paused call came from outside.
+        /// The result of a paused call was supplied from outside.
         ResponseSupplied = "response_supplied",
-        /// Somebody found out what became of a call whose outcome was unknown.
+        /// The outcome of a call that had ended with an unknown one was reported.
         OutcomeFound = "outcome_found",
-        /// Responses left through the socket.
+        /// Responses were written to the socket.
         ResponsesSent = "responses_sent",
-        /// The model was told the instruction of its phase.
+        /// The instruction of its phase was sent to the model.
         InstructionSent = "instruction_sent",
-        /// A time came.
+        /// A deadline passed.
         DeadlinePassed = "deadline_passed",
-        /// The model said something.
+        /// The model sent text.
         ModelOutputReceived = "model_output_received",
-        /// Speech was written down.
+        /// A transcript of speech was received.
         TranscriptReceived = "transcript_received",
-        /// The user's text left for the model.
+        /// Text of the user was sent to the model.
         UserTextSent = "user_text_sent",
         /// The model's turn ended.
         TurnCompleted = "turn_completed",
-        /// The model's turn was cut off.
+        /// The model's turn was interrupted.
         TurnInterrupted = "turn_interrupted",
-        /// Audio and video went past the journal.
+        /// Audio and video, which the journal does not store, were counted.
         MediaCounted = "media_counted",
-        /// The service counted tokens.
+        /// The service reported token counts.
         UsageReported = "usage_reported",
-        /// A frame of the server could not be understood.
+        /// A frame of the server could not be parsed.
         FrameRejected = "frame_rejected",
-        /// Somebody outside took a call back.
+        /// An operator or the embedding program cancelled a call.
         OperatorCancelled = "operator_cancelled",
-        /// The session ended.
+        /// The session was closed.
         SessionClosed = "session_closed",
     }
 }
@@ -121,50 +121,52 @@ events! {
 /// `session_opened`: always the first record.
 ///
 /// ```json
-/// {"agent":"support","external_id":"ticket-7","labels":{"tenant":"acme"},"rules":1,"program":"recount 0.1.0"}
+/// {"agent":"support","external_id":"ticket-7","labels":{"tenant":"acme"},"rules":1,
+///  "program":"recount 0.1.0"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionOpened {
-    /// The registered agent that serves the session; code is not in the journal.
+    /// The name of the agent that serves the session. Code is not in the journal.
     pub agent: String,
-    /// The embedding program's own name for the session.
+    /// The embedding program's own id of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// Labels by which the session is found again.
+    /// Labels by which the session can be found.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The one for whom the agent acts.
+    /// The person or organization for whom the agent acts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<String>,
-    /// The number of the rules that decide from here on.
+    /// The number of the rules that decide from this record on.
     pub rules: u32,
-    /// The program and version that opened it.
+    /// The program that opened the session, with its version.
     pub program: String,
 }
 
-/// `runner_attached`: from here on calls may start, by these declarations, policies and rules.
+/// `runner_attached`: from this record on, calls may start under these declarations, policies and
+/// rules.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerAttached {
     /// The agent that the process runs.
     pub agent: String,
-    /// The tools it has: the hash of a [`Catalog`](crate::Catalog).
+    /// The hash of the [`Catalog`](crate::Catalog) of its tools.
     pub catalog: ObjectHash,
-    /// The policies on them: the hash of a [`PolicySet`](crate::PolicySet).
+    /// The hash of its [`PolicySet`](crate::PolicySet).
     pub policies: ObjectHash,
-    /// The number of the rules that decide from here on.
+    /// The number of the rules that decide from this record on.
     pub rules: u32,
     /// The program and its version.
     pub program: String,
-    /// Whether confirmation gates hold here.
+    /// The status of confirmation gates in this process.
     pub gates: Gates,
-    /// True if the process that was attached goes on with other terms: what it runs is not cut off.
+    /// True if the attached process continues with other terms. Its running calls are not cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
 }
 
-/// Whether confirmation gates hold.
+/// The status of confirmation gates.
 ///
 /// ```json
 /// {"enforced":false,"reason":"no durable journal and no confirmation provider"}
@@ -172,15 +174,15 @@ pub struct RunnerAttached {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gates {
-    /// A gated call waits for a person; otherwise `gate_waived` says that it did not.
+    /// True if a gated call waits for an approver. Otherwise `gate_waived` records that it did not.
     pub enforced: bool,
-    /// Why they do not hold.
+    /// The reason why gates are not enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Gates {
-    /// Gates hold.
+    /// Gates are enforced.
     pub fn enforced() -> Gates {
         Gates {
             enforced: true,
@@ -188,7 +190,7 @@ impl Gates {
         }
     }
 
-    /// Gates do not hold, and why.
+    /// Gates are not enforced, for this reason.
     pub fn waived(reason: impl Into<String>) -> Gates {
         Gates {
             enforced: false,
@@ -197,46 +199,48 @@ impl Gates {
     }
 }
 
-/// `connected`: setup is complete; the seq of this record is the epoch's name.
+/// `connected`: setup is complete. The seq of this record identifies the epoch.
 ///
 /// ```json
-/// {"model":"models/gemini-live-2.5-flash","endpoint":"wss://generativelanguage.googleapis.com","resumed":"c0ffee0123456789"}
+/// {"model":"models/gemini-live-2.5-flash","endpoint":"wss://generativelanguage.googleapis.com",
+///  "resumed":"c0ffee0123456789"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connected {
-    /// The model asked for.
+    /// The requested model.
     pub model: String,
-    /// Where to, without credentials: scheme, host and port.
+    /// The endpoint without credentials: scheme, host and port.
     pub endpoint: String,
-    /// The `phase_entered` whose instruction the setup carried.
+    /// The `phase_entered` whose instruction was part of the setup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Seq>,
-    /// What the model was taken to understand, so what was left off the wire; records of old
-    /// versions do not say.
+    /// The assumed capabilities of the model; unsupported features were not sent. Absent in records
+    /// of old versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
-    /// The functions that the model does not wait for, as it was told or as it is by nature.
+    /// The functions that the model does not wait for, by declaration or because it never waits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub non_blocking: Vec<String>,
-    /// The fingerprint of the handle by which it goes on with an earlier conversation; without it,
-    /// it knows of none.
+    /// The fingerprint of the handle by which the connection resumes an earlier conversation.
+    /// Absent for a fresh one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<String>,
 }
 
-/// `go_away_received`.
+/// `go_away_received`: the server will close the connection soon.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoAwayReceived {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
-    /// The time left, as the server wrote it.
+    /// The remaining time, as the server wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_left: Option<String>,
 }
 
-/// `resumption_handle_received`: a handle is a secret, so the stream has its fingerprint only.
+/// `resumption_handle_received`: a handle for resuming the conversation. A handle is a secret, so
+/// only its fingerprint is recorded.
 ///
 /// ```json
 /// {"epoch":3,"resumable":true,"fingerprint":"c0ffee0123456789","expires_at_us":1795190587112345}
@@ -244,30 +248,32 @@ pub struct GoAwayReceived {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResumptionHandleReceived {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
-    /// Whether the conversation can be resumed at this point.
+    /// True if the conversation can be resumed at this point.
     pub resumable: bool,
     /// The first 16 hex digits of the handle's SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// Until when the handle is good at least.
+    /// The earliest time at which the handle may become invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_us: Option<Timestamp>,
 }
 
-/// `function_call_received`: the seq of this record is the call's name.
+/// `function_call_received`: a call of a function. The seq of this record identifies the call.
 ///
 /// ```json
 /// {"epoch":3,"id":"fc-1","name":"refund","args":{"order_id":"1001","amount_cents":4200}}
-/// {"epoch":0,"name":"look_up","args":{"order":7},"by":{"name":"pipeline","authenticated_by":"embedder"}}
-/// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},"sealed_args":["/card"]}
+/// {"epoch":0,"name":"look_up","args":{"order":7},
+///  "by":{"name":"pipeline","authenticated_by":"embedder"}}
+/// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},
+///  "sealed_args":["/card"]}
 /// {"epoch":0,"id":"a1","name":"look_up","args":{"order":7},"parent":5}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCallReceived {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
     /// The id on the wire, unique at most within its connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -275,131 +281,129 @@ pub struct FunctionCallReceived {
     /// The tool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The arguments exactly as sent, white space between tokens apart; absent where none came or
-    /// they are malformed.
+    /// The arguments exactly as sent, except for white space between tokens. Absent if there were
+    /// none or they are malformed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Json>,
-    /// What came instead of arguments that can be kept.
+    /// The arguments as text, if they are malformed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed_args: Option<MalformedArgs>,
-    /// What the declared schema has against the arguments. It is observed and not decided, so that
-    /// a replay needs no schema validator and no version of one.
+    /// The violation of the declared schema by the arguments. It is an observation, so that a
+    /// replay needs no schema validator of a certain version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid_args: Option<String>,
-    /// The JSON Pointers in `args` under which `{"$sealed":"v1.…"}` stands for what came; `""` says
-    /// that the text of `malformed_args` is sealed. Approvals and hashes are about the arguments as
-    /// they stand here.
+    /// The JSON Pointers in `args` of values that are replaced by `{"$sealed":"v1.…"}`. `""` means
+    /// that the text of `malformed_args` is sealed. Approvals and hashes refer to the sealed form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sealed_args: Vec<String>,
-    /// The string that came where `args` was read out of it.
+    /// The original JSON string, if `args` was parsed out of a string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_args: Option<Json>,
-    /// The program that made the call itself, without a model; `epoch` is 0 then, and the program
-    /// gets the response.
+    /// The program that made the call itself, without a model. Then `epoch` is 0, and the program
+    /// receives the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
-    /// The call of an agent in whose run it was made, by that agent's model; `epoch` is 0 then, and
-    /// the agent gets the response.
+    /// The call of the agent whose model made this call during its run. Then `epoch` is 0, and the
+    /// agent receives the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Seq>,
-    /// The number of calls that one message may bring, where this call came beyond it: it is
-    /// refused. It is observed and not decided, because the session does not know which calls came
-    /// in one message.
+    /// The maximum number of calls in one message, if this call exceeds it. The call is refused. It
+    /// is an observation, because the session does not know which calls came in one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_max: Option<u32>,
 }
 
-/// Arguments that are not one well-formed JSON object.
+/// Arguments that are not a well-formed JSON object.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MalformedArgs {
-    /// The text as it came.
+    /// The text as received.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem with the text.
     pub problem: String,
 }
 
-/// `call_cancellation_received`.
+/// `call_cancellation_received`: the model cancels calls.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCancellationReceived {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
     /// The ids on the wire.
     pub ids: Vec<String>,
 }
 
-/// `responses_sent`: written to the socket, which is not yet delivered.
+/// `responses_sent`: responses were written to the socket, which does not mean delivered.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponsesSent {
     /// The connection.
     pub epoch: Seq,
-    /// The `response_issued` records whose contents went out.
+    /// The `response_issued` records of the sent responses.
     pub responses: Vec<Seq>,
 }
 
-/// `deadline_passed`.
+/// `deadline_passed`: a timer fired.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadlinePassed {
-    /// Whose.
+    /// The deadline.
     pub deadline: Deadline,
-    /// When it was due.
+    /// The time at which it was due.
     pub due_us: Timestamp,
 }
 
-/// What waits for a time to come.
+/// An event that is due at a certain time.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deadline {
-    /// A running call's time limit.
+    /// The time limit of a running call.
     Run {
         /// The call.
         call: Seq,
-        /// Which start of it.
+        /// The number of the start.
         attempt: u32,
     },
-    /// A confirmation request's expiry.
+    /// The expiry of a confirmation request.
     Confirmation {
         /// The call it is about.
         call: Seq,
         /// The request.
         request: Seq,
     },
-    /// The wait before another run.
+    /// The wait before a retry.
     Retry {
         /// The call.
         call: Seq,
-        /// Which start of it is waited for.
+        /// The number of the next start.
         attempt: u32,
     },
 }
 
-/// `model_output_received`.
+/// `model_output_received`: text of the model.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelOutputReceived {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
     /// The text.
     pub text: String,
 }
 
-/// `transcript_received`.
+/// `transcript_received`: a transcript of speech.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranscriptReceived {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
-    /// Who spoke.
+    /// The speaker.
     pub speaker: Speaker,
-    /// What was said.
+    /// The transcript.
     pub text: String,
 }
 
-/// Who spoke.
+/// The speaker of a transcript.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -410,61 +414,61 @@ pub enum Speaker {
     Model,
 }
 
-/// `user_text_sent`.
+/// `user_text_sent`: text of the user that was sent to the model.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserTextSent {
-    /// The connection it went to.
+    /// The connection that it was sent on.
     pub epoch: Seq,
     /// The text.
     pub text: String,
 }
 
-/// `turn_completed`.
+/// `turn_completed`: the model's turn ended.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnCompleted {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
-    /// The server's reason where it gave one, such as `MALFORMED_FUNCTION_CALL`.
+    /// The server's reason, if it sent one, such as `MALFORMED_FUNCTION_CALL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// `turn_interrupted`.
+/// `turn_interrupted`: the model's turn was interrupted.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnInterrupted {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
 }
 
-/// `usage_reported`.
+/// `usage_reported`: token counts of the service.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageReported {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
-    /// The counts as the service gave them.
+    /// The counts as the service sent them.
     pub usage: Json,
 }
 
-/// `frame_rejected`: a message, or a part of one, cannot be read; the conversation goes on.
+/// `frame_rejected`: a message, or a part of one, could not be parsed. The conversation continues.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameRejected {
-    /// The connection it came on.
+    /// The connection that received it.
     pub epoch: Seq,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
-/// `session_closed`: what is open is cancelled, nothing is accepted any more.
+/// `session_closed`: open calls are cancelled, and nothing more is accepted.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionClosed {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Who.
+    /// The actor that closed the session.
     pub by: Actor,
 }

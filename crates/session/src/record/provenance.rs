@@ -1,20 +1,20 @@
-//! Who is behind an observation, what it is about, and what it proves.
+//! The origin of observations: the actor, the record they are about, and the live connection.
 
 use super::observation::{Author, Deadline, Observation, Speaker};
 use crate::values::actor::{ActedAs, Actor, ActorKind};
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// Where an observation comes from.
+/// The origin of an observation.
 pub(crate) struct Provenance<'a> {
-    /// The kind of party that did it.
+    /// The kind of party that caused it.
     pub(crate) actor: ActorKind,
-    /// The named party, where there is one.
+    /// The named party, if there is one.
     pub(crate) by: Option<&'a Actor>,
-    /// The record that it is about.
+    /// The record that the observation is about.
     pub(crate) about: Option<Seq>,
-    /// The connection on which the server showed that it is alive: traffic after a send proves that
-    /// it arrived.
+    /// The connection on which the server showed that it is alive. Traffic after a send proves that
+    /// the send arrived.
     pub(crate) heard_on: Option<Seq>,
 }
 
@@ -55,32 +55,33 @@ impl<'a> Provenance<'a> {
 }
 
 impl Observation {
-    /// The kind of party that did it.
+    /// Returns the kind of party that caused the observation.
     ///
     /// ```
     /// use recount_session::{Actor, ActorKind, Observation, SessionClosed};
     ///
     /// let by = Actor::embedder("ada");
-    /// let closed = Observation::SessionClosed(SessionClosed { by: by.clone(), reason: "done".into() });
+    /// let closed = SessionClosed { by: by.clone(), reason: "done".into() };
+    /// let closed = Observation::SessionClosed(closed);
     /// assert_eq!((closed.actor(), closed.by()), (ActorKind::Person, Some(&by)));
     /// ```
     pub fn actor(&self) -> ActorKind {
         self.provenance().actor
     }
 
-    /// The named party who did it, where there is one.
+    /// Returns the named party that caused the observation, if there is one.
     pub fn by(&self) -> Option<&Actor> {
         self.provenance().by
     }
 
-    /// The record that the observation is about.
+    /// Returns the record that the observation is about.
     #[doc(hidden)]
     #[must_use]
     pub fn about(&self) -> Option<Seq> {
         self.provenance().about
     }
 
-    /// Where it comes from.
+    /// Returns the origin of the observation.
     pub(crate) fn provenance(&self) -> Provenance<'_> {
         use ActorKind::{Clock, Engine, Model, Tool, User};
         match self {
@@ -149,7 +150,7 @@ impl Observation {
         }
     }
 
-    /// The objects that must be at hand before this can be folded.
+    /// Returns the hashes of the objects that must be loaded before the observation can be folded.
     pub fn objects(&self) -> Vec<ObjectHash> {
         if let Observation::RunnerAttached(it) = self {
             vec![it.catalog, it.policies]
@@ -158,7 +159,8 @@ impl Observation {
         }
     }
 
-    /// The number of the rules that decide from this record on, where it names one.
+    /// Returns the number of the rules that decide from this record on, if the observation names
+    /// one.
     pub fn rules(&self) -> Option<u32> {
         if let Observation::SessionOpened(it) = self {
             Some(it.rules)

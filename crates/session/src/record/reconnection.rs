@@ -1,13 +1,12 @@
-//! What happens between two connections: leaving one in good time, trying to get the next, telling
-//! it what it does not know.
+//! Observations between two connections: planned switches, attempts, history and detachment.
 
 use serde::{Deserialize, Serialize};
 
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
-/// `switch_planned`: the connection will be left. No call that it brought starts on it any more;
-/// what runs may end.
+/// `switch_planned`: the connection will be replaced. No further call that it brought starts;
+/// running calls may end.
 ///
 /// ```json
 /// {"epoch":3,"due_us":1763700040000000}
@@ -17,12 +16,12 @@ use crate::values::time::Timestamp;
 pub struct SwitchPlanned {
     /// The connection.
     pub epoch: Seq,
-    /// When it is left at the latest; earlier if nothing is under way on it.
+    /// The latest time of the switch. It happens earlier if nothing is in flight on the connection.
     pub due_us: Timestamp,
 }
 
-/// `reconnect_scheduled`: another connection will be tried for. The wait has a random part, so it
-/// is observed and not decided.
+/// `reconnect_scheduled`: another attempt to connect will be made. The wait has a random part, so
+/// this is an observation and not a decision.
 ///
 /// ```json
 /// {"attempt":2,"due_us":1763700000412000,"resumes":"c0ffee0123456789"}
@@ -30,88 +29,90 @@ pub struct SwitchPlanned {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReconnectScheduled {
-    /// Which try since the last connection, from 1.
+    /// The number of the attempt since the last connection, from 1.
     pub attempt: u32,
-    /// When.
+    /// The time of the attempt.
     pub due_us: Timestamp,
-    /// The fingerprint of the handle by which the conversation will be resumed; without it, a fresh
+    /// The fingerprint of the handle by which the conversation will be resumed. Absent if a fresh
     /// one begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<String>,
 }
 
-/// `connect_failed`: a connection could not be opened, or its setup was refused.
+/// `connect_failed`: a connection could not be opened, or its setup was rejected.
 ///
 /// ```json
-/// {"attempt":1,"code":1007,"reason":"Request contains an invalid argument.","rejected":"c0ffee0123456789"}
+/// {"attempt":1,"code":1007,"reason":"Request contains an invalid argument.",
+///  "rejected":"c0ffee0123456789"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectFailed {
-    /// Which try since the last connection, from 1.
+    /// The number of the attempt since the last connection, from 1.
     pub attempt: u32,
     /// The WebSocket close code, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<u16>,
-    /// What was given as the reason.
+    /// The reason as reported.
     pub reason: String,
-    /// The fingerprint of the handle that is given up because of it.
+    /// The fingerprint of the handle that is dropped because of this failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<String>,
 }
 
-/// `reconnects_exhausted`: no further try is made; what runs is cancelled, what waits stays open.
+/// `reconnects_exhausted`: no further attempt is made. The runner may detach in the same batch;
+/// waiting calls stay open.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReconnectsExhausted {
-    /// How many tries there were.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Why there is no further one.
+    /// The reason why no further attempt is made.
     pub reason: String,
 }
 
-/// `history_sent`: a connection was told of the conversation what it did not know.
+/// `history_sent`: a connection received the part of the conversation that it did not know.
 ///
 /// ```json
-/// {"epoch":40,"after":0,"through":39,"turns":12,"left_out":3,"answer_wanted":true,"form":"announced"}
+/// {"epoch":40,"after":0,"through":39,"turns":12,"left_out":3,"answer_wanted":true,
+///  "form":"announced"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistorySent {
     /// The connection.
     pub epoch: Seq,
-    /// What it knew already: everything through this record; 0 for nothing.
+    /// The last record that the connection knew already; 0 for none.
     pub after: Seq,
-    /// The last record that is told of.
+    /// The last record in the history.
     pub through: Seq,
-    /// How many turns were told.
+    /// The number of turns in the history.
     pub turns: u32,
-    /// How many older ones were left out, because all of them would have been too much.
+    /// The number of older turns that were left out because of the size limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u32,
-    /// Whether the model was asked to go on at once: its turn had been cut off.
+    /// True if the model was asked to continue at once, because its turn had been cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answer_wanted: bool,
-    /// How it was told.
+    /// The form of the history.
     #[serde(default, skip_serializing_if = "HistoryForm::is_turns")]
     pub form: HistoryForm,
 }
 
-/// How a history is told: as the model takes it, and as far as it lets one tell it without
-/// answering.
+/// The form of a history, chosen by what the model supports.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryForm {
-    /// As turns, of which it is said whether they want an answer: `clientContent`. Records of old
-    /// versions say nothing else.
+    /// Turns with a flag for whether they want an answer: `clientContent`. Records of old versions
+    /// have only this form.
     #[default]
     Turns,
-    /// As turns that the setup announced, which the model takes in without answering; what wants an
-    /// answer followed.
+    /// Turns that the setup announced and the model does not answer. The turn that wants an answer
+    /// followed.
     Announced,
-    /// In one text of live input, because the model takes no turns there; it may answer what wanted
-    /// no answer.
+    /// One text of live input, because the model does not accept turns there. The model may answer
+    /// it even if no answer is wanted.
     LiveText,
 }
 
@@ -127,15 +128,15 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// `runner_draining`: the process will end soon. It starts nothing more; what runs may end.
+/// `runner_draining`: the process will end soon. It starts no more calls; running calls may end.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerDraining {
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// `runner_detached`: the process let go in good order.
+/// `runner_detached`: the process detached from the session.
 ///
 /// ```json
 /// {"reason":"the engine shuts down","not_begun":[{"call":9,"attempt":1}]}
@@ -143,15 +144,15 @@ pub struct RunnerDraining {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerDetached {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The starts on record whose tools had not begun and never will: they do not count, and
-    /// nothing of them is in doubt.
+    /// The recorded starts whose tools had not begun and never will. They do not count, and they
+    /// leave nothing in doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_begun: Vec<Start>,
 }
 
-/// What stands in the place of the words of a process that is gone without one.
+/// The reason recorded for a process that died without detaching.
 const GONE: &str = "the process that could run tools is gone";
 
 /// The reason for a detachment at the shutdown of the engine.
@@ -159,7 +160,8 @@ const GONE: &str = "the process that could run tools is gone";
 pub const SHUT_DOWN: &str = "the engine shuts down";
 
 impl RunnerDetached {
-    /// As whoever takes the session up records it of a process that died.
+    /// The detachment of a process that died, as the process that takes the session over records
+    /// it.
     #[doc(hidden)]
     pub fn of_gone_process() -> RunnerDetached {
         RunnerDetached {
@@ -168,20 +170,20 @@ impl RunnerDetached {
         }
     }
 
-    /// Whether it was recorded by whoever took the session up, and not by the process itself.
+    /// True if another process recorded it in a takeover.
     #[doc(hidden)]
     pub fn is_of_gone_process(&self) -> bool {
         self.reason == GONE
     }
 
-    /// True if the process itself ended with it.
+    /// True if the process itself shut down.
     #[doc(hidden)]
     pub fn is_of_shutdown(&self) -> bool {
         self.reason == SHUT_DOWN
     }
 }
 
-/// `disconnected`.
+/// `disconnected`: the end of a connection.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disconnected {
@@ -190,15 +192,15 @@ pub struct Disconnected {
     /// The WebSocket close code, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<u16>,
-    /// What was given as the reason.
+    /// The reason as reported.
     pub reason: String,
 }
 
-/// The reason to leave a connection that the service said it would end, in the words on record.
+/// The recorded reason for leaving a connection that the service announced to end.
 #[doc(hidden)]
 pub const LEFT_IN_TIME: &str = "left before the service ends it";
 
-/// The stand-in for the close of a connection whose process is gone.
+/// The recorded reason for a connection whose process died.
 const CONNECTION_GONE: &str = "the process that held the connection is gone";
 
 impl Disconnected {
@@ -232,6 +234,6 @@ impl Disconnected {
 pub struct Start {
     /// The call.
     pub call: Seq,
-    /// Which start of it.
+    /// The number of the start.
     pub attempt: u32,
 }

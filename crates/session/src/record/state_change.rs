@@ -1,4 +1,4 @@
-//! What was written to a session's state, by whom, and what the model was told of its phase.
+//! Changes of a session's state, and instructions sent to the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,58 +6,59 @@ use crate::json::Json;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
 
-/// `state_changed`: a set of changes that holds as a whole or not at all.
+/// `state_changed`: a set of changes that applies as a whole or not at all.
 ///
-/// Changes of a tool count while its attempt runs; those of an attempt that is over are on record
-/// and change nothing. Of two writers of one key the one recorded last wins.
+/// Changes of a tool count only while its attempt runs. Changes of an attempt that has ended are
+/// recorded without effect. If two writers change one key, the change recorded last wins.
 ///
 /// ```json
 /// {"changes":[{"key":"identity_verified","value":true}],"author":{"tool":{"call":5,"attempt":1}}}
 /// {"changes":[{"key":"topic","value":"debt"}],"author":{"hook":"topic"}}
-/// {"changes":[{"key":"user:name","value":null}],"author":{"program":{"name":"ada","authenticated_by":"embedder"}}}
+/// {"changes":[{"key":"user:name","value":null}],
+///  "author":{"program":{"name":"ada","authenticated_by":"embedder"}}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateChanged {
-    /// What was written, in the order in which it counts.
+    /// The changes, in the order in which they apply.
     pub changes: Vec<StateChange>,
-    /// Who wrote it.
+    /// The author of the changes.
     pub author: Author,
 }
 
-/// One write.
+/// A change of one key.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateChange {
-    /// The key, with the prefix that says how long the value lives; see [`Scope`](crate::Scope).
+    /// The key, with the prefix that sets the lifetime of the value; see [`Scope`](crate::Scope).
     pub key: String,
     /// The value; `null` removes the key.
     pub value: Json,
 }
 
-/// Who wrote to the state.
+/// The author of a change of the state.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// A tool, while it ran.
+    /// A running tool.
     Tool {
         /// The call.
         call: Seq,
-        /// Which start of it.
+        /// The number of the start.
         attempt: u32,
     },
     /// A hook of the agent, by its name.
     Hook(String),
-    /// The embedding program, or somebody through it.
+    /// The embedding program, or an actor through it.
     Program(Actor),
 }
 
-/// `instruction_sent`: the model was told the instruction of the phase it is in.
+/// `instruction_sent`: the instruction of the current phase was sent to the model.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstructionSent {
-    /// The connection it went to.
+    /// The connection that it was sent on.
     pub epoch: Seq,
     /// The `phase_entered`.
     pub phase: Seq,

@@ -1,4 +1,4 @@
-//! What a running tool says of itself.
+//! Reports of a running tool.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,37 +6,39 @@ use crate::json::Json;
 use crate::values::id::Seq;
 use crate::values::scheduling::FunctionResponseScheduling;
 
-/// `tool_returned`: the outcome and the response as it will be sent.
+/// `tool_returned`: the end of a run, with the response as it will be sent.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"failed":false,"response":{"refunded":true}}
-/// {"call":6,"attempt":1,"failed":true,"response":{"error":"no such order","kind":"execution_failed"},"error_kind":"execution_failed"}
-/// {"call":7,"attempt":1,"failed":false,"response":{"success":true},"ends_session":"the user said goodbye"}
+/// {"call":6,"attempt":1,"failed":true,"response":{"error":"no such order",
+///  "kind":"execution_failed"},"error_kind":"execution_failed"}
+/// {"call":7,"attempt":1,"failed":false,"response":{"success":true},
+///  "ends_session":"the user said goodbye"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolReturned {
     /// The call.
     pub call: Seq,
-    /// Which start of it; an older attempt's report changes nothing.
+    /// The number of the start. Reports of an older attempt have no effect.
     pub attempt: u32,
-    /// Whether the tool failed.
+    /// True if the tool failed.
     pub failed: bool,
     /// The response for the model.
     pub response: Json,
-    /// The kind of the failure, as the model hears it.
+    /// The kind of the failure, as the model receives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<String>,
-    /// When the model should take it up, where the result says so itself.
+    /// The time at which the model should use the result, if the result sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<FunctionResponseScheduling>,
-    /// The session is to end for this reason, once the model has been sent the response, or cannot
-    /// be sent it any more; only where the tool did not fail.
+    /// The reason to close the session after the response was sent, or can no longer be sent. Only
+    /// if the tool did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_session: Option<String>,
 }
 
-/// `tool_yielded`: one result of several, as it will be sent; the tool goes on.
+/// `tool_yielded`: one of several results, as it will be sent. The tool continues.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"runner":2,"response":{"step":2}}
@@ -46,18 +48,18 @@ pub struct ToolReturned {
 pub struct ToolYielded {
     /// The call.
     pub call: Seq,
-    /// Which start of it; an older attempt's report changes nothing.
+    /// The number of the start. Reports of an older attempt have no effect.
     pub attempt: u32,
-    /// The runner that started it: the seq of its `runner_attached`. A start that had not begun
-    /// gives its attempt to the next runner, so what comes late from the one before changes
-    /// nothing, either. Absent: whichever runs.
+    /// The runner that started the attempt: the seq of its `runner_attached`. A start that had not
+    /// begun passes its attempt number to the next runner, so late reports of the earlier runner
+    /// have no effect. Absent: any runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<Seq>,
     /// The response for the model.
     pub response: Json,
 }
 
-/// `tool_paused`: the tool has begun, the result will be supplied later.
+/// `tool_paused`: the tool has started work, and the result will be supplied later.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"interim":{"status":"working"},"state":{"task":"t-17"}}
@@ -67,22 +69,23 @@ pub struct ToolYielded {
 pub struct ToolPaused {
     /// The call.
     pub call: Seq,
-    /// Which start of it.
+    /// The number of the start.
     pub attempt: u32,
-    /// What the model is told meanwhile; absent = nothing.
+    /// The interim response for the model; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interim: Option<Json>,
-    /// What the tool wants to know again when it looks after the call; absent = what the model is
-    /// told.
+    /// The state that the tool needs to check on the call later; absent if it equals the interim
+    /// response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Json>,
 }
 
-/// `tool_asked`: the tool has ended for now, and goes on from its state with the answer of a
-/// person; or it waits for the answer where it stands.
+/// `tool_asked`: a question of the tool to a person. The tool has ended for now and continues from
+/// its state with the answer, or it waits for the answer in place.
 ///
 /// ```json
-/// {"call":5,"attempt":1,"hint":"How many days?","payload_schema":{"type":"integer"},"state":{"asked_for":5},"expires_after_ms":600000}
+/// {"call":5,"attempt":1,"hint":"How many days?","payload_schema":{"type":"integer"},
+///  "state":{"asked_for":5},"expires_after_ms":600000}
 /// {"call":5,"attempt":1,"hint":"Send it?","state":null,"in_place":true}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -90,25 +93,25 @@ pub struct ToolPaused {
 pub struct ToolAsked {
     /// The call.
     pub call: Seq,
-    /// Which start of it.
+    /// The number of the start.
     pub attempt: u32,
-    /// What the person is asked.
+    /// The question for the person.
     pub hint: String,
-    /// The JSON Schema that the payload of a yes must fit.
+    /// The JSON Schema of the payload of an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Json>,
-    /// What the tool wants to know again when it goes on; `null` where it waits and forgets
-    /// nothing.
+    /// The state from which the tool continues; `null` if it waits in place.
     pub state: Json,
-    /// After how many milliseconds silence is a no; absent: never.
+    /// The time in milliseconds after which a missing answer counts as a denial; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_after_ms: Option<u64>,
-    /// The run has not ended: it waits for the answer in its process, and ends with it.
+    /// True if the run has not ended: it waits for the answer in its process, and ends with that
+    /// process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_place: bool,
 }
 
-/// `tool_event_emitted`: something that a tool tells the embedding program, not the model.
+/// `tool_event_emitted`: an event of a tool for the embedding program, not for the model.
 ///
 /// ```json
 /// {"call":5,"attempt":1,"name":"escalated","data":{"to":"ada"}}
@@ -118,10 +121,10 @@ pub struct ToolAsked {
 pub struct ToolEventEmitted {
     /// The call.
     pub call: Seq,
-    /// Which start of it.
+    /// The number of the start.
     pub attempt: u32,
     /// The event's name, chosen by the tool.
     pub name: String,
-    /// What it says.
+    /// The data of the event.
     pub data: Json,
 }

@@ -1,17 +1,16 @@
-//! Bodies of older versions as bodies of today: the one place where that happens.
+//! Conversion of bodies of older versions. It happens only here.
 //!
-//! Since the first journal that is kept, nothing in the schema of an event is renamed or removed;
-//! before it `confirmation_reopened` once had `call` and `contract` in place of `question`, and no
-//! such body is on any record. A field that is added may be absent, and mostly its absence means
-//! what the field's default says; such a body is read as it is. Where an older version meant
-//! something else by it, a function here says so, one for each kind and change, and the journal
-//! keeps the body as it was written.
+//! The schema of an event never loses or renames a field. (The one exception, `call` and `contract`
+//! in place of `question` in `confirmation_reopened`, is older than the first kept journal and on
+//! no record.) An added field may be absent. Its absence usually means the field's default, and
+//! such a body is parsed as it is. For each change where absence meant something else, a function
+//! here converts the body. The journal keeps the body as it was written.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// The body of an event of this kind as today's version would have written it.
+/// Returns the body as the current version would have written it.
 pub(super) fn upcast<'b>(kind: &str, body: &'b str) -> Cow<'b, str> {
     match kind {
         "connected" => {
@@ -21,8 +20,8 @@ pub(super) fn upcast<'b>(kind: &str, body: &'b str) -> Cow<'b, str> {
     }
 }
 
-/// Before a history could be announced, none was, whatever the model would have taken; today a
-/// capability that is not named is one that it has.
+/// Adds `initial_history: false`. Older versions never announced a history, but today an absent
+/// capability counts as present.
 fn connected_without_initial_history(body: &str) -> Option<String> {
     const NAME: &str = "initial_history";
     if body.contains(NAME) {
@@ -43,8 +42,14 @@ mod tests {
     use super::*;
     use crate::{Capabilities, Event, Observation};
 
-    /// As it stands in `fixtures/journals/rules-1/answered_by_the_program_and_heard.jsonl`.
-    const WITHOUT_INITIAL_HISTORY: &str = r#"{"model":"models/m","endpoint":"scripted","capabilities":{"default_behavior":"blocking","async_tools":true,"blocking_tools":true,"scheduling":true,"will_continue":true,"client_content":true,"json_schema":true,"context_update":false,"google_search":true,"code_execution":true,"url_context":true}}"#;
+    /// A body from `fixtures/journals/rules-1/answered_by_the_program_and_heard.jsonl`.
+    const WITHOUT_INITIAL_HISTORY: &str = concat!(
+        r#"{"model":"models/m","endpoint":"scripted","#,
+        r#""capabilities":{"default_behavior":"blocking","async_tools":true,"#,
+        r#""blocking_tools":true,"scheduling":true,"will_continue":true,"#,
+        r#""client_content":true,"json_schema":true,"context_update":false,"#,
+        r#""google_search":true,"code_execution":true,"url_context":true}}"#
+    );
 
     fn capabilities(body: &str) -> Option<Capabilities> {
         let event = Event::decode("connected", body).unwrap();
@@ -56,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_was_never_asked_to_take_a_history_is_not_said_to_have_taken_one() {
+    fn old_connected_body_has_no_initial_history() {
         let of_before = capabilities(WITHOUT_INITIAL_HISTORY).unwrap();
         let expected = Capabilities {
             initial_history: false,

@@ -15,14 +15,14 @@ fn ordering() -> History {
     support.call("c1", "order", json!({})).started()
 }
 
-/// When the model takes up each response about the call, oldest first.
+/// The scheduling of each response to the call, oldest first.
 fn scheduled(history: &History) -> Vec<Option<FunctionResponseScheduling>> {
     let told = history.told().into_iter();
     told.map(|it| it.scheduling).collect()
 }
 
 #[test]
-fn a_start_in_the_background_is_on_record_with_when_its_result_counts() {
+fn background_start_records_its_scheduling() {
     let support = history().opened("support").attached(&tools()).connected();
     let call = support.session().head.next();
     let ordering = support.call("c1", "order", json!({}));
@@ -38,7 +38,7 @@ fn a_start_in_the_background_is_on_record_with_when_its_result_counts() {
 }
 
 #[test]
-fn the_result_says_when_it_is_taken_up_and_what_is_told_meanwhile_does_not() {
+fn result_has_scheduling_and_interim_response_has_none() {
     let chunk = ordering().yielded(json!({"step": 1}));
     assert_eq!(scheduled(&chunk), [None]);
     assert_eq!(
@@ -65,7 +65,7 @@ fn silent_calls_are_acknowledged_silently() {
 }
 
 #[test]
-fn a_result_that_says_so_itself_is_taken_up_as_it_says() {
+fn result_with_own_scheduling_uses_it() {
     let ordering = ordering();
     for failed in [false, true] {
         let returned = ToolReturned {
@@ -78,7 +78,7 @@ fn a_result_that_says_so_itself_is_taken_up_as_it_says() {
 }
 
 #[test]
-fn what_goes_wrong_in_the_background_is_known_without_a_word() {
+fn background_failure_is_silent() {
     let careful = tools().in_doubt("order", InDoubt::SettleUnknown);
     for ended in [
         ordering().failed(json!({"error": "no"})),
@@ -94,7 +94,7 @@ fn what_goes_wrong_in_the_background_is_known_without_a_word() {
 }
 
 #[test]
-fn the_result_of_a_call_that_the_model_waits_for_says_nothing() {
+fn result_of_inline_call_has_no_scheduling() {
     let tools = toolbox().plain("order");
     let support = history().opened("support").attached(&tools).connected();
     let done = support.call("c1", "order", json!({})).returned(json!({}));
@@ -102,7 +102,7 @@ fn the_result_of_a_call_that_the_model_waits_for_says_nothing() {
 }
 
 #[test]
-fn the_time_limit_of_inline_calls_does_not_hold_in_the_background() {
+fn inline_time_limit_does_not_apply_in_background() {
     let armed = |tools: Toolbox| {
         let tools = tools.inline_timeout_ms(5);
         let support = history().opened("support").attached(&tools).connected();
@@ -116,7 +116,7 @@ fn the_time_limit_of_inline_calls_does_not_hold_in_the_background() {
 }
 
 #[test]
-fn each_start_is_spawned_anew_by_the_policy_of_now() {
+fn each_start_is_spawned_by_the_current_policy() {
     let silent = tools().background("order", Silent);
     let again = ordering().attached(&silent).started();
     let spawned = again
@@ -132,7 +132,7 @@ fn each_start_is_spawned_anew_by_the_policy_of_now() {
 }
 
 #[test]
-fn an_acknowledgement_of_a_start_that_had_not_begun_is_none_of_the_next_with_the_same_number() {
+fn yield_of_unbegun_start_does_not_count_for_the_next() {
     let first = ordering();
     let [before, after] = [
         first.clone(),
@@ -164,7 +164,7 @@ fn one_response() -> Capabilities {
 }
 
 #[test]
-fn a_model_that_takes_one_response_gets_the_acknowledgement_and_hears_the_result_as_conversation() {
+fn single_response_model_gets_result_as_conversation() {
     let routes = |capabilities| {
         let support = history().opened("support").attached(&tools());
         let support = support.connected_as(Some(capabilities));
@@ -185,7 +185,7 @@ fn a_model_that_takes_one_response_gets_the_acknowledgement_and_hears_the_result
 }
 
 #[test]
-fn a_model_that_takes_one_response_gets_the_only_one_as_a_response() {
+fn single_response_model_gets_only_response_as_tool_response() {
     let tools = toolbox().plain("order");
     let support = history().opened("support").attached(&tools);
     let support = support.connected_as(Some(one_response()));
@@ -196,7 +196,7 @@ fn a_model_that_takes_one_response_gets_the_only_one_as_a_response() {
 }
 
 #[test]
-fn a_program_that_calls_waits_whatever_the_policy() {
+fn program_call_is_never_in_the_background() {
     let support = history().opened("support").attached(&tools());
     let call = support.program_call("order", json!({})).started();
     assert!(!call.kinds().contains(&"background_spawned"));

@@ -1,9 +1,10 @@
 //! A call from received to answered.
 //!
 //! ```text
-//! function_call_received ─▶ policy_decided ─▶ (confirmation) ─▶ call_ready ─▶ (tracker) ─▶ response_issued
-//!                                    └─ refused ──────────────────────────────────────────▶ response_issued
-//!                 taken back at any point ──▶ call_cancelled, or response_issued{cancelled}
+//! function_call_received ─▶ policy_decided ─┬─ (confirmation) ─▶ call_ready ─▶ (tracker) ─┐
+//!                                           └─ refused ───────────────────────────────────┴─▶
+//!                                                                              response_issued
+//! cancelled at any point ─▶ call_cancelled, or response_issued{cancelled}
 //! ```
 
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use super::asking::hooks;
 use super::asking::verdict_inputs::Inputs;
 use super::earlier::{cache, limits, repeats};
 use super::running::agents;
-use super::telling::responses::{error, made_here, refers};
+use super::telling::responses::{engine_response, error, recorded_response};
 use super::telling::scheduling::scheduling;
 use super::telling::{conversation, phases, redelivery};
 use crate::calls::call::{Call, Flaw, Leave, Phase};
@@ -31,19 +32,19 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 
 pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallReceived) {
-    // The ids of an agent's model are its own.
+    // An agent's model has ids of its own, which no connection knows.
     if let Some(id) = it.id.as_ref().filter(|_| it.parent.is_none()) {
-        // The service may deliver one call twice on a connection; the second changes nothing, even
-        // where it is read after the connection was lost.
+        // The service may deliver one call twice on a connection. The second delivery changes
+        // nothing, even if it is read after the connection was lost.
         let delivered = (it.epoch, id.clone());
         if session.wire_ids.contains_key(&delivered) {
             return;
         }
-        if redelivery::delivered_again(session, it, id) {
+        if redelivery::is_redelivery(session, it, id) {
             return;
         }
         session.wire_ids.insert(delivered, seq);
-        redelivery::may_repeat(session, seq, it, id);
+        redelivery::remember_call(session, seq, it, id);
     }
     if it.by.is_none() && it.parent.is_none() {
         conversation::model_spoke(session);
@@ -92,7 +93,7 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
     agents::call_received(session, seq, it.parent);
 }
 
-/// What the policies say to a call that was just received.
+/// The verdict of the policies on a call that was just received.
 pub(crate) fn judge(session: &Session, seq: Seq, call: &Call) -> Decision {
     let of = cache::fresh(session, call);
     let pending = repeats::pending(session, seq, call);
@@ -143,26 +144,26 @@ fn verdict(
             );
         }
         Some(Flaw::MalformedArgs(_) | Flaw::InvalidArgs(_)) | None if !known => {
-            let told = format!("there is no tool named {:?}", call.name);
-            return refused(Rule::UnknownTool, told);
+            let reason = format!("there is no tool named {:?}", call.name);
+            return refused(Rule::UnknownTool, reason);
         }
         Some(Flaw::MalformedArgs(problem)) => return refused(Rule::MalformedArgs, problem.clone()),
         Some(Flaw::InvalidArgs(problem)) => return refused(Rule::InvalidArgs, problem.clone()),
         None => {}
     }
-    if let Some((rule, told)) = phases::unavailable(session, call) {
-        return refused(rule, told);
+    if let Some((rule, reason)) = phases::unavailable(session, call) {
+        return refused(rule, reason);
     }
     if cached.is_some() {
         return (Verdict::Allowed, Rule::Cached, None);
     }
     if pending.is_some() {
-        let told = "an equal call has not ended; its outcome comes with that one";
-        return refused(Rule::Pending, told.to_owned());
+        let reason = "an equal call has not ended; its outcome comes with that one";
+        return refused(Rule::Pending, reason.to_owned());
     }
-    let told = limits::open_reached(session, session.calls.older_than(seq));
-    if let Some(told) = told.or_else(|| limits::reached(session, &call.name)) {
-        return refused(Rule::Limit, told);
+    let reason = limits::open_reached(session, session.calls.older_than(seq));
+    if let Some(reason) = reason.or_else(|| limits::reached(session, &call.name)) {
+        return refused(Rule::Limit, reason);
     }
     match confirmation::gate(session, call) {
         Gate::Closed => (Verdict::Ask, Rule::Confirm, None),
@@ -192,7 +193,7 @@ pub(crate) fn policy_decided(session: &mut Session, it: &PolicyDecided) {
 }
 
 impl Rule {
-    /// The `kind` under which the model hears of a refusal by this rule.
+    /// The error `kind` that the model receives for a refusal by this rule.
     fn error_kind(self) -> &'static str {
         match self {
             Rule::MissingName | Rule::UnknownTool => "not_found",
@@ -214,8 +215,8 @@ pub(crate) fn refuse(
     kind: &str,
 ) -> Decision {
     let repeated = repeats::ticket(session, seq, call).filter(|_| kind == PENDING);
-    let told = repeated.unwrap_or_else(|| error(session, kind, reason));
-    made_here(session, seq, call, Outcome::Refused, told)
+    let response = repeated.unwrap_or_else(|| error(session, kind, reason));
+    engine_response(session, seq, call, Outcome::Refused, response)
 }
 
 pub(crate) fn ready(seq: Seq) -> Decision {
@@ -265,11 +266,11 @@ pub(crate) fn respond_returned(
     } else {
         Outcome::Returned
     };
-    refers(session, seq, call, outcome, of)
+    recorded_response(session, seq, call, outcome, of)
 }
 
 pub(crate) fn respond_supplied(session: &Session, seq: Seq, call: &Call, of: Seq) -> Decision {
-    refers(session, seq, call, Outcome::Supplied, of)
+    recorded_response(session, seq, call, Outcome::Supplied, of)
 }
 
 pub(crate) fn respond_interim(
@@ -278,12 +279,13 @@ pub(crate) fn respond_interim(
     call: &Call,
     interim: Option<Seq>,
 ) -> Option<Decision> {
-    interim.map(|of| refers(session, seq, call, Outcome::Interim, of))
+    interim.map(|of| recorded_response(session, seq, call, Outcome::Interim, of))
 }
 
-/// The end of a call that somebody took back.
+/// The end of a cancelled call.
 ///
-/// The model hears nothing of what it took back itself, and after a close there is nobody to hear.
+/// An open request is withdrawn first. The model gets no response for a call that it cancelled
+/// itself, and nothing is sent after a close.
 pub(crate) fn cancel(session: &Session, seq: Seq, call: &Call, reason: CancelReason) -> Decision {
     if let Phase::AwaitingConfirmation { request, .. } = call.phase {
         return ConfirmationWithdrawn {
@@ -294,7 +296,7 @@ pub(crate) fn cancel(session: &Session, seq: Seq, call: &Call, reason: CancelRea
         .into();
     }
     match reason {
-        // Two of them are never said of a call.
+        // `RunnerGone` and `ToolEnded` only withdraw requests and never get here.
         CancelReason::Model
         | CancelReason::SessionClosed
         | CancelReason::RunnerGone
@@ -302,22 +304,22 @@ pub(crate) fn cancel(session: &Session, seq: Seq, call: &Call, reason: CancelRea
         | CancelReason::ParentEnded => CallCancelled { call: seq, reason }.into(),
         CancelReason::Operator => {
             if let Some(of) = call.cancelled_in {
-                return refers(session, seq, call, Outcome::Cancelled, of);
+                return recorded_response(session, seq, call, Outcome::Cancelled, of);
             }
-            let told = error(session, "cancelled", CancelReason::Operator.in_words());
-            made_here(session, seq, call, Outcome::Cancelled, told)
+            let response = error(session, "cancelled", CancelReason::Operator.in_words());
+            engine_response(session, seq, call, Outcome::Cancelled, response)
         }
     }
 }
 
 pub(crate) fn call_cancelled(session: &mut Session, at: Seq, call: Seq) {
     if let Some(ended) = settle(session, at, call, Outcome::Withdrawn) {
-        redelivery::ended_unanswered(session, call, &ended);
+        redelivery::forget_unanswered(session, call, &ended);
     }
 }
 
 pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssued) {
-    let (shown, now) = (
+    let (has_hook, now) = (
         session.terms.policies.hooks.before_tool_response,
         session.at,
     );
@@ -339,9 +341,9 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
             route: it.route,
             will_continue: will_continue(call, it.outcome),
             scheduling,
-            // What a tool or the program said went through the hook before it was recorded; what a
-            // person found did not.
-            wording: if shown
+            // Responses of tools and of the program went through the hook before they were
+            // recorded. An outcome that a person stated did not.
+            wording: if has_hook
                 && (it.response.is_some()
                     || it.outcome == Outcome::Cancelled
                     || matches!(call.phase, Phase::Found { .. }))
@@ -354,14 +356,14 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
             connects: connects.then_some(now),
             sent: false,
         }),
-        // Whoever made the call takes the response from its record.
+        // The caller reads the response from its record.
         Route::Caller | Route::Parent => None,
     };
     if it.outcome != Outcome::Interim {
         settle(session, at, it.call, it.outcome);
     } else {
         call.told_meanwhile = true;
-        // What the engine says itself of a call that goes on is that it waits.
+        // An interim response that the engine itself makes is an acknowledgement.
         call.acknowledged |= it.response.is_some();
         call.yields.retain(|yielded| Some(*yielded) != it.of);
         if let Phase::Paused { interim } = &mut call.phase
@@ -372,16 +374,16 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
     }
     if let Some(delivery) = delivery {
         let call = delivery.call;
-        redelivery::told(session, at, &delivery);
-        // Of that one the model hears only if the service delivers its call again.
+        redelivery::remember_response(session, at, &delivery);
+        // With `Notify`, the model receives the response only if the service redelivers the call.
         if delivery.route != Route::Notify {
             session.deliveries.insert(at, delivery);
         }
-        redelivery::note_gone(session, call);
+        redelivery::update_ended(session, call);
     }
 }
 
-/// Whether more follows for the same call: said where there are several responses.
+/// The value of `willContinue`. Set only for calls with several responses.
 fn will_continue(call: &Call, outcome: Outcome) -> Option<bool> {
     match outcome {
         Outcome::Interim => Some(true),
@@ -398,16 +400,16 @@ fn will_continue(call: &Call, outcome: Outcome) -> Option<bool> {
     }
 }
 
-/// Tells the model what the tool gave meanwhile, oldest first.
+/// The response with the oldest result that the model has not received yet.
 pub(crate) fn respond_yielded(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let of = call.yields.front()?;
-    Some(refers(session, seq, call, Outcome::Interim, *of))
+    Some(recorded_response(session, seq, call, Outcome::Interim, *of))
 }
 
 fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) -> Option<Call> {
     let call = session.calls.remove(&seq)?;
     if let Some(key) = call.cache_key {
-        cache::rests(session, seq, key, false);
+        cache::set_waiting(session, seq, key, false);
     }
     cache::stopped(session, seq, call.cache_key);
     session.settled.insert(

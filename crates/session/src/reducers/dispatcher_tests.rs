@@ -29,8 +29,8 @@ fn received(history: &History) -> FunctionCallReceived {
     }
 }
 
-/// What the model is told by the one response that follows.
-fn told(history: &History, call: FunctionCallReceived) -> (Outcome, serde_json::Value) {
+/// The outcome and the content of the response to a call that is refused.
+fn refusal(history: &History, call: FunctionCallReceived) -> (Outcome, serde_json::Value) {
     let when = given(history)
         .when(call)
         .then_kinds(["policy_decided", "response_issued"]);
@@ -83,7 +83,7 @@ fn an_unknown_tool_is_answered_with_an_error() {
         ..received(&support)
     };
     let error = json!({"error": "there is no tool named \"fly\"", "kind": "not_found"});
-    assert_eq!(told(&support, call), (Outcome::Refused, error));
+    assert_eq!(refusal(&support, call), (Outcome::Refused, error));
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn a_call_without_a_name_is_answered_with_an_error() {
         ..received(&support)
     };
     let error = json!({"error": "the function call has no name", "kind": "not_found"});
-    assert_eq!(told(&support, call), (Outcome::Refused, error));
+    assert_eq!(refusal(&support, call), (Outcome::Refused, error));
 }
 
 #[test]
-fn malformed_and_invalid_arguments_are_answered_and_the_tool_never_runs() {
+fn bad_arguments_are_answered_without_a_run() {
     let support = support();
     let malformed = MalformedArgs {
         text: "{".to_owned(),
@@ -110,7 +110,7 @@ fn malformed_and_invalid_arguments_are_answered_and_the_tool_never_runs() {
         ..received(&support)
     };
     let error = json!({"error": "not JSON", "kind": "invalid_args"});
-    assert_eq!(told(&support, call), (Outcome::Refused, error));
+    assert_eq!(refusal(&support, call), (Outcome::Refused, error));
     let invalid = Some("\"false\" is not a boolean".to_owned());
     for name in ["look", "pay", "order"] {
         let (name, invalid_args) = (Some(name.to_owned()), invalid.clone());
@@ -120,19 +120,19 @@ fn malformed_and_invalid_arguments_are_answered_and_the_tool_never_runs() {
             ..received(&support)
         };
         let error = json!({"error": "\"false\" is not a boolean", "kind": "invalid_args"});
-        assert_eq!(told(&support, call), (Outcome::Refused, error));
+        assert_eq!(refusal(&support, call), (Outcome::Refused, error));
     }
 }
 
 #[test]
-fn an_unknown_tool_is_named_before_its_arguments_are_blamed() {
+fn unknown_tool_is_reported_before_bad_arguments() {
     let support = support();
     let call = FunctionCallReceived {
         name: Some("fly".to_owned()),
         invalid_args: Some("anything".to_owned()),
         ..received(&support)
     };
-    assert_eq!(told(&support, call).1["kind"], "not_found");
+    assert_eq!(refusal(&support, call).1["kind"], "not_found");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn calls_without_an_id_are_calls_of_their_own() {
 }
 
 #[test]
-fn without_a_runner_a_plain_call_is_ready_and_starts_with_the_next_one() {
+fn ready_call_starts_with_the_next_runner() {
     let tools = toolbox().plain("look");
     let waiting = support().detached();
     given(&waiting)
@@ -196,7 +196,7 @@ fn without_a_runner_a_plain_call_is_ready_and_starts_with_the_next_one() {
 }
 
 #[test]
-fn what_the_tool_returned_is_referred_to_and_not_repeated() {
+fn response_refers_to_the_tools_record() {
     let running = support().call("c1", "look", json!({})).started();
     let (call, of) = (running.call_seq(), running.session().head.next());
     for (failed, outcome) in [(false, Outcome::Returned), (true, Outcome::Failed)] {
@@ -217,12 +217,15 @@ fn what_the_tool_returned_is_referred_to_and_not_repeated() {
 }
 
 #[test]
-fn an_operators_cancellation_is_told_and_a_close_is_not() {
+fn operator_cancellation_sends_response_and_close_does_not() {
     let running = support().call("c1", "look", json!({})).started();
     let call = running.call_seq();
-    let told = running.clone().cancelled();
-    assert_eq!(told.session().settled[&call].outcome, Outcome::Cancelled);
-    assert_eq!(told.kinds().last(), Some(&"response_issued"));
+    let cancelled = running.clone().cancelled();
+    assert_eq!(
+        cancelled.session().settled[&call].outcome,
+        Outcome::Cancelled
+    );
+    assert_eq!(cancelled.kinds().last(), Some(&"response_issued"));
     let closed = running.closed();
     assert_eq!(closed.session().settled[&call].outcome, Outcome::Withdrawn);
     assert_eq!(closed.kinds().last(), Some(&"call_cancelled"));
@@ -230,7 +233,7 @@ fn an_operators_cancellation_is_told_and_a_close_is_not() {
 }
 
 #[test]
-fn a_call_that_comes_after_the_close_is_cancelled_at_once() {
+fn call_after_close_is_cancelled_at_once() {
     let closed = support().closed();
     given(&closed)
         .when(received(&closed))
@@ -239,7 +242,7 @@ fn a_call_that_comes_after_the_close_is_cancelled_at_once() {
 }
 
 #[test]
-fn an_observation_that_comes_too_late_changes_nothing_after_the_close() {
+fn late_observation_after_close_changes_nothing() {
     let running = support().call("c1", "look", json!({})).started();
     let late = running.tool_returned(false, &json!({}));
     given(&running.closed()).when(late).then_nothing().owing([]);

@@ -1,4 +1,4 @@
-//! By what leave a call starts, and whether that still holds when it does.
+//! The permission under which a call starts, and whether it still holds at the start.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn tools() -> Toolbox {
     toolbox().gated("pay").plain("look")
 }
 
-/// The question on record last.
+/// The last request on record.
 fn question(history: &History) -> Option<ConfirmationRequested> {
     let mut facts = history.facts().iter().rev();
     facts.find_map(|fact| match &fact.event {
@@ -19,7 +19,7 @@ fn question(history: &History) -> Option<ConfirmationRequested> {
 }
 
 #[test]
-fn a_waiver_holds_as_long_as_gates_are_waived() {
+fn waiver_holds_only_while_gates_are_waived() {
     let waived = tools().gates_waived("a test bench");
     let support = history()
         .opened("support")
@@ -34,7 +34,7 @@ fn a_waiver_holds_as_long_as_gates_are_waived() {
 }
 
 #[test]
-fn an_approval_that_was_not_used_is_asked_for_anew_as_a_gate() {
+fn unused_approval_is_reopened_as_a_gate() {
     let support = history().opened("support").attached(&tools()).connected();
     let ready = support
         .detached()
@@ -46,7 +46,7 @@ fn an_approval_that_was_not_used_is_asked_for_anew_as_a_gate() {
 }
 
 #[test]
-fn an_answer_to_the_tools_own_question_is_asked_for_anew_in_its_words() {
+fn reopened_tool_question_keeps_its_text() {
     let support = history().opened("support").attached(&tools()).connected();
     let asks = support.call("c1", "look", json!({})).asks("Which one?");
     let ready = asks.detached().granted("ada");
@@ -63,14 +63,14 @@ fn desk() -> Toolbox {
         .plain("look")
 }
 
-/// The agent waits for the one call that it made.
+/// A history in which the agent waits for the one call that it made.
 fn waiting(tools: &Toolbox) -> History {
     let support = history().opened("support").attached(tools).connected();
     let clerk = support.call("c1", "clerk", json!({}));
     clerk.asks_model().model_calls(&["look"]).started()
 }
 
-/// The agent, when its call has ended under other terms.
+/// The agent's call after its own call has ended under other terms.
 fn gone_on(history: History, tools: &Toolbox) -> History {
     let parent = history.current().parent.unwrap_or_default();
     let other = history.attached(tools);
@@ -78,7 +78,7 @@ fn gone_on(history: History, tools: &Toolbox) -> History {
 }
 
 #[test]
-fn an_agent_that_goes_on_needs_no_leave_anew_while_its_own_holds() {
+fn continuing_agent_keeps_its_permission() {
     let waived = desk().gates_waived("a test bench");
     let back = gone_on(waiting(&waived), &waived);
     assert_eq!(back.started().attempt(), 2);
@@ -88,14 +88,14 @@ fn an_agent_that_goes_on_needs_no_leave_anew_while_its_own_holds() {
 }
 
 #[test]
-fn an_agent_whose_gate_was_waived_is_asked_about_where_gates_hold() {
+fn waived_agent_is_gated_once_gates_are_enforced() {
     let waived = desk().gates_waived("a test bench");
     let back = gone_on(waiting(&waived), &desk());
     assert!(question(&back.asked()).is_some());
 }
 
 #[test]
-fn an_agent_that_nobody_gated_goes_on_where_gates_hold() {
+fn ungated_agent_continues_once_gates_are_enforced() {
     let plain = toolbox().agent("clerk", ["look"]).plain("look");
     let waived = plain.clone().gates_waived("a test bench");
     let back = gone_on(waiting(&waived), &plain);
@@ -103,7 +103,7 @@ fn an_agent_that_nobody_gated_goes_on_where_gates_hold() {
 }
 
 #[test]
-fn a_reply_that_calls_nothing_leaves_the_run_going() {
+fn reply_without_calls_keeps_the_run_running() {
     let plain = toolbox().agent("clerk", ["look"]).plain("look");
     let support = history().opened("support").attached(&plain).connected();
     let clerk = support.call("c1", "clerk", json!({})).asks_model();
@@ -113,7 +113,7 @@ fn a_reply_that_calls_nothing_leaves_the_run_going() {
 }
 
 #[test]
-fn a_gate_that_holds_only_since_an_agent_began_does_not_stop_it_on_its_way() {
+fn gate_that_holds_later_does_not_stop_running_agent() {
     let tools = toolbox().agent("clerk", ["look"]).plain("look");
     let tools = tools.policy("clerk", |policy| {
         policy.confirm = true;

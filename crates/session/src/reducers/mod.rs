@@ -1,7 +1,7 @@
-//! The topics of the session, one a file: what each folds, decides and owes.
+//! The rules of the session, one topic per file: what each topic folds, decides and owes.
 //!
-//! No topic reads a clock, and none knows who performs what it owes. Read `dispatcher` first (a
-//! call from received to answered), then `tracker` (what runs). Both use the folders, which import
+//! No topic reads a clock, and none knows who performs its effects. Read `dispatcher` first (a call
+//! from received to answered), then `tracker` (running calls). Both use the folders, which import
 //! each other in this order: `earlier`, `telling`, `running`, `asking`, `ending`.
 
 pub(super) mod asking;

@@ -17,7 +17,7 @@ fn settled(history: &History) -> Outcome {
     history.session().settled[&history.call_seq()].outcome
 }
 
-/// The routes of every response on record.
+/// The routes of all recorded responses.
 fn routes(history: &History) -> Vec<Route> {
     let facts = history.facts().iter();
     let route = |fact: &Fact| match &fact.event {
@@ -28,7 +28,7 @@ fn routes(history: &History) -> Vec<Route> {
 }
 
 #[test]
-fn a_program_calls_a_tool_without_any_connection_and_gets_its_result_from_the_record() {
+fn program_call_needs_no_connection() {
     let running = attached().program_call("look", json!({})).started();
     let (call, of) = (running.call_seq(), running.session().head.next());
     given(&running)
@@ -45,7 +45,7 @@ fn a_program_calls_a_tool_without_any_connection_and_gets_its_result_from_the_re
 }
 
 #[test]
-fn what_a_program_called_is_never_told_to_the_model() {
+fn program_call_sends_nothing_to_the_model() {
     let connected = attached().connected();
     let epoch = connected.epoch();
     let watching = connected
@@ -56,7 +56,7 @@ fn what_a_program_called_is_never_told_to_the_model() {
     assert_eq!(routes(&done), [Route::Caller, Route::Caller]);
     assert!(!done.kinds().contains(&"delivery_chosen"));
     assert_ne!(done.epoch(), epoch);
-    // Nor is what is refused.
+    // A refusal is not sent to the model either.
     let refused = done.program_call("fly", json!({}));
     assert_eq!(settled(&refused), Outcome::Refused);
     assert_eq!(routes(&refused).last(), Some(&Route::Caller));
@@ -75,7 +75,7 @@ fn policies_hold_for_programs_too() {
 }
 
 #[test]
-fn a_program_and_the_model_share_what_may_be_used_again() {
+fn program_and_model_share_cached_results() {
     let tools = toolbox().plain("look").cached("look");
     let support = history().opened("support").attached(&tools).connected();
     let looked = support.call("c1", "look", json!({})).returned(json!({}));
@@ -85,7 +85,7 @@ fn a_program_and_the_model_share_what_may_be_used_again() {
 }
 
 #[test]
-fn a_call_of_a_program_is_cut_off_like_any_other_and_leaves_nothing_owed() {
+fn program_call_cut_off_leaves_nothing_owed() {
     let cut_off = attached()
         .program_call("look", json!({}))
         .started()
@@ -96,7 +96,7 @@ fn a_call_of_a_program_is_cut_off_like_any_other_and_leaves_nothing_owed() {
 }
 
 #[test]
-fn a_call_of_a_program_does_not_show_that_the_model_is_there() {
+fn program_call_is_no_sign_of_the_model() {
     let sent = attached()
         .connected()
         .call("c1", "look", json!({}))

@@ -21,7 +21,7 @@ fn settled(history: &History) -> Outcome {
     history.session().settled[&history.call_seq()].outcome
 }
 
-/// The waits on record, in milliseconds, and for which start each is.
+/// The recorded waits in milliseconds, each with the number of the next start.
 fn waits(history: &History) -> Vec<(u32, i64)> {
     let facts = history.facts().iter();
     let wait = |fact: &Fact| match &fact.event {
@@ -33,7 +33,7 @@ fn waits(history: &History) -> Vec<(u32, i64)> {
     facts.filter_map(wait).collect()
 }
 
-/// The tool fails, and the wait that follows is over.
+/// Lets the tool fail and the following wait pass.
 fn failed_and_waited(history: History) -> History {
     history
         .failed(json!({"error": "busy"}))
@@ -42,7 +42,7 @@ fn failed_and_waited(history: History) -> History {
 }
 
 #[test]
-fn a_failed_run_of_an_idempotent_tool_is_followed_by_another_after_a_wait() {
+fn failed_idempotent_run_is_retried_after_a_wait() {
     let running = running(&tools());
     let (call, attempt) = (running.call_seq(), 2);
     let due_us = running.now().after_ms(100);
@@ -62,7 +62,7 @@ fn a_failed_run_of_an_idempotent_tool_is_followed_by_another_after_a_wait() {
 }
 
 #[test]
-fn each_wait_is_twice_the_one_before_and_after_the_last_run_the_model_hears_the_failure() {
+fn waits_double_and_last_failure_is_sent() {
     let third = failed_and_waited(failed_and_waited(running(&tools())));
     let failed = third.failed(json!({"error": "busy"}));
     assert_eq!(waits(&failed), [(2, 100), (3, 200)]);
@@ -93,7 +93,7 @@ fn an_idempotent_tool_without_the_policy_is_not_run_again() {
 }
 
 #[test]
-fn what_is_wrong_with_the_call_itself_is_not_tried_again() {
+fn error_in_the_call_itself_is_not_retried() {
     for kind in ["invalid_args", "not_found", "cancelled", "not_available"] {
         let failed = running(&tools()).failed_as(kind);
         assert_eq!(settled(&failed), Outcome::Failed, "{kind}");
@@ -105,7 +105,7 @@ fn what_is_wrong_with_the_call_itself_is_not_tried_again() {
 }
 
 #[test]
-fn a_run_whose_time_is_up_is_followed_by_another() {
+fn timed_out_run_is_retried() {
     let tools = tools().timeout_ms("look", 1_000);
     let late = running(&tools).tool_returned(false, &json!({}));
     let retrying = running(&tools).timed_out();
@@ -120,7 +120,7 @@ fn a_run_whose_time_is_up_is_followed_by_another() {
 }
 
 #[test]
-fn a_call_that_waits_for_its_next_run_can_be_taken_back() {
+fn call_waiting_for_retry_can_be_cancelled() {
     let retrying = running(&tools()).failed(json!({"error": "busy"}));
     let cancelled = retrying.clone().cancelled();
     assert_eq!(settled(&cancelled), Outcome::Cancelled);
@@ -134,7 +134,7 @@ fn a_call_that_waits_for_its_next_run_can_be_taken_back() {
     given(&closed).when(due(&retrying)).then_nothing().owing([]);
 }
 
-/// The time that the call waits for comes.
+/// The deadline of the wait passes.
 fn due(retrying: &History) -> DeadlinePassed {
     let Phase::Retrying { attempt, due, .. } = retrying.current().phase else {
         unreachable!("the call waits for its next run");
@@ -147,7 +147,7 @@ fn due(retrying: &History) -> DeadlinePassed {
 }
 
 #[test]
-fn the_time_of_another_run_changes_nothing() {
+fn deadline_of_another_run_changes_nothing() {
     let retrying = running(&tools()).failed(json!({"error": "busy"}));
     for attempt in [1, 3] {
         let other = DeadlinePassed {
@@ -164,21 +164,21 @@ fn the_time_of_another_run_changes_nothing() {
 }
 
 #[test]
-fn where_the_runner_is_gone_meanwhile_the_next_run_waits_for_another_one() {
+fn retry_without_runner_waits_for_the_next_runner() {
     let retrying = running(&tools())
         .failed(json!({"error": "busy"}))
         .detached();
     let waiting = retrying.clone().timed_out();
     assert_eq!(waiting.session().running(), 0);
     assert_eq!(waiting.attached(&tools()).started().attempt(), 2);
-    // The other way round: the wait goes on under the new runner.
+    // In the other order, the wait continues under the new runner.
     let attached = retrying.attached(&tools());
     assert_eq!(attached.session().running(), 0);
     assert_eq!(attached.timed_out().started().attempt(), 2);
 }
 
 #[test]
-fn a_time_that_came_while_nobody_looked_is_found_overdue() {
+fn unrecorded_retry_deadline_is_overdue() {
     let retrying = running(&tools())
         .failed(json!({"error": "busy"}))
         .detached();
@@ -201,7 +201,7 @@ fn an_approval_holds_for_the_next_run_of_the_same_contract_only() {
 }
 
 #[test]
-fn a_gate_that_was_declared_meanwhile_asks_before_the_next_run() {
+fn gate_declared_meanwhile_asks_before_retry() {
     let retrying = running(&tools()).failed(json!({"error": "busy"}));
     let gated = retrying
         .attached(&tools().gated("look"))
@@ -211,12 +211,12 @@ fn a_gate_that_was_declared_meanwhile_asks_before_the_next_run() {
 }
 
 #[test]
-fn a_tool_that_is_not_idempotent_any_more_is_not_run_again() {
+fn tool_no_longer_idempotent_is_not_retried() {
     let retrying = running(&tools()).failed(json!({"error": "busy"}));
     let careful = tools().in_doubt("look", InDoubt::SettleUnknown);
     let unknown = retrying.clone().attached(&careful).timed_out();
     assert_eq!(settled(&unknown), Outcome::Unknown);
-    // Also where the time came while nobody ran anything.
+    // The same holds if the deadline passed while no runner was attached.
     let unknown = retrying.clone().detached().timed_out().attached(&careful);
     assert_eq!(settled(&unknown), Outcome::Unknown);
     let ask = tools().in_doubt("look", InDoubt::Ask);
@@ -225,7 +225,7 @@ fn a_tool_that_is_not_idempotent_any_more_is_not_run_again() {
 }
 
 #[test]
-fn what_an_earlier_run_said_of_its_scheduling_is_forgotten() {
+fn scheduling_of_an_earlier_run_is_dropped() {
     let first = running(&tools());
     let interrupting = ToolReturned {
         scheduling: Some(FunctionResponseScheduling::Interrupt),

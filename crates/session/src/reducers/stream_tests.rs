@@ -19,15 +19,16 @@ fn watching() -> History {
     support.call("c1", "watch", json!({})).started()
 }
 
-/// What the model is told, in the order in which it leaves, and whether more follows.
-fn told(history: &History) -> Vec<(Outcome, Option<bool>, Route)> {
-    let told = history.told().into_iter();
-    told.map(|it| (it.outcome, it.will_continue, it.route))
+/// The responses in the order of sending, each with its `willContinue`.
+fn responses(history: &History) -> Vec<(Outcome, Option<bool>, Route)> {
+    let responses = history.told().into_iter();
+    responses
+        .map(|it| (it.outcome, it.will_continue, it.route))
         .collect()
 }
 
 #[test]
-fn each_chunk_is_told_at_once_and_refers_to_its_record() {
+fn each_chunk_is_issued_at_once_and_refers_to_its_record() {
     let watching = watching();
     let (call, of) = (watching.call_seq(), watching.session().head.next());
     let route = Route::ToolResponse {
@@ -47,7 +48,7 @@ fn each_chunk_is_told_at_once_and_refers_to_its_record() {
 }
 
 #[test]
-fn chunks_leave_in_order_and_only_the_last_response_says_that_nothing_follows() {
+fn chunks_are_ordered_and_only_the_last_ends_the_stream() {
     let watching = watching();
     let route = Route::ToolResponse {
         epoch: watching.epoch(),
@@ -58,7 +59,7 @@ fn chunks_leave_in_order_and_only_the_last_response_says_that_nothing_follows() 
     let done = chunks.returned(json!({"steps": 2}));
     let more = (Outcome::Interim, Some(true), route);
     assert_eq!(
-        told(&done),
+        responses(&done),
         [more, more, (Outcome::Returned, Some(false), route)]
     );
     let facts = done.facts().iter();
@@ -70,20 +71,20 @@ fn chunks_leave_in_order_and_only_the_last_response_says_that_nothing_follows() 
 }
 
 #[test]
-fn without_a_chunk_nothing_is_said_of_what_follows() {
+fn response_without_chunks_has_no_will_continue() {
     let done = watching().returned(json!({}));
     assert_eq!(done.told()[0].will_continue, None);
 }
 
 #[test]
-fn an_end_of_any_kind_says_that_nothing_follows() {
+fn every_end_of_a_stream_has_will_continue_false() {
     let chunk = watching().yielded(json!({}));
     for end in [
         chunk.clone().failed(json!({"error": "no"})),
         chunk.clone().cancelled(),
         chunk.attached(&tools().in_doubt("watch", InDoubt::SettleUnknown)),
     ] {
-        let last = told(&end).pop();
+        let last = responses(&end).pop();
         assert_eq!(last.and_then(|(_, more, _)| more), Some(false));
     }
 }
@@ -113,13 +114,16 @@ fn a_chunk_of_an_older_attempt_changes_nothing() {
 }
 
 #[test]
-fn a_chunk_without_a_connection_is_parked_and_told_as_conversation_on_the_next() {
+fn parked_chunk_is_conversation_on_the_next_connection() {
     let lost = watching().disconnected().yielded(json!({"step": 1}));
-    assert_eq!(told(&lost), [(Outcome::Interim, Some(true), Route::Parked)]);
+    assert_eq!(
+        responses(&lost),
+        [(Outcome::Interim, Some(true), Route::Parked)]
+    );
     let back = lost.connected();
     let epoch = back.epoch();
     let route = Route::Conversation { epoch };
-    assert_eq!(told(&back), [(Outcome::Interim, Some(true), route)]);
+    assert_eq!(responses(&back), [(Outcome::Interim, Some(true), route)]);
     let response = back.told()[0].call;
     assert_eq!(response, back.call_seq());
     assert!(owed(back.session()).iter().any(|effect| matches!(
@@ -132,9 +136,9 @@ fn a_chunk_without_a_connection_is_parked_and_told_as_conversation_on_the_next()
 }
 
 #[test]
-fn what_was_sent_and_heard_of_is_not_told_again() {
+fn confirmed_response_is_not_sent_again() {
     let heard = watching().yielded(json!({})).sent().heard();
-    assert!(told(&heard).is_empty());
+    assert!(responses(&heard).is_empty());
     let done = heard.returned(json!({}));
     assert_eq!(done.told()[0].will_continue, Some(false));
 }

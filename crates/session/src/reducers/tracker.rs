@@ -1,20 +1,21 @@
-//! What runs: attempts, time limits, pauses, and calls whose runner is gone.
+//! Running calls: attempts, time limits, pauses, and calls whose runner is gone.
 //!
 //! ```text
 //! Ready ─▶ call_started ─▶ Running ─┬─ tool_returned ───▶ Returned
 //!                                   ├─ tool_paused ─────▶ Paused ─ response_supplied ─▶ Supplied
 //!                                   │                          └─ {will_continue} ─▶ Paused
 //!                                   ├─ deadline_passed ─▶ TimedOut
-//!                                   ├─ another runner ──▶ InDoubt ─▶ started again, asked, or settled as unknown
-//!                                   └─ runner_detached, the tool had not begun ──▶ as before the start
+//!                                   ├─ another runner ──▶ InDoubt ─▶ Running, asked, unknown
+//!                                   └─ runner_detached ─▶ InDoubt, or as before the start if
+//!                                                         the tool had not begun
 //! ```
 
 use super::asking::{confirmation, hooks};
-use super::earlier::cache::{self, Instead};
+use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
 use super::running::{agents, in_place, progress};
-use super::telling::responses::{error, made_here};
+use super::telling::responses::{engine_response, error};
 use super::telling::{conversation, phases};
 use crate::calls::call::{Call, Leave, Phase};
 use crate::calls::settled::Supplied;
@@ -36,15 +37,15 @@ use crate::values::object::ObjectHash;
 
 pub(crate) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
     session.take_terms(it);
-    phases::declared_anew(session);
-    hooks::gates_declared_anew(session);
+    phases::stop_transitions(session);
+    hooks::decide_reassigned_gates(session);
     if it.goes_on && session.runner.is_some() {
         return;
     }
     session.runner = Some(Runner { seq });
     session.draining = false;
     session.reconnecting = false;
-    doubt_running(session);
+    put_running_in_doubt(session);
 }
 
 pub(crate) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
@@ -52,10 +53,10 @@ pub(crate) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
     session.draining = false;
     session.reconnecting = false;
     it.not_begun.iter().for_each(|it| not_begun(session, *it));
-    doubt_running(session);
+    put_running_in_doubt(session);
 }
 
-/// The call stands where it stood before that start: an earlier one may have left it in doubt.
+/// Returns the call to its phase before that start, which may be `InDoubt` after an earlier start.
 fn not_begun(session: &mut Session, it: Start) {
     let Some(call) = running(session, it.call, it.attempt) else {
         return;
@@ -70,7 +71,7 @@ fn not_begun(session: &mut Session, it: Start) {
     };
     call.attempts = it.attempt.saturating_sub(1);
     if call.agent.is_some() {
-        agents::rest(call, 0);
+        agents::await_calls(call, 0);
     } else if out_of_doubt {
         call.phase = Phase::InDoubt { leave };
     } else {
@@ -80,10 +81,10 @@ fn not_begun(session: &mut Session, it: Start) {
     cache::stopped(session, it.call, key);
 }
 
-fn doubt_running(session: &mut Session) {
+fn put_running_in_doubt(session: &mut Session) {
     for call in session.calls.values_mut() {
         if call.agent.is_some() {
-            agents::rest(call, 0);
+            agents::await_calls(call, 0);
         } else if let Phase::Running { leave, .. } = call.phase {
             call.phase = Phase::InDoubt { leave };
         } else if call.phase == Phase::AwaitingHook {
@@ -93,7 +94,7 @@ fn doubt_running(session: &mut Session) {
     }
 }
 
-/// Starts a ready call where a runner has its tool, a slot is free, and the leave still holds.
+/// Starts a ready call, if a runner has its tool, a slot is free and its permission still holds.
 pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> Option<Decision> {
     session
         .runner
@@ -104,11 +105,11 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
                 return Some(reopened);
             }
         }
-        // The gate came after the verdict: nobody has given leave for the tool as it is now.
+        // The gate was declared after the verdict, so nothing permits the tool as it is now.
         Leave::NotGated if confirmation::gated(session, call) => {
             return confirmation::ask(session, seq, call);
         }
-        // A waiver holds as long as gates are waived here.
+        // A waiver holds only while gates are waived.
         Leave::Waived if confirmation::gated(session, call) && session.terms.gates.enforced => {
             return confirmation::ask(session, seq, call);
         }
@@ -117,16 +118,16 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
     started(session, seq, call)
 }
 
-/// Starts a ready call, or takes the result of an equal one instead.
+/// Starts a ready call, or reuses the result of an equal one.
 pub(crate) fn start_or_reuse(
     session: &Session,
     seq: Seq,
     call: &Call,
     leave: Leave,
 ) -> Option<Decision> {
-    match cache::instead(session, seq, call) {
-        Some(Instead::Reuse(reused)) => Some(reused.into()),
-        Some(Instead::Wait) => None,
+    match cache::alternative(session, seq, call) {
+        Some(Alternative::Reuse(reused)) => Some(reused.into()),
+        Some(Alternative::Wait) => None,
         None => start(session, seq, call, leave),
     }
 }
@@ -163,11 +164,11 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
         else {
             return;
         };
-        let goes_on = matches!(call.phase, Phase::AwaitingCalls { .. });
+        let continues = matches!(call.phase, Phase::AwaitingCalls { .. });
         let out_of_doubt = matches!(call.phase, Phase::InDoubt { .. });
         call.attempts = it.attempt;
-        // An agent that goes on is told as it was when it began.
-        call.background = call.background.filter(|_| goes_on);
+        // An agent that continues stays in the background if it was there.
+        call.background = call.background.filter(|_| continues);
         call.own_scheduling = None;
         call.phase = Phase::Running {
             attempt: it.attempt,
@@ -181,9 +182,11 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
     }
 }
 
-/// The run goes on, where all calls of the turn have ended and a runner has the agent. The leave is
-/// that of its start, unless the tool is another one by now.
-pub(crate) fn agent_goes_on(
+/// Continues an agent's run, once all calls of the turn have ended and a runner has the agent.
+///
+/// The permission of its start still counts, unless the contract has changed or waived gates are
+/// enforced again.
+pub(crate) fn continue_agent(
     session: &Session,
     seq: Seq,
     call: &Call,
@@ -202,7 +205,7 @@ pub(crate) fn agent_goes_on(
     start(session, seq, call, leave)
 }
 
-/// Whether the model goes on without waiting for the call that has just started.
+/// Moves a call that has just started to the background, if its tool's policy says so.
 pub(crate) fn spawn(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let background = session.terms.policies.of(&call.name).background?;
     let spawned = BackgroundSpawned {
@@ -226,14 +229,14 @@ pub(crate) fn tool_yielded(session: &mut Session, seq: Seq, it: &ToolYielded) {
         && it.runner.is_none_or(|by| by == runner)
     {
         call.yields.push_back(seq);
-        agents::call_gave(session, it.call, seq);
-        progress::shown(session, it.call, it.attempt, it.runner);
+        agents::result_yielded(session, it.call, seq);
+        progress::reported(session, it.call, it.attempt, it.runner);
     }
 }
 
 pub(crate) fn tool_emitted(session: &mut Session, it: &ToolEventEmitted) {
     if it.name == PROGRESS_EVENT {
-        progress::shown(session, it.call, it.attempt, None);
+        progress::reported(session, it.call, it.attempt, None);
     }
 }
 
@@ -246,25 +249,25 @@ pub(crate) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) 
         return;
     };
     agents::note_time_left(call, now);
-    // What is wrong with the call itself is wrong the next time, too.
+    // These errors lie in the call itself and would occur again.
     let passing = match it.error_kind.as_deref() {
         Some("invalid_args" | "not_found" | "cancelled" | "not_available") => false,
         Some(_) | None => it.failed,
     };
-    let passing = agents::may_pass(call, it.error_kind.as_deref()).unwrap_or(passing);
+    let passing = agents::failure_may_pass(call, it.error_kind.as_deref()).unwrap_or(passing);
     call.own_scheduling = it.scheduling;
     call.phase = Phase::Returned {
         of: seq,
         failed: it.failed,
         again: passing.then_some(leave),
     };
-    // Few do, and the others need no copy of their name.
+    // Few tools end the session, so the others need no copy of their name.
     let ends = it.ends_session.as_ref().map(|_| call.name.clone());
     if !it.failed {
         cache::returned(session, it.call, seq);
     }
     if let Some(tool) = ends {
-        closing::asked_for(session, seq, tool, it);
+        closing::close_requested(session, seq, tool, it);
     }
 }
 
@@ -272,7 +275,7 @@ pub(crate) fn result_reused(session: &mut Session, it: &ResultReused) {
     let own = cache::scheduling_of(session, it);
     let policies = session.terms.policies.clone();
     if let Some(call) = session.calls.get_mut(&it.call) {
-        // The model takes it up as it would if the tool had run.
+        // The result is scheduled as if the tool had run.
         call.own_scheduling = own;
         call.background = policies.of(&call.name).background.map(|it| it.scheduling);
         call.phase = Phase::Returned {
@@ -283,10 +286,10 @@ pub(crate) fn result_reused(session: &mut Session, it: &ResultReused) {
     }
 }
 
-/// The next run of a call that failed, if its policy has one for it.
+/// The next run of a failed call, if its policy allows one.
 ///
-/// Only of an idempotent tool: its runs are all under the same key, and the leave is looked at
-/// again at each.
+/// Only idempotent tools and agents are retried. All runs of a call share one idempotency key, and
+/// each start checks the permission again.
 pub(crate) fn retry(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let policy = session.terms.policies.of(&call.name);
     let (retry, runs) = match agents::retry(session, call) {
@@ -329,14 +332,15 @@ pub(crate) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
         call.phase = Phase::Paused {
             interim: it.interim.as_ref().map(|_| seq),
         };
-        // What is supplied one day is no result of the tool, so nobody waits for it.
+        // A result supplied later is no result of the tool, so equal calls do not wait for it.
         let key = call.cache_key;
         cache::stopped(session, it.call, key);
     }
 }
 
-/// News of a paused call is told as any result of several; the first result that is none of those
-/// is its end.
+/// Folds a result from outside for a paused call.
+///
+/// A result with `will_continue` is one of several. The first result without it ends the call.
 pub(crate) fn response_supplied(session: &mut Session, seq: Seq, it: &ResponseSupplied) {
     let Some(call) = session.calls.get_mut(&it.call) else {
         return;
@@ -375,7 +379,7 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
                 } = call.phase
                 && next == attempt
             {
-                // The tool may have been declared anew meanwhile: its rule of now says whether it
+                // The tool may have been declared again since. Its current rule decides whether it
                 // may run again.
                 call.phase = match call.agent {
                     Some(_) => Phase::AwaitingCalls { leave, open: 0 },
@@ -389,7 +393,7 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
     }
 }
 
-/// What the tool's declared rule says about a call that was cut off between start and result.
+/// Applies the tool's declared rule to a call that was cut off between start and result.
 pub(crate) fn resolve_doubt(
     session: &Session,
     seq: Seq,
@@ -399,7 +403,7 @@ pub(crate) fn resolve_doubt(
     match session.terms.policies.of(&call.name).in_doubt {
         InDoubt::Retry => start_or_reuse(session, seq, call, leave),
         InDoubt::Ask => confirmation::request(session, seq, call, About::InDoubt),
-        InDoubt::SettleUnknown => Some(made_here(
+        InDoubt::SettleUnknown => Some(engine_response(
             session,
             seq,
             call,
@@ -410,19 +414,19 @@ pub(crate) fn resolve_doubt(
 }
 
 pub(crate) fn time_out(session: &Session, seq: Seq, call: &Call) -> Decision {
-    let told = match time_limit(session, &call.name) {
+    let message = match time_limit(session, &call.name) {
         Some(limit) => format!(
             "the tool did not finish within {} ms; what it did is unknown",
             limit.as_millis()
         ),
         None => "the tool did not finish in time; what it did is unknown".to_owned(),
     };
-    made_here(
+    engine_response(
         session,
         seq,
         call,
         Outcome::TimedOut,
-        error(session, "timeout", &told),
+        error(session, "timeout", &message),
     )
 }
 

@@ -56,7 +56,7 @@ fn a_run_has_its_own_time_limit_from_its_start() {
 }
 
 #[test]
-fn the_time_limit_counts_the_run_and_never_the_wait_for_a_person() {
+fn time_limit_excludes_the_wait_for_a_person() {
     let tools = tools().timeout_ms("pay", 1_000);
     let asked = support()
         .attached(&tools)
@@ -70,7 +70,7 @@ fn the_time_limit_counts_the_run_and_never_the_wait_for_a_person() {
 }
 
 #[test]
-fn a_run_whose_time_is_up_is_answered_once_and_its_late_result_changes_nothing() {
+fn timed_out_run_is_answered_once() {
     let look = running("look");
     let late = look.tool_returned(false, &json!({"late": true}));
     let timed_out = look.timed_out();
@@ -147,7 +147,7 @@ fn an_approved_idempotent_call_runs_again_by_the_same_approval() {
 }
 
 #[test]
-fn killed_between_answer_and_start_it_runs_once_after_the_restart() {
+fn crash_between_answer_and_start_runs_call_once() {
     let answered = support()
         .detached()
         .call("c1", "pay", json!({}))
@@ -174,7 +174,7 @@ fn ready_calls_wait_for_a_free_slot_and_take_it_in_call_order() {
 }
 
 #[test]
-fn a_call_taken_back_while_it_runs_ends_without_a_response() {
+fn call_cancelled_by_model_ends_without_a_response() {
     let look = running("look");
     given(&look)
         .when(taken_back(&look, "c1"))
@@ -185,7 +185,7 @@ fn a_call_taken_back_while_it_runs_ends_without_a_response() {
 }
 
 #[test]
-fn a_call_taken_back_before_it_starts_never_runs() {
+fn call_cancelled_before_its_start_never_runs() {
     let waiting = support()
         .detached()
         .call("c1", "look", json!({}))
@@ -200,7 +200,7 @@ fn a_call_taken_back_before_it_starts_never_runs() {
 }
 
 #[test]
-fn a_cancellation_of_an_unknown_or_answered_call_or_of_another_connection_has_no_effect() {
+fn cancellation_of_unknown_or_answered_call_has_no_effect() {
     let ended = running("look").returned(json!({})).sent();
     for id in ["c1", "c9"] {
         given(&ended).when(taken_back(&ended, id)).then_nothing();
@@ -213,7 +213,7 @@ fn a_cancellation_of_an_unknown_or_answered_call_or_of_another_connection_has_no
 }
 
 #[test]
-fn a_pause_without_an_interim_word_tells_nothing_and_leaves_siblings_alone() {
+fn pause_without_interim_response_issues_nothing() {
     let order = support()
         .call("c2", "retry", json!({}))
         .call("c1", "order", json!({}))
@@ -233,7 +233,7 @@ fn a_pause_without_an_interim_word_tells_nothing_and_leaves_siblings_alone() {
 }
 
 #[test]
-fn an_interim_word_is_told_and_the_call_stays_open() {
+fn interim_response_is_issued_and_call_stays_open() {
     let order = running("order");
     let (call, attempt, of) = (order.call_seq(), 1, Some(order.session().head.next()));
     let route = Route::ToolResponse {
@@ -271,7 +271,7 @@ fn a_paused_call_outlives_its_runner_and_its_connection() {
 }
 
 #[test]
-fn a_supplied_response_must_name_the_tool_and_be_an_object_and_counts_once() {
+fn supplied_response_is_checked_and_counts_once() {
     let paused = running("order").paused(None);
     let call = paused.call_seq();
     let supply = |name: &str, response: serde_json::Value| Command::SupplyResponse {
@@ -301,7 +301,7 @@ fn a_supplied_response_must_name_the_tool_and_be_an_object_and_counts_once() {
 }
 
 #[test]
-fn news_of_a_paused_call_is_told_in_its_order_and_leaves_it_paused() {
+fn interim_supplies_are_ordered_and_keep_call_paused() {
     let paused = running("order").paused(Some(json!({"ticket": 7})));
     let call = paused.call_seq();
     let news = |step: u32| Command::SupplyResponse {
@@ -325,7 +325,7 @@ fn news_of_a_paused_call_is_told_in_its_order_and_leaves_it_paused() {
 }
 
 #[test]
-fn the_model_takes_a_paused_call_back_and_no_interim_word_is_sent_any_more() {
+fn cancelled_paused_call_sends_no_interim_response() {
     let paused = running("order").paused(Some(json!({"ticket": 7})));
     given(&paused)
         .when(taken_back(&paused, "c1"))
@@ -360,7 +360,7 @@ fn a_start_whose_tool_had_not_begun_does_not_count() {
 }
 
 #[test]
-fn that_another_start_had_not_begun_settles_no_doubt_about_this_one() {
+fn unbegun_report_of_another_start_keeps_the_doubt() {
     let look = running("look");
     let call = look.call_seq();
     for start in [
@@ -387,7 +387,7 @@ fn what_an_earlier_start_did_stays_in_doubt() {
         (waits.current().phase.name(), waits.attempt()),
         ("in_doubt", 1)
     );
-    // Meanwhile the tool is declared anew, and is not to be run twice any more.
+    // The tool is declared again meanwhile, and may not run twice any more.
     let settled_now = waits.attached(&toolbox().plain("retry"));
     assert_eq!(settled(&settled_now), Outcome::Unknown);
 }
@@ -404,7 +404,7 @@ fn equal_calls_wait_no_longer_for_one_that_had_not_begun() {
 }
 
 #[test]
-fn a_response_that_has_not_left_yet_is_told_without_the_id_that_was_taken_back() {
+fn unsent_response_loses_its_cancelled_id() {
     let ended = running("look").returned(json!({}));
     let (call, epoch) = (ended.call_seq(), ended.epoch());
     let response = ended.session().settled[&call].at;
@@ -419,7 +419,7 @@ fn a_response_that_has_not_left_yet_is_told_without_the_id_that_was_taken_back()
             epoch,
             as_conversation: true,
         }]);
-    // And so on every connection, whatever the model takes back again.
+    // The same holds on every connection, even if the model cancels the call again.
     let again = ended.taken_back("c1").taken_back("c1");
     let again = again.disconnected().connected();
     let [told] = again.told()[..] else {
@@ -430,7 +430,7 @@ fn a_response_that_has_not_left_yet_is_told_without_the_id_that_was_taken_back()
 }
 
 #[test]
-fn each_result_of_a_stream_that_has_ended_and_not_left_is_told_though_it_was_taken_back() {
+fn unsent_stream_results_survive_cancellation() {
     let chunk = running("look").yielded(json!({"step": 1}));
     assert!(chunk.clone().taken_back("c1").told().is_empty());
     let ended = chunk.returned(json!({})).taken_back("c1");
@@ -443,7 +443,7 @@ fn each_result_of_a_stream_that_has_ended_and_not_left_is_told_though_it_was_tak
 }
 
 #[test]
-fn what_is_told_as_conversation_is_told_however_often_the_model_takes_the_call_back() {
+fn conversation_response_survives_repeated_cancellation() {
     let paying = support().call("c1", "pay", json!({})).taken_back("c1");
     let told = paying.denied("ada", None).taken_back("c1");
     let [told] = told.told()[..] else {
@@ -453,8 +453,7 @@ fn what_is_told_as_conversation_is_told_however_often_the_model_takes_the_call_b
 }
 
 #[test]
-fn a_person_who_said_that_a_doubtful_call_may_run_again_is_not_asked_again_because_it_had_not_begun()
- {
+fn approved_rerun_that_did_not_begin_keeps_its_approval() {
     let again = running("ask")
         .attached(&tools())
         .asked()

@@ -9,14 +9,15 @@ use crate::values::time::Timestamp;
 /// A session that is about to end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
-    /// The `tool_returned` that says so.
+    /// The `tool_returned` record that asks for the end.
     pub of: Seq,
-    /// The call whose reply goes first: of the tool, or of the agent in whose run it was called.
+    /// The call whose response is sent first: the tool's own call, or the outermost agent call
+    /// around it.
     pub call: Seq,
-    /// When.
+    /// The time of the request.
     pub since: Timestamp,
-    /// Why, in the tool's words.
+    /// The tool's reason.
     pub reason: String,
-    /// The tool, as who ends it.
+    /// The tool, as the actor that ends the session.
     pub by: Actor,
 }

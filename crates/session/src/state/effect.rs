@@ -1,19 +1,20 @@
-//! What the engine owes the world because of a decision.
+//! The effects that the engine owes because of decisions.
 //!
-//! A debt stays in [`owed`](crate::owed) until an event settles it:
+//! An effect stays in [`owed`](crate::owed) until an event settles it:
 //!
-//! | effect | settled by |
-//! |---|---|
-//! | `RunTool` | `tool_returned`, `llm_replied` with calls, `tool_paused`, `tool_asked` unless in place, `deadline_passed` of that attempt; a later runner; the end of the call |
-//! | `AskHook` | `hook_answered`; a later runner; the end of the call |
-//! | `AskConfirmation` | `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`, `confirmation_reopened` |
-//! | `SendResponse` | `responses_sent`; the end of the connection |
-//! | `SendInstruction` | `instruction_sent`; the next `phase_entered`; the end of the connection |
-//! | `Connect` | `connected`; the end of the session |
-//! | `CloseSession` | `session_closed` |
-//! | `ArmTimer` | `deadline_passed`; whatever ends what it waits for |
+//! * `RunTool`: `tool_returned`, `llm_replied` with calls, `tool_paused`, `tool_asked` unless in
+//!   place, `deadline_passed` of that attempt; a later runner; the end of the call
+//! * `AskHook`: `hook_answered`; a later runner; the end of the call
+//! * `AskConfirmation`: `confirmation_answered`, `confirmation_expired`, `confirmation_withdrawn`,
+//!   `confirmation_reopened`
+//! * `SendResponse`: `responses_sent`; the end of the connection
+//! * `SendInstruction`: `instruction_sent`; the next `phase_entered`; the end of the connection
+//! * `Connect`: `connected`; the end of the session
+//! * `CloseSession`: `session_closed`
+//! * `ArmTimer`: `deadline_passed`; any event that ends the wait for it
 //!
-//! As JSON an effect names itself: `{"effect":"run_tool","call":5,"attempt":1,"runner":2}`,
+//! The JSON form of an effect names its kind:
+//! `{"effect":"run_tool","call":5,"attempt":1,"runner":2}`,
 //! `{"effect":"arm_timer","deadline":{"run":{"call":5,"attempt":1}},"due_us":1763700000000000}`.
 
 use serde::Serialize;
@@ -23,7 +24,7 @@ use crate::record::observation::Deadline;
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
-/// An order to the shell. It carries references; what they refer to stands in the journal.
+/// An instruction to the engine. An effect carries references to records, not their content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
@@ -31,68 +32,70 @@ pub enum Effect {
     RunTool {
         /// The call.
         call: Seq,
-        /// Which start of it.
+        /// The number of the start.
         attempt: u32,
-        /// The runner that owes it; another one must not.
+        /// The runner that owes the effect. No other runner may perform it.
         runner: Seq,
     },
-    /// Ask the embedding program's own code.
+    /// Call a hook of the embedding program.
     AskHook {
-        /// Which of it.
+        /// The hook.
         hook: Hook,
         /// The call.
         call: Seq,
-        /// The `response_issued` that it may change; without one it is asked about the call itself.
+        /// The `response_issued` record that the hook may change. `None` if the hook is asked about
+        /// the call itself.
         of: Option<Seq>,
-        /// The runner that owes it.
+        /// The runner that owes the effect.
         runner: Seq,
     },
-    /// Ask a person.
+    /// Ask a person for a confirmation.
     AskConfirmation {
         /// The call.
         call: Seq,
-        /// The request.
+        /// The confirmation request.
         request: Seq,
     },
     /// Send a response on the live connection.
     SendResponse {
-        /// The response: the seq of its `response_issued`.
+        /// The `response_issued` record.
         response: Seq,
         /// The call.
         call: Seq,
-        /// The connection.
+        /// The connection, by its epoch.
         epoch: Seq,
-        /// As text in the conversation, not as a `toolResponse`.
+        /// True to send the response as text in the conversation, false to send a `toolResponse`.
         as_conversation: bool,
     },
-    /// Tell the model the instruction of the phase it is in.
+    /// Send the model the instruction of the current phase.
     SendInstruction {
-        /// The `phase_entered`.
+        /// The `phase_entered` record.
         phase: Seq,
-        /// The connection.
+        /// The connection, by its epoch.
         epoch: Seq,
     },
-    /// Open a connection for what ended while there was none.
+    /// Open a connection for outcomes that were issued while there was none.
     Connect,
-    /// End the session, because a tool asked for it and the model has been sent its reply, or
-    /// cannot be sent it any more.
+    /// Close the session, because a tool asked for it. The model has received the response, or can
+    /// no longer receive it.
     CloseSession {
-        /// The `tool_returned` that says so, with the reason.
+        /// The `tool_returned` record that asks for the end and contains the reason.
         of: Seq,
-        /// The call whose tool it was.
+        /// The call that the closing waits for: the tool's own call, or the outermost agent call
+        /// around it.
         call: Seq,
     },
-    /// Report when a time has come.
+    /// Report when a time has passed.
     ArmTimer {
-        /// Whose.
+        /// The deadline.
         deadline: Deadline,
-        /// When.
+        /// The time at which the deadline passes.
         due_us: Timestamp,
     },
 }
 
 impl Effect {
-    /// The call that it is owed for, where it is one.
+    /// The call that the effect belongs to, if it belongs to one.
     ///
     /// ```
     /// use recount_session::{Effect, Seq};

@@ -9,7 +9,7 @@ use crate::values::object::ObjectHash;
 
 /// The catalogs and policies that events of this session may name.
 ///
-/// They are handed in before the fold, because folding reads no journal.
+/// The caller adds them before the fold, because folding reads no journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Library {
     catalogs: BTreeMap<ObjectHash, Arc<Catalog>>,
@@ -17,17 +17,17 @@ pub struct Library {
 }
 
 impl Library {
-    /// Adds a catalog under the address by which records name it: its own hash, or that of its
-    /// sealed form.
+    /// Adds a catalog under its address in the records: its own hash, or the hash of its sealed
+    /// form.
     pub fn add_catalog(&mut self, address: ObjectHash, catalog: Arc<Catalog>) {
         self.catalogs.insert(address, catalog);
     }
 
-    /// Takes the bytes of an object for whatever they can be read as: a catalog, policies, or
-    /// (being empty) both.
+    /// Adds the bytes of an object as a catalog, as policies, or as both if they parse as both.
+    /// Returns false if they parse as neither.
     ///
-    /// The address is that of the bytes: a later version may have written fields that this one
-    /// passes over.
+    /// The address is the hash of the bytes, because a later version may have written fields that
+    /// this version ignores.
     pub fn adopt(&mut self, hash: ObjectHash, bytes: &[u8]) -> bool {
         let (catalog, policies) = (Catalog::from_bytes(bytes), PolicySet::from_bytes(bytes));
         let readable = catalog.is_ok() || policies.is_ok();
@@ -40,35 +40,35 @@ impl Library {
         readable
     }
 
-    /// Adds a policy set, as [`add_catalog`](Library::add_catalog) does a catalog.
+    /// Adds a policy set under its address, like [`add_catalog`](Library::add_catalog).
     pub fn add_policies(&mut self, address: ObjectHash, policies: Arc<PolicySet>) {
         self.policies.insert(address, policies);
     }
 
-    /// The address of that very catalog, if it is here.
+    /// The address of this catalog instance, if the library contains it.
     pub(super) fn address_of(&self, catalog: &Arc<Catalog>) -> Option<ObjectHash> {
         let mut all = self.catalogs.iter();
         let (address, _) = all.find(|(_, it)| Arc::ptr_eq(it, catalog))?;
         Some(*address)
     }
 
-    /// Everything that is here.
+    /// The addresses of all objects in the library.
     pub(super) fn addresses(&self) -> BTreeSet<ObjectHash> {
         let catalogs = self.catalogs.keys();
         catalogs.chain(self.policies.keys()).copied().collect()
     }
 
-    /// The catalog of this address.
+    /// Returns the catalog with this address.
     pub fn catalog(&self, address: &ObjectHash) -> Option<&Arc<Catalog>> {
         self.catalogs.get(address)
     }
 
-    /// The policies of this address.
+    /// Returns the policies with this address.
     pub fn policies(&self, address: &ObjectHash) -> Option<&Arc<PolicySet>> {
         self.policies.get(address)
     }
 
-    /// The hashes among `named` that nobody handed in.
+    /// The hashes among `named` that the library does not contain.
     pub fn missing(&self, named: &[ObjectHash]) -> Vec<ObjectHash> {
         let known = |hash: &&ObjectHash| {
             !self.catalogs.contains_key(*hash) && !self.policies.contains_key(*hash)

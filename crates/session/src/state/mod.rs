@@ -1,8 +1,8 @@
-//! The session at one moment: the fold of its events, and what the world is owed.
+//! The state of a session at one moment: the fold of its events, and the effects it owes.
 //!
-//! It moves by no rule of its own: the step and the reducers write to it. Read `session`, then
-//! `terms` and `effect`. `snapshot` keeps a session as bytes, in the forms of `rows`; `open_work`
-//! and `waiting` list what is open.
+//! This module contains no rules: the step and the reducers write the state. Read `session`, then
+//! `terms` and `effect`. `snapshot` stores a session as bytes, with the row formats of `rows`.
+//! `open_work` and `waiting` list what is open.
 
 pub(super) mod closing;
 pub(super) mod effect;

@@ -1,6 +1,6 @@
-//! What a session has open, as the journal's index of open work lists it.
+//! The open work of a session, as the journal's index lists it.
 //!
-//! Entries hold ids, kinds and times, no arguments: the index stays in clear for ever.
+//! Entries hold ids, kinds and times but no arguments, because the index is never sealed.
 
 use super::session::Session;
 use crate::calls::call::{Call, Phase};
@@ -10,43 +10,43 @@ use crate::values::time::Timestamp;
 /// One open item of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenWork {
-    /// What it is.
+    /// The kind of the item.
     pub kind: OpenKind,
-    /// Since when it waits as it does.
+    /// The time since which the item waits.
     pub since: Timestamp,
-    /// The confirmation request that waits, if one does.
+    /// The open confirmation request, if there is one.
     pub request: Option<Seq>,
-    /// When something happens by itself.
+    /// The time at which the item moves without further input.
     pub deadline: Option<Timestamp>,
-    /// The model took the call back meanwhile.
+    /// True if the model has cancelled the call since.
     pub model_lost_interest: bool,
-    /// The call waits where its tool runs, so it does not outlive that process.
+    /// True if the call waits inside its tool's run, so that it does not outlive that process.
     pub in_place: bool,
 }
 
-/// What kind of thing is open.
+/// The kind of an open item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OpenKind {
-    /// The session itself: it is not closed.
+    /// A session that is not closed.
     Session,
     /// A call that waits for a person.
     Confirmation,
-    /// A call that waits for a response from outside.
+    /// A call that waits for a result from outside.
     Paused,
-    /// A call of an agent that waits for the calls which it made.
+    /// A call of an agent that waits for the calls it made.
     Calls,
     /// A call that starts as soon as a runner has it.
     Ready,
     /// A call whose tool or hook runs, or whose runner is gone.
     Running,
-    /// An outcome for which a connection is opened, by the seq of its `response_issued`.
+    /// An outcome that needs a new connection, by the seq of its `response_issued` record.
     Untold,
-    /// The end of the session, which a tool asked for, by the seq of its `tool_returned`.
+    /// The end of the session that a tool asked for, by the seq of its `tool_returned` record.
     Closing,
 }
 
 impl OpenKind {
-    /// As the index spells it.
+    /// The kind as spelled in the index.
     pub const fn as_str(self) -> &'static str {
         match self {
             OpenKind::Session => "session",
@@ -61,7 +61,7 @@ impl OpenKind {
     }
 }
 
-/// An open call as the index lists it.
+/// An open call as an item of the index.
 fn open_call(call: &Call) -> OpenWork {
     let (kind, request, deadline) = match call.phase {
         Phase::AwaitingConfirmation {
@@ -77,8 +77,8 @@ fn open_call(call: &Call) -> OpenWork {
             (OpenKind::Running, None, None)
         }
         Phase::Retrying { due, .. } => (OpenKind::Ready, None, Some(due)),
-        // Other work that outlives a step waits for a runner: ready, or gated by a tool that no
-        // agent declares.
+        // Other work that outlives a step waits for a runner. It is ready, or it is gated and no
+        // agent declares its tool.
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
@@ -103,8 +103,10 @@ fn open_call(call: &Call) -> OpenWork {
     }
 }
 
-/// Everything that is open, each with the seq that names it: the session by its first record, a
-/// call by its own. In the order of those seqs, of which each comes once.
+/// Lists the open items of a session, each with the seq that identifies it.
+///
+/// The session is identified by its first record, a call by its own. The items are sorted by seq,
+/// and each seq occurs once.
 pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
     let mut open = Vec::new();
     if session.head > Seq(0) && !session.closed {
@@ -145,7 +147,8 @@ pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
         open.push((*seq, item));
     }
     open.sort_by_key(|(seq, _)| *seq);
-    // Each is another record's, unless somebody made a session up; then the call counts.
+    // Items share a seq only in a made-up history where a call is the first record. Then the call
+    // wins over the session.
     open.dedup_by(|later, earlier| {
         let is_same = later.0 == earlier.0;
         if is_same {
@@ -163,7 +166,7 @@ mod tests {
     use crate::{Event, Fact, SessionId, evolve};
 
     #[test]
-    fn a_call_counts_where_somebody_made_it_the_first_record() {
+    fn call_as_first_record_replaces_session_item() {
         let session = Session::new(SessionId(uuid::Uuid::nil()));
         let call = r#"{"epoch":1,"id":"c1","name":"look_up"}"#;
         let fact = Fact {

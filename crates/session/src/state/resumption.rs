@@ -1,5 +1,4 @@
-//! The handle by which a conversation can be resumed: a secret, of which the session keeps a
-//! fingerprint.
+//! The handle that resumes a conversation. It is a secret, so the session keeps only a fingerprint.
 
 use std::fmt;
 
@@ -9,8 +8,9 @@ use sha2::{Digest, Sha256};
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
-/// What resumes a conversation on another connection. Whoever has it has the conversation, so it
-/// shows in no `Debug`.
+/// The secret that resumes a conversation on another connection.
+///
+/// It gives access to the conversation, so `Debug` does not print it.
 ///
 /// ```
 /// use recount_session::ResumptionHandle;
@@ -21,34 +21,35 @@ use crate::values::time::Timestamp;
 #[derive(Clone, PartialEq, Eq)]
 pub struct ResumptionHandle(String);
 
-/// For how long at least a handle is good: the service counts two hours from the end of the
-/// connection that brought it.
+/// The minimum lifetime of a handle, in milliseconds. The service counts two hours from the end of
+/// the connection that issued the handle.
 pub const HANDLE_LIFE_MS: u64 = 2 * 60 * 60 * 1000;
 
-/// By what a conversation can be resumed on another connection, as the record has it.
+/// The recorded part of a resumption handle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumption {
     /// The handle's fingerprint.
     pub fingerprint: String,
-    /// Until when the handle is good at least.
+    /// The time until which the handle is valid at least.
     pub expires_at: Option<Timestamp>,
-    /// The last record that a resumed conversation knows of; what came after it, it has to be told.
+    /// The last record that a resumed conversation knows. The model must be told everything after
+    /// it.
     pub covers: Seq,
 }
 
 impl ResumptionHandle {
-    /// The handle that the service gave.
+    /// Wraps the handle that the service issued.
     pub fn new(handle: impl Into<String>) -> ResumptionHandle {
         ResumptionHandle(handle.into())
     }
 
-    /// The handle itself, for the service and for nobody else.
+    /// The handle itself, to be sent to the service only.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Enough of a hash to tell handles apart, and nothing of the handle: the first 16 hex digits
-    /// of its SHA-256.
+    /// The first 16 hex digits of the handle's SHA-256. They distinguish handles and reveal nothing
+    /// of them.
     pub fn fingerprint(&self) -> String {
         let hash = Sha256::digest(&self.0);
         hash.iter().take(8).map(|it| format!("{it:02x}")).collect()

@@ -1,4 +1,4 @@
-//! The maps of a session in the form in which a snapshot holds them.
+//! The maps of a session, in the form that a snapshot stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::values::actor::Actor;
 use crate::values::endings::{CancelReason, Outcome};
 use crate::values::id::Seq;
 
-/// How calls ended, as rows: one is kept of every call.
+/// The ends of calls as rows, because a session keeps one for every call.
 pub(crate) mod settled {
     use super::*;
 
@@ -46,7 +46,7 @@ pub(crate) mod settled {
     }
 }
 
-/// The calls by their ids on the wire, one connection after the other.
+/// The calls by their wire ids, grouped by connection.
 pub(crate) mod wire_ids {
     use super::*;
 
@@ -73,16 +73,17 @@ pub(crate) mod wire_ids {
     }
 }
 
-/// What became of the requests, as rows, and apart from them who answered: one row is kept of every
-/// request, and those who answer are few.
+/// The requests as rows, with a separate list of approvers.
+///
+/// A session keeps one row for every request but has few approvers.
 pub(crate) mod requests {
     use super::*;
 
-    /// The last is the place of whoever answered among the people.
+    /// A row whose last field is the index of the approver in `people`.
     type AnsweredRow = (Seq, Seq, u32, Seq, bool, Option<FoundAs>, usize);
 
-    /// By what became of them; each row begins with the request, its call, and how many answers
-    /// were refused.
+    /// The requests by state. Each row starts with the request, its call, and its number of refused
+    /// answers.
     #[derive(Default, Deserialize, Serialize)]
     struct Rows {
         people: Vec<Actor>,
@@ -97,7 +98,7 @@ pub(crate) mod requests {
         requests: &BTreeMap<Seq, Request>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let (mut rows, mut places) = (Rows::default(), BTreeMap::new());
+        let (mut rows, mut indexes) = (Rows::default(), BTreeMap::new());
         for (seq, it) in requests {
             let (seq, call, refused) = (*seq, it.call, it.refused);
             match &it.state {
@@ -109,12 +110,12 @@ pub(crate) mod requests {
                         found,
                         by,
                     } = answered;
-                    let place = *places.entry(by).or_insert_with(|| {
+                    let index = *indexes.entry(by).or_insert_with(|| {
                         rows.people.push(by.clone());
                         rows.people.len() - 1
                     });
                     rows.answered
-                        .push((seq, call, refused, *at, *confirmed, *found, place));
+                        .push((seq, call, refused, *at, *confirmed, *found, index));
                 }
                 RequestState::Expired { at } => rows.expired.push((seq, call, refused, *at)),
                 RequestState::Withdrawn { at, reason } => {
@@ -142,13 +143,13 @@ pub(crate) mod requests {
         for (seq, call, refused) in rows.open {
             requests.push(request(seq, call, refused, RequestState::Open));
         }
-        for (seq, call, refused, at, confirmed, found, place) in rows.answered {
-            let nobody = || D::Error::custom(format!("nobody stands at {place}"));
+        for (seq, call, refused, at, confirmed, found, index) in rows.answered {
+            let unknown = || D::Error::custom(format!("no actor at index {index}"));
             let answered = Answered {
                 at,
                 confirmed,
                 found,
-                by: rows.people.get(place).cloned().ok_or_else(nobody)?,
+                by: rows.people.get(index).cloned().ok_or_else(unknown)?,
             };
             requests.push(request(
                 seq,
@@ -171,7 +172,7 @@ pub(crate) mod requests {
     }
 }
 
-/// What several sessions share, as its content.
+/// Content that several sessions share, stored by value.
 pub(crate) mod shared {
     use super::*;
 

@@ -1,8 +1,8 @@
-//! What a session is at one moment: the fold of its events.
+//! The state of a session at one moment: the fold of its events.
 //!
-//! It holds no transcript and no body of anything settled: of an ended call and of a request a line
-//! each remains, so that a late answer is told what was decided, and everything else is the size of
-//! what is open.
+//! It holds no transcript and no body of anything settled. A short entry remains of each ended call
+//! and each request, so that a late answer can be told what was decided. Everything else is
+//! proportional to what is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,113 +28,115 @@ use crate::values::id::{Seq, SessionId};
 use crate::values::scope::Scope;
 use crate::values::time::Timestamp;
 
-/// One session, folded.
+/// A folded session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// Its name.
+    /// The id of the session.
     pub id: SessionId,
-    /// The last record folded; 0 before the first.
+    /// The seq of the last folded record. 0 before the first.
     pub head: Seq,
-    /// When that was recorded.
+    /// The time of the last folded record.
     pub at: Timestamp,
-    /// When it began.
+    /// The time at which the session was opened.
     pub opened_at: Timestamp,
-    /// The agent that serves it.
+    /// The name of the agent that serves the session.
     pub agent: Option<String>,
-    /// The number of the rules in force.
+    /// The rules number in force.
     pub rules: u32,
-    /// Whether it is closed.
+    /// True if the session is closed.
     pub closed: bool,
-    /// It is about to end, because a tool asked for it.
+    /// Set once a tool has asked for the end of the session.
     pub closing: Option<Closing>,
-    /// The tools and policies in force: those of the last runner.
+    /// The tools and policies in force, as the last runner declared them.
     #[serde(skip)]
     pub terms: Terms,
-    /// The process that can run tools, while there is one.
+    /// The attached runner.
     pub runner: Option<Runner>,
-    /// The live connection, while there is one; its seq is the epoch.
+    /// The epoch of the live connection.
     pub connection: Option<Seq>,
-    /// The model of the last connection takes one response to a call and no more.
+    /// True if the model of the last connection takes only one response for each call.
     pub single_response: bool,
-    /// When the live connection is left at the latest, where that is planned.
+    /// The latest time at which the live connection is left, if a switch is planned.
     pub leaving: Option<Timestamp>,
-    /// There is no connection, and the runner tries for the next one.
+    /// True if there is no connection and the runner is trying to open one.
     pub reconnecting: bool,
-    /// Whether the model's turn is under way, or the user's words wait for it.
+    /// True if the model's turn is in progress, or user input waits for it.
     pub turn_open: bool,
-    /// By what the conversation can be resumed on another connection.
+    /// The handle that resumes the conversation on another connection.
     pub resumption: Option<Resumption>,
     /// The last record that changed what the model knows of the conversation.
     pub(crate) said: Seq,
-    /// The runner will end soon and starts nothing more.
+    /// True if the runner is about to end and starts nothing more.
     pub draining: bool,
-    /// The calls that have not ended, by the seq that received them.
+    /// The calls that have not ended, by the seq of their `function_call_received` record.
     pub calls: OpenCalls,
-    /// How the others ended.
+    /// The ends of the other calls.
     #[serde(with = "settled")]
     pub settled: BTreeMap<Seq, Settled>,
     /// The results of paused calls that came from outside.
     pub supplied: BTreeMap<Seq, Supplied>,
-    /// What was found out about those whose outcome was unknown.
+    /// The outcomes that were found after their calls had ended as unknown.
     pub reconciled: BTreeMap<Seq, Reconciled>,
-    /// What of it is to be told.
+    /// The reconciled outcome that the next decision reports to the model.
     pub(crate) to_reconcile: Option<ToReconcile>,
-    /// What became of every confirmation request.
+    /// All confirmation requests, with their states.
     #[serde(with = "requests")]
     pub requests: BTreeMap<Seq, Request>,
-    /// What the model is still to be told, by the seq of `response_issued`.
+    /// The responses that are on their way to the model, by the seq of their `response_issued`
+    /// record.
     pub deliveries: Deliveries,
     /// The values that tools, hooks and the program wrote, by key; see [`Scope`](crate::Scope).
     #[serde(with = "shared")]
     pub state: Arc<BTreeMap<String, Json>>,
-    /// The phase that the conversation is in; none where none are declared.
+    /// The phase of the conversation. `None` if no phases are declared.
     pub phase: Option<Stay>,
-    /// How many phases may still be entered because of the last change.
+    /// The number of phase transitions that the last change may still cause.
     pub(crate) phase_moves: usize,
-    /// The results that may be used again.
+    /// The reusable results.
     pub(crate) cache: Cache,
-    /// How often each tool was called.
+    /// The number of calls of each tool.
     pub(crate) uses: BTreeMap<String, Uses>,
-    /// The calls about which something may be due; the others wait for an observation.
+    /// The calls for which a decision may be due. The others wait for an observation.
     pub(crate) restless: BTreeSet<Seq>,
-    /// The calls that run, where their number is limited, so that who waits need not count them.
+    /// The running calls, if their number is limited. A waiting call then does not need to count
+    /// them.
     pub(crate) slots_taken: BTreeSet<Seq>,
-    /// The calls by connection and wire id, since the last connection was made.
+    /// The calls by connection and wire id, since the last connection was opened.
     #[serde(with = "wire_ids")]
     pub(crate) wire_ids: BTreeMap<(Seq, String), Seq>,
-    /// The calls that a resumed connection might deliver again.
+    /// The calls that a resumed connection may deliver again.
     pub(crate) repeatable: Repeatable,
-    /// The first words of the user to which the model has shown no reaction.
+    /// The first user message to which the model has not reacted.
     pub(crate) unanswered: Option<Seq>,
     #[serde(skip)]
     pub(crate) library: Library,
 }
 
-/// A stay in a phase.
+/// The time that the conversation spends in one phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stay {
-    /// The phase.
+    /// The name of the phase.
     pub phase: String,
-    /// Its `phase_entered`.
+    /// The `phase_entered` record.
     pub entered: Seq,
-    /// The connection on which the model was told its instruction.
+    /// The connection on which the model received the phase's instruction.
     pub told: Option<Seq>,
 }
 
 /// A process that can run tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
-    /// Its `runner_attached`.
+    /// The `runner_attached` record.
     pub seq: Seq,
 }
 
 impl Session {
-    /// A session of which nothing is known yet.
+    /// Creates a session without records.
     pub fn new(id: SessionId) -> Session {
         Session::with_library(id, Library::default())
     }
 
-    /// A session of which nothing is known yet, and the objects that its events may name.
+    /// Creates a session without records, with the objects that its events may name.
     pub fn with_library(id: SessionId, library: Library) -> Session {
         Session {
             id,
@@ -176,7 +178,7 @@ impl Session {
         }
     }
 
-    /// The objects that events of this session may name.
+    /// The objects that events of this session may name, for additions.
     pub fn library_mut(&mut self) -> &mut Library {
         &mut self.library
     }
@@ -186,13 +188,13 @@ impl Session {
         &self.library
     }
 
-    /// The open calls that may move on by themselves.
+    /// The open calls for which a decision may be due.
     #[doc(hidden)]
     pub fn may_move(&self) -> impl Iterator<Item = Seq> {
         self.restless.iter().copied()
     }
 
-    /// The value of a key of the state.
+    /// The value of a key of the session state.
     ///
     /// ```
     /// use recount_session::{Session, SessionId};
@@ -203,8 +205,9 @@ impl Session {
         self.state.get(Scope::of(key).1)
     }
 
-    /// Whether a conversation that is resumed now would know everything that was said; also where
-    /// none can be resumed.
+    /// True if a conversation that is resumed now would know everything that was said.
+    ///
+    /// Also true if no conversation can be resumed.
     ///
     /// ```
     /// use recount_session::testing::history;
@@ -217,8 +220,10 @@ impl Session {
         resumption.is_none_or(|it| it.covers >= self.said)
     }
 
-    /// Whether the model waits for a response on the live connection: a call that it brought, of a
-    /// function that is `blocking`, has had none so far.
+    /// True if the model waits for a response on the live connection.
+    ///
+    /// The model waits while a `blocking` function that it called on this connection has had no
+    /// response.
     ///
     /// ```
     /// use recount_session::testing::{history, toolbox};
@@ -227,7 +232,8 @@ impl Session {
     /// let tools = toolbox().plain("pay");
     /// let history = history().opened("support").attached(&tools).connected();
     /// let called = history.call("c1", "pay", json!({})).started();
-    /// assert!(called.session().model_waits(|_| true) && !called.session().model_waits(|name| name != "pay"));
+    /// assert!(called.session().model_waits(|_| true));
+    /// assert!(!called.session().model_waits(|name| name != "pay"));
     /// let answered = called.returned(json!({"paid": true}));
     /// assert!(answered.session().model_waits(|_| true));
     /// assert!(!answered.sent().session().model_waits(|_| true));
@@ -236,8 +242,7 @@ impl Session {
         let Some(epoch) = self.connection else {
             return false;
         };
-        // An acknowledgement is a response to a model that waits; what comes after it is no longer
-        // waited for.
+        // An acknowledgement is a response, so the model does not wait for anything after it.
         let open = self.calls.values().any(|call| {
             let answered = call.told_meanwhile || call.model_lost_interest;
             call.epoch == epoch && !answered && blocking(&call.name)
@@ -249,7 +254,7 @@ impl Session {
         open || unsent
     }
 
-    /// How many calls run.
+    /// The number of running calls.
     pub fn running(&self) -> usize {
         match self.terms.policies.running_max {
             Some(_) => self.slots_taken.len(),
@@ -257,8 +262,9 @@ impl Session {
         }
     }
 
-    /// The terms that `runner` brings; an object nobody handed in counts as empty, which a loader
-    /// rules out.
+    /// Takes over the terms that `runner` names.
+    ///
+    /// A missing object counts as empty. Loaders make sure that none is missing.
     pub(crate) fn take_terms(&mut self, runner: &RunnerAttached) {
         self.terms = Terms::new(
             self.library

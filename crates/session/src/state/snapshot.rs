@@ -1,9 +1,9 @@
-//! A folded session as bytes, so that the next opening of a long one need not fold it all again.
+//! A folded session as bytes: a cache that spares a long session the full fold when it is opened.
 //!
-//! A snapshot is a cache: whoever keeps one says by which program and of which records it was made,
-//! and folds the records where that is not known, or not so any more. Its bytes are JSON that only
-//! the version which wrote them reads; of catalogs and policies they hold the addresses. It holds
-//! no more than the records do from which it was folded.
+//! The caller stores with a snapshot which program made it and from which records. If these do not
+//! match, the caller folds the records instead. The bytes are JSON for the version that wrote them
+//! only. They contain the addresses of catalogs and policies, and nothing else that the folded
+//! records do not contain.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::state::library::Library;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// What a session was folded to, before its catalogs and policies are there again.
+/// A snapshot that was read, before its catalogs and policies are restored.
 ///
 /// ```
 /// use recount_session::snapshot::{self, Snapshot};
@@ -36,7 +36,7 @@ pub struct Snapshot {
     session: Session,
 }
 
-/// A snapshot as it is written.
+/// The serialized form of a snapshot.
 #[derive(Serialize)]
 struct Written<'s> {
     terms: Option<NamedTerms>,
@@ -44,7 +44,7 @@ struct Written<'s> {
     session: &'s Session,
 }
 
-/// The terms in force, by the addresses of what they are made of.
+/// The terms in force, as the addresses of their objects.
 #[derive(Debug, Deserialize, Serialize)]
 struct NamedTerms {
     catalog: ObjectHash,
@@ -52,8 +52,10 @@ struct NamedTerms {
     gates: Gates,
 }
 
-/// The session as bytes; none where its terms are not those of a runner on record, so that they
-/// cannot be found again.
+/// Serializes a session.
+///
+/// Returns `None` if the library does not contain the catalog in force, because a reader could not
+/// restore the terms then.
 #[must_use]
 pub fn of(session: &Session) -> Option<Vec<u8>> {
     let terms = match session.terms.policies_hash {
@@ -73,26 +75,27 @@ pub fn of(session: &Session) -> Option<Vec<u8>> {
 }
 
 impl Snapshot {
-    /// Reads what [`of`] wrote; nothing where this version would have written it otherwise.
+    /// Parses the output of [`of`]. Returns `None` for bytes of an incompatible version.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Snapshot> {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// The last record that was folded.
+    /// The seq of the last folded record.
     #[must_use]
     pub fn head(&self) -> Seq {
         self.session.head
     }
 
-    /// The addresses of the catalogs and policies that the library must have.
+    /// The addresses of the catalogs and policies that the library must contain.
     #[must_use]
     pub fn objects(&self) -> &[ObjectHash] {
         &self.objects
     }
 
-    /// The session, with its catalogs and policies in `library`; nothing where one of those in
-    /// force is missing.
+    /// Restores the session, with its catalogs and policies from `library`.
+    ///
+    /// Returns `None` if the library lacks the catalog or the policies in force.
     #[must_use]
     pub fn restored(self, library: Library) -> Option<Session> {
         let mut session = self.session;

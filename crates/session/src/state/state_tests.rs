@@ -1,4 +1,4 @@
-//! What a session says of itself, and the objects that its records name.
+//! The queries of a session, and the objects that its records name.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn heard(history: &History, speaker: Speaker) -> TranscriptReceived {
 }
 
 #[test]
-fn the_model_waits_from_its_call_until_the_response_has_left() {
+fn model_waits_from_call_until_response_is_sent() {
     let called = support().call("c1", "look", json!({})).started();
     assert!(!waits(&support()));
     assert!(waits(&called));
@@ -41,26 +41,26 @@ fn the_model_waits_from_its_call_until_the_response_has_left() {
 }
 
 #[test]
-fn the_model_waits_for_no_call_of_another_connection_nor_for_one_that_it_took_back() {
+fn model_does_not_wait_for_old_or_cancelled_calls() {
     let called = support().call("c1", "look", json!({})).started();
     assert!(!waits(&called.clone().taken_back("c1")));
     let lost = called.disconnected();
     assert!(!waits(&lost));
     let next = lost.connected();
     assert!(!waits(&next));
-    // Its outcome is told as conversation, for which nobody waits.
+    // Its outcome is sent as conversation, so the model does not wait for it.
     assert!(!waits(&next.returned(json!({}))));
 }
 
 #[test]
-fn the_model_does_not_wait_for_what_the_program_called() {
+fn model_does_not_wait_for_program_calls() {
     assert!(!waits(&support().program_call("look", json!({})).started()));
 }
 
 #[test]
-fn a_conversation_resumes_whole_where_its_handle_is_newer_than_what_was_said() {
+fn conversation_resumes_whole_with_a_newer_handle() {
     let whole = |history: &History| history.session().resumes_whole();
-    // Where none can be resumed, nothing is lost by resuming none.
+    // Without a resumable conversation, a fresh one loses nothing.
     assert!(whole(&support().user_text("Hello")));
     let handle = support().handle("h1");
     assert!(whole(&handle));
@@ -74,7 +74,7 @@ fn a_conversation_resumes_whole_where_its_handle_is_newer_than_what_was_said() {
         assert!(!whole(&said), "{}", said.story());
         assert!(whole(&said.clone().turn_ended().handle("h2")));
     }
-    // What the program does by itself the model does not know of.
+    // The model does not know of calls that the program makes.
     assert!(whole(&handle.program_call("look", json!({}))));
 }
 
@@ -97,7 +97,7 @@ fn a_turn_is_open_from_the_first_word_to_its_end() {
 }
 
 #[test]
-fn words_are_answered_when_the_model_speaks_and_by_nobody_else() {
+fn only_the_model_answers_user_input() {
     let covers = |history: History| {
         let handle = history.handle("h1");
         let resumption = handle.session().resumption.as_ref();
@@ -125,7 +125,7 @@ fn words_are_answered_when_the_model_speaks_and_by_nobody_else() {
 }
 
 #[test]
-fn what_an_agents_model_does_is_not_said_in_the_conversation() {
+fn agents_model_does_not_change_the_conversation() {
     let clerk = support().call("c1", "clerk", json!({})).asks_model();
     let parent = clerk.call_seq();
     let quiet = clerk.turn_ended().user_text("Still there?");
@@ -141,7 +141,7 @@ fn what_an_agents_model_does_is_not_said_in_the_conversation() {
 }
 
 #[test]
-fn a_session_pauses_where_all_that_is_open_waits_for_somebody_outside() {
+fn session_pauses_if_all_open_calls_wait_outside() {
     let pauses = |history: &History| history.session().should_pause();
     let names = |history: &History| history.session().long_running_tool_ids().len();
     assert!(!pauses(&support()));
@@ -153,13 +153,13 @@ fn a_session_pauses_where_all_that_is_open_waits_for_somebody_outside() {
     let looks = shipped.call("c3", "look", json!({})).started();
     assert!(!pauses(&looks));
     assert_eq!(names(&looks), 2);
-    // A call that waits for a runner waits for nobody outside.
+    // A call that waits for a runner does not wait for anything outside.
     let ready = support().detached().call("c1", "look", json!({}));
     assert!(!pauses(&ready));
 }
 
 #[test]
-fn an_agent_pauses_with_its_calls_and_is_none_of_those_that_wait_outside() {
+fn agent_pauses_with_its_calls_but_is_not_listed() {
     let clerk = support().call("c1", "clerk", json!({})).asks_model();
     assert!(!clerk.session().should_pause());
     let shipping = clerk.model_calls(&["ship"]).started();
@@ -171,7 +171,7 @@ fn an_agent_pauses_with_its_calls_and_is_none_of_those_that_wait_outside() {
 }
 
 #[test]
-fn a_library_takes_what_can_be_read_as_a_catalog_or_as_policies_or_as_both() {
+fn library_adopts_catalogs_policies_or_both() {
     let (catalog, policies) = (tools().catalog().clone(), tools().policies().clone());
     let (of_catalog, of_policies) = (catalog.hash(), policies.hash());
     let mut library = Library::default();
@@ -194,7 +194,7 @@ fn a_library_takes_what_can_be_read_as_a_catalog_or_as_policies_or_as_both() {
 }
 
 #[test]
-fn a_library_may_have_policies_that_are_no_catalog() {
+fn library_adopts_policies_that_are_no_catalog() {
     let bytes = br#"{"tools":{"pay":{"confirm":{}}}}"#;
     let hash = ObjectHash::of(bytes);
     let mut library = Library::default();
@@ -208,7 +208,7 @@ fn a_library_may_have_policies_that_are_no_catalog() {
 }
 
 #[test]
-fn a_snapshot_names_the_objects_without_which_it_cannot_be_restored() {
+fn snapshot_names_the_objects_it_needs() {
     let session = support();
     let bytes = snapshot::of(session.session()).unwrap_or_default();
     let read = snapshot::Snapshot::read(&bytes);

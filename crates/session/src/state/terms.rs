@@ -1,4 +1,4 @@
-//! The tools and policies in force, and what is compared and named of them again and again.
+//! The tools and policies in force, with the hashes that are needed often.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::values::object::ObjectHash;
 pub struct Terms {
     /// The declared tools.
     pub catalog: Arc<Catalog>,
-    /// The policies on them.
+    /// The policies for the tools.
     pub policies: Arc<PolicySet>,
-    /// The hash of the policies, once a runner named one.
+    /// The hash of the policies, once a runner has named them.
     pub policies_hash: Option<ObjectHash>,
-    /// Whether confirmation gates hold.
+    /// The setting that enforces or waives confirmation gates.
     pub gates: Gates,
-    /// Of the gated tools, what people are asked about, and of the cached ones what is compared
-    /// with what gave a result.
+    /// The precomputed hashes of gated and cached tools. Requests for gated tools contain them, and
+    /// cached results are compared with them.
     hashes: BTreeMap<String, Hashes>,
 }
 
@@ -28,12 +28,13 @@ pub struct Terms {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Hashes {
     contract: ObjectHash,
-    /// Where it is gated: nobody is told of another one what it declares.
+    /// The hash of the declaration. Set for gated tools only, because only their requests contain
+    /// it.
     declaration: Option<ObjectHash>,
 }
 
 impl Default for Terms {
-    /// Those of a session to which no runner has come.
+    /// The terms of a session without a runner so far.
     fn default() -> Terms {
         Terms::new(Arc::default(), Arc::default(), None, Gates::enforced())
     }
@@ -68,7 +69,7 @@ impl Terms {
         }
     }
 
-    /// The contract of a tool, if it is declared.
+    /// The contract hash of a tool, if it is declared.
     pub fn contract(&self, name: &str) -> Option<ObjectHash> {
         let kept = self.hashes.get(name).map(|it| it.contract);
         kept.or_else(|| {
@@ -77,7 +78,7 @@ impl Terms {
         })
     }
 
-    /// The hash of all that is declared about a tool, if it is declared.
+    /// The hash of everything declared about a tool, if it is declared.
     pub(crate) fn declaration(&self, name: &str) -> Option<ObjectHash> {
         let kept = self.hashes.get(name).and_then(|it| it.declaration);
         kept.or_else(|| {

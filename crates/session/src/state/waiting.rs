@@ -1,12 +1,13 @@
-//! What of a session waits for somebody outside, in the words of ADK.
+//! The calls of a session that wait for something outside, in the terms of ADK.
 
 use super::session::Session;
 use crate::calls::call::{Call, WaitsFor};
 use crate::values::id::{CallId, Seq};
 
 impl Session {
-    /// The open calls that wait for a person or for a result from outside, oldest first: what ADK
-    /// calls the long-running ones. Each is answered by this name, or through its request.
+    /// The open calls that wait for a person or a result from outside, oldest first.
+    ///
+    /// ADK calls them long-running. Each can be answered by this id, or through its request.
     ///
     /// ```
     /// use recount_session::testing::{history, toolbox};
@@ -27,20 +28,22 @@ impl Session {
         waiting.map(|(seq, _)| self.id.call_id(*seq)).collect()
     }
 
-    /// Whether everything that is open waits for somebody outside, so that nothing goes on by
-    /// itself; false where nothing is open.
+    /// True if every open call waits for something outside, so that none moves by itself.
+    ///
+    /// False if no call is open.
     pub fn should_pause(&self) -> bool {
         !self.calls.is_empty() && self.calls.values().all(rests)
     }
 }
 
-/// An agent that waits for its calls goes on when they do, and they are open, too.
+/// An agent that waits for its calls counts as waiting outside, because those calls are open, too.
 fn rests(call: &Call) -> bool {
     call.phase.waits_for() == WaitsFor::Calls || waits_outside(call)
 }
 
-/// The calls that wait for somebody outside so that this one may go on: itself, or those that its
-/// agent has made.
+/// The calls that need something from outside before this call can continue.
+///
+/// This is the call itself, or calls that its agent has made.
 pub(crate) fn outside(session: &Session, call: Seq) -> Vec<Seq> {
     let (mut waiting, mut open) = (Vec::new(), vec![call]);
     while let Some(seq) = open.pop() {

@@ -1,13 +1,13 @@
-//! In which lines two stories differ.
+//! The differences between two transcripts, line by line.
 
 use std::fmt;
 
 use super::Story;
 
-/// The lines in which two stories differ, with three lines around each change.
+/// The lines that differ between two transcripts, with three lines around each change.
 ///
-/// It shows as text: lines of both begin with two spaces, those of the first alone with `- `, those
-/// of the second alone with `+ `; `…` stands for what they share beyond that.
+/// As text, lines of both begin with two spaces, lines of the first alone with `- `, and lines of
+/// the second alone with `+ `. `…` replaces further common lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     changes: Vec<Change>,
@@ -16,21 +16,21 @@ pub struct Difference {
 /// One line of a [`Difference`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Both have it.
+    /// A line of both.
     Kept(String),
-    /// Only the first has it.
+    /// A line of the first only.
     Removed(String),
-    /// Only the second has it.
+    /// A line of the second only.
     Added(String),
-    /// So many lines of both are not shown.
+    /// The number of lines of both that are not shown.
     Skipped(usize),
 }
 
-/// How many lines of both stand around a change.
+/// The number of common lines that are shown around a change.
 const AROUND: usize = 3;
 
-/// Up to how many pairs of lines are compared for the shortest difference; beyond that, what lies
-/// between the first and the last change is shown as removed and added.
+/// The maximum number of line pairs in the search for the shortest difference. If there are more,
+/// everything between the first and the last change is shown as removed and added.
 const PAIRS_MAX: usize = 4_000_000;
 
 impl Difference {
@@ -42,12 +42,12 @@ impl Difference {
         Some(Difference { changes })
     }
 
-    /// Its lines, from top to bottom.
+    /// Returns the lines of the difference, from top to bottom.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// How many lines were removed, and how many added.
+    /// Returns the number of removed and of added lines.
     pub fn count(&self) -> (usize, usize) {
         self.changes
             .iter()
@@ -76,14 +76,13 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a line says, without its number and the numbers it names, which move with every line before
-/// it.
+/// Returns the line without its number, which changes with every line before it.
 fn said(line: &str) -> &str {
     line.trim_start()
         .trim_start_matches(|c: char| c.is_ascii_digit())
 }
 
-/// All lines of both, as kept, removed or added.
+/// Returns all lines of both, each as kept, removed or added.
 fn compared(one: &[String], two: &[String]) -> Vec<Change> {
     let before = one.iter().zip(two).take_while(|(a, b)| a == b).count();
     let (one_rest, two_rest) = (
@@ -106,7 +105,7 @@ fn compared(one: &[String], two: &[String]) -> Vec<Change> {
     changes
 }
 
-/// The shortest way from one to the other: the longest common subsequence is kept.
+/// Returns the shortest edit script, which keeps the longest common subsequence.
 fn shortest(one: &[String], two: &[String]) -> Vec<Change> {
     let removed = |it: &String| Change::Removed(it.clone());
     let added = |it: &String| Change::Added(it.clone());
@@ -117,7 +116,7 @@ fn shortest(one: &[String], two: &[String]) -> Vec<Change> {
             .chain(two.iter().map(added))
             .collect();
     }
-    // `longest[i][j]`: how many lines `one[i..]` and `two[j..]` share.
+    // `longest[i][j]`: the length of the longest common subsequence of `one[i..]` and `two[j..]`.
     let mut longest = vec![vec![0_u32; two.len() + 1]; one.len() + 1];
     let at = |table: &[Vec<u32>], i: usize, j: usize| {
         table
@@ -162,7 +161,7 @@ fn shortest(one: &[String], two: &[String]) -> Vec<Change> {
     }
 }
 
-/// Leaves out what is kept far from any change.
+/// Replaces kept lines that are far from any change by their number.
 fn around(changes: Vec<Change>) -> Vec<Change> {
     let changed: Vec<usize> = changes
         .iter()
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_from_a_change_is_counted() {
+    fn lines_far_from_a_change_are_counted() {
         let lines: Vec<String> = (1..=20).map(|it| format!("line {it}")).collect();
         let mut other = lines.clone();
         other[9] = "changed".to_owned();
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_early_lacks_the_rest() {
+    fn shorter_transcript_lacks_the_rest() {
         let difference = story(&["a", "b"]).difference(&story(&["a"]));
         assert_eq!(difference.map(|it| it.count()), Some((1, 0)));
         let difference = story(&["a"]).difference(&story(&["a", "b"]));

@@ -1,9 +1,9 @@
-//! The fields of a JSON object in the order in which they stand there.
+//! The fields of a JSON object in their original order.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
-/// An object's fields, in their order.
+/// The fields of an object in their original order.
 #[derive(Debug, Default)]
 pub(super) struct Fields(pub(super) Vec<(String, Value)>);
 

@@ -1,48 +1,49 @@
-//! A line of a story, read back into its parts.
+//! A line of a transcript, parsed into its parts.
 
 use serde_json::Value;
 
-/// What a line of a story says, in parts.
+/// A line of a transcript, parsed into its parts.
 ///
 /// ```
 /// use recount_session::story::Line;
 ///
-/// let line = Line::read(r#"  7  →       policy_decided              call=6 verdict=ask rule=confirm"#).unwrap();
+/// let text = "  7  →       policy_decided              call=6 verdict=ask rule=confirm";
+/// let line = Line::read(text).unwrap();
 /// assert_eq!((line.number, line.who, line.kind), (7, "→", "policy_decided"));
 /// assert_eq!(line.text("verdict").as_deref(), Some("ask"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<'l> {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub number: u64,
-    /// Who did it; `→` stands for a decision of the engine.
+    /// The actor; `→` marks a decision of the engine.
     pub who: &'l str,
     /// The kind of the event.
     pub kind: &'l str,
-    /// What it says, in order.
+    /// The fields of the event, in order.
     pub fields: Vec<Field<'l>>,
 }
 
 /// A field of a line: `call=6`, or `route(via=tool_response)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field<'l> {
-    /// Its name.
+    /// The name of the field.
     pub name: &'l str,
-    /// What stands behind it.
+    /// The content of the field.
     pub said: Said<'l>,
 }
 
-/// What a field says.
+/// The content of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said<'l> {
-    /// A word, a text in quotes, or JSON, as it stands in the line.
+    /// A word, a quoted text, or JSON, as it is in the line.
     Value(&'l str),
-    /// Fields of its own.
+    /// Nested fields.
     Parts(Vec<Field<'l>>),
 }
 
 impl<'l> Line<'l> {
-    /// Reads a line; nothing where it is none.
+    /// Parses a line. Returns `None` for other text.
     pub fn read(line: &'l str) -> Option<Line<'l>> {
         let (number, rest) = word(line)?;
         let (who, rest) = word(rest)?;
@@ -55,7 +56,7 @@ impl<'l> Line<'l> {
         })
     }
 
-    /// The value of a field as it stands in the line.
+    /// Returns the value of a field as it is in the line.
     pub fn value(&self, name: &str) -> Option<&'l str> {
         let mut named = self.fields.iter().filter(|it| it.name == name);
         named.find_map(|it| match &it.said {
@@ -64,7 +65,7 @@ impl<'l> Line<'l> {
         })
     }
 
-    /// The value of a field as a text, without quotes.
+    /// Returns the value of a field as text, without quotes.
     pub fn text(&self, name: &str) -> Option<String> {
         let value = self.value(name)?;
         match value.starts_with('"') {
@@ -77,7 +78,7 @@ impl<'l> Line<'l> {
     }
 }
 
-/// The first word, and what is behind it.
+/// Returns the first word and the rest.
 fn word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let end = text.find(' ').unwrap_or(text.len());
@@ -85,7 +86,7 @@ fn word(text: &str) -> Option<(&str, &str)> {
     (!word.is_empty()).then_some((word, rest))
 }
 
-/// The fields of a text, each up to a space that stands in no quotes and no brackets.
+/// Returns the fields of a text. A field ends at a space outside of quotes and brackets.
 fn fields(text: &str) -> Vec<Field<'_>> {
     let (mut found, mut from) = (Vec::new(), 0);
     let (mut depth, mut quoted, mut escaped) = (0_u32, false, false);
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_is_told_as_reads_back_word_for_word() {
+    fn transcript_lines_parse_back_exactly() {
         let tools = toolbox().gated("refund");
         let told = history().opened("support").attached(&tools).connected();
         let told = told.user_text(r#"say "a (b" = c \ d} now"#);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_what_was_said_and_a_part_has_fields_of_its_own() {
+    fn text_is_unquoted_and_a_part_has_fields() {
         let line = Line::read(
             r#" 12  clock   deadline_passed  deadline(run(call=6 attempt=1)) text="a \"b\"""#,
         );

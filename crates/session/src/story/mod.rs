@@ -1,7 +1,7 @@
-//! A session as text to compare: one line an event, the same for two runs of the same conversation.
+//! Sessions as text to compare: one line per event, equal for two runs of one conversation.
 //!
-//! Times, hashes, versions and endpoints are left out, and ids are numbered as they come up, so
-//! that only what happened makes a difference. Nothing in `story` knows a journal, an engine or a
+//! Times, hashes, versions and endpoints are left out, and ids are numbered in order of appearance.
+//! So two transcripts differ only in the events. Nothing in `story` knows a journal, an engine or a
 //! screen.
 
 mod difference;

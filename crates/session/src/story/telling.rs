@@ -1,4 +1,4 @@
-//! Telling a session event by event.
+//! The transcript of a session, event by event.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,29 @@ use super::fields::Fields;
 use crate::record::event::{Event, Fact};
 use crate::record::observation::Observation;
 
-/// Tells a session event by event; [`Story`](super::Story) has it as a whole.
+/// Writes the transcript of a session event by event. [`Story`](super::Story) is the whole
+/// transcript.
 ///
 /// ```
 /// use recount_session::story::Teller;
 /// use recount_session::testing::history;
 ///
 /// let mut teller = Teller::default();
-/// let told: Vec<String> = history().opened("support").facts().iter().filter_map(|it| teller.tell(it)).collect();
+/// let opened = history().opened("support");
+/// let told: Vec<String> = opened.facts().iter().filter_map(|it| teller.tell(it)).collect();
 /// assert_eq!(told, ["  1  engine  session_opened              agent=support"]);
 /// ```
 #[derive(Debug, Default)]
 pub struct Teller {
     lines: u64,
-    /// The line of each record.
+    /// The line number of each record, by seq.
     told: BTreeMap<u64, u64>,
-    /// The numbers of the ids that came up, the model's own and ours.
+    /// The numbers of the model's ids and of our UUIDs, by text.
     ids: BTreeMap<String, usize>,
     names: BTreeMap<String, usize>,
 }
 
-/// What two runs of one conversation may differ in.
+/// The fields that may differ between two runs of one conversation.
 const LEFT_OUT: [&str; 18] = [
     "args_sha256",
     "capabilities",
@@ -50,7 +52,7 @@ const LEFT_OUT: [&str; 18] = [
     "non_blocking",
 ];
 
-/// What came from a model, a tool, a person or a program, and is shown as it is.
+/// The fields with data of a model, a tool, a person or a program. They are shown as they are.
 const FOREIGN: [&str; 13] = [
     "args",
     "data",
@@ -67,14 +69,14 @@ const FOREIGN: [&str; 13] = [
     "value",
 ];
 
-/// What names another record.
+/// The fields that name another record.
 const RECORDS: [&str; 9] = [
     "after", "asked", "call", "of", "parent", "phase", "request", "response", "through",
 ];
 
 impl Teller {
-    /// The line of an event; none of one that only counts audio and video, or says when a frame had
-    /// left: no two runs have these the same.
+    /// Returns the line of an event. Returns `None` for events that only count media, or that
+    /// record when a frame was sent, because these differ between any two runs.
     pub fn tell(&mut self, fact: &Fact) -> Option<String> {
         let who = match &fact.event {
             Event::Observed(
@@ -87,7 +89,7 @@ impl Teller {
         };
         self.lines += 1;
         self.told.insert(fact.seq.0, self.lines);
-        // An event of ours always writes itself, as an object.
+        // The body of an event always serializes, as an object.
         let body = fact.event.body().unwrap_or_default();
         let Fields(fields) = serde_json::from_str(&body).unwrap_or_default();
         let mut said = Vec::new();
@@ -99,7 +101,7 @@ impl Teller {
         Some(line.trim_end().to_owned())
     }
 
-    /// Says a field of an event, or of a part of one that is ours.
+    /// Formats a field of an event, or of a nested part that this crate defines.
     fn field(&mut self, key: &str, value: &Value, said: &mut Vec<String>) {
         if LEFT_OUT.contains(&key) || key.ends_with("_us") {
             return;
@@ -110,7 +112,7 @@ impl Teller {
                 let id = self.id(value);
                 said.push(format!("{key}={id}"));
             }
-            // A fingerprint of a handle, which no play has.
+            // The fingerprint of a handle. A replayed fixture has none.
             ("resumed" | "rejected", Value::String(_)) => said.push(format!("{key}=true")),
             ("responses", Value::Array(seqs)) => {
                 let lines: Vec<String> = seqs.iter().map(|seq| self.record(seq)).collect();
@@ -147,7 +149,7 @@ impl Teller {
         }
     }
 
-    /// Says a part of an event: its fields, in brackets behind its name.
+    /// Formats a nested part: its fields in brackets after its name.
     fn parts(&mut self, key: &str, parts: &Map<String, Value>, said: &mut Vec<String>) {
         let mut inner = Vec::new();
         for (part, value) in parts {
@@ -171,7 +173,7 @@ impl Teller {
         said.push(format!("{key}={shown}"));
     }
 
-    /// A text: bare where it is a word, else in quotes.
+    /// Formats a text: without quotes if it is a single word.
     fn text(&mut self, text: &str) -> String {
         let is_of_word = |c: char| c.is_alphanumeric() || "_-./:@#".contains(c);
         let text = self.named(text);
@@ -181,14 +183,13 @@ impl Teller {
         Value::String(text).to_string()
     }
 
-    /// The line of a record; one that has none, such as the first of all that may be named, stays
-    /// as it is.
+    /// Returns the line number of a record. A seq without a line is shown unchanged.
     fn record(&self, seq: &Value) -> String {
         let line = seq.as_u64().and_then(|seq| self.told.get(&seq));
         line.map_or_else(|| seq.to_string(), u64::to_string)
     }
 
-    /// The model's own id, or several of them, numbered.
+    /// Formats an id of the model, or a list of them, as numbers.
     fn id(&mut self, id: &Value) -> String {
         if let Value::Array(ids) = id {
             let ids: Vec<String> = ids.iter().map(|id| self.id(id)).collect();
@@ -199,7 +200,7 @@ impl Teller {
         format!("#{}", self.ids.entry(text).or_insert(next))
     }
 
-    /// A text in which every UUID is numbered.
+    /// Replaces every UUID in the text by a number.
     fn named(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -230,7 +231,7 @@ fn is_uuid(text: &str) -> bool {
     })
 }
 
-/// What is sealed has other bytes in every session.
+/// Replaces sealed values, because their bytes differ in every session.
 fn unsealed(value: &Value) -> Value {
     match value {
         Value::Object(it) if it.contains_key("$sealed") => Value::from("[sealed]"),
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_that_differ_in_ids_alone_are_told_the_same() {
+    fn runs_with_other_ids_have_equal_transcripts() {
         let run = |id: &str, uuid: &str| {
             Story::of(
                 asked(id, &format!("about {uuid}, {uuid}"))
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_who_what_and_the_lines_that_it_names() {
+    fn line_has_actor_kind_and_line_references() {
         let story = Story::of(asked("c1", "Refund it").facts());
         let told = [
             story.lines().first(),
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_media_alone_is_left_out_and_what_follows_is_numbered_without_it() {
+    fn media_counts_have_neither_line_nor_number() {
         let told = |counted: bool| {
             let tools = toolbox().gated("refund");
             let begun = history().opened("support").attached(&tools).connected();

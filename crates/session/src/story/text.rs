@@ -1,4 +1,4 @@
-//! The story of a session as a whole.
+//! The whole transcript of a session.
 
 use std::fmt;
 
@@ -6,21 +6,29 @@ use super::difference::Difference;
 use super::telling::Teller;
 use crate::record::event::Fact;
 
-/// What happened in a session, line by line.
+/// The transcript of a session, line by line.
 ///
-/// A line has a number, who did it (`→` stands for the engine's own decisions), the kind of the
-/// event, and what it says. Numbers in a line are those of other lines: `call=4` is the call on
-/// line 4. `id=#1` is the first id that the model gave.
+/// A line has a number, the actor (`→` marks a decision of the engine), the kind of the event, and
+/// its fields. Numbers in a line are those of other lines: `call=4` is the call on line 4. `id=#1`
+/// is the first id that the model sent.
 ///
 /// ```
 /// use recount_session::story::Story;
 /// use recount_session::testing::{history, toolbox};
 /// use serde_json::json;
 ///
-/// let told = history().opened("support").attached(&toolbox().plain("refund")).connected().call("c7", "refund", json!({"order": 17}));
+/// let tools = toolbox().plain("refund");
+/// let told = history().opened("support").attached(&tools).connected();
+/// let told = told.call("c7", "refund", json!({"order": 17}));
 /// let story = Story::of(told.facts());
-/// assert_eq!(story.lines()[3], r#"  4  model   function_call_received      id=#1 name=refund args={"order":17}"#);
-/// assert_eq!(story.lines()[4], "  5  →       policy_decided              call=4 verdict=allowed rule=default");
+/// assert_eq!(
+///     story.lines()[3],
+///     r#"  4  model   function_call_received      id=#1 name=refund args={"order":17}"#
+/// );
+/// assert_eq!(
+///     story.lines()[4],
+///     "  5  →       policy_decided              call=4 verdict=allowed rule=default"
+/// );
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Story {
@@ -28,7 +36,7 @@ pub struct Story {
 }
 
 impl Story {
-    /// The story of these facts, which are a session's from its beginning.
+    /// The transcript of these facts, which must start at the beginning of a session.
     pub fn of<'f>(facts: impl IntoIterator<Item = &'f Fact>) -> Story {
         let mut teller = Teller::default();
         let lines = facts.into_iter().filter_map(|fact| teller.tell(fact));
@@ -37,7 +45,7 @@ impl Story {
         }
     }
 
-    /// A story that was written down: each line of the text is one of it.
+    /// Parses a stored transcript with one line per event.
     pub fn read(text: &str) -> Story {
         let lines = text.lines().map(|it| it.trim_end().to_owned());
         Story {
@@ -45,12 +53,12 @@ impl Story {
         }
     }
 
-    /// Its lines, without line ends.
+    /// Returns the lines, without line ends.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// In which lines `other` differs from this one; nothing where they are the same.
+    /// Returns the lines in which `other` differs, or `None` if both are equal.
     ///
     /// ```
     /// use recount_session::story::Story;

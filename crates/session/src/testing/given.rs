@@ -1,4 +1,4 @@
-//! Given a history, when something happens, then these decisions follow.
+//! Tests of the form: given a history, when something happens, then these decisions follow.
 
 use super::history::History;
 use crate::admission::admit::admit;
@@ -10,7 +10,7 @@ use crate::record::observation::Observation;
 use crate::state::effect::Effect;
 use crate::state::session::Session;
 
-/// Starts from a history.
+/// Starts a test from a history.
 ///
 /// ```
 /// use recount_session::{CallReady, RunnerDetached};
@@ -21,7 +21,8 @@ use crate::state::session::Session;
 ///     .call("c1", "look_up", json!({})).started();
 /// let returned = running.tool_returned(false, &json!({"found": 3}));
 /// given(&running).when(returned).then_kinds(["response_issued"]);
-/// given(&running).when(RunnerDetached { reason: "shutdown".into(), not_begun: vec![] }).then_kinds(["response_issued"]);
+/// let detached = RunnerDetached { reason: "shutdown".into(), not_begun: vec![] };
+/// given(&running).when(detached).then_kinds(["response_issued"]);
 /// ```
 #[must_use]
 pub fn given(history: &History) -> Given {
@@ -30,14 +31,14 @@ pub fn given(history: &History) -> Given {
     }
 }
 
-/// A history, before something happens.
+/// A history before the tested observation.
 #[derive(Clone, Debug)]
 pub struct Given {
     history: History,
 }
 
 impl Given {
-    /// Something happens.
+    /// Applies an observation.
     #[must_use]
     pub fn when(self, observation: impl Into<Observation>) -> When {
         let at = self.history.now();
@@ -50,7 +51,7 @@ impl Given {
         }
     }
 
-    /// Somebody asks for something, and it is taken.
+    /// Applies a command, which must be admitted.
     #[must_use]
     pub fn when_asked(self, command: Command) -> When {
         match admit(self.history.session(), command) {
@@ -60,7 +61,7 @@ impl Given {
     }
 }
 
-/// What happened, and what it led to.
+/// The tested observation and its results.
 #[derive(Clone, Debug)]
 pub struct When {
     history: History,
@@ -68,7 +69,7 @@ pub struct When {
 }
 
 impl When {
-    /// States exactly which decisions follow.
+    /// Asserts that exactly these decisions follow.
     pub fn then(self, decisions: impl IntoIterator<Item = Decision>) -> When {
         let expected: Vec<String> = decisions
             .into_iter()
@@ -82,7 +83,7 @@ impl When {
         self
     }
 
-    /// States the kinds of the decisions that follow.
+    /// Asserts that decisions of exactly these kinds follow.
     pub fn then_kinds<'k>(self, kinds: impl IntoIterator<Item = &'k str>) -> When {
         let expected: Vec<String> = kinds.into_iter().map(str::to_owned).collect();
         let decided: Vec<String> = self.decisions().map(|it| it.kind().to_owned()).collect();
@@ -90,12 +91,12 @@ impl When {
         self
     }
 
-    /// States that nothing follows.
+    /// Asserts that no decision follows.
     pub fn then_nothing(self) -> When {
         self.then([])
     }
 
-    /// States what the world is owed afterwards.
+    /// Asserts that exactly these effects are owed afterwards.
     pub fn owing(self, effects: impl IntoIterator<Item = Effect>) -> When {
         let text = |effect: &Effect| format!("{effect:?}");
         let expected: Vec<String> = effects.into_iter().map(|effect| text(&effect)).collect();
@@ -104,7 +105,7 @@ impl When {
         self
     }
 
-    /// The decisions that followed.
+    /// Returns the decisions that followed.
     pub fn decisions(&self) -> impl Iterator<Item = Decision> {
         let decided = |fact: &Fact| match &fact.event {
             Event::Decided(decision) => Some(decision.clone()),
@@ -113,7 +114,7 @@ impl When {
         self.step.facts.iter().filter_map(decided)
     }
 
-    /// The one decision of a kind that followed.
+    /// Returns the first decision of this kind that followed. Panics if there is none.
     #[must_use]
     pub fn decided(&self, kind: &str) -> Decision {
         match self.decisions().find(|decision| decision.kind() == kind) {
@@ -122,7 +123,7 @@ impl When {
         }
     }
 
-    /// The session afterwards.
+    /// The session after the observation.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.step.session
@@ -137,7 +138,7 @@ impl When {
     }
 }
 
-/// A fact as one line.
+/// Formats a fact as one line.
 pub(super) fn line(fact: &Fact) -> String {
     format!("{:>4}  {}", fact.seq.0, told(&fact.event))
 }
@@ -147,7 +148,7 @@ fn told(event: &Event) -> String {
     format!("{} {body}", event.kind())
 }
 
-/// Both lists as one: what they share at both ends once, the rest side by side.
+/// Compares both lists: common lines at both ends are shown once, the others with `-` and `+`.
 fn diff(expected: &[String], found: &[String]) -> String {
     let before = expected
         .iter()
@@ -188,14 +189,14 @@ mod tests {
     use crate::CallReady;
     use crate::testing::{history, toolbox};
 
-    /// What the test is told whose claim does not hold.
+    /// Returns the panic message of an assertion that must fail.
     fn refuted(claim: impl FnOnce()) -> String {
         let failed = catch_unwind(AssertUnwindSafe(claim));
         *failed.unwrap_err().downcast::<String>().unwrap()
     }
 
     #[test]
-    fn a_claim_that_does_not_hold_fails_with_both_sides_and_the_history() {
+    fn failed_assertion_shows_both_sides_and_the_history() {
         let tools = toolbox().gated("refund");
         let begun = history().opened("support").attached(&tools).connected();
         let asked = begun.call("c1", "refund", json!({"order": 17})).asked();
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_shows_what_is_missing_and_what_is_new_between_what_agrees() {
+    fn diff_marks_missing_and_new_lines_between_common_ones() {
         let lines = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
         let shown = diff(&lines("a b c"), &lines("a x y c"));
         assert_eq!(shown, "  a\n- b\n+ x\n+ y\n  c\n");

@@ -1,4 +1,4 @@
-//! Sessions by name: what the world did, in words, through the real step.
+//! Histories of sessions for tests, built from observations through the real `step`.
 
 use serde_json::Value;
 
@@ -52,11 +52,11 @@ pub fn history() -> History {
     }
 }
 
-/// A session and how it came about.
+/// A session with the facts that led to it.
 ///
-/// Words such as [`returned`](History::returned) are about the current call: the one received last,
-/// or the one that [`about`](History::about) named. What cannot happen where the history stands
-/// panics, and says what stands there.
+/// Methods such as [`returned`](History::returned) apply to the current call: the latest one, or
+/// the one chosen with [`about`](History::about). An observation that is impossible at this point
+/// panics with the history.
 #[derive(Clone, Debug)]
 pub struct History {
     session: Session,
@@ -66,7 +66,7 @@ pub struct History {
 }
 
 impl History {
-    /// The session is opened for an agent.
+    /// Opens the session for an agent.
     #[must_use]
     pub fn opened(self, agent: &str) -> History {
         self.observed(SessionOpened {
@@ -79,7 +79,7 @@ impl History {
         })
     }
 
-    /// A runner with these tools attaches.
+    /// Attaches a runner with these tools.
     #[must_use]
     pub fn attached(mut self, tools: &Toolbox) -> History {
         let agent = self.session.agent.clone().unwrap_or_default();
@@ -87,7 +87,7 @@ impl History {
         self.observed(attached)
     }
 
-    /// The runner lets go.
+    /// Detaches the runner.
     #[must_use]
     pub fn detached(self) -> History {
         self.observed(RunnerDetached {
@@ -96,8 +96,7 @@ impl History {
         })
     }
 
-    /// The runner lets go, and the current call's tool had not begun although its start is on
-    /// record.
+    /// Detaches the runner before the current call's tool began, although its start is recorded.
     #[must_use]
     pub fn detached_before_it_began(self) -> History {
         let (call, attempt) = (self.call_seq(), self.attempt());
@@ -107,13 +106,13 @@ impl History {
         })
     }
 
-    /// A connection is ready.
+    /// Opens a connection.
     #[must_use]
     pub fn connected(self) -> History {
         self.connected_as(None)
     }
 
-    /// A connection is ready, to a model of which this is on record.
+    /// Opens a connection to a model with these recorded capabilities.
     #[must_use]
     pub fn connected_as(self, capabilities: Option<Capabilities>) -> History {
         self.observed(Connected {
@@ -126,7 +125,7 @@ impl History {
         })
     }
 
-    /// The connection is gone.
+    /// Ends the connection.
     #[must_use]
     pub fn disconnected(self) -> History {
         let epoch = self.epoch();
@@ -137,7 +136,7 @@ impl History {
         })
     }
 
-    /// The model calls a function.
+    /// Receives a call of the model.
     #[must_use]
     pub fn call(self, id: &str, name: &str, args: Value) -> History {
         let call = FunctionCallReceived {
@@ -156,7 +155,7 @@ impl History {
         self.observed(call)
     }
 
-    /// The model takes a call back, by its id on the wire.
+    /// Receives the model's cancellation of a call, by its id on the wire.
     #[must_use]
     pub fn taken_back(self, id: &str) -> History {
         let epoch = self.epoch();
@@ -166,13 +165,13 @@ impl History {
         })
     }
 
-    /// The model is heard, which shows that the connection lives: it ends its turn.
+    /// Receives traffic, which shows that the connection is alive: the model ends its turn.
     #[must_use]
     pub fn heard(self) -> History {
         self.turn_ended()
     }
 
-    /// Everything that is owed to the connection leaves through the socket.
+    /// Sends all responses that are owed to the connection.
     #[must_use]
     pub fn sent(self) -> History {
         let epoch = self.epoch();
@@ -183,41 +182,41 @@ impl History {
         self.observed(ResponsesSent { epoch, responses })
     }
 
-    /// Somebody agrees.
+    /// Approves the open request about the current call.
     #[must_use]
     pub fn granted(self, by: &str) -> History {
         let answer = self.answer(true, None, by);
         self.commanded(answer)
     }
 
-    /// Somebody says no.
+    /// Denies the open request about the current call.
     #[must_use]
     pub fn denied(self, by: &str, reason: Option<&str>) -> History {
         let answer = self.answer(false, reason, by);
         self.commanded(answer)
     }
 
-    /// The tool of the current call returns.
+    /// Ends the tool of the current call with a result.
     #[must_use]
     pub fn returned(self, response: Value) -> History {
         let returned = self.tool_returned(false, &response);
         self.observed(returned)
     }
 
-    /// The tool of the current call fails.
+    /// Ends the tool of the current call with a failure.
     #[must_use]
     pub fn failed(self, response: Value) -> History {
         let returned = self.tool_returned(true, &response);
         self.observed(returned)
     }
 
-    /// The current call's tool asks a person by itself.
+    /// Lets the current call's tool ask a person. The run ends.
     #[must_use]
     pub fn asks(self, hint: &str) -> History {
         self.tool_asks(hint, false)
     }
 
-    /// The same, and waits for so long as a minute where it stands.
+    /// Lets the current call's tool ask a person and wait in place, for at most a minute.
     #[must_use]
     pub fn asks_in_place(self, hint: &str) -> History {
         self.tool_asks(hint, true)
@@ -236,7 +235,7 @@ impl History {
         })
     }
 
-    /// The tool of the current call has begun what is finished elsewhere.
+    /// Pauses the current call: its tool started work that will be finished elsewhere.
     #[must_use]
     pub fn paused(self, interim: Option<Value>) -> History {
         let (call, attempt) = (self.call, self.attempt());
@@ -249,7 +248,7 @@ impl History {
         })
     }
 
-    /// The result of the current call comes from outside.
+    /// Supplies the result of the current call from outside.
     #[must_use]
     pub fn supplied(self, response: Value) -> History {
         let supply = Command::SupplyResponse {
@@ -262,7 +261,7 @@ impl History {
         self.commanded(supply)
     }
 
-    /// Somebody outside takes the current call back.
+    /// Cancels the current call from outside.
     #[must_use]
     pub fn cancelled(self) -> History {
         let cancel = Command::CancelCall {
@@ -273,7 +272,7 @@ impl History {
         self.commanded(cancel)
     }
 
-    /// The session is closed.
+    /// Closes the session.
     #[must_use]
     pub fn closed(self) -> History {
         self.commanded(Command::CloseSession {
@@ -282,14 +281,14 @@ impl History {
         })
     }
 
-    /// Time goes by, without anything on record.
+    /// Advances the clock without a record.
     #[must_use]
     pub fn later(mut self, ms: u64) -> History {
         self.now = self.now.after_ms(ms);
         self
     }
 
-    /// The time that the current call waits for comes, and is recorded.
+    /// Advances the clock to the deadline of the current call and records that it passed.
     #[must_use]
     pub fn timed_out(mut self) -> History {
         let due = owed(&self.session).into_iter().find_map(|effect| {
@@ -306,7 +305,7 @@ impl History {
         self.observed(due)
     }
 
-    /// Anything else that the world does.
+    /// Records any observation, with the decisions that follow.
     #[must_use]
     pub fn observed(mut self, observation: impl Into<Observation>) -> History {
         let observation = observation.into();
@@ -314,7 +313,7 @@ impl History {
         let done = step(self.session.clone(), self.now, observation);
         let done = self.expected(done.ok(), "the decisions come to no end");
         self.session = done.session;
-        // What is delivered again is no other call.
+        // A redelivered call is not a new call, so the current call stays the same.
         let calls = (&self.session.calls, &self.session.settled);
         let is_new = |seq: &Seq| calls.0.contains_key(seq) || calls.1.contains_key(seq);
         let received = done.facts.first().map(|fact| fact.seq);
@@ -325,7 +324,7 @@ impl History {
         self
     }
 
-    /// A command is taken.
+    /// Applies a command, which must be admitted.
     #[must_use]
     pub fn commanded(self, command: Command) -> History {
         let observation = admit(&self.session, command);
@@ -335,7 +334,7 @@ impl History {
         }
     }
 
-    /// Makes the call with this wire id the current one: the latest such call, settled or not.
+    /// Makes the call with this wire id the current one: the latest such call, open or ended.
     #[must_use]
     pub fn about(mut self, id: &str) -> History {
         let call = self.facts.iter().rev().find_map(|fact| match &fact.event {
@@ -353,14 +352,14 @@ impl History {
         self
     }
 
-    /// States that a person is asked about the current call.
+    /// Asserts that a confirmation request about the current call is open.
     #[must_use]
     pub fn asked(self) -> History {
         let _ = self.request();
         self
     }
 
-    /// States that the tool of the current call runs.
+    /// Asserts that the tool of the current call runs.
     #[must_use]
     pub fn started(self) -> History {
         if !self.current().phase.is_running() {
@@ -369,43 +368,43 @@ impl History {
         self
     }
 
-    /// The session as it stands.
+    /// The session after these facts.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Its story: one line an event.
+    /// Returns the transcript: one line per event.
     #[must_use]
     pub fn story(&self) -> Story {
         Story::of(&self.facts)
     }
 
-    /// Everything on record.
+    /// Returns all facts.
     #[must_use]
     pub fn facts(&self) -> &[Fact] {
         &self.facts
     }
 
-    /// The kinds of everything on record.
+    /// Returns the kinds of all facts.
     #[must_use]
     pub fn kinds(&self) -> Vec<&'static str> {
         self.facts.iter().map(|fact| fact.event.kind()).collect()
     }
 
-    /// The time of the next observation.
+    /// Returns the time of the next observation.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The current call's name in the session, whether it has ended or not.
+    /// Returns the seq of the current call, open or ended.
     #[must_use]
     pub fn call_seq(&self) -> Seq {
         self.call
     }
 
-    /// The current call, which must be open.
+    /// Returns the current call, which must be open.
     #[must_use]
     pub fn current(&self) -> &Call {
         self.expected(
@@ -414,23 +413,23 @@ impl History {
         )
     }
 
-    /// The open question about the current call.
+    /// Returns the open request about the current call.
     #[must_use]
     pub fn request(&self) -> Seq {
         if let Phase::AwaitingConfirmation { request, .. } = self.current().phase {
             request
         } else {
-            self.stop("nobody is asked about the call")
+            self.stop("no confirmation request about the call is open")
         }
     }
 
-    /// How often the current call was started.
+    /// Returns the number of starts of the current call.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.current().attempts
     }
 
-    /// The latest connection, live or not; 0 where there was none.
+    /// Returns the latest connection, live or not; 0 if there was none.
     #[must_use]
     pub fn epoch(&self) -> Seq {
         let connected = self
@@ -441,7 +440,7 @@ impl History {
         connected.map_or(Seq(0), |fact| fact.seq)
     }
 
-    /// Why a command is turned away.
+    /// Returns the rejection of a command, which must be rejected.
     #[must_use]
     pub fn rejection(&self, command: Command) -> Rejection {
         match admit(&self.session, command) {
@@ -450,13 +449,13 @@ impl History {
         }
     }
 
-    /// The answer to the open question about the current call, as a command.
+    /// Returns the command that answers the open request about the current call.
     #[must_use]
     pub fn answer(&self, confirmed: bool, reason: Option<&str>, by: &str) -> Command {
         answer_to(self.request(), confirmed, reason, by)
     }
 
-    /// The observation that the current call's tool ended.
+    /// Returns the observation that the current call's tool ended.
     #[must_use]
     pub fn tool_returned(&self, failed: bool, response: &Value) -> ToolReturned {
         ToolReturned {

@@ -1,7 +1,7 @@
-//! The test kit: sessions by name, and rules as given, when, then.
+//! A kit for tests of sessions: named histories, and given-when-then assertions.
 //!
-//! [`history`] plays a session through the real step, [`given()`] asks what one more observation
-//! leads to. Nothing here knows how a decision is made.
+//! [`history`] builds a session through the real step. [`given()`] tests the decisions after one
+//! more observation. Nothing here knows the rules of decisions.
 
 mod given;
 mod history;

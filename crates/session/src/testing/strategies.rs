@@ -1,5 +1,4 @@
-//! Histories for property tests: whatever a model calls, a person answers, tools give and time
-//! brings.
+//! Random histories for property tests.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,18 +13,20 @@ use crate::record::hook::Hook;
 use crate::record::observation::{DeadlinePassed, HookAnswered, ResponsesSent, ToolReturned};
 use crate::state::effect::Effect;
 
-/// How many things happen in a history at most.
+/// The maximum number of moves in a history.
 const MOVES_MAX: usize = 60;
 
-/// Histories of a session with these tools: they are called, asked about, granted or denied, return
-/// or fail, are taken back and time out, while the connection comes and goes. Each is played
-/// through the real step, so each could be. What fails shrinks to fewer moves.
+/// Returns random histories of a session with these tools.
+///
+/// Tools are called, asked about, approved or denied; they return, fail, are cancelled and time
+/// out, while the connection comes and goes. Each history is built through the real step, so it is
+/// possible. A failing history shrinks to fewer moves.
 ///
 /// ```
 /// use proptest::prelude::*;
 /// use recount_session::testing::{histories, toolbox};
 ///
-/// // No tool that is gated starts before somebody has agreed.
+/// // No gated tool starts before an approval.
 /// proptest!(|(history in histories(toolbox().gated("refund")))| {
 ///     let kinds = history.kinds();
 ///     let agreed = kinds.iter().position(|it| *it == "confirmation_answered");
@@ -44,14 +45,15 @@ pub fn histories(tools: Toolbox) -> impl Strategy<Value = History> {
     })
 }
 
-/// What three dice say happens next; where it cannot happen, nothing does.
+/// Makes the move that three random bytes choose. Returns the history unchanged if the move is
+/// impossible.
 fn moved(told: History, tools: &Toolbox, [what, which, how]: [u8; 3], number: usize) -> History {
     let connected = told.session().connection.is_some();
     match what % 10 {
         0..=2 if connected => {
             let names: Vec<&String> = tools.catalog().tools.keys().collect();
             let name = names.get(usize::from(which) % names.len().max(1));
-            // Now and then one that there is not.
+            // Rarely, the model calls a tool that does not exist.
             let name = name
                 .filter(|_| how != u8::MAX)
                 .map_or("absent", |it| it.as_str());
@@ -67,7 +69,7 @@ fn moved(told: History, tools: &Toolbox, [what, which, how]: [u8; 3], number: us
     }
 }
 
-/// The model takes back one of the calls that are open.
+/// Cancels one of the open calls in the model's name.
 fn taken_back(told: History, which: u8) -> History {
     let open: Vec<String> = told
         .session()
@@ -81,7 +83,7 @@ fn taken_back(told: History, which: u8) -> History {
     }
 }
 
-/// The world does one of the things that the engine waits for.
+/// Performs one of the owed effects.
 fn paid(told: History, which: u8, how: u8) -> History {
     let mut debts = owed(told.session());
     if debts.is_empty() {

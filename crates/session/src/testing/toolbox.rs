@@ -1,4 +1,4 @@
-//! The tools of a test: declarations and policies, each in a word.
+//! The tools of a test: short methods for declarations and policies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::state::library::Library;
 use crate::state::session::Session;
 use crate::values::scheduling::FunctionResponseScheduling;
 
-/// No tools yet.
+/// A toolbox without tools.
 ///
 /// ```
 /// use recount_session::testing::toolbox;
@@ -35,7 +35,7 @@ pub fn toolbox() -> Toolbox {
     }
 }
 
-/// The tools and policies that a runner brings.
+/// The tools and policies of a runner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Toolbox {
     catalog: Catalog,
@@ -44,7 +44,7 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// The tools and policies that are in force in a session.
+    /// The tools and policies in force in a session.
     ///
     /// ```
     /// use recount_session::testing::{Toolbox, history, toolbox};
@@ -70,7 +70,7 @@ impl Toolbox {
         self
     }
 
-    /// Adds a tool about whose calls a person is asked.
+    /// Adds a tool with a gate.
     #[must_use]
     pub fn gated(self, name: &str) -> Toolbox {
         self.plain(name).policy(name, |policy| {
@@ -79,7 +79,7 @@ impl Toolbox {
         })
     }
 
-    /// Lets the program decide a tool's gate, call by call.
+    /// Lets the program decide a tool's gate for each call.
     #[must_use]
     pub fn gated_by_program(self, name: &str) -> Toolbox {
         self.policy(name, |policy| {
@@ -94,7 +94,7 @@ impl Toolbox {
         self.plain(name).kind(name, ToolKind::LongRunning)
     }
 
-    /// Adds a tool that gives one result after another.
+    /// Adds a tool that streams results.
     #[must_use]
     pub fn streaming(self, name: &str) -> Toolbox {
         self.plain(name).kind(name, ToolKind::Streaming)
@@ -111,7 +111,7 @@ impl Toolbox {
         self
     }
 
-    /// The tool is for agents only.
+    /// Reserves the tool for agents.
     #[must_use]
     pub fn inner(mut self, name: &str) -> Toolbox {
         if let Some(tool) = self.catalog.tools.get_mut(name) {
@@ -120,7 +120,7 @@ impl Toolbox {
         self
     }
 
-    /// Says of what kind a tool is.
+    /// Sets the kind of a tool.
     #[must_use]
     pub fn kind(mut self, name: &str, kind: ToolKind) -> Toolbox {
         if let Some(tool) = self.catalog.tools.get_mut(name) {
@@ -129,7 +129,7 @@ impl Toolbox {
         self
     }
 
-    /// Gives a tool another schema, which is another contract.
+    /// Sets another schema of a tool, which changes its contract.
     #[must_use]
     pub fn parameters(mut self, name: &str, schema: Value) -> Toolbox {
         if let Some(tool) = self.catalog.tools.get_mut(name) {
@@ -138,13 +138,13 @@ impl Toolbox {
         self
     }
 
-    /// Gives a tool another contract: it demands one field more.
+    /// Changes the contract of a tool: its schema requires one more field.
     #[must_use]
     pub fn changed(self, name: &str) -> Toolbox {
         self.parameters(name, json!({"type": "object", "required": ["more"]}))
     }
 
-    /// Says the same of a tool in other words, which leaves its contract alone.
+    /// Changes the description of a tool, which keeps its contract.
     #[must_use]
     pub fn reworded(mut self, name: &str) -> Toolbox {
         if let Some(tool) = self.catalog.tools.get_mut(name) {
@@ -153,14 +153,14 @@ impl Toolbox {
         self
     }
 
-    /// Takes a tool out of the catalog; its policy stays.
+    /// Removes a tool from the catalog. Its policy stays.
     #[must_use]
     pub fn without(mut self, name: &str) -> Toolbox {
         self.catalog.tools.remove(name);
         self
     }
 
-    /// Lets an unanswered question about a gated tool expire.
+    /// Sets the expiry of a confirmation request about a gated tool.
     #[must_use]
     pub fn expires_ms(self, name: &str, ms: u64) -> Toolbox {
         self.policy(name, |policy| {
@@ -169,7 +169,7 @@ impl Toolbox {
         })
     }
 
-    /// Limits one run of a tool.
+    /// Sets the time limit of one run of a tool.
     #[must_use]
     pub fn timeout_ms(self, name: &str, ms: u64) -> Toolbox {
         self.policy(name, |policy| {
@@ -177,27 +177,27 @@ impl Toolbox {
         })
     }
 
-    /// Limits one run of every inline tool that names no limit itself.
+    /// Sets the time limit of inline tools that set none.
     #[must_use]
     pub fn inline_timeout_ms(mut self, ms: u64) -> Toolbox {
         self.policies.timeout = Some(Duration::from_millis(ms));
         self
     }
 
-    /// Declares what becomes of a call that was cut off.
+    /// Sets the rule for a call of a tool that was cut off.
     #[must_use]
     pub fn in_doubt(self, name: &str, rule: InDoubt) -> Toolbox {
         self.policy(name, |policy| policy.in_doubt = rule)
     }
 
-    /// Lets the model withdraw a question about a tool by taking the call back.
+    /// Lets a cancellation by the model withdraw a confirmation request about a tool.
     #[must_use]
     pub fn withdraw_on_cancel(self, name: &str) -> Toolbox {
         self.policy(name, |policy| policy.withdraw_on_cancel = true)
     }
 
-    /// Lets a tool run again with the same idempotency key: at most so often, waiting so long
-    /// before the second run.
+    /// Lets a tool be retried with the same idempotency key. `backoff_ms` is the wait before the
+    /// second run.
     #[must_use]
     pub fn retried(self, name: &str, attempts_max: u32, backoff_ms: u64) -> Toolbox {
         self.policy(name, |policy| {
@@ -209,13 +209,13 @@ impl Toolbox {
         })
     }
 
-    /// Lets a call of a tool use the result of an equal one.
+    /// Lets a call of a tool reuse the result of an equal one.
     #[must_use]
     pub fn cached(self, name: &str) -> Toolbox {
         self.policy(name, |policy| policy.cache = true)
     }
 
-    /// Lets a call of a tool use the result of an equal one that is not older.
+    /// Lets a call of a tool reuse the result of an equal one up to this age.
     #[must_use]
     pub fn cached_for_ms(self, name: &str, ms: u64) -> Toolbox {
         self.policy(name, |policy| {
@@ -224,19 +224,19 @@ impl Toolbox {
         })
     }
 
-    /// Limits how often a tool may be called in the session.
+    /// Limits the calls of a tool in the session.
     #[must_use]
     pub fn per_session(self, name: &str, calls: u32) -> Toolbox {
         self.policy(name, |policy| policy.limits.per_session = Some(calls))
     }
 
-    /// Limits how often a tool may be called in a minute.
+    /// Limits the calls of a tool in a minute.
     #[must_use]
     pub fn per_minute(self, name: &str, calls: u32) -> Toolbox {
         self.policy(name, |policy| policy.limits.per_minute = Some(calls))
     }
 
-    /// Lets the model go on while a tool runs, and take its result up as `scheduling` says.
+    /// Lets the model continue while a tool runs, and use its result at the time `scheduling`.
     #[must_use]
     pub fn background(self, name: &str, scheduling: FunctionResponseScheduling) -> Toolbox {
         self.policy(name, |policy| {
@@ -244,20 +244,20 @@ impl Toolbox {
         })
     }
 
-    /// Says what must hold of the state for a tool to be called.
+    /// Sets the condition on the state under which a tool may be called.
     #[must_use]
     pub fn when(self, name: &str, condition: Condition) -> Toolbox {
         self.policy(name, |policy| policy.when = Some(condition))
     }
 
-    /// Names the phases in which a tool may be called.
+    /// Sets the phases in which a tool may be called.
     #[must_use]
     pub fn only_in<'p>(self, name: &str, phases: impl IntoIterator<Item = &'p str>) -> Toolbox {
         let phases = phases.into_iter().map(str::to_owned).collect();
         self.policy(name, |policy| policy.phases = Some(phases))
     }
 
-    /// Declares the phases of the conversation; the first is where it begins.
+    /// Sets the phases of the conversation, starting with the first.
     ///
     /// ```
     /// use recount_session::{PhaseDeclaration, S, Transition};
@@ -266,7 +266,11 @@ impl Toolbox {
     ///
     /// let to_inform = Transition { to: "inform".into(), when: S::is_true("verified") };
     /// let tools = toolbox().phases([
-    ///     PhaseDeclaration { name: "verify".into(), transitions: vec![to_inform], ..Default::default() },
+    ///     PhaseDeclaration {
+    ///         name: "verify".into(),
+    ///         transitions: vec![to_inform],
+    ///         ..Default::default()
+    ///     },
     ///     PhaseDeclaration { name: "inform".into(), ..Default::default() },
     /// ]);
     /// let begun = history().opened("support").attached(&tools);
@@ -279,28 +283,28 @@ impl Toolbox {
         self
     }
 
-    /// Shapes what the model is answered.
+    /// Sets the shape of responses.
     #[must_use]
     pub fn response(mut self, shape: ResponseShape) -> Toolbox {
         self.policies.response = shape;
         self
     }
 
-    /// Acknowledges calls that wait for a person.
+    /// Acknowledges calls that wait for approval.
     #[must_use]
     pub fn acknowledges(mut self) -> Toolbox {
         self.policies.acknowledges = true;
         self
     }
 
-    /// Says what becomes of an outcome while there is no connection.
+    /// Sets the delivery of outcomes while there is no connection.
     #[must_use]
     pub fn on_settled(mut self, choice: OnSettled) -> Toolbox {
         self.policies.on_settled = choice;
         self
     }
 
-    /// Shows calls, responses, or both to the embedding program.
+    /// Enables hooks for calls, responses, or both.
     #[must_use]
     pub fn hooks(mut self, hooks: Hooks) -> Toolbox {
         self.policies.hooks = hooks;
@@ -328,26 +332,27 @@ impl Toolbox {
         self
     }
 
-    /// Lets the gates not hold, and says why.
+    /// Disables the gates, with a reason.
     #[must_use]
     pub fn gates_waived(mut self, reason: &str) -> Toolbox {
         self.gates = Gates::waived(reason);
         self
     }
 
-    /// The declarations.
+    /// Returns the declarations.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// The policies.
+    /// Returns the policies.
     #[must_use]
     pub fn policies(&self) -> &PolicySet {
         &self.policies
     }
 
-    /// The observation that a runner with these tools attached; its objects go into `library`.
+    /// Returns the observation that a runner with these tools attached. Its objects are added to
+    /// `library`.
     pub fn attached(&self, agent: &str, library: &mut Library) -> RunnerAttached {
         let (catalog, policies) = (self.catalog.hash(), self.policies.hash());
         library.add_catalog(catalog, Arc::new(self.catalog.clone()));
@@ -364,5 +369,5 @@ impl Toolbox {
     }
 }
 
-/// The program that a test's records name.
+/// The program name in the records of tests.
 pub(super) const PROGRAM: &str = "test";

@@ -1,5 +1,4 @@
-//! What else the world does, in words: turns, state, instructions, chunks, and programs that call
-//! tools themselves.
+//! Further observations for histories: turns, state, instructions, agents, and calls by programs.
 
 use serde_json::Value;
 
@@ -21,7 +20,7 @@ use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
 impl History {
-    /// The model ends its turn.
+    /// Ends the model's turn.
     #[must_use]
     pub fn turn_ended(self) -> History {
         let epoch = self.epoch();
@@ -31,7 +30,7 @@ impl History {
         })
     }
 
-    /// The program writes one value; `null` removes it.
+    /// Writes one value of the state in the program's name; `null` removes it.
     ///
     /// ```
     /// use recount_session::testing::history;
@@ -46,14 +45,14 @@ impl History {
         self.observed(written(author, [(key, value)]))
     }
 
-    /// The tool of the current call writes one value while it runs.
+    /// Writes one value of the state in the name of the current call's running tool.
     #[must_use]
     pub fn tool_state(self, key: &str, value: Value) -> History {
         let changed = self.tool_changed([(key, value)]);
         self.observed(changed)
     }
 
-    /// The observation that the tool of the current call writes these values.
+    /// Returns the observation that the tool of the current call writes these values.
     #[must_use]
     pub fn tool_changed<'k>(
         &self,
@@ -63,14 +62,14 @@ impl History {
         written(Author::Tool { call, attempt }, changes)
     }
 
-    /// The tool of the current call gives one result of several.
+    /// Reports one of several results of the current call's tool.
     #[must_use]
     pub fn yielded(self, response: Value) -> History {
         let yielded = self.tool_yielded(&response);
         self.observed(yielded)
     }
 
-    /// The observation that the tool of the current call gives one result of several.
+    /// Returns the observation that the current call's tool reports one of several results.
     #[must_use]
     pub fn tool_yielded(&self, response: &Value) -> ToolYielded {
         ToolYielded {
@@ -81,14 +80,15 @@ impl History {
         }
     }
 
-    /// The agent of the current call is about to ask its model.
+    /// Records the request of the current call's agent to its model.
     ///
     /// ```
     /// use recount_session::testing::{history, toolbox};
     /// use serde_json::json;
     ///
     /// let tools = toolbox().agent("clerk", ["look"]).plain("look").inner("look");
-    /// let called = history().opened("support").attached(&tools).connected().call("c1", "clerk", json!({}));
+    /// let connected = history().opened("support").attached(&tools).connected();
+    /// let called = connected.call("c1", "clerk", json!({}));
     /// let looks = called.asks_model().model_calls(&["look"]);
     /// assert_eq!(looks.current().name, "look");
     /// ```
@@ -98,7 +98,7 @@ impl History {
         self.observed(asked)
     }
 
-    /// The observation that the agent of the current call is about to ask its model.
+    /// Returns the observation of the request of the current call's agent to its model.
     #[must_use]
     pub fn llm_asked(&self) -> LlmAsked {
         LlmAsked {
@@ -111,8 +111,7 @@ impl History {
         }
     }
 
-    /// The observation that the model of the agent of the current call replies, in words or with so
-    /// many calls.
+    /// Returns the reply of the model of the current call's agent: a text, or this number of calls.
     #[must_use]
     pub fn llm_replied(&self, calls: usize) -> LlmReplied {
         let part = match calls {
@@ -136,8 +135,8 @@ impl History {
         turns.unwrap_or_default() as u32 + 1
     }
 
-    /// The model of the agent of the current call makes these calls, of which the last is the
-    /// current one then.
+    /// Records a reply of the agent's model with these calls. The last of them becomes the current
+    /// call.
     #[must_use]
     pub fn model_calls(self, names: &[&str]) -> History {
         let parent = self.call_seq();
@@ -149,7 +148,7 @@ impl History {
         told
     }
 
-    /// The model of the agent of the current call is done, and so is the agent.
+    /// Records the last reply of the agent's model, and the end of the agent's run.
     #[must_use]
     pub fn model_done(self) -> History {
         let replied = self.llm_replied(0);
@@ -157,13 +156,13 @@ impl History {
             .returned(serde_json::json!({"output": "done"}))
     }
 
-    /// The current call is this one.
+    /// Makes this call the current one.
     #[must_use]
     pub fn at_call(self, call: Seq) -> History {
         self.with_call(call)
     }
 
-    /// The tool of the current call fails in a way that has a name.
+    /// Ends the tool of the current call with a failure of this kind.
     #[must_use]
     pub fn failed_as(self, kind: &str) -> History {
         let returned = self.tool_returned(true, &Value::Null);
@@ -174,7 +173,7 @@ impl History {
         })
     }
 
-    /// The tool of the current call returns, and wants the session to end.
+    /// Ends the tool of the current call with a result and the wish to close the session.
     #[must_use]
     pub fn returned_and_ends(self, reason: &str) -> History {
         let returned = self.tool_returned(false, &serde_json::json!({"success": true}));
@@ -185,7 +184,7 @@ impl History {
         })
     }
 
-    /// The session ends, as a tool asked for; nothing happens where none did.
+    /// Closes the session as a tool asked for. Changes nothing if no tool did.
     #[must_use]
     pub fn closed_by_its_tool(self) -> History {
         match self.session().closing.clone() {
@@ -194,7 +193,7 @@ impl History {
         }
     }
 
-    /// The embedding program calls a tool itself.
+    /// Records a call that the embedding program makes itself.
     #[must_use]
     pub fn program_call(self, name: &str, args: Value) -> History {
         self.observed(FunctionCallReceived {
@@ -212,7 +211,7 @@ impl History {
         })
     }
 
-    /// The model is told the instruction that is owed; nothing happens where none is.
+    /// Sends the owed instruction to the model. Changes nothing if none is owed.
     #[must_use]
     pub fn instructed(self) -> History {
         match self.instruction_owed() {
@@ -221,7 +220,7 @@ impl History {
         }
     }
 
-    /// A connection is ready whose setup carried the instruction of the phase.
+    /// Opens a connection whose setup contained the instruction of the phase.
     #[must_use]
     pub fn connected_and_instructed(self) -> History {
         let phase = self.session().phase.as_ref().map(|stay| stay.entered);
@@ -235,13 +234,14 @@ impl History {
         })
     }
 
-    /// The server gives a handle; `name` stands for its fingerprint.
+    /// Receives a handle for resuming the conversation, with the fingerprint `name`.
     ///
     /// ```
     /// use recount_session::testing::history;
     ///
     /// let told = history().opened("support").connected().handle("h1");
-    /// assert_eq!(told.session().resumption.as_ref().map(|it| it.covers), Some(told.session().head));
+    /// let covers = told.session().resumption.as_ref().map(|it| it.covers);
+    /// assert_eq!(covers, Some(told.session().head));
     /// ```
     #[must_use]
     pub fn handle(self, name: &str) -> History {
@@ -254,7 +254,7 @@ impl History {
         })
     }
 
-    /// A connection is ready that goes on with the conversation, by the newest handle.
+    /// Opens a connection that resumes the conversation by the newest handle.
     #[must_use]
     pub fn resumed(self) -> History {
         let handle = self.session().resumption.as_ref();
@@ -269,28 +269,28 @@ impl History {
         })
     }
 
-    /// The connection will be left within 10 s.
+    /// Plans to leave the connection within 10 s.
     #[must_use]
     pub fn switch_planned(self) -> History {
         let (epoch, due_us) = (self.epoch(), self.now().after_ms(10_000));
         self.observed(SwitchPlanned { epoch, due_us })
     }
 
-    /// The process will end soon.
+    /// Announces that the process will end soon.
     #[must_use]
     pub fn draining(self) -> History {
         let reason = "deploy".to_owned();
         self.observed(RunnerDraining { reason })
     }
 
-    /// The user says something.
+    /// Sends text of the user.
     #[must_use]
     pub fn user_text(self, text: &str) -> History {
         let (epoch, text) = (self.epoch(), text.to_owned());
         self.observed(UserTextSent { epoch, text })
     }
 
-    /// The instruction that the model is still to be told: its `phase_entered`, and the connection.
+    /// Returns the owed instruction: its `phase_entered`, and the connection.
     #[must_use]
     pub fn instruction_owed(&self) -> Option<(Seq, Seq)> {
         let owed = owed(self.session()).into_iter();
@@ -307,20 +307,20 @@ impl History {
         .next()
     }
 
-    /// The phase that the conversation is in.
+    /// Returns the current phase of the conversation.
     #[must_use]
     pub fn phase(&self) -> Option<&str> {
         let stay = self.session().phase.as_ref();
         stay.map(|stay| stay.phase.as_str())
     }
 
-    /// A value of the state.
+    /// Returns a value of the state.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<Value> {
         self.session().value(key).map(Json::to_value)
     }
 
-    /// What the model is still to be told about the current call, oldest first.
+    /// Returns the undelivered responses about the current call, oldest first.
     #[must_use]
     pub fn told(&self) -> Vec<&Delivery> {
         let deliveries = self.session().deliveries.values();
@@ -330,7 +330,7 @@ impl History {
     }
 }
 
-/// The observation that somebody writes these values at once; `null` removes a key.
+/// Returns the observation that the author writes these values at once; `null` removes a key.
 #[must_use]
 pub fn written<'k>(
     author: Author,
@@ -344,7 +344,7 @@ pub fn written<'k>(
     StateChanged { changes, author }
 }
 
-/// The observation that the model of an agent calls a tool without arguments.
+/// Returns the observation that an agent's model calls a tool without arguments.
 #[must_use]
 pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
     FunctionCallReceived {
@@ -362,7 +362,7 @@ pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
     }
 }
 
-/// The response that an effect sends.
+/// Returns the response that an effect sends.
 pub(super) fn response_of(effect: Effect) -> Option<Seq> {
     match effect {
         Effect::SendResponse { response, .. } => Some(response),
@@ -376,7 +376,7 @@ pub(super) fn response_of(effect: Effect) -> Option<Seq> {
     }
 }
 
-/// An answer to a request, as a command.
+/// Returns the command that answers a request.
 #[must_use]
 pub fn answer_to(request: Seq, confirmed: bool, reason: Option<&str>, by: &str) -> Command {
     let mut answer = ToolConfirmation::default();

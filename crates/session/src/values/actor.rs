@@ -1,10 +1,10 @@
-//! Who did something: a closed kind in the envelope, the name in the body.
+//! Actors: the kind of party in a record's envelope, and the name in its body.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of party behind a record; it stays in clear for ever, so it holds no name.
+/// The kind of party that caused a record. It is never encrypted, so it holds no name.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -20,15 +20,15 @@ pub enum ActorKind {
     /// A person or service outside the conversation: an approver, an operator, the embedding
     /// program.
     Person,
-    /// A program that answered by itself, such as a flag of the command line or a confirmation
-    /// provider.
+    /// A program that answered without a person, such as a flag of the command line or a
+    /// confirmation provider.
     Program,
     /// The clock.
     Clock,
 }
 
 impl ActorKind {
-    /// As the envelope spells it.
+    /// The kind as the envelope spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             ActorKind::Engine => "engine",
@@ -42,7 +42,7 @@ impl ActorKind {
     }
 }
 
-/// Who answered, supplied, cancelled or closed, and how that was known.
+/// The party that answered, supplied a result, cancelled or closed, and how its name was verified.
 ///
 /// ```json
 /// {"name":"ada","authenticated_by":"os_user"}
@@ -52,12 +52,12 @@ impl ActorKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Actor {
-    /// The name as the door that let them in knows it.
+    /// The name as the entry point knows it.
     pub name: String,
-    /// How that door knew.
+    /// The way in which the entry point verified the name.
     pub authenticated_by: Authentication,
-    /// The party that decided in this name. None where the door cannot tell a person from a
-    /// program, as in every record that was written before this field.
+    /// The party that decided in this name. `None` where the entry point cannot tell a person from
+    /// a program, and in every record written before this field existed.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub acted_as: Option<ActedAs>,
 }
@@ -67,24 +67,24 @@ pub struct Actor {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActedAs {
-    /// A person looked at it and decided.
+    /// A person looked at the request and decided.
     Person,
     /// This flag or provider of a program decided, without a person.
     Program(String),
 }
 
-/// How an actor's name was established. Never taken from the message itself.
+/// The way in which an actor's name was verified. It is never taken from the message itself.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Authentication {
     /// The embedding program vouches for the name.
     Embedder,
-    /// A token was shown.
+    /// The sender presented a token.
     Token,
-    /// The operating system's user of the process.
+    /// The name is the operating system's user of the process.
     OsUser,
-    /// Nobody checked.
+    /// The name was not verified.
     None,
 }
 
@@ -103,7 +103,7 @@ impl Actor {
         }
     }
 
-    /// The operating system's user of this process.
+    /// An actor with the name of this process's operating system user.
     pub fn os_user(name: impl Into<String>) -> Actor {
         Actor {
             name: name.into(),
@@ -112,7 +112,7 @@ impl Actor {
         }
     }
 
-    /// The actor as a person who decided: the door saw them do it.
+    /// Marks that a person decided, as the entry point saw.
     ///
     /// ```
     /// use recount_session::{ActedAs, Actor};
@@ -124,8 +124,9 @@ impl Actor {
         self
     }
 
-    /// The actor as the one in whose name a flag or a provider decided, without a person. Audits
-    /// count what it approved among what ran without one.
+    /// Marks that a flag or a provider decided in this actor's name, without a person.
+    ///
+    /// Audits count its approvals as runs without a person's approval.
     ///
     /// ```
     /// use recount_session::Actor;
@@ -143,7 +144,7 @@ impl Actor {
         matches!(self.acted_as, Some(ActedAs::Program(_)))
     }
 
-    /// The words before the name where a program decided.
+    /// The prefix of the name when a program decided; otherwise empty.
     fn program(&self) -> String {
         match &self.acted_as {
             Some(ActedAs::Program(decided)) => format!("program {decided:?} for "),
@@ -153,14 +154,14 @@ impl Actor {
 }
 
 impl Actor {
-    /// As where there is little room: how a name is known is told only where nobody checked it.
+    /// The short form of the actor: it names the verification only if there was none.
     #[doc(hidden)]
     pub fn in_short(&self) -> String {
         match self.authenticated_by {
             Authentication::Embedder | Authentication::Token | Authentication::OsUser => {
                 format!("{}{}", self.program(), self.shown())
             }
-            // What is claimed comes last, so that it can push nothing out of sight.
+            // The unverified name comes last, so that it cannot push anything out of sight.
             Authentication::None => format!("{}unchecked {}", self.program(), self.quoted()),
         }
     }
@@ -168,7 +169,7 @@ impl Actor {
     fn shown(&self) -> String {
         let name = &self.name;
         let spaced = name.trim() != name || name.contains("  ");
-        // What Rust's own tables know as not printable is escaped, so it must stand in quotes.
+        // Characters that Rust escapes in debug output are not printable, so the name is quoted.
         let is_escaped = |c: char| c.escape_debug().nth(1).is_some();
         let marked = name.contains(|c: char| is_escaped(c) || "()\"\\,;:".contains(c));
         match name.is_empty() || spaced || marked {
@@ -182,14 +183,17 @@ impl Actor {
     }
 }
 
-/// A name says how it is known. One that nobody checked stands in quotes behind that word, and any
-/// other in quotes where it could pass for more than a name, so that nothing that somebody calls
-/// themselves can look like what is said of them.
+/// Formats the name with the way in which it was verified.
+///
+/// An unverified name is quoted after the word `unchecked`. A verified name is quoted only where it
+/// could be read as more than a name. So no chosen name can look like a statement about its
+/// verification.
 ///
 /// ```
 /// use recount_session::{Actor, Authentication};
 ///
-/// let claimed = Actor { authenticated_by: Authentication::None, ..Actor::embedder("root (token)") };
+/// let authenticated_by = Authentication::None;
+/// let claimed = Actor { authenticated_by, ..Actor::embedder("root (token)") };
 /// assert_eq!(claimed.to_string(), r#"unchecked "root (token)""#);
 /// assert_eq!(Actor::os_user("ada").to_string(), "ada (os_user)");
 /// ```
@@ -210,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claimed_name_can_neither_pass_for_a_checked_one_nor_hide_that_nobody_checked_it() {
+    fn unverified_name_is_always_marked() {
         let claimed = |name: &str| Actor {
             authenticated_by: Authentication::None,
             ..Actor::embedder(name)
@@ -227,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checked_name_is_quoted_where_it_could_pass_for_more_than_a_name() {
+    fn verified_name_is_quoted_if_ambiguous() {
         for (name, shown) in [
             ("ada", "ada"),
             ("Ada Lovelace", "Ada Lovelace"),

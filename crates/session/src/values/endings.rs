@@ -1,32 +1,32 @@
-//! The ends of calls, and the words for them.
+//! The ends of calls, and their wording.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a call ends early.
+/// The reason why a call or a question ends early.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelReason {
-    /// The model took it back.
+    /// The model cancelled the call.
     Model,
-    /// Somebody outside took it back.
+    /// An operator or the embedding program cancelled the call.
     Operator,
     /// The session closed.
     SessionClosed,
-    /// Of a question only: the process in which its tool waited is gone.
+    /// For a question only: the process in which its tool waited is gone.
     RunnerGone,
-    /// Of a question only: its tool went on without the answer.
+    /// For a question only: its tool continued without the answer.
     ToolEnded,
-    /// The call of the agent that made it has ended.
+    /// The call of the agent that made this call has ended.
     ParentEnded,
 }
 
-/// How a call ended, or that it goes on.
+/// The end of a call, or the fact that it has not ended.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// No end: the model hears of a call that goes on.
+    /// No end: the response is news of an open call.
     Interim,
     /// The tool returned.
     Returned,
@@ -34,19 +34,19 @@ pub enum Outcome {
     Failed,
     /// The result of a paused call was supplied.
     Supplied,
-    /// The policies refused it.
+    /// The policies refused the call.
     Refused,
-    /// A person said no.
+    /// A person denied the call.
     Denied,
-    /// Nobody answered in time.
+    /// No answer came before the deadline.
     Expired,
-    /// Its time was up.
+    /// The run exceeded its time limit.
     TimedOut,
-    /// Somebody outside took it back.
+    /// An operator or the embedding program cancelled the call.
     Cancelled,
-    /// It was cut off between start and end; nobody knows what it did.
+    /// The run was cut off between start and end; its effect is unknown.
     Unknown,
-    /// The model took it back or the session closed: the one end without a response.
+    /// The model cancelled the call or the session closed. This is the only end without a response.
     Withdrawn,
 }
 

@@ -1,8 +1,8 @@
-//! Names: of sessions, of records within one, and the ids that go outside.
+//! Ids of sessions, of records within a session, and of calls and requests outside the journal.
 //!
-//! Inside the journal a call is named by the seq of the record that received it, because wire ids
-//! repeat and may be missing. Ids for the outside are UUIDv5 of that name, so every process derives
-//! the same ones.
+//! Inside the journal, a call is identified by the seq of the record that received it, because wire
+//! ids repeat and may be missing. The ids outside are UUIDv5 values derived from that seq, so every
+//! process derives the same ones.
 
 use std::fmt;
 use std::io::Write;
@@ -11,12 +11,12 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Names one session for ever; the journal's stream key.
+/// The permanent id of a session, and its stream key in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub Uuid);
 
-/// The place of a record in its session, from 1.
+/// The sequence number of a record in its session, from 1.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -24,34 +24,34 @@ pub struct SessionId(pub Uuid);
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seq(pub u64);
 
-/// Names a call outside the journal.
+/// The id of a call outside the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub Uuid);
 
-/// Names a confirmation request outside the journal; what a person answers.
+/// The id of a confirmation request outside the journal. Answers name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestId(pub Uuid);
 
 impl SessionId {
-    /// The outside name of the call received at `call`.
+    /// The id outside the journal of the call received at `call`.
     pub fn call_id(self, call: Seq) -> CallId {
         CallId(self.derive("call", call))
     }
 
-    /// The outside name of the request asked at `request`.
+    /// The id outside the journal of the request recorded at `request`.
     pub fn request_id(self, request: Seq) -> RequestId {
         RequestId(self.derive("request", request))
     }
 
-    /// The key that stays the same over all attempts of the call received at `call`.
+    /// The idempotency key of all attempts of the call received at `call`.
     pub fn idempotency_key(self, call: Seq) -> Uuid {
         self.derive("idempotency", call)
     }
 
     fn derive(self, what: &str, seq: Seq) -> Uuid {
-        // Written to the stack: a call is named several times, and its names are short.
+        // On the stack, because a call's ids are derived several times and the text is short.
         let (mut name, what) = ([0; 48], what.as_bytes());
         let mut rest = &mut name[..];
         let written = rest.write_all(what).and_then(|()| write!(rest, ":{seq}"));
@@ -78,7 +78,7 @@ impl fmt::Display for Seq {
     }
 }
 
-/// Displays and parses as the UUID inside.
+/// Implements `Display` and `FromStr` by the UUID inside.
 macro_rules! shown_as_uuid {
     ($($name:ident),+) => {$(
         impl fmt::Display for $name {

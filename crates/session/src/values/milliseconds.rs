@@ -1,5 +1,4 @@
-//! A duration in whole milliseconds, rounded up, so that a short limit is not taken for none at
-//! all.
+//! Durations in whole milliseconds, rounded up so that a short limit does not become zero.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Values that every other room names: ids, times, hashes, actors, and the ends of calls.
+//! Values that all other modules use: ids, times, hashes, actors, and the ends of calls.
 //!
-//! They hold no rule and know no event. Read `id` and `time`, then `object` and `endings`. Each
-//! file stands for itself; only `time` needs `milliseconds`.
+//! They contain no rule and know no event. Read `id` and `time`, then `object` and `endings`. The
+//! files are independent of each other; only `time` needs `milliseconds`.
 
 pub(super) mod actor;
 pub(super) mod endings;

@@ -1,4 +1,4 @@
-//! Content-addressed objects: what they are called and the bytes they are hashed as.
+//! Content-addressed objects: their hashes, and the bytes that are hashed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 pub use recount_text::json::canonical_json;
 
-/// Names an object by the SHA-256 of its bytes; shown as 64 lower-case hex digits.
+/// The SHA-256 of an object's bytes, which identifies it. Displayed as 64 lower-case hex digits.
 ///
 /// ```
 /// use recount_session::object::ObjectHash;
@@ -28,13 +28,13 @@ impl ObjectHash {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Takes a hash that was computed elsewhere.
+    /// Wraps a hash that was computed elsewhere.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The digits of its name. Decisions name hashes, so a replay writes many.
+    /// The hex digits. Kept fast because decisions name hashes, so a replay formats many.
     fn digits(&self) -> [u8; 64] {
         let mut digits = [0; 64];
         for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(self.0) {
@@ -83,8 +83,8 @@ impl FromStr for ObjectHash {
             found: text.chars().take(80).collect(),
         };
         let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| refused())?;
-        // All of them before any is looked at, so that the compiler does many at a time: every
-        // verdict that is read names hashes.
+        // All digits are converted before the check, so that the compiler can vectorize the
+        // conversion. Every recorded verdict that is parsed names hashes.
         let values = digits.map(value);
         if values.iter().any(|value| *value > 15) {
             return Err(refused());
@@ -97,8 +97,8 @@ impl FromStr for ObjectHash {
     }
 }
 
-/// What a digit stands for; more than 15 where it is none. One hash has one spelling, so upper case
-/// is none.
+/// The value of a hex digit, or more than 15 for any other byte. Upper case is rejected because a
+/// hash has one spelling.
 const fn value(digit: u8) -> u8 {
     let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
     if number <= 9 {
@@ -122,7 +122,7 @@ impl<'de> Deserialize<'de> for ObjectHash {
     }
 }
 
-/// Takes the digits where they stand.
+/// Parses the digits without copying them.
 struct Digits;
 
 impl Visitor<'_> for Digits {
@@ -137,10 +137,10 @@ impl Visitor<'_> for Digits {
     }
 }
 
-/// What was to be an object hash is not one.
+/// The error for a text that is not an object hash.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ParseHashError {
-    /// The text that came, at most 80 characters of it.
+    /// The text that was found, at most 80 characters of it.
     pub found: String,
 }
 
@@ -156,7 +156,7 @@ impl fmt::Display for ParseHashError {
 
 impl std::error::Error for ParseHashError {}
 
-/// The bytes of a type of ours that is stored as an object.
+/// The stored bytes of an object that is a type of this crate.
 pub(crate) fn object_bytes(object: &impl Serialize) -> Vec<u8> {
     match serde_json::to_value(object) {
         Ok(value) => canonical_json(&value),

@@ -1,8 +1,8 @@
-//! When the model takes up a result that comes while it talks.
+//! The time at which the model uses a result that arrives while it talks.
 
 use serde::{Deserialize, Serialize};
 
-/// When the model takes up the result of a call that it did not wait for.
+/// The time at which the model uses the result of a call that it did not wait for.
 ///
 /// ```
 /// use recount_session::FunctionResponseScheduling;
@@ -16,17 +16,17 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FunctionResponseScheduling {
-    /// It goes on and knows it, without a word.
+    /// The model continues and does not mention the result.
     Silent,
-    /// It finishes what it is saying first.
+    /// The model finishes what it is saying first.
     #[default]
     WhenIdle,
-    /// It stops talking and takes it up at once.
+    /// The model stops talking and uses the result at once.
     Interrupt,
 }
 
 impl FunctionResponseScheduling {
-    /// As the wire and the journal spell it.
+    /// The value as the wire and the journal spell it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

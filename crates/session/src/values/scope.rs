@@ -1,31 +1,31 @@
-//! How long a value of the state lives: the prefix of its key says it.
+//! The lifetime of a state value, chosen by the prefix of its key.
 
 use std::fmt;
 
-/// How long a value of the state lives.
+/// The lifetime of a state value.
 ///
 /// | prefix | lives | on record | read by guards |
 /// |---|---|---|---|
 /// | none, or `session:` | as long as the session | yes | yes |
 /// | `turn:` | until the model's turn ends | yes | yes |
-/// | `user:` | as long as the session; marks what the embedding program may carry to the user's next one | yes | yes |
+/// | `user:` | as long as the session; the program may carry it to the user's next one | yes | yes |
 /// | `temp:` | as long as the process serves the session | no | no |
 ///
-/// Nothing crosses sessions by itself. `session:plan` and `plan` are the same key.
+/// Values are never shared between sessions. `session:plan` and `plan` are the same key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scope {
-    /// The session.
+    /// As long as the session.
     Session,
-    /// The turn.
+    /// Until the model's turn ends.
     Turn,
-    /// The session, for the user.
+    /// As long as the session; the embedding program may carry it to the user's next one.
     User,
-    /// The process.
+    /// As long as the process serves the session; never recorded.
     Temp,
 }
 
 impl Scope {
-    /// The scope of a key, and the key as it is stored.
+    /// Returns the scope of a key, and the key as it is stored.
     ///
     /// ```
     /// use recount_session::Scope;
@@ -35,8 +35,8 @@ impl Scope {
     #[must_use]
     pub fn of(key: &str) -> (Scope, &str) {
         if let Some(bare) = key.strip_prefix("session:") {
-            // What it is without the prefix it is with it, so no `temp:` key comes in by another
-            // name.
+            // The rest may have a prefix, too. Without this, `session:temp:a` would let a `temp:`
+            // key in.
             Scope::of(bare)
         } else if key.starts_with("turn:") {
             (Scope::Turn, key)
@@ -50,30 +50,30 @@ impl Scope {
     }
 }
 
-/// The longest key.
+/// The maximum length of a key, in bytes.
 pub const STATE_KEY_BYTES_MAX: usize = 256;
 
-/// Why a key cannot be used.
+/// The reason why a key cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum UnfitKey {
-    /// There is nothing in it.
+    /// The key is empty.
     Empty,
-    /// It is longer than [`STATE_KEY_BYTES_MAX`].
+    /// The key is longer than [`STATE_KEY_BYTES_MAX`].
     TooLong {
         /// Its length.
         bytes: usize,
     },
-    /// It is a `temp:` key, which is not on record.
+    /// The key is a `temp:` key, which is never recorded.
     Temporary {
         /// The key.
         key: String,
     },
 }
 
-/// The key as it stands on record.
+/// Returns the key in its recorded form.
 ///
 /// # Errors
-/// An [`UnfitKey`] where it cannot stand there.
+/// An [`UnfitKey`] if the key cannot be recorded.
 pub fn recorded_key(key: &str) -> Result<&str, UnfitKey> {
     match Scope::of(key) {
         (Scope::Temp, key) => Err(UnfitKey::Temporary {
@@ -97,7 +97,8 @@ impl fmt::Display for UnfitKey {
             ),
             UnfitKey::Temporary { key } => write!(
                 f,
-                "{key:?} is temporary: it is not on record, so nothing on record may read or write it"
+                "{key:?} is temporary: it is not on record, \
+                 so nothing on record may read or write it"
             ),
         }
     }

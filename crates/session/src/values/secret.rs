@@ -1,4 +1,4 @@
-//! What may be sent, and shown to nobody.
+//! Secrets: text that may be sent but never shown.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,31 +23,31 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What must not stand in anything that a peer or a library says, should it repeat what it was
-/// sent.
+/// The secrets to remove from texts of a peer or a library, which may repeat what they were sent.
 #[derive(Clone, Default)]
 pub struct Unsaid(Vec<Secret>);
 
 impl Unsaid {
-    /// Shorter ones are found by chance in words that give nothing away.
+    /// Shorter secrets would also match ordinary words by chance.
     const BYTES_MIN: usize = 6;
 
     pub fn add(&mut self, secret: &Secret) {
         if secret.reveal().len() >= Unsaid::BYTES_MIN {
-            // Longest first: a shorter one taken out of a longer one would leave the rest of that.
+            // Longest first: removing a shorter secret inside a longer one would leave the rest of
+            // it.
             let bytes = secret.reveal().len();
             let at = self.0.partition_point(|it| it.reveal().len() >= bytes);
             self.0.insert(at, secret.clone());
         }
     }
 
-    /// The bytes of the longest.
+    /// The length of the longest secret, in bytes.
     pub fn longest(&self) -> usize {
         let bytes = self.0.iter().map(|it| it.reveal().len());
         bytes.max().unwrap_or_default()
     }
 
-    /// `text` without them.
+    /// Returns `text` with every secret replaced.
     pub fn out_of(&self, text: impl Into<String>) -> String {
         self.0.iter().fold(text.into(), |text, secret| {
             if text.contains(secret.reveal()) {
@@ -59,7 +59,7 @@ impl Unsaid {
     }
 }
 
-/// Whether a part of a path is one that nobody would write by hand.
+/// True if a path segment looks generated rather than written by hand.
 pub fn is_like_a_token(segment: &str) -> bool {
     const BYTES_MIN: usize = 16;
     const DIGITS_MIN: usize = 2;

@@ -1,4 +1,4 @@
-//! The time as the session sees it: a number that came with an observation.
+//! Times as the session sees them: numbers that observations bring.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use super::milliseconds;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// `ms` milliseconds before this time; the far past instead of an overflow.
+    /// The time `ms` milliseconds earlier. It saturates instead of overflowing.
     pub const fn before_ms(self, ms: u64) -> Timestamp {
         Timestamp(self.0.saturating_sub(Timestamp(0).after_ms(ms).0))
     }
 
-    /// This time and `duration` more, in whole milliseconds; the far future instead of an overflow.
+    /// The time `duration` later, in whole milliseconds. It saturates instead of overflowing.
     pub fn after(self, duration: Duration) -> Timestamp {
         self.after_ms(milliseconds::of(duration))
     }
 
-    /// This time and `ms` milliseconds more; the far future instead of an overflow.
+    /// The time `ms` milliseconds later. It saturates instead of overflowing.
     pub const fn after_ms(self, ms: u64) -> Timestamp {
         let us = if ms > i64::MAX as u64 / 1000 {
             i64::MAX

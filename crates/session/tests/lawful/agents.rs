@@ -1,5 +1,5 @@
-//! Agents that are called as tools: each turn of their model has one reply that counts, and no call
-//! outlives the run that made it.
+//! Agents that are called as tools: each turn has one valid reply, and no call outlives its agent's
+//! run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use recount_session::{Event, Fact, LlmReplied, Observation, Seq};
 use super::Verdict;
 use super::recording::{Recording, observed};
 
-/// Which questions of agents wait for a reply, read off the records one by one.
+/// The open requests to models of agents, read from the records one by one.
 #[derive(Default)]
 pub(crate) struct Asked(BTreeSet<(Seq, u32)>);
 
 impl Asked {
-    /// Takes the next record in, where `runs` says which attempt of a call runs; gives the reply
-    /// that counts, if it is one.
+    /// Reads the next record. `runs` returns the running attempt of a call. Returns the reply if it
+    /// is valid.
     pub(crate) fn read<'f>(
         &mut self,
         fact: &'f Fact,
@@ -36,8 +36,7 @@ impl Asked {
     }
 }
 
-/// A call that an agent made is open only while the agent waits for it, and the agent waits for no
-/// other.
+/// A call of an agent is open exactly as long as the agent waits for it.
 pub(crate) fn no_call_outlives_its_agent(recording: &Recording) -> Verdict {
     for (facts, session) in &recording.steps {
         let mut made: BTreeMap<Seq, BTreeSet<Seq>> = BTreeMap::new();
@@ -64,9 +63,8 @@ pub(crate) fn no_call_outlives_its_agent(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// What is on record of the turns of a run only grows, and each turn has the calls that its reply
-/// made.
-pub(crate) fn turns_that_were_paid_for_stay(recording: &Recording) -> Verdict {
+/// The recorded turns of a run are never lost, and each turn has at most the calls of its reply.
+pub(crate) fn recorded_turns_are_kept(recording: &Recording) -> Verdict {
     let mut before: BTreeMap<Seq, Vec<Seq>> = BTreeMap::new();
     for (facts, session) in &recording.steps {
         for (seq, call) in session.calls.iter() {

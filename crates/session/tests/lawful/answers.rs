@@ -1,4 +1,4 @@
-//! Law 5: one answer counts, and the others are told which.
+//! Law 5: one answer counts, and later answers are rejected with it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::Verdict;
 use super::leave::Runs;
 use super::recording::{Recording, decided, observed};
 
-/// At most one answer to a request is taken.
+/// At most one answer to a request is accepted.
 pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {
     let mut answered = BTreeMap::new();
     for fact in &recording.facts {
@@ -27,10 +27,11 @@ pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// Whoever answers a request that takes no answer is told what is on record: the answer that
-/// counted, by whom and at which seq; or the record that ended the question; and an open request
-/// takes the answer.
-pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) -> Verdict {
+/// A rejected answer gets the recorded reason.
+///
+/// It is the answer that counted, with its actor and seq, or the record that ended the question. An
+/// open request accepts the answer.
+pub(crate) fn rejected_answer_gets_the_recorded_reason(recording: &Recording) -> Verdict {
     for (facts, command, rejection) in &recording.commands {
         if let Command::AnswerConfirmation {
             request, answer, ..
@@ -42,7 +43,8 @@ pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) 
             });
             if *rejection != expected {
                 return Err(format!(
-                    "an answer to {request} after {facts} facts: expected {expected:?}, told {rejection:?}"
+                    "an answer to {request} after {facts} facts: expected {expected:?}, \
+                     found {rejection:?}"
                 ));
             }
         }
@@ -50,8 +52,8 @@ pub(crate) fn a_refused_answer_is_told_what_is_on_record(recording: &Recording) 
     Ok(())
 }
 
-/// What speaks against an answer to an open request: its tool is gone, or its arguments may not be
-/// changed.
+/// Returns the reason against an answer to an open request: its tool is gone, or its arguments may
+/// not be changed.
 fn unfit(
     recording: &Recording,
     facts: usize,
@@ -125,8 +127,9 @@ fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Reject
     state
 }
 
-/// The model is told "denied" or "expired", which say that the call did not run, only of calls of
-/// which no start counts; or of those whose tool asked last, which did not go on.
+/// A call that ended as "denied" or "expired" did not run.
+///
+/// The exception is a call whose tool asked last and did not continue.
 pub(crate) fn a_denied_call_did_not_run(recording: &Recording) -> Verdict {
     for (call, settled) in &recording.steps[recording.steps.len() - 1].1.settled {
         let denied = matches!(settled.outcome, Outcome::Denied | Outcome::Expired);
@@ -137,7 +140,7 @@ pub(crate) fn a_denied_call_did_not_run(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// Whether the last question about a call was its tool's own, and nothing started after it.
+/// True if the last question about a call was its tool's own, and nothing started after it.
 fn asked_last(recording: &Recording, call: Seq) -> bool {
     let last = recording.facts.iter().rev().find_map(|fact| {
         let decision = decided(fact).filter(|it| it.call() == Some(call))?;
@@ -150,7 +153,7 @@ fn asked_last(recording: &Recording, call: Seq) -> bool {
     last == Some(true)
 }
 
-/// The starts of a call, without those whose tools had not begun.
+/// Returns the number of starts of a call, without those whose tools had not begun.
 fn counted_starts(recording: &Recording, call: Seq) -> usize {
     let mut runs = Runs::default();
     let mut starts = 0;

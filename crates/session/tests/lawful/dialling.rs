@@ -1,21 +1,21 @@
-//! For which ends a connection is to be opened, read off the records.
+//! The outcomes for which a connection is opened, read from the records.
 
 use recount_session::{Decision, Fact, Observation, OnSettled, Outcome, Route, Seq};
 
 use super::recording::{Recording, decided, observed};
 
-/// What the records say of connections, and of what the agent wants where there is none.
+/// The connection and the agent's `on_settled` policy, according to the records.
 #[derive(Default)]
 pub(crate) struct Dialling {
     wanted: bool,
     runs: bool,
     live: Option<Seq>,
-    /// The next connection is being tried for.
+    /// True if a reconnect is scheduled.
     comes: bool,
 }
 
 impl Dialling {
-    /// Reads a record; whether it issues an end for which a connection is to be opened.
+    /// Reads a record. Returns true if it issues an outcome for which a connection must be opened.
     pub(crate) fn read(&mut self, recording: &Recording, fact: &Fact) -> bool {
         match observed(fact) {
             Some(Observation::RunnerAttached(_)) => {

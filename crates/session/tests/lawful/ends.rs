@@ -1,4 +1,4 @@
-//! Law 2: every call ends once, and the model is never left waiting.
+//! Law 2: every call ends once, and the model always gets a response.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use recount_session::{
 use super::Verdict;
 use super::recording::{Recording, decided, observed};
 
-/// Each call has at most one terminal outcome; one that ended has exactly one, either a final
-/// response or a cancellation, and the fold agrees on which.
+/// Each call has at most one end. An ended call has either a final response or a cancellation, and
+/// the fold agrees.
 pub(crate) fn every_call_ends_once(recording: &Recording) -> Verdict {
     let mut ends: BTreeMap<Seq, Vec<(Seq, Outcome)>> = BTreeMap::new();
     for fact in &recording.facts {
@@ -53,7 +53,7 @@ pub(crate) fn every_call_ends_once(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// After a close nothing is open, nothing starts, and nobody is told or asked anything.
+/// After a close nothing is open, nothing starts, and no response or question is issued.
 pub(crate) fn a_closed_session_has_nothing_open(recording: &Recording) -> Verdict {
     for (facts, session) in recording.steps.iter().filter(|(_, session)| session.closed) {
         if !session.calls.is_empty() || !owed(session).is_empty() {
@@ -80,8 +80,9 @@ pub(crate) fn a_closed_session_has_nothing_open(recording: &Recording) -> Verdic
     })
 }
 
-/// Between steps an open call waits for something outside: a person, its tool, a supplied response,
-/// or a runner that has its tool and a free slot. It never waits for a decision that could be made.
+/// Between steps, an open call waits for something outside. That is a person, its tool, a supplied
+/// result, or a runner with its tool and a free slot. It never waits for a decision that could be
+/// made.
 pub(crate) fn no_call_waits_for_the_engine_itself(recording: &Recording) -> Verdict {
     for (_, session) in &recording.steps {
         for (seq, call) in session.calls.iter() {
@@ -102,10 +103,10 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let starts = session.runner.is_some() && !session.draining && !is_left;
     let can_run = starts && declared && slot_free;
     let policy = session.terms.policies.of(&call.name);
-    // It waits for the result of an equal call only while that one is on its way by itself.
-    let is_on_its_way = |other: &Call| {
+    // It waits for the result of an equal call only while that call progresses by itself.
+    let progresses = |other: &Call| {
         let moves = other.runs() || matches!(other.phase, Phase::Retrying { .. });
-        // Its next attempt begins as soon as the connection that brought it is left.
+        // Its next attempt begins when the connection that brought it is left.
         let is_held = matches!(other.phase, Phase::Ready { .. } | Phase::InDoubt { .. })
             && other.attempts > 0
             && session.leaving.is_some()
@@ -113,7 +114,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         (moves || is_held) && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();
-    let waits_for_equal = shares && session.calls.values().any(is_on_its_way);
+    let waits_for_equal = shares && session.calls.values().any(progresses);
     if call.cancel.is_some() || call.moot.is_some() || !call.yields.is_empty() {
         return false;
     }
@@ -135,12 +136,12 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         Phase::AwaitingCalls { open, .. } => open > 0 || !can_run,
         Phase::InDoubt { .. } => match policy.in_doubt {
             InDoubt::Retry => !can_run || waits_for_equal,
-            // Nobody can be asked about a tool that nobody declares.
+            // There is no question about an undeclared tool.
             InDoubt::Ask => !declared,
             InDoubt::SettleUnknown => false,
         },
         Phase::Retrying { .. } | Phase::AwaitingHook => true,
-        // Only of a gate that is the program's, as far as anybody knows.
+        // Only for a gate that the program decides, as far as the declaration is known.
         Phase::AwaitingVerdict => !declared || policy.confirm && policy.gate_terms.asks_program,
         Phase::Received
         | Phase::Refused { .. }
@@ -157,11 +158,12 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     }
 }
 
-/// The index of the calls that something may be due about misses none: an observation that changes
-/// nothing and looks at all of them finds nothing to decide.
+/// The index of calls with due decisions is complete.
+///
+/// An observation that changes nothing but examines every call finds no decision to make.
 pub(crate) fn nothing_is_due_that_the_index_missed(recording: &Recording) -> Verdict {
     for (facts, session) in &recording.steps {
-        // Nothing is taken back, on a connection that never was.
+        // A cancellation of no calls, on a connection that never existed.
         let nothing = CallCancellationReceived {
             epoch: Seq(0),
             ids: Vec::new(),
@@ -175,9 +177,9 @@ pub(crate) fn nothing_is_due_that_the_index_missed(recording: &Recording) -> Ver
     Ok(())
 }
 
-/// A call ends without a response only where the model took it back by its id on the live
-/// connection, or the session closed.
-pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict {
+/// A call ends without a response only if the model cancelled it on the live connection, or the
+/// session closed.
+pub(crate) fn call_without_response_was_cancelled(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     let mut taken_back: BTreeSet<Seq> = BTreeSet::new();
     let (mut live, mut closed) = (None, false);
@@ -212,9 +214,9 @@ pub(crate) fn what_ends_untold_was_taken_back(recording: &Recording) -> Verdict 
     Ok(())
 }
 
-/// Once the model took a call back, nothing leaves as a response to its id, whether the call was
-/// open or had ended and its response had not left: what is still to be told is conversation.
-pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Verdict {
+/// After the model cancelled a call, no response is sent to its id. This holds for open calls, and
+/// for ended calls with an unsent response. A response that is still owed is sent as conversation.
+pub(crate) fn no_response_is_sent_to_a_cancelled_id(recording: &Recording) -> Verdict {
     let mut disowned = BTreeSet::new();
     let calls = recording.calls();
     for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
@@ -251,9 +253,9 @@ pub(crate) fn nothing_is_sent_for_an_id_taken_back(recording: &Recording) -> Ver
     Ok(())
 }
 
-/// What had ended when the model took it back, and had not left, is told all the same: as
-/// conversation, by the same connection.
-pub(crate) fn what_had_ended_is_told_though_it_was_taken_back(recording: &Recording) -> Verdict {
+/// An unsent response to an ended call is still sent after the model cancelled the call. It goes as
+/// conversation on the same connection.
+pub(crate) fn ended_call_is_answered_despite_a_cancellation(recording: &Recording) -> Verdict {
     let before = recording.steps.iter().map(|(_, session)| session);
     let before = std::iter::once(&recording.start).chain(before);
     let steps = before.zip(&recording.steps).zip(recording.batches());
@@ -277,8 +279,8 @@ pub(crate) fn what_had_ended_is_told_though_it_was_taken_back(recording: &Record
     Ok(())
 }
 
-/// A question expires, and a run times out, only by its own deadline: never by that of an older
-/// question or attempt.
+/// A question expires and a run times out only by its own deadline. A deadline of an older question
+/// or attempt has no effect.
 pub(crate) fn nothing_expires_by_another_deadline(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
     for batch in recording.batches() {

@@ -1,4 +1,4 @@
-//! Law 6: the fold of the journal is the live session, and owes exactly what is not settled.
+//! Law 6: the fold of the journal equals the live session, and owes exactly what is unsettled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
 use super::recording::{Recording, body, decided, observed};
 
-/// Folding the records, as they are read back from their bytes, gives at every step the state the
-/// live session had.
+/// Folding the records, parsed back from their bytes, gives the state of the live session at every
+/// step.
 pub(crate) fn fold_equals_live(recording: &Recording) -> Verdict {
     let mut folded = recording.start.clone();
     let mut steps = recording.steps.iter();
@@ -38,8 +38,8 @@ pub(crate) fn fold_equals_live(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// What the folded session owes is what the records asked for and no later record settled.
-pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) -> Verdict {
+/// The folded session owes exactly what the records asked for and no later record settled.
+pub(crate) fn owed_is_what_the_records_left_unsettled(recording: &Recording) -> Verdict {
     let mut debts = Debts::default();
     for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
@@ -57,8 +57,8 @@ pub(crate) fn owed_is_what_was_asked_for_and_not_settled(recording: &Recording) 
     Ok(())
 }
 
-/// The index of open work names exactly the session while it is open, and the calls that have not
-/// ended; its kinds and deadlines are those of what is owed.
+/// The index of open work names exactly the open session and its open calls. Its kinds and
+/// deadlines are those of the owed effects.
 pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
     let mut open: BTreeSet<Seq> = BTreeSet::new();
     let mut connects: BTreeSet<Seq> = BTreeSet::new();
@@ -90,7 +90,7 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             closing,
             session.closing.as_ref().filter(|_| !session.closed),
         ) {
-            // Which one counts, what is owed says.
+            // The session decides which request to close counts; `owed` is checked elsewhere.
             closing = Some(asked.of);
             open.insert(asked.of);
         }
@@ -154,39 +154,38 @@ fn ended(fact: &Fact) -> Option<Seq> {
     }
 }
 
-/// The other way to know what is owed: a ledger of orders, each struck out by the records that
-/// settle it. Only for whom a call waits, on which the end of a session may depend, is read off the
-/// session.
+/// A second implementation of `owed`: the records add obligations and settle them. Only what a call
+/// waits for is read from the session, because the end of a session may depend on it.
 #[derive(Default)]
 struct Debts<'r> {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
-    /// The runs that wait where they stand, and how much of its time limit each has left.
+    /// The runs that wait in place, and the rest of each one's time limit.
     in_place: Waits,
     asked: Asked,
     left: BTreeMap<Seq, i64>,
-    /// The calls of which the program is to say whether a person is asked, and the runner that asks
-    /// it.
+    /// The calls whose gate the program decides, and the runner that asks it.
     verdicts: GateVerdicts<'r>,
     runner: Option<Seq>,
-    /// The runner attached last, gone or not.
+    /// The runner attached last, detached or not.
     attached: Option<Seq>,
     waits: BTreeMap<(Seq, u32), Timestamp>,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
-    /// What was issued without a connection and is to have one.
+    /// The responses that were issued without a connection and need one.
     connects: BTreeSet<Seq>,
     dialling: Dialling,
     connection: Option<Seq>,
     ended: BTreeSet<Seq>,
     /// The last response to each call that ended with one.
     answers: BTreeMap<Seq, Seq>,
-    /// The first response to each call of which more was found out since.
+    /// The first response to each call whose outcome was reconciled later.
     outdated: BTreeMap<Seq, Seq>,
-    /// The phases in force with whether each has an instruction, and the stay in one of them.
+    /// The current phases with whether each has an instruction, and the current stay in one of
+    /// them.
     instructions: BTreeMap<String, bool>,
     stay: Option<(String, Seq)>,
     told: BTreeSet<(Seq, Seq)>,
-    /// The `tool_returned` by which a tool asked for the end of the session, and its call.
+    /// The `tool_returned` by which a tool asked to close the session, and its call.
     closing: Option<(Seq, Seq)>,
     closed: bool,
 }
@@ -252,7 +251,7 @@ impl<'r> Debts<'r> {
                 self.runs.clear();
                 self.runner = None;
             }
-            // Only what is true when it is said: neither another connection nor another stay.
+            // Only for the live connection and the current stay.
             Observation::InstructionSent(it) if self.connection == Some(it.epoch) => {
                 self.told_of(it.phase, it.epoch);
             }
@@ -295,8 +294,8 @@ impl<'r> Debts<'r> {
                     *sent |= it.responses.contains(at);
                 }
             }
-            // The model takes no word any more about an open call that it took back. What was to be
-            // told of one that has ended needs another way than its id.
+            // Open calls that the model cancelled get no response. A response to an ended call
+            // needs another route than its id.
             Observation::CallCancellationReceived(it) if self.connection == Some(it.epoch) => {
                 let named = |call: &Seq| recording.names(*call, it.epoch, &it.ids);
                 let ended = &self.ended;
@@ -331,7 +330,7 @@ impl<'r> Debts<'r> {
         }
     }
 
-    /// A run has shown that it goes on: its time limit starts again where the policy in force says
+    /// Handles a sign of progress of a run. Its time limit starts again if the current policy says
     /// so.
     fn progressed(&mut self, recording: &Recording, fact: &Fact, run: (Seq, u32), by: Option<Seq>) {
         let calls = recording.calls();
@@ -473,18 +472,21 @@ impl<'r> Debts<'r> {
         }
         if let Some((of, ending)) = self.closing.filter(|_| !self.closed) {
             let calls = recording.calls();
-            let call = line_of(&calls, ending).last().unwrap_or(ending);
-            let leaves = |effect: &Effect| matches!(effect, Effect::SendResponse { call: told, .. } if *told == call);
+            let call = ancestors(&calls, ending).last().unwrap_or(ending);
+            let leaves = |effect: &Effect| {
+                let sends = matches!(effect, Effect::SendResponse { .. });
+                sends && effect.call() == Some(call)
+            };
             let is_heard = match calls[&call].by {
                 Some(_) => self.runner.is_some(),
                 None => self.connection.is_some(),
             };
             let is_open = |it: &Seq| *it <= session.head && !self.ended.contains(it);
             let below = calls.keys().copied().filter(is_open);
-            let mut below = below.filter(|it| line_of(&calls, *it).any(|it| it == call));
+            let mut below = below.filter(|it| ancestors(&calls, *it).any(|it| it == call));
             let replies = is_heard
                 && is_open(&call)
-                && below.all(|it| self.comes_to_an_end(recording, session, it));
+                && below.all(|it| self.ends_by_itself(recording, session, it));
             if !replies && !effects.iter().any(leaves) {
                 effects.push(Effect::CloseSession { of, call });
             }
@@ -493,8 +495,8 @@ impl<'r> Debts<'r> {
         effects
     }
 
-    /// Whether the call goes on without anybody outside, some day.
-    fn comes_to_an_end(&self, recording: &Recording, session: &Session, seq: Seq) -> bool {
+    /// True if the call will continue without anyone outside.
+    fn ends_by_itself(&self, recording: &Recording, session: &Session, seq: Seq) -> bool {
         let Some(call) = session.calls.get(&seq) else {
             return true;
         };
@@ -509,15 +511,15 @@ impl<'r> Debts<'r> {
         }
     }
 
-    /// Whether the runner attached last has, or had, the tool.
+    /// True if the runner attached last has, or had, the tool.
     fn declares(&self, recording: &Recording, name: &str) -> bool {
         let last = self.attached.and_then(|at| recording.tools.get(&at));
         last.is_some_and(|tools| tools.catalog().get(name).is_some())
     }
 }
 
-/// A call, who made it, who made that, and so on.
-fn line_of(calls: &Calls<'_>, call: Seq) -> impl Iterator<Item = Seq> {
+/// Returns a call, the agent that made it, the agent that made that, and so on.
+fn ancestors(calls: &Calls<'_>, call: Seq) -> impl Iterator<Item = Seq> {
     std::iter::successors(Some(call), |call| calls.get(call)?.parent)
 }
 

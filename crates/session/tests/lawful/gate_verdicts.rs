@@ -1,4 +1,4 @@
-//! The gates that a program decides, read off the records one by one.
+//! The gates that a program decides, read from the records one by one.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use recount_session::{Decision, Event, Fact, Hook, Observation, Seq, Verdict as 
 
 use super::recording::Recording;
 
-/// Of which calls the program is asked, and whose gates it left open.
+/// The calls about which the program is asked, and those whose gates it left open.
 #[derive(Default)]
 pub(crate) struct GateVerdicts<'r> {
     asked: BTreeSet<Seq>,
@@ -16,7 +16,7 @@ pub(crate) struct GateVerdicts<'r> {
 }
 
 impl<'r> GateVerdicts<'r> {
-    /// Takes the next record in; gives the calls whose gates are open from here on.
+    /// Reads the next record. Returns the calls whose gates are open from here on.
     pub(crate) fn read(&mut self, recording: &'r Recording, fact: &Fact) -> Vec<Seq> {
         let mut opened = Vec::new();
         match &fact.event {
@@ -30,7 +30,8 @@ impl<'r> GateVerdicts<'r> {
             }
             Event::Observed(Observation::RunnerAttached(_)) => {
                 self.tools = recording.tools.get(&fact.seq);
-                // Another gate of a tool that is there needs no verdict, and none needs no leave.
+                // A declared tool with another kind of gate needs no verdict, and without a gate it
+                // needs no approval.
                 for call in std::mem::take(&mut self.asked) {
                     let name = recording.calls()[&call].name.clone().unwrap_or_default();
                     let policy = self.tools.map(|it| it.policies().of(&name).clone());
@@ -51,12 +52,12 @@ impl<'r> GateVerdicts<'r> {
         opened
     }
 
-    /// Whether the program left the call's gate open.
+    /// True if the program left the call's gate open.
     pub(crate) fn is_open(&self, call: Seq) -> bool {
         self.open.contains(&call)
     }
 
-    /// The calls about which the program can be asked now.
+    /// Returns the calls about which the program can be asked now.
     pub(crate) fn asked(&self, recording: &Recording) -> impl Iterator<Item = Seq> {
         let asked = self.asked.iter().copied();
         asked.filter(|call| self.is_declared(recording, *call))

@@ -1,26 +1,26 @@
-//! Which runs wait for an answer where they stand, read off the records one by one.
+//! The runs that wait in place for an answer, read from the records one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount_session::{Decision, Event, Fact, Observation, Seq};
 
-/// The open questions of runs that wait.
+/// The open questions of runs that wait in place.
 #[derive(Default)]
 pub(crate) struct Waits {
     asked: BTreeSet<Seq>,
     open: BTreeMap<Seq, Seq>,
 }
 
-/// What a record means for a run.
+/// The effect of a record on a run.
 pub(crate) enum Turn {
-    /// It waits from here on.
+    /// The run waits from here on.
     Waits(Seq),
-    /// It goes on from here, if nothing else has ended it.
+    /// The run continues from here, if nothing else has ended it.
     GoesOn(Seq),
 }
 
 impl Waits {
-    /// Takes the next record in.
+    /// Reads the next record.
     pub(crate) fn read(&mut self, fact: &Fact) -> Option<Turn> {
         let closed = match &fact.event {
             Event::Observed(Observation::ToolAsked(it)) if it.in_place => {
@@ -44,12 +44,12 @@ impl Waits {
         self.open.remove(&closed).map(Turn::GoesOn)
     }
 
-    /// Whether the call's run waits.
+    /// True if the call's run waits.
     pub(crate) fn waits(&self, call: Seq) -> bool {
         self.open.values().any(|it| *it == call)
     }
 
-    /// Whether the request is that of a run which waits.
+    /// True if the request belongs to a run that waits.
     pub(crate) fn is_of_run(&self, request: Seq) -> bool {
         self.open.contains_key(&request)
     }

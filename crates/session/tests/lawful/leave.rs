@@ -1,4 +1,4 @@
-//! Laws 3 and 4: no run without leave, and not twice.
+//! Laws 3 and 4: no run without approval, and no second run with the same approval.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,11 @@ use super::gate_verdicts::GateVerdicts;
 use super::in_place::Waits;
 use super::recording::{Recording, decided, observed};
 
-/// A call of a tool that is gated under the terms in force starts only after an affirmative answer
-/// to a request about that call, bound to the contract in force and to its argument bytes; or after
-/// its gate was waived.
+/// A call of a gated tool starts only after an approval, or after its gate was waived. The approval
+/// is bound to the call, the current contract and the argument bytes.
 pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
-    // By request: the call, the contract it is about, and the hash of the arguments.
+    // For each request: the call, the contract, and the hash of the arguments.
     let mut requests: BTreeMap<Seq, (Seq, ObjectHash, ObjectHash)> = BTreeMap::new();
     let mut abouts: BTreeMap<Seq, About> = BTreeMap::new();
     let mut open = BTreeSet::new();
@@ -27,7 +26,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let mut waived: BTreeSet<Seq> = BTreeSet::new();
     let mut in_place = Waits::default();
     let mut verdicts = GateVerdicts::default();
-    // The arguments that a person wrote in place of the model's.
+    // The arguments that an approver wrote in place of the model's.
     let mut edited: BTreeMap<Seq, Json> = BTreeMap::new();
     for (index, fact) in recording.facts.iter().enumerate() {
         in_place.read(fact);
@@ -62,7 +61,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
             Some(Decision::ConfirmationRequested(it)) => {
                 requests.insert(fact.seq, (it.call, it.contract, it.args_sha256));
                 abouts.insert(fact.seq, it.about);
-                // What a run is told where it stands is no leave to start.
+                // An answer to a run that waits in place does not permit a start.
                 if !in_place.is_of_run(fact.seq) {
                     open.insert(fact.seq);
                 }
@@ -81,7 +80,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
             Some(Decision::CallStarted(it)) => {
                 let (Some(call), Some(tools)) = (calls.get(&it.call), recording.tools_at(index))
                 else {
-                    return Err(format!("{} starts what nobody can run", fact.seq));
+                    return Err(format!("{} starts a call that no runner can run", fact.seq));
                 };
                 let name = call.name.clone().unwrap_or_default();
                 let Some(declared) = tools.catalog().get(&name) else {
@@ -107,9 +106,9 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// A call whose tool is not declared idempotent (in-doubt rule `retry`) starts at most once for
-/// each leave: the verdict of the policies, a waived gate, or an affirmative answer. A first start
-/// whose tool is known not to have begun used up none.
+/// A call of a tool that is not idempotent (in-doubt rule `retry`) starts at most once for each
+/// permission. A permission is an allowing verdict, a waived gate, or an approval. A start whose
+/// tool had not begun does not use it up.
 pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     let mut call_of: BTreeMap<Seq, Seq> = BTreeMap::new();
@@ -118,7 +117,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let mut runs = Runs::default();
     let mut in_place = Waits::default();
     let mut verdicts = GateVerdicts::default();
-    // The calls whose last start used up a leave.
+    // The calls whose last start used up a permission.
     let mut by_leave: BTreeSet<Seq> = BTreeSet::new();
     for (index, fact) in recording.facts.iter().enumerate() {
         let not_begun = runs.read(fact);
@@ -140,7 +139,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
             Some(Decision::ConfirmationRequested(it)) if !in_place.is_of_run(fact.seq) => {
                 call_of.insert(fact.seq, it.call);
                 open.insert(fact.seq);
-                // Whoever is asked anew has no leave any more.
+                // A new question revokes the permission.
                 fresh.remove(&it.call);
             }
             Some(Decision::ConfirmationReopened(it)) => {
@@ -163,7 +162,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
                 } else {
                     by_leave.remove(&it.call);
                 }
-                // An agent goes on, and repeats nothing; see `agents`.
+                // An agent continues and repeats nothing; see `agents`.
                 if !leave && rule != Some(InDoubt::Retry) && !is_agent {
                     return Err(format!("{} starts a second time by one leave", fact.seq));
                 }
@@ -174,12 +173,12 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// What runs, read off the records one by one.
+/// The running attempts, read from the records one by one.
 #[derive(Default)]
 pub(crate) struct Runs(BTreeMap<Seq, u32>, Waits, Asked);
 
 impl Runs {
-    /// Takes the next record in; gives the starts that it says had not begun.
+    /// Reads the next record. Returns the starts that it reports as not begun.
     pub(crate) fn read(&mut self, fact: &Fact) -> Vec<Start> {
         let runs = &self.0;
         let replied = self.2.read(fact, |call| runs.get(&call).copied());
@@ -228,8 +227,8 @@ impl Runs {
     }
 }
 
-/// The attempts of a call count from 1 without a gap, each starts under the runner in force, and
-/// never while another attempt of it runs. One that had not begun does not count.
+/// The attempts of a call count from 1 without a gap. Each starts under the current runner, and
+/// never while another attempt of the call runs. An attempt that had not begun does not count.
 pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
     let mut runs = Runs::default();
@@ -259,8 +258,8 @@ pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Ve
     Ok(())
 }
 
-/// Never more calls run than the policies in force allow, and none without a runner.
-pub(crate) fn no_more_run_than_may(recording: &Recording) -> Verdict {
+/// The number of running calls never exceeds the current policies, and is zero without a runner.
+pub(crate) fn running_calls_stay_within_the_limit(recording: &Recording) -> Verdict {
     for (facts, session) in &recording.steps {
         let slots = recording
             .tools_at(*facts)
@@ -282,7 +281,8 @@ pub(crate) fn no_more_run_than_may(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// One id on one connection is one call, however often it is delivered until the next connection.
+/// An id on one connection identifies one call, however often it is delivered before the next
+/// connection.
 pub(crate) fn one_wire_id_is_one_call(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     let mut judged = recording

@@ -1,4 +1,4 @@
-//! The laws that hold of every history, however it came about: generated, or read from a journal.
+//! Laws for every history, whether generated or read from a journal.
 
 pub(crate) mod agents;
 pub(crate) mod answers;
@@ -12,5 +12,5 @@ pub(crate) mod recording;
 pub(crate) mod repeat;
 pub(crate) mod supplies;
 
-/// The outcome of a law on one history: fine, or what speaks against it.
+/// The result of a law for one history: `Ok`, or the violation.
 pub(crate) type Verdict = Result<(), String>;

@@ -1,5 +1,4 @@
-//! One generated history: everything on record, the session after each step, and what was said to
-//! commands.
+//! A history: all facts, the session after each step, and the results of the commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,34 +9,33 @@ use recount_session::{
     Seq, Session,
 };
 
-/// One generated history.
+/// A history.
 pub(crate) struct Recording {
-    /// A session of which nothing is known yet, with every object that the history names.
+    /// The session before the first fact, with every object that the history refers to.
     pub(crate) start: Session,
-    /// Everything on record.
+    /// All facts.
     pub(crate) facts: Vec<Fact>,
-    /// After each step: how many facts there were, and the session.
+    /// After each step: the number of facts, and the session.
     pub(crate) steps: Vec<(usize, Session)>,
-    /// Each command with the number of facts before it, and why it was turned away.
+    /// Each command with the number of facts before it, and its rejection.
     pub(crate) commands: Vec<(usize, Command, Option<Rejection>)>,
     /// The tools of each runner.
     pub(crate) tools: BTreeMap<Seq, Toolbox>,
 }
 
 impl Recording {
-    /// The calls by seq. An id that a connection repeats, until the next connection, is none, and
-    /// neither is a call that is delivered again.
+    /// Returns the calls by seq. Repeated ids on one connection and redelivered calls are left out.
     pub(crate) fn calls(&self) -> BTreeMap<Seq, &FunctionCallReceived> {
         Deliveries::of(&self.facts).calls
     }
 
-    /// The calls that were delivered again on a resumed connection, by the record that says so.
+    /// Returns the redelivered calls: the record of the redelivery, and the call.
     pub(crate) fn repeats(&self) -> BTreeMap<Seq, Seq> {
         Deliveries::of(&self.facts).repeats
     }
 
-    /// Whether one of these ids names the call on that connection: the one that brought it, or one
-    /// that delivered it again.
+    /// True if one of these ids names the call on that connection, which received or redelivered
+    /// it.
     pub(crate) fn names(&self, call: Seq, epoch: Seq, ids: &[String]) -> bool {
         let Deliveries { calls, repeats, .. } = Deliveries::of(&self.facts);
         let received = calls[&call];
@@ -51,7 +49,7 @@ impl Recording {
         here && received.id.as_ref().is_some_and(|id| ids.contains(id))
     }
 
-    /// The tools in force before the fact at `index`.
+    /// Returns the tools in force before the fact at `index`.
     pub(crate) fn tools_at(&self, index: usize) -> Option<&Toolbox> {
         let attached = self.facts[..index]
             .iter()
@@ -60,7 +58,7 @@ impl Recording {
         self.tools.get(&attached.seq)
     }
 
-    /// The facts of one step after another.
+    /// Returns the facts of each step.
     pub(crate) fn batches(&self) -> impl Iterator<Item = &[Fact]> {
         let ends = self.steps.iter().map(|(end, _)| *end);
         let starts = std::iter::once(0).chain(ends.clone());
@@ -68,7 +66,7 @@ impl Recording {
     }
 }
 
-/// What the world did, if the fact is of that sort.
+/// Returns the observation of a fact, if it is one.
 pub(crate) fn observed(fact: &Fact) -> Option<&Observation> {
     match &fact.event {
         Event::Observed(observation) => Some(observation),
@@ -76,7 +74,7 @@ pub(crate) fn observed(fact: &Fact) -> Option<&Observation> {
     }
 }
 
-/// What was decided, if the fact is of that sort.
+/// Returns the decision of a fact, if it is one.
 pub(crate) fn decided(fact: &Fact) -> Option<&Decision> {
     match &fact.event {
         Event::Observed(_) => None,
@@ -84,7 +82,7 @@ pub(crate) fn decided(fact: &Fact) -> Option<&Decision> {
     }
 }
 
-/// The body as the journal writes it.
+/// Returns the body as the journal writes it.
 pub(crate) fn body(fact: &Fact) -> String {
     fact.event.body().expect("every body can be written")
 }
@@ -105,12 +103,12 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// What was delivered, read off the records one by one.
+/// The deliveries of calls and responses, read from the records one by one.
 #[derive(Default)]
 struct Deliveries<'r> {
     calls: BTreeMap<Seq, &'r FunctionCallReceived>,
     repeats: BTreeMap<Seq, Seq>,
-    /// The ids of this connection, since it was made.
+    /// The ids that this connection has received.
     seen: BTreeSet<(Seq, &'r str)>,
     live: Option<Seq>,
     resumed: bool,
@@ -118,9 +116,9 @@ struct Deliveries<'r> {
     /// The calls since the handle, by id.
     since: BTreeMap<&'r str, Seq>,
     answered: BTreeSet<Seq>,
-    /// The last response of each call that the model made.
+    /// The last response to each call of the model.
     answers: BTreeMap<Seq, Seq>,
-    /// The first response of those of which more was found out since.
+    /// The first response to each call whose outcome was reconciled later.
     outdated: BTreeMap<Seq, Seq>,
     /// The responses that may not have arrived, each with its call and whether it was written.
     unheard: BTreeMap<Seq, (Seq, bool)>,
@@ -139,7 +137,7 @@ impl<'r> Deliveries<'r> {
                     if !matches!(it.route, Route::Caller | Route::Parent) {
                         deliveries.answers.insert(it.call, fact.seq);
                     }
-                    // Of which only the program hears, nothing is on its way.
+                    // Responses for programs only are not delivered to the model.
                     if !matches!(it.route, Route::Caller | Route::Parent | Route::Notify) {
                         deliveries.unheard.insert(fact.seq, (it.call, false));
                     }
@@ -169,14 +167,14 @@ impl<'r> Deliveries<'r> {
             && self.live == Some(it.epoch)
             && let Some(handle) = &it.fingerprint
         {
-            // It may be older than what was written last.
+            // The handle may be older than the latest write.
             self.handle = Some(handle);
             self.forget_what_arrived();
         }
         if self.live.is_some() && said_on(observation) == self.live {
             self.unheard.retain(|_, (_, written)| !*written);
             if self.handle.is_none() {
-                // The first handle to come covers what has arrived before it.
+                // The first handle covers everything that arrived before it.
                 self.forget_what_arrived();
             }
         }
@@ -213,7 +211,8 @@ impl<'r> Deliveries<'r> {
         }
     }
 
-    /// What has not left yet, no handle covers, and nothing after which nothing was heard.
+    /// Forgets answered calls, except those with a response that is unsent or not known to have
+    /// arrived.
     fn forget_what_arrived(&mut self) {
         let (answered, unheard) = (&self.answered, &self.unheard);
         let on_its_way = |call: &Seq| unheard.values().any(|(of, _)| of == call);
@@ -222,7 +221,7 @@ impl<'r> Deliveries<'r> {
     }
 
     fn received(&mut self, at: Seq, it: &'r FunctionCallReceived) {
-        // The ids of an agent's model are its own.
+        // The ids of calls by an agent's model are not ids of the connection.
         let Some(id) = it.id.as_deref().filter(|_| it.parent.is_none()) else {
             self.calls.insert(at, it);
             return;
@@ -248,12 +247,13 @@ impl<'r> Deliveries<'r> {
             return;
         }
         self.calls.insert(at, it);
-        // A handle that comes while it is open does not cover it, be it the first.
+        // A handle received while the call is open does not cover the call, even if it is the
+        // first.
         self.since.insert(id, at);
     }
 }
 
-/// The connection on which the service said it, if it is what a service says.
+/// Returns the connection of an observation that comes from the service.
 fn said_on(observation: &Observation) -> Option<Seq> {
     match observation {
         Observation::GoAwayReceived(it) => Some(it.epoch),

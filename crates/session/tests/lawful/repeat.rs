@@ -1,12 +1,12 @@
-//! Law 7: decisions repeat.
+//! Law 7: decisions can be derived again.
 
 use recount_session::{Event, Fact, Observation, RULES, step};
 
 use super::Verdict;
 use super::recording::{Recording, body, observed};
 
-/// Re-deciding every observation of the stream, as it is read back from its bytes, gives the same
-/// records: kind, body byte for byte, time and cause.
+/// Deriving the decisions again from every observation, parsed back from its bytes, gives the same
+/// records: kind, body bytes, time and cause.
 pub(crate) fn decisions_repeat(recording: &Recording) -> Verdict {
     let mut session = recording.start.clone();
     for batch in recording.batches() {
@@ -32,8 +32,8 @@ pub(crate) fn decisions_repeat(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// The number of the rules is recorded when a session opens and when a runner attaches, and decides
-/// from there on.
+/// The number of the rules is recorded when a session opens and when a runner attaches. It applies
+/// from that record on.
 pub(crate) fn the_rules_in_force_are_on_record(recording: &Recording) -> Verdict {
     for (facts, session) in &recording.steps {
         let recorded =

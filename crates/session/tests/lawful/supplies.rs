@@ -1,5 +1,4 @@
-//! What somebody outside says of a paused call is told in the order in which it was said, and the
-//! last word is the last.
+//! Supplied results of a paused call reach the model in order, and the final one ends the call.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +10,9 @@ use recount_session::{
 use super::Verdict;
 use super::recording::{Recording, decided, observed};
 
-/// Each word that is taken is told by one response of its own, at once: news as news, and the last
-/// one as the outcome, after which there is no more. What of a call is still to be told is told
-/// oldest first.
-pub(crate) fn what_is_supplied_is_told_in_its_order_up_to_the_last_word(
+/// Each accepted result is issued at once as one response: news as `interim`, the final one as the
+/// outcome. Nothing follows the final one. Responses to a call are sent oldest first.
+pub(crate) fn supplied_results_are_issued_in_order_until_the_final_one(
     recording: &Recording,
 ) -> Verdict {
     let mut ended: BTreeMap<Seq, Seq> = BTreeMap::new();
@@ -57,16 +55,16 @@ pub(crate) fn what_is_supplied_is_told_in_its_order_up_to_the_last_word(
             };
             let call = session.deliveries[&response].call;
             if latest.insert(call, response) > Some(response) {
-                return Err(format!("{response} is owed after what came later"));
+                return Err(format!("{response} is owed after a later response"));
             }
         }
     }
     Ok(())
 }
 
-/// Whoever says something after the last word is told what that was, and whether they said the
-/// same; before it nobody is.
-pub(crate) fn whoever_comes_after_the_last_word_is_told_it(recording: &Recording) -> Verdict {
+/// A result after the final one is rejected with the final one, and with whether both are equal. An
+/// earlier result is not rejected for this reason.
+pub(crate) fn result_after_the_final_one_is_rejected_with_it(recording: &Recording) -> Verdict {
     for (facts, command, rejection) in &recording.commands {
         let Command::SupplyResponse {
             call,
@@ -98,7 +96,7 @@ pub(crate) fn whoever_comes_after_the_last_word_is_told_it(recording: &Recording
     Ok(())
 }
 
-/// The last word about a call among so many facts.
+/// Returns the final supplied result of a call among the first `facts` facts.
 fn last_word(recording: &Recording, facts: usize, call: Seq) -> Option<(Seq, &ResponseSupplied)> {
     let mut known = recording.facts[..facts].iter();
     known.find_map(|fact| match observed(fact) {

@@ -1,8 +1,9 @@
-//! Histories: mostly plausible, often nasty, made from dice that shrink to fewer and plainer steps.
+//! Random histories, mostly plausible and often hostile, built from bytes that shrink to simpler
+//! ones.
 //!
-//! A move is four dice read against the session as it stands, so that most of them do something
-//! meaningful there: a running call returns, an open question is answered. The rest is what a
-//! hostile world does.
+//! A move is four random bytes ("dice"), interpreted for the current session. So most moves are
+//! meaningful: a running call returns, an open request is answered. The others do what a hostile
+//! world may do.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +16,17 @@ use serde_json::json;
 use crate::recording::{Recording, observed};
 use crate::terms::{CLERK, Dice, KEYS, NAMES, tools_of};
 
-/// Histories in which answers pass the door.
+/// Histories in which answers are checked by `admit`.
 pub(crate) fn recordings() -> impl Strategy<Value = Recording> {
     scripts().prop_map(|script| play(&script, false))
 }
 
-/// Histories in which anything at all is observed.
+/// Histories that also contain answers and results which `admit` would reject.
 pub(crate) fn wild_recordings() -> impl Strategy<Value = Recording> {
     scripts().prop_map(|script| play(&script, true))
 }
 
-/// The dice of one history: what the runners bring, and the moves.
+/// The dice of one history: the tools of its runners, and the moves.
 #[derive(Debug)]
 struct Script {
     tools: Vec<Dice>,
@@ -38,11 +39,11 @@ fn scripts() -> impl Strategy<Value = Script> {
     (tools, moves).prop_map(|(tools, moves)| Script { tools, moves })
 }
 
-/// Arguments of which some are equal in another order of keys, and some only look equal.
+/// Argument texts. Some are equal except for the order of keys, and some only look equal.
 fn args_of(die: u8) -> String {
     let n = die % 3;
     match die % 5 {
-        // Decisions see sealed bytes like any others.
+        // Decisions treat sealed bytes like any others.
         0 => format!(r#"{{"n":{{"$sealed":"v1.{n}"}}}}"#),
         1 if die & 64 == 0 => r#"{"m":[1,{"y":1,"x":2}],"n":0}"#.to_owned(),
         1 => r#"{"n":0,"m":[1,{"x":2,"y":1}]}"#.to_owned(),
@@ -51,7 +52,7 @@ fn args_of(die: u8) -> String {
     }
 }
 
-/// A history in the making.
+/// A history under construction.
 struct World {
     session: Session,
     now: Timestamp,
@@ -60,7 +61,7 @@ struct World {
     recording: Recording,
 }
 
-/// A name that no other history has, so that many may stand in one journal.
+/// A session id that no other history has, so that one journal can store many.
 fn name_of(script: &Script) -> SessionId {
     let tools = script.tools.iter().flatten();
     let dice: Vec<u8> = tools
@@ -74,7 +75,7 @@ fn play(script: &Script, wild: bool) -> Recording {
     let mut start = Session::new(name_of(script));
     let tools: Vec<Toolbox> = script.tools.iter().copied().map(tools_of).collect();
     for tools in &tools {
-        // A recording starts with every object that its events may name.
+        // A recording starts with every object that its events may refer to.
         let _ = tools.attached("support", start.library_mut());
     }
     let mut world = World {
@@ -116,8 +117,7 @@ impl World {
         self.recording.steps.push(seen);
     }
 
-    /// As the shell does it: what is overdue comes first, then the door, then the step; a refused
-    /// answer is put on record.
+    /// Handles a command as the engine does: `admit`, then `step`. A refused answer is recorded.
     fn command(&mut self, command: Command) {
         let before = self.recording.facts.len();
         match admit(&self.session, command.clone()) {
@@ -139,7 +139,7 @@ impl World {
     }
 
     fn act(&mut self, [kind, which, flavour, delay]: [u8; 4]) {
-        // Now and then a clock goes backwards, or a minute goes by.
+        // Rarely, the clock goes backwards, or a minute passes.
         let ms = i64::from(delay % 8) - i64::from(delay == 255) * 20
             + i64::from(delay % 32 == 30) * 59_999;
         self.now = Timestamp(self.now.0 + ms * 1000);
@@ -151,7 +151,7 @@ impl World {
         let live = self.session.connection.unwrap_or(Seq(0));
         match kind % 40 {
             0..=7 => self.call(which, flavour),
-            8 => self.deliver_again(which, flavour),
+            8 => self.redeliver(which, flavour),
             9..=16 => self.progress(which, flavour),
             17 | 18 => self.send(which),
             19 => self.observe(TurnCompleted {
@@ -163,7 +163,7 @@ impl World {
             23 => self.connect(which),
             24 if flavour.is_multiple_of(2) => self.disconnect(flavour),
             24 => self.lose(which, flavour),
-            25 | 26 => self.take_back(which, flavour),
+            25 | 26 => self.cancel_by_model(which, flavour),
             27 => self.cancel(which),
             28 => self.misreport(which, flavour),
             29 => self.answer_again(which, flavour),
@@ -182,7 +182,7 @@ impl World {
         let malformed = flavour % 16 == 1;
         let number = self.recording.facts.len();
         let epoch = match flavour / 16 {
-            // Of any record that there is: none names a connection that is still to come.
+            // Any existing record, but never a connection of the future.
             15 => Seq(u64::from(which) % (self.session.head.0 + 1)),
             _ => self
                 .session
@@ -223,8 +223,8 @@ impl World {
         });
     }
 
-    /// The service delivers a call again, word for word, on the connection of now.
-    fn deliver_again(&mut self, which: u8, flavour: u8) {
+    /// Redelivers a call unchanged on the current connection.
+    fn redeliver(&mut self, which: u8, flavour: u8) {
         let calls = self.recording.facts.iter().rev();
         let mut calls = calls.filter_map(|fact| match observed(fact) {
             Some(Observation::FunctionCallReceived(it)) => Some(it.clone()),
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// The connection is planned to be left, lost, tried for again, and given up.
+    /// Plans a switch, loses the connection, schedules a reconnect, or gives up.
     fn lose(&mut self, which: u8, flavour: u8) {
         let epoch = self.session.connection.unwrap_or(Seq(0));
         let (attempt, due_us) = (u32::from(which % 3) + 1, self.now);
@@ -280,7 +280,7 @@ impl World {
         }
     }
 
-    /// Media is counted, or a hook speaks of what does not wait for one.
+    /// Counts media, or answers a hook that nothing waits for.
     fn stray(&mut self, which: u8, flavour: u8, epoch: Seq) {
         if flavour.is_multiple_of(8) {
             let (heard, sent) = (MediaCount::default(), MediaCount::default());
@@ -312,7 +312,7 @@ impl World {
         });
     }
 
-    /// The embedding program calls a tool without a model.
+    /// Records a call by the embedding program, without a model.
     fn program_calls(&mut self, which: u8, flavour: u8) {
         self.observe(FunctionCallReceived {
             epoch: Seq(0),
@@ -329,7 +329,7 @@ impl World {
         });
     }
 
-    /// Somebody writes to the state: a hook, the program, a tool that runs, or one that ran before.
+    /// Changes the state as a hook, the program, a running tool, or a tool of an earlier run.
     fn write(&mut self, which: u8, flavour: u8) {
         let values = [
             json!(true),
@@ -372,8 +372,7 @@ impl World {
         self.observe(written(author, changes));
     }
 
-    /// The model is told the instruction that is owed, or something is said of another connection
-    /// or stay.
+    /// Records that the owed instruction was sent, or an instruction of another connection or stay.
     fn instruct(&mut self, which: u8, flavour: u8) {
         let owed = owed(&self.session)
             .into_iter()
@@ -400,7 +399,7 @@ impl World {
         self.observe(InstructionSent { epoch, phase });
     }
 
-    /// What a well-behaved world does next about one of the open calls.
+    /// Makes the next step of a well-behaved world for one of the open calls.
     fn progress(&mut self, which: u8, flavour: u8) {
         let open = self.session.calls.len().max(1);
         let picked = self.session.calls.iter().nth(usize::from(which) % open);
@@ -409,7 +408,7 @@ impl World {
         };
         let response = Json::of(&json!({"done": flavour}));
         match open.phase {
-            // A run that waits may end without the answer.
+            // A run that waits in place may end without the answer.
             Phase::AwaitingConfirmation { .. } if open.in_place().is_some() && which % 8 > 5 => {
                 self.observe(ToolReturned {
                     call,
@@ -446,13 +445,13 @@ impl World {
                     });
                 }
                 self.command(said);
-                // Somebody else said the contrary at the same moment, and comes second.
+                // A second approver answers the opposite at the same moment.
                 if which.is_multiple_of(4) {
                     self.command(answer_to(request, !flavour.is_multiple_of(2), None, "bob"));
                 }
             }
             Phase::Running { attempt, .. } if open.agent.is_some() && flavour % 4 != 3 => {
-                self.agent_goes_on(call, attempt, which, flavour);
+                self.agent_turn(call, attempt, which, flavour);
             }
             Phase::Running {
                 attempt,
@@ -466,7 +465,7 @@ impl World {
             Phase::Running {
                 attempt, runner, ..
             } if flavour % 16 == 4 => {
-                // Its own, that of a run which nobody names, or that of a runner before.
+                // The run's own runner, no runner, or an earlier one.
                 let runner = match which % 4 {
                     0 => None,
                     1 => Some(Seq(runner.0.saturating_sub(1))),
@@ -480,7 +479,7 @@ impl World {
                 });
             }
             Phase::Running { attempt, .. } if flavour % 16 == 8 => {
-                // Of this run, or of one before.
+                // From this run, or from an earlier one.
                 let name = if which.is_multiple_of(4) {
                     "shipped"
                 } else {
@@ -520,8 +519,7 @@ impl World {
                     "execution_failed"
                 };
                 let scheduling = FunctionResponseScheduling::Interrupt;
-                // Oftener under an agent: what its other calls wait for decides when the session
-                // ends.
+                // More often under an agent: the agent's other calls decide when the session ends.
                 let ends = flavour % 16 >= 14 || open.parent.is_some() && !which.is_multiple_of(3);
                 self.observe(ToolReturned {
                     call,
@@ -530,7 +528,7 @@ impl World {
                     response,
                     error_kind: failed.then(|| kind.to_owned()),
                     scheduling: (flavour / 32 == 1).then_some(scheduling),
-                    // Also of a failed run, which ends nothing.
+                    // Also set for a failed run, where it has no effect.
                     ends_session: ends.then(|| format!("enough of {which}")),
                 });
             }
@@ -557,8 +555,8 @@ impl World {
                     by: Actor::embedder("warehouse"),
                 };
                 self.command(says(response.clone(), flavour % 8 == 3));
-                // It says the same again, the contrary, or more, at the same moment or after its
-                // last word.
+                // A second result: the same, another one, or more news, before or after the final
+                // one.
                 match which % 8 {
                     0 => self.command(says(response, false)),
                     1 => self.command(says(Json::empty_object(), false)),
@@ -589,7 +587,7 @@ impl World {
                 gated: None,
                 by: None,
             }),
-            // One that nobody waits for, or a word of a start that is over.
+            // A call that the agent does not wait for, or a reply to an earlier start.
             Phase::AwaitingCalls { .. } if flavour % 8 == 3 => {
                 self.observe(called_by(call, NAMES[usize::from(which) % NAMES.len()]));
             }
@@ -598,8 +596,8 @@ impl World {
                 self.observe(replied(call, open.attempts, 1));
             }
             Phase::AwaitingCalls { open: 1.., .. } => self.call(which, flavour),
-            // These wait for a runner, or for an equal call that runs; the rest is over before a
-            // step ends.
+            // These phases wait for a runner, or for an equal call that runs. All other phases end
+            // within a step.
             Phase::AwaitingCalls { open: 0, .. } | Phase::Ready { .. } | Phase::InDoubt { .. } => {
                 self.attach(flavour)
             }
@@ -620,8 +618,8 @@ impl World {
         }
     }
 
-    /// The agent asks its model, which replies or cannot be reached; a reply comes with its calls.
-    fn agent_goes_on(&mut self, call: Seq, attempt: u32, which: u8, flavour: u8) {
+    /// The agent asks its model. The model replies with its calls, or cannot be reached.
+    fn agent_turn(&mut self, call: Seq, attempt: u32, which: u8, flavour: u8) {
         if flavour % 16 == 6 {
             return self.observe(ToolReturned {
                 call,
@@ -681,8 +679,8 @@ impl World {
         self.observe(ResponsesSent { epoch, responses });
     }
 
-    /// The process dies without a word; whoever comes next finds that out, with the same tools or
-    /// others, sooner or later.
+    /// The process dies. Another process records that, attaches sooner or later, and has the same
+    /// or other tools.
     fn crash(&mut self, which: u8) {
         if let Some(epoch) = self.session.connection {
             let reason = "the process that held the connection is gone".into();
@@ -711,8 +709,8 @@ impl World {
         self.observe(attached);
     }
 
-    /// The runner lets go; of what runs, nothing or some had not begun, or it speaks of another
-    /// start.
+    /// Detaches the runner. Some running calls may be reported as not begun, or a start that does
+    /// not exist.
     fn detach(&mut self, which: u8, flavour: u8) {
         let runs = self.session.calls.iter().filter_map(|(seq, call)| {
             let Phase::Running { attempt, .. } = call.phase else {
@@ -731,7 +729,7 @@ impl World {
         self.observe(RunnerDetached { reason, not_begun });
     }
 
-    /// The setup carries the instruction of now, none, or another one.
+    /// Opens a connection. Its setup has the current instruction, none, or another one.
     fn connect(&mut self, which: u8) {
         let (model, endpoint) = ("models/test".into(), "ws://127.0.0.1:1".into());
         let stay = self.session.phase.as_ref().map(|stay| stay.entered);
@@ -772,8 +770,8 @@ impl World {
         });
     }
 
-    /// The model takes calls back: one or two, open, settled or never heard of.
-    fn take_back(&mut self, which: u8, flavour: u8) {
+    /// The model cancels one or two calls: open, ended, or unknown.
+    fn cancel_by_model(&mut self, which: u8, flavour: u8) {
         let known: Vec<String> = self
             .recording
             .facts
@@ -785,7 +783,7 @@ impl World {
             .collect();
         let mut ids = vec!["never".to_owned()];
         if flavour % 8 != 7 && !known.is_empty() {
-            // The latest calls are the ones most likely open.
+            // The latest calls are the most likely to be open.
             let back = usize::from(which % 4).min(known.len() - 1);
             ids = known[known.len() - 1 - back..].to_vec();
             ids.truncate(1 + usize::from(flavour % 2));
@@ -811,15 +809,14 @@ impl World {
         });
     }
 
-    /// A tool reports about another attempt or another call, or a time comes that nothing waits
-    /// for.
+    /// Reports about another attempt or call, or records a deadline that nothing waits for.
     fn misreport(&mut self, which: u8, flavour: u8) {
         let head = self.session.head.0;
         let open = self.session.calls.keys().nth(usize::from(which % 4));
         let call = open.copied().unwrap_or(Seq(u64::from(which) % (head + 3)));
         let attempt = u32::from(flavour % 4);
         let response = Json::of(&json!({"wrong": which}));
-        // An older question about the call is the likeliest to be mistaken for the open one.
+        // An older request about the call is the one most easily confused with the open one.
         let asked = self.session.requests.iter();
         let asked = asked
             .filter(|(_, request)| request.call == call)
@@ -874,7 +871,7 @@ impl World {
                 due_us,
             }),
             _ => {
-                let (name, by) = ("pay".into(), Actor::embedder("nobody"));
+                let (name, by) = ("pay".into(), Actor::embedder("stranger"));
                 self.command(Command::SupplyResponse {
                     call,
                     name,
@@ -886,7 +883,7 @@ impl World {
         }
     }
 
-    /// An answer to any request there ever was, or to none.
+    /// Answers any request of the session, or an unknown one.
     fn answer_again(&mut self, which: u8, flavour: u8) {
         let known = self.session.requests.len() + 1;
         let request = self.session.requests.keys().nth(usize::from(which) % known);
@@ -915,7 +912,7 @@ impl World {
         self.command(answer);
     }
 
-    /// An answer that says neither yes nor no.
+    /// Answers with a text that is neither an approval nor a denial.
     fn answer_malformed(&mut self, request: Seq) {
         let problem = "expected a boolean, found \"yes\"".to_owned();
         self.command(Command::AnswerConfirmation {
@@ -972,7 +969,7 @@ impl World {
         }
     }
 
-    /// The rare end of the session; in a wild world, what the door would never let through.
+    /// Closes the session, which is rare. In a wild world, records what `admit` would reject.
     fn close_or_intrude(&mut self, which: u8, flavour: u8) {
         let (by, call) = (
             Actor::embedder("ops"),
@@ -1036,8 +1033,7 @@ impl World {
         }
     }
 
-    /// Somebody finds out what became of a call whose outcome is unknown, or of any other that has
-    /// ended.
+    /// Reports the outcome of a call with an unknown one, or of another ended call.
     fn reconcile(&mut self, which: u8, by: Actor) {
         let mut unknown = self.session.settled.iter();
         let unknown = unknown.find(|(_, it)| it.outcome == Outcome::Unknown);

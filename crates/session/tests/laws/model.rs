@@ -1,5 +1,6 @@
-//! The other way to know what a session is in: state, stay, runs, uses and results, read off the
-//! records one by one.
+//! A second implementation of the session's state, for comparison.
+//!
+//! It reads state, phase, runs, use counts and results from the records one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,33 +16,32 @@ use crate::lawful::agents::Asked;
 use crate::lawful::in_place::Waits;
 use crate::recording::Recording;
 
-/// What the records up to one of them say.
+/// The content of the records up to one of them.
 pub(crate) struct Model<'r> {
     recording: &'r Recording,
     calls: BTreeMap<Seq, &'r FunctionCallReceived>,
-    /// The calls that were received while results of their tool might be used again.
+    /// The calls that were received while results of their tool could be reused.
     shared: BTreeSet<Seq>,
-    /// The calls that were received while repeats of their tool's calls were answered, and have not
-    /// ended.
+    /// The open calls that were received while their tool's policy answered repeats with a ticket.
     repeatable: BTreeSet<Seq>,
-    /// What the runner in force, or the last one, has.
+    /// The tools of the attached runner, or of the last one.
     pub(crate) tools: Option<&'r Toolbox>,
-    /// The attempt that runs of each running call.
+    /// The running attempt of each running call.
     pub(crate) running: BTreeMap<Seq, u32>,
     /// The values of the state.
     pub(crate) state: BTreeMap<String, Value>,
-    /// The phase entered last, and where.
+    /// The name of the phase entered last, and the seq of its `phase_entered`.
     pub(crate) stay: Option<(String, Seq)>,
-    /// Whether the session is closed.
+    /// True if the session is closed.
     pub(crate) closed: bool,
-    /// Every call that was let through, and whether its tool was limited by the minute then.
+    /// Every call that was allowed, and whether its tool had a limit per minute then.
     let_through: Vec<(String, Timestamp, bool)>,
     results: Vec<Found<'r>>,
     in_place: Waits,
     asked: Asked,
 }
 
-/// A result that a tool gave.
+/// A result that a tool returned.
 struct Found<'r> {
     of: Seq,
     at: Timestamp,
@@ -68,7 +68,7 @@ impl<'r> Model<'r> {
         }
     }
 
-    /// Takes the next record in.
+    /// Reads the next record.
     pub(crate) fn read(&mut self, fact: &'r Fact) {
         let running = &self.running;
         let replied = self.asked.read(fact, |call| running.get(&call).copied());
@@ -82,24 +82,24 @@ impl<'r> Model<'r> {
         self.in_place.read(fact);
     }
 
-    /// The call of this name.
+    /// Returns the call received at this seq.
     pub(crate) fn call(&self, call: Seq) -> &'r FunctionCallReceived {
         self.calls[&call]
     }
 
-    /// The policy in force of a tool.
+    /// Returns the current policy of a tool.
     pub(crate) fn policy(&self, name: &str) -> ToolPolicy {
         let tools = self.tools.map(|tools| tools.policies().of(name).clone());
         tools.unwrap_or_default()
     }
 
-    /// The contract in force of a tool that is declared.
+    /// Returns the current contract of a declared tool.
     pub(crate) fn contract(&self, name: &str) -> Option<ObjectHash> {
         let declared = self.tools?.catalog().get(name)?;
         Some(contract_hash(declared, &self.policy(name)))
     }
 
-    /// The phase in force: the one entered last, while it is declared.
+    /// Returns the current phase: the one entered last, if it is declared.
     pub(crate) fn phase(&self) -> Option<&str> {
         let (name, _) = self.stay.as_ref()?;
         self.tools?
@@ -108,17 +108,17 @@ impl<'r> Model<'r> {
             .map(|it| it.name.as_str())
     }
 
-    /// Whether results may be shared with the call, and are.
+    /// True if the call may reuse and share results.
     pub(crate) fn shares(&self, call: Seq) -> bool {
         self.shared.contains(&call) && self.policy(name_of(self.call(call))).cache
     }
 
-    /// Whether two calls ask for the same.
+    /// True if two calls have equal names and arguments.
     pub(crate) fn equal(&self, one: Seq, other: Seq) -> bool {
         same(self.call(one), self.call(other))
     }
 
-    /// The result that a call may use at that time.
+    /// Returns the result that the call may reuse at this time.
     pub(crate) fn result_for(&self, call: Seq, now: Timestamp) -> Option<Seq> {
         let received = self.call(call);
         let mut equal = self.results.iter().filter(|it| same(it.call, received));
@@ -130,7 +130,7 @@ impl<'r> Model<'r> {
         (young && same_tool).then_some(found.of)
     }
 
-    /// The oldest open call that a call repeats.
+    /// Returns the oldest open call that this call repeats.
     pub(crate) fn pending_for(&self, call: Seq) -> Option<Seq> {
         let answered = self.policy(name_of(self.call(call))).repeats == Repeats::PendingTicket;
         let mut open = self.repeatable.iter().copied();
@@ -138,7 +138,7 @@ impl<'r> Model<'r> {
         first.filter(|_| answered && self.repeatable.contains(&call))
     }
 
-    /// How often the tool was let through: in the session, and in the minute before.
+    /// Returns the number of allowed calls of the tool: in the session, and in the last minute.
     pub(crate) fn used(&self, name: &str, now: Timestamp) -> (usize, usize) {
         let of_tool = self.let_through.iter().filter(|(tool, ..)| tool == name);
         let minute = of_tool
@@ -147,7 +147,7 @@ impl<'r> Model<'r> {
         (of_tool.count(), minute.count())
     }
 
-    /// What a verdict on the call must say that it read.
+    /// Returns the inputs that a verdict on the call must record.
     pub(crate) fn inputs(&self, call: Seq, rule: Rule, now: Timestamp) -> Option<Value> {
         let name = name_of(self.call(call));
         let policy = self.policy(name);
@@ -180,7 +180,7 @@ impl<'r> Model<'r> {
         (!inputs.is_empty()).then_some(Value::Object(inputs))
     }
 
-    /// A value of the state.
+    /// Returns a value of the state.
     pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         self.state.get(key.strip_prefix("session:").unwrap_or(key))
     }
@@ -268,7 +268,7 @@ impl<'r> Model<'r> {
         }
     }
 
-    /// Whether that attempt ran, which ends with this.
+    /// Ends the attempt. Returns true if it was running.
     fn ends(&mut self, call: Seq, attempt: u32) -> bool {
         let runs = self.running.get(&call) == Some(&attempt);
         if runs {
@@ -278,13 +278,12 @@ impl<'r> Model<'r> {
     }
 }
 
-/// The tool that a call names; none is the empty name.
+/// Returns the tool name of a call, or the empty string.
 pub(crate) fn name_of(call: &FunctionCallReceived) -> &str {
     call.name.as_deref().unwrap_or_default()
 }
 
-/// Whether two calls ask for the same, as a reader of JSON sees it who keeps whole numbers and
-/// others apart.
+/// True if two calls have equal names and arguments, compared as JSON values. `1` and `1.0` differ.
 fn same(one: &FunctionCallReceived, other: &FunctionCallReceived) -> bool {
     let flawless = |call: &FunctionCallReceived| {
         call.malformed_args.is_none() && call.invalid_args.is_none() && call.beyond_max.is_none()
@@ -297,7 +296,7 @@ fn same(one: &FunctionCallReceived, other: &FunctionCallReceived) -> bool {
     clean && one.name == other.name && args(one) == args(other)
 }
 
-/// Whether a condition holds of these values.
+/// True if a condition holds for these values.
 pub(crate) fn holds(condition: &Condition, value_of: &dyn Fn(&str) -> Option<Value>) -> bool {
     match condition {
         Condition::IsTrue(key) => value_of(key) == Some(Value::Bool(true)),

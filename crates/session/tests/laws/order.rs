@@ -1,11 +1,11 @@
-//! Seqs, times and causes.
+//! Sequence numbers, times and causes.
 
 use crate::Verdict;
 use crate::recording::{Recording, observed};
 use recount_session::Seq;
 
-/// Seqs have no gap, a batch shares one time, time never decreases, and a cause stands before what
-/// it led to.
+/// Seqs have no gap, a batch shares one time, time never decreases, and a cause precedes its
+/// effect.
 pub(crate) fn seqs_times_and_causes_are_in_order(recording: &Recording) -> Verdict {
     let mut last = (Seq(0), recording.start.at);
     for batch in recording.batches() {

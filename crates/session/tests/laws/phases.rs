@@ -1,5 +1,4 @@
-//! Law 6 for state and phases: what the fold says is what the records say, and where the guards
-//! lead.
+//! Law 6 for state and phases: the fold agrees with the records and the guards.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +9,9 @@ use crate::Verdict;
 use crate::model::{Model, holds};
 use crate::recording::{Recording, decided, observed};
 
-/// After every record the fold has the values that were written last, and the session is in the
-/// phase to which its guards lead: looked at after a change of the state and at a turn's end, and
-/// at no other time.
+/// After every record, the fold has the values written last, and the phase to which the guards
+/// lead. Guards are evaluated after a change of the state and at the end of a turn, and at no other
+/// time.
 pub(crate) fn the_phase_is_where_the_state_leads(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     let mut folded = recording.start.clone();
@@ -63,7 +62,7 @@ pub(crate) fn the_phase_is_where_the_state_leads(recording: &Recording) -> Verdi
     Ok(())
 }
 
-/// The phase, the one before, and the guard that held.
+/// The phase, the phase before, and the guard that held.
 type Step = (String, Option<String>, Option<Condition>);
 
 fn entered(fact: &Fact) -> Option<Step> {
@@ -75,7 +74,7 @@ fn entered(fact: &Fact) -> Option<Step> {
     }
 }
 
-/// The phases that are to be entered after an observation.
+/// Returns the phases that must be entered after an observation.
 fn way(model: &Model<'_>, fact: &Fact) -> Vec<Step> {
     let phases = model.tools.map(|tools| tools.policies().phases.as_slice());
     let phases = phases.unwrap_or_default();
@@ -84,7 +83,7 @@ fn way(model: &Model<'_>, fact: &Fact) -> Vec<Step> {
     };
     let looked_at = match observed(fact) {
         Some(Observation::TurnCompleted(_)) => true,
-        // What a tool of before writes is no change.
+        // A write of a tool whose run is over has no effect.
         Some(Observation::StateChanged(it)) => match &it.author {
             recount_session::Author::Tool { call, attempt } => {
                 model.running.get(call) == Some(attempt)

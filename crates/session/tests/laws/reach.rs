@@ -1,5 +1,7 @@
-//! What the generated histories reach, and what they must: events, outcomes, phases, refusals, and
-//! what comes between a question and its answer.
+//! The coverage of the generated histories, and the coverage they must have.
+//!
+//! Counted are events, outcomes, phases, refusals, and interleavings of questions with other
+//! events.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +14,7 @@ use recount_session::{
 use crate::generator::wild_recordings;
 use crate::recording::{Recording, decided, observed};
 
-/// How often each event kind, rule of a verdict, outcome and lasting phase is met in so many
+/// Returns how often each event kind, rule, outcome and lasting phase occurs in this many
 /// histories.
 pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -103,7 +105,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
     reached
 }
 
-/// What the histories must reach.
+/// The words that the histories must reach.
 pub(crate) const TO_REACH: &[&str] = &concat_kinds();
 
 const LASTING: [&str; 18] = [
@@ -130,22 +132,22 @@ const LASTING: [&str; 18] = [
 /// A start that did not count.
 const NOT_BEGUN: &str = "its tool had not begun";
 
-/// A response that had not left when its call was taken back.
+/// A response that was still unsent when its call was cancelled by the model.
 const TOLD_ANEW: &str = "told though it was taken back";
 
-/// A tool asked for the end of the session, which is still owed, or has come.
+/// A tool asked to close the session, which is owed or has happened.
 const ENDS_SOON: &str = "its session is about to end";
 const ENDS_UNDER_AN_AGENT: &str = "its session is about to end by a call of an agent";
 const ENDED: &str = "its session has ended";
 
-/// How each command was refused that was.
+/// The rejection codes of the commands.
 fn refusals(recording: &Recording) -> Vec<&'static str> {
     let commands = recording.commands.iter();
     let refused = commands.filter_map(|(_, _, rejection)| rejection.as_ref());
     refused.map(Rejection::code).collect()
 }
 
-/// Why answers, supplied responses and cancellations are refused.
+/// The codes with which answers, supplied results and cancellations are rejected.
 const REFUSALS: [&str; 13] = [
     "malformed_answer",
     "already_answered",
@@ -162,7 +164,7 @@ const REFUSALS: [&str; 13] = [
     "already_on_record",
 ];
 
-/// What came between a question and its answer, or between the start of a tool and its result.
+/// The events between a question and its answer, or between the start of a tool and its result.
 fn interleavings(recording: &Recording) -> Vec<&'static str> {
     let mut met = Vec::new();
     let [raced, asked, ran, lost_interest, anew, after] = INTERLEAVINGS;
@@ -179,8 +181,8 @@ fn interleavings(recording: &Recording) -> Vec<&'static str> {
         ] = pair
             && first == second
         {
-            // Nothing is on record between them but what the first led to, and perhaps that the
-            // second was refused.
+            // Between the two answers there are only the consequences of the first, and perhaps the
+            // refusal of the second.
             let mut batches = recording.steps.iter().map(|(end, _)| *end);
             let step = batches.find(|end| end > before);
             met.extend(step.is_some_and(|end| *behind <= end + 1).then_some(raced));
@@ -231,12 +233,12 @@ const INTERLEAVINGS: [&str; 6] = [
     "an answer after a crash and a restart",
 ];
 
-/// What becomes of runs that wait for an answer where they stand.
+/// The ends of runs that wait for an answer in place.
 const WAITS_IN_PLACE: &str = "waits where it stands";
 const CUT_OFF_IN_PLACE: &str = "cut off where it stood";
 const WENT_ON_UNANSWERED: &str = "went on without the answer";
 
-/// What becomes of a question about a call when the agent that made it ends.
+/// A question about a call is withdrawn when the agent that made the call ends.
 const AGENT_ENDED: &str = "its agent ended while a person decided";
 
 const VERDICTS: [&str; 11] = [

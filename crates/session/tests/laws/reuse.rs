@@ -1,4 +1,4 @@
-//! Results that are used again, and runs that are made again.
+//! Reused results, and retries.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use crate::model::{Model, name_of};
 use crate::recording::{Recording, decided, observed};
 use crate::terms::CLERK;
 
-/// What is used again is the latest result of an equal call, of the tool's contract of now and not
-/// too old; and of equal calls that share results never two run at once.
-pub(crate) fn what_is_used_again_is_the_result_of_an_equal_call(recording: &Recording) -> Verdict {
+/// A reused result is the latest of an equal call, of the current contract, and not too old. Two
+/// equal calls that share results never run at once.
+pub(crate) fn reused_result_is_of_an_equal_call(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     for fact in &recording.facts {
         match decided(fact) {
@@ -36,10 +36,11 @@ pub(crate) fn what_is_used_again_is_the_result_of_an_equal_call(recording: &Reco
     Ok(())
 }
 
-/// Another run is made only of an idempotent tool whose policy says so, after a failure that may
-/// pass or a time-out, within the number of runs, and not before its wait is over; the waits
-/// double.
-pub(crate) fn only_what_may_run_again_runs_again(recording: &Recording) -> Verdict {
+/// Only an idempotent tool with a retry policy is retried.
+///
+/// Its run failed in a way that may pass, or timed out. The number of runs is limited, the wait
+/// ends before the next start, and the waits double.
+pub(crate) fn only_retriable_runs_are_retried(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     let mut starts: BTreeMap<Seq, u32> = BTreeMap::new();
     let mut waits: BTreeMap<Seq, u32> = BTreeMap::new();
@@ -53,7 +54,7 @@ pub(crate) fn only_what_may_run_again_runs_again(recording: &Recording) -> Verdi
         let failed = fails(&model, &batch[0]);
         for fact in batch {
             match decided(fact) {
-                // Of an agent it is its model that is asked again; see `agents_tests`.
+                // A retry of an agent repeats only the request to its model; see `agents_tests`.
                 Some(Decision::RetryScheduled(it)) if name_of(model.call(it.call)) == CLERK => {
                     waits.insert(it.call, it.attempt);
                 }
@@ -88,7 +89,7 @@ pub(crate) fn only_what_may_run_again_runs_again(recording: &Recording) -> Verdi
     Ok(())
 }
 
-/// The call whose running attempt ends by this in a way that may pass.
+/// Returns the call whose running attempt ends by this record in a way that may pass.
 fn fails(model: &Model<'_>, fact: &Fact) -> Option<Seq> {
     let (call, attempt) = match observed(fact)? {
         Observation::ToolReturned(it) => {

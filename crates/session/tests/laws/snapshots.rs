@@ -1,4 +1,4 @@
-//! A snapshot and what came after it give what folding everything gives.
+//! A snapshot and the records after it give the same session as all records.
 
 use recount_session::evolve;
 use recount_session::snapshot::{self, Snapshot};
@@ -6,9 +6,9 @@ use recount_session::snapshot::{self, Snapshot};
 use super::lawful::Verdict;
 use super::lawful::recording::Recording;
 
-/// Whatever record a session was last folded to: written as a snapshot, read and given its catalogs and policies again it is the same in every
-/// respect, and goes on as if nothing had been.
-pub(crate) fn a_snapshot_and_the_rest_are_the_fold_of_all(recording: &Recording) -> Verdict {
+/// A snapshot may be taken after any record. Once restored with its catalogs and policies, it
+/// equals the folded session, and folding continues from it without a difference.
+pub(crate) fn snapshot_and_rest_equal_the_full_fold(recording: &Recording) -> Verdict {
     let (mut whole, mut cut) = (recording.start.clone(), recording.start.clone());
     for fact in &recording.facts {
         let bytes = snapshot::of(&cut).ok_or("no snapshot")?;
@@ -24,7 +24,7 @@ pub(crate) fn a_snapshot_and_the_rest_are_the_fold_of_all(recording: &Recording)
         if restored.as_ref() != Some(&whole) {
             return Err(format!("{restored:#?} is not {whole:#?}"));
         }
-        // From here on it was cut once more.
+        // From here on, the session comes from one more snapshot.
         cut = evolve(restored.ok_or("a library")?, fact);
         whole = evolve(whole, fact);
     }

@@ -1,4 +1,4 @@
-//! What the model hears beside a response: whether more follows, and when to take it up.
+//! The fields beside a response to the model: `will_continue` and `scheduling`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,12 @@ use crate::Verdict;
 use crate::model::{Model, name_of};
 use crate::recording::{Recording, decided, observed};
 
-/// Several responses to one call say of each but the last that more follows; chunks are told in
-/// order and each once, and none of another run than the one that goes on; a result that the model
-/// did not wait for says when it counts, and a failure of such a call is silent; what a program
-/// called is told to nobody.
-pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Verdict {
+/// All responses to one call but the last say that more follows.
+///
+/// Chunks are sent in order and once, and only those of the current run. The result of a background
+/// call has its scheduling, and its failure is silent. The response to a program's call goes to
+/// that program only.
+pub(crate) fn responses_say_whether_more_follows(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     let mut told: BTreeMap<Seq, (Option<bool>, Option<FunctionResponseScheduling>)> =
         BTreeMap::new();
@@ -80,7 +81,7 @@ pub(crate) fn the_model_hears_whether_more_follows(recording: &Recording) -> Ver
                     };
                     told.insert(fact.seq, (more, scheduling));
                 }
-                // What is found out later is told without the id, so nothing follows it there.
+                // A reconciled outcome is sent without the id, so nothing follows it.
                 Some(Decision::OutcomeReconciled(_)) => {
                     _ = told.insert(fact.seq, (None, None));
                 }

@@ -1,5 +1,5 @@
-//! What the runners of a history bring, from dice: tools there or gone, changed or reworded, and
-//! every policy.
+//! The terms of the runners in a history, from dice: tools present or absent, changed or reworded,
+//! and every policy.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ pub(crate) const CLERK: &str = "clerk";
 /// The phases that a runner may declare.
 const PHASES: [&str; 3] = ["greet", "verify", "settle"];
 
-/// The keys that guards and conditions read, one of them by its other name.
+/// The keys that guards and conditions read. One of them is an alias.
 pub(crate) const KEYS: [&str; 4] = ["a", "b", "turn:t", "session:b"];
 
-/// What a runner brings: four dice a tool, one for all of them, and one for the phases.
+/// The dice of a runner: four for each tool, one for all of them, and one for the phases.
 pub(crate) type Dice = [u8; 14];
 
-/// What a runner brings, from its dice.
+/// Returns the tools of a runner by its dice.
 pub(crate) fn tools_of(dice: Dice) -> Toolbox {
     let mut tools = toolbox();
     for (tool, name) in NAMES.into_iter().enumerate() {
@@ -69,8 +69,8 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
                 _ => None,
             };
         });
-        tools = what_repeats(tools, name, at(2));
-        tools = what_it_depends_on(tools, name, at(3));
+        tools = with_repeat_policies(tools, name, at(2));
+        tools = with_conditions(tools, name, at(3));
     }
     if !dice[13].is_multiple_of(8) {
         tools = tools.agent(CLERK, NAMES);
@@ -98,8 +98,8 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
     tools.phases(phases_of(dice[13]))
 }
 
-/// Results used again, further runs, and limits.
-fn what_repeats(tools: Toolbox, name: &str, die: u8) -> Toolbox {
+/// Sets the policies for reused results, retries and limits.
+fn with_repeat_policies(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     tools.policy(name, |policy| {
         policy.cache = die % 4 >= 2;
         if die % 8 == 1 {
@@ -128,8 +128,8 @@ fn what_repeats(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     })
 }
 
-/// Of what kind it is, whether the model waits for it, and where it may be called.
-fn what_it_depends_on(tools: Toolbox, name: &str, die: u8) -> Toolbox {
+/// Sets the kind of the tool, its background policy, and the condition and phases of its calls.
+fn with_conditions(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     let kind = match die % 4 {
         0 | 1 => ToolKind::Function,
         2 => ToolKind::LongRunning,
@@ -145,8 +145,7 @@ fn what_it_depends_on(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     }
 }
 
-/// Phases whose guards read a few keys; some lead in a circle, some to a phase that nobody
-/// declared.
+/// Returns phases whose guards read a few keys. Some lead in a circle, some to an undeclared phase.
 fn phases_of(die: u8) -> Vec<PhaseDeclaration> {
     let declared = usize::from(die % 4);
     let phase = |at: usize| {

@@ -1,4 +1,4 @@
-//! Verdicts: on record is what they read, and that alone leads to them again.
+//! Verdicts record their inputs, and the inputs alone lead to the same verdict again.
 
 use recount_session::catalog::ToolKind;
 use recount_session::testing::Toolbox;
@@ -12,9 +12,9 @@ use crate::model::{Model, holds, name_of};
 use crate::recording::{Recording, decided};
 use crate::terms::CLERK;
 
-/// Every verdict records the phase, the values, the counts and the result that the records before
-/// it give; and whoever has the call, the policies and those inputs, and nothing else, comes to the
-/// same verdict by the same rule.
+/// Every verdict records the phase, the values, the counts and the result that follow from the
+/// records before it. The call, the policies and those inputs alone lead to the same verdict by the
+/// same rule.
 pub(crate) fn verdicts_follow_from_what_they_record(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     for fact in &recording.facts {
@@ -57,8 +57,7 @@ pub(crate) fn verdicts_follow_from_what_they_record(recording: &Recording) -> Ve
     Ok(())
 }
 
-/// No tool is let through more often than the limits in force then allow, in the session and in any
-/// minute.
+/// No tool is allowed more often than its current limits, in the session and in any minute.
 pub(crate) fn no_limit_is_exceeded(recording: &Recording) -> Verdict {
     let mut model = Model::new(recording);
     for fact in &recording.facts {
@@ -86,7 +85,7 @@ pub(crate) fn no_limit_is_exceeded(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// The verdict on a call by its text, the policies, and the recorded inputs.
+/// Returns the verdict on a call by its record, the policies, and the recorded inputs.
 fn judge(
     call: &FunctionCallReceived,
     tools: Option<&Toolbox>,
@@ -98,7 +97,7 @@ fn judge(
     let policy: ToolPolicy = tools.map_or_else(ToolPolicy::default, |tools| {
         tools.policies().of(name).clone()
     });
-    // Where there is no phase, a tool of some phases is in none of them.
+    // Without a current phase, a tool that is limited to phases is in none of them.
     let nowhere = inputs["phase"].is_null() && policy.phases.is_some();
     let outside = inputs["phase"].as_str().map_or(nowhere, |phase| {
         let of_phase = tools.and_then(|tools| tools.policies().phase(phase)?.tools.as_ref());
@@ -106,7 +105,7 @@ fn judge(
         of_conversation.is_some_and(|tools| !tools.contains(name))
             || policy.phases.as_ref().is_some_and(|it| !it.contains(phase))
     });
-    // Whoever made it is the one agent that there is.
+    // The test has only one agent, so that agent made the call.
     let agent = tools.and_then(|tools| tools.catalog().get(CLERK)?.agent.as_ref());
     let not_its_own = call.parent.is_some() && agent.is_none_or(|it| !it.tools.contains(name));
     let value_of = |key: &str| inputs["state"].get(key).cloned();

@@ -1,11 +1,11 @@
-//! The table as a page of the documentation, with a picture of what leads from phase to phase.
+//! The table as a page of the documentation, with a diagram of the transitions between phases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::Met;
 
-/// What one station meets, as far as anything comes of it.
+/// The observations at one station that have an effect.
 pub(crate) struct Meets {
     pub(crate) name: &'static str,
     pub(crate) phase: &'static str,
@@ -15,15 +15,18 @@ pub(crate) struct Meets {
 const HEAD: &str = "\
 # The phases of a call
 
-What becomes of a call in each phase, whatever happens. This page is generated from the rules themselves: `tests/transitions.rs`
-plays every observation against every phase, and writes the page anew with `RECOUNT_WRITE_DOCS=1 cargo test --test transitions`.
+What becomes of a call in each phase, whatever happens. This page is generated from the \
+rules themselves: `tests/transitions.rs`
+plays every observation against every phase, and writes the page anew with \
+`RECOUNT_WRITE_DOCS=1 cargo test --test transitions`.
 
-A call begins when it is received; the phases in which it stays until something happens are drawn here, with what leads from one
+A call begins when it is received; the phases in which it stays until something happens are drawn \
+here, with what leads from one
 to the next. Phases that pass within a step stand [at the end](#phases-that-pass-within-a-step).
 
 ";
 
-/// The page.
+/// Formats the page.
 pub(crate) fn page(
     stations: &[Meets],
     passing: &BTreeMap<&'static str, BTreeSet<&'static str>>,
@@ -58,7 +61,8 @@ pub(crate) fn page(
     page
 }
 
-/// An arrow for each two phases, with everything that leads from one to the other.
+/// Formats the diagram: one arrow for each two phases, with all observations that lead from one to
+/// the other.
 fn diagram(stations: &[Meets]) -> String {
     let mut arrows: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
     for station in stations {

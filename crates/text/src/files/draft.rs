@@ -1,28 +1,50 @@
-//! Drafts of files that have their name only once they are whole.
+//! Drafts of files: a draft gets the file's name only when it is complete.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The end of the name of every draft.
+/// The suffix of all draft names.
 const END: &str = ".recount.part";
 
-/// Makes a draft beside the place of a file. Its writer holds it locked, so drafts of the same file
-/// that no process holds are of processes that were killed, and are removed.
+/// Creates a locked draft in the directory of a file.
+///
+/// Unlocked drafts of the same file belong to killed processes and are removed.
 ///
 /// # Errors
-/// An error of the system.
+/// An I/O error.
 pub fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path.file_name().unwrap_or_default();
     remove_left(path, name);
-    let mut draft_name = name.to_owned();
-    draft_name.push(format!(".{}{END}", std::process::id()));
-    let draft = path.with_file_name(draft_name);
-    let file = File::create_new(&draft)?;
-    // A file system without locks leaves what is killed.
-    let _ = file.try_lock();
-    Ok((file, draft))
+    let mut attempt = 0_u32;
+    loop {
+        let mut draft_name = name.to_owned();
+        let again = if attempt == 0 {
+            String::new()
+        } else {
+            attempt.to_string()
+        };
+        draft_name.push(format!(".{}{again}{END}", std::process::id()));
+        let draft = path.with_file_name(draft_name);
+        let file = File::create_new(&draft)?;
+        if holds(&file, &draft) {
+            return Ok((file, draft));
+        }
+        attempt += 1;
+    }
+}
+
+/// Locks a draft. Returns false if another process has removed or is removing it.
+///
+/// Before the lock is held, the other process may take the draft for one of a killed process.
+fn holds(file: &File, draft: &Path) -> bool {
+    match file.try_lock() {
+        Ok(()) => draft.exists(),
+        Err(TryLockError::WouldBlock) => false,
+        // On a file system without locks, drafts of killed processes remain.
+        Err(TryLockError::Error(_)) => true,
+    }
 }
 
 fn remove_left(path: &Path, name: &std::ffi::OsStr) {
@@ -35,7 +57,7 @@ fn remove_left(path: &Path, name: &std::ffi::OsStr) {
         }
         let left = fs::OpenOptions::new().write(true).open(entry.path());
         if left.is_ok_and(|left| left.try_lock().is_ok()) {
-            // What cannot be removed hinders nothing.
+            // A draft that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -56,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drafts_that_no_process_holds_are_removed_and_nothing_else() {
+    fn only_drafts_without_a_process_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         let kept = [
@@ -75,5 +97,19 @@ mod tests {
         assert!(draft.exists() && !at("out.7.recount.part").exists());
         assert!(at("out.8.recount.part").exists() && at("out.9.recount.part").exists());
         assert!(kept.iter().all(|it| at(it).exists()));
+    }
+    #[test]
+    fn draft_taken_by_another_process_is_given_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.7.recount.part");
+        let draft = File::create_new(&path).unwrap();
+        let sweeper = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        sweeper.try_lock().unwrap();
+        assert!(!holds(&draft, &path));
+        fs::remove_file(&path).unwrap();
+        drop(sweeper);
+        assert!(!holds(&draft, &path));
+        let next = File::create_new(&path).unwrap();
+        assert!(holds(&next, &path));
     }
 }

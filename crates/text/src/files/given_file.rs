@@ -1,31 +1,30 @@
-//! Files that people name, read whole: each has an end, and none is larger than it may be.
+//! Reading of files that a user names, completely and within a size limit.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// The names of standard input as a file. What it is, a pipe, a terminal or a device, does not
-/// matter, since it is read up to the limit alone.
+/// The file names of standard input. It is read up to the limit whether it is a pipe, a terminal or
+/// a device.
 const STANDARD_INPUT: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
-/// The text of a regular file or of a pipe, as process substitution makes one, of `limit` bytes at
-/// most.
+/// Reads a regular file or a pipe, such as one from process substitution, of at most `limit` bytes.
 ///
 /// # Errors
-/// With what was expected and what came, where it is something else, such as a device without an
-/// end, or larger; else an error of the system.
+/// An error with the expected and the found kind or size, for other kinds of files or larger ones.
+/// Otherwise an I/O error.
 pub fn text(path: &Path, limit: u64) -> io::Result<String> {
-    // A device may do something as soon as it is opened.
+    // Opening a device may already have an effect.
     expect_file(path, &fs::metadata(path)?, limit)?;
     let file = File::open(path)?;
     expect_file(path, &file.metadata()?, limit)?;
     bounded(file, limit)
 }
 
-/// The text that standard input brings, of `limit` bytes at most.
+/// Reads standard input, of at most `limit` bytes.
 ///
 /// # Errors
-/// As [`text`].
+/// As for [`text`].
 pub fn standard_input(limit: u64) -> io::Result<String> {
     bounded(io::stdin().lock(), limit)
 }
@@ -69,7 +68,7 @@ fn is_pipe(_facts: &Metadata) -> bool {
     false
 }
 
-/// A limit as people read it.
+/// Formats a limit for people.
 fn size(bytes: u64) -> String {
     match bytes >> 20 {
         0 => format!("{bytes} bytes"),
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_without_end_and_large_ones_are_refused() {
+    fn endless_and_large_files_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("given");
         let told = |path: &Path| text(path, 8).unwrap_err().to_string();
@@ -121,7 +120,7 @@ mod tests {
             let writer = path.clone();
             let writing = std::thread::spawn(move || fs::write(writer, written));
             assert_eq!(text(&path, 8).ok().as_deref(), read);
-            // The reader may have gone before all was written.
+            // The reader may have closed the pipe before everything was written.
             let _ = writing.join().unwrap();
         }
     }

@@ -1,5 +1,5 @@
-//! Files that people name: [`given_file`] reads one whole, within a limit, and [`draft`] writes one
-//! that has its name only once it is whole. It does not know what is in them.
+//! Files that a user names. [`given_file`] reads a whole file within a limit. [`draft`] writes a
+//! file that gets its name only when it is complete. Neither knows the content.
 
 pub mod draft;
 pub mod given_file;

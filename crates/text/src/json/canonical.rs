@@ -1,4 +1,4 @@
-//! The canonical forms of JSON: of text, whose numbers stay, and of values.
+//! The canonical forms of JSON text, which keeps its numbers, and of JSON values.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::plain::quote;
 
 /// Appends the [canonical](crate::json::Json::canonical) form of a text.
 ///
-/// Depth was bounded when the text was taken; a part that does not read, which cannot be, stays as
-/// it is.
+/// The depth was limited when the text was checked. A part that cannot be parsed stays unchanged; a
+/// checked text has none.
 pub fn write_canonical(text: &str, out: &mut String) {
     match text.as_bytes().first() {
         Some(b'{') => match serde_json::from_str::<BTreeMap<String, &RawValue>>(text) {
@@ -49,11 +49,10 @@ pub fn write_canonical(text: &str, out: &mut String) {
     }
 }
 
-/// Writes a value as the bytes it is hashed and stored as: keys sorted at every depth, no white
-/// space.
+/// Serializes a value for hashing and storage: keys sorted at every depth, no white space.
 ///
-/// Sorting is done here and not left to the map type, because another crate of the build may ask
-/// `serde_json` to keep insertion order.
+/// The keys are sorted here, because another crate of the build may make `serde_json` keep the
+/// insertion order.
 #[must_use]
 pub fn canonical_json(value: &Value) -> Vec<u8> {
     let mut out = String::new();
@@ -63,7 +62,7 @@ pub fn canonical_json(value: &Value) -> Vec<u8> {
 
 fn write_value(value: &Value, out: &mut String) {
     match value {
-        // `Display` of a value is compact JSON, with strings escaped.
+        // `Display` of a value is compact JSON with escaped strings.
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             out.push_str(&value.to_string())
         }

@@ -1,4 +1,4 @@
-//! The places in which two JSON values differ.
+//! The differences between two JSON values.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::pointer::escaped;
 use super::tree::Tree;
 use super::value::Json;
 
-/// Something in which two values differ.
+/// A difference between two values.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// The place, as a JSON Pointer. For an element of a set, it names the list.
+    /// The place as a JSON Pointer. For an element of a set, the pointer of the list.
     pub pointer: String,
-    /// What stands in the one; none where it is only in the other.
+    /// The first value's content. `None` if only the second value has the place.
     pub before: Option<Json>,
-    /// What stands in the other.
+    /// The second value's content. `None` if only the first value has the place.
     pub after: Option<Json>,
 }
 
-/// Everything in which two values differ, in the order of the first, then what only the second has.
-/// The elements of two lists that are sets have no order.
+/// Returns the differences in the order of the first value, then the additions of the second. The
+/// order of elements in a set is ignored.
 ///
 /// ```
 /// use recount_text::json::{Json, changes};
@@ -41,7 +41,7 @@ pub fn changes(before: &Json, after: &Json, is_set: &IsSet<'_>) -> Vec<Change> {
     changes
 }
 
-/// Tells whether a list is a set.
+/// A function that returns true if a list is a set.
 pub type IsSet<'s> = dyn Fn(&[&RawValue]) -> bool + 's;
 
 fn compare(

@@ -1,19 +1,18 @@
-//! Why a message could not be read.
+//! The reason why a message could not be decoded.
 
 use std::error::Error;
 use std::fmt;
 
-/// A message that does not have the shape the protocol gives it: where, what was expected, what
-/// came.
+/// An error for a message that does not have the protocol's shape.
 ///
-/// What came is named by its kind and not quoted, because messages hold secrets.
+/// The found value is described by its kind and never quoted, because messages contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// The way to the place, such as `toolCall.functionCalls[0].id`; empty for the message itself.
+    /// The path to the fault, such as `toolCall.functionCalls[0].id`. Empty for the message itself.
     pub path: String,
-    /// What should have stood there.
+    /// The expected value.
     pub expected: String,
-    /// What stood there.
+    /// The kind of the found value.
     pub found: String,
 }
 
@@ -27,7 +26,7 @@ impl DecodeError {
         }
     }
 
-    /// The same error seen from one level further out.
+    /// Returns the error with a path that is one level longer at its beginning.
     #[doc(hidden)]
     pub fn under(mut self, segment: &str) -> Self {
         self.path = match self.path.chars().next() {

@@ -1,6 +1,6 @@
-//! The keys of the objects that a check is in, without an allocation for a few of them.
+//! The keys of the open objects of a check. A few keys need no allocation.
 
-/// The keys of the objects that are open, those of the innermost last.
+/// The keys of the open objects, those of the innermost last.
 pub(super) struct Keys<'a> {
     text: &'a [u8],
     few: [Span; FEW],
@@ -9,16 +9,16 @@ pub(super) struct Keys<'a> {
     unescaped: Vec<u8>,
 }
 
-/// The number of keys that have room without an allocation.
+/// The number of keys that need no allocation.
 const FEW: usize = 32;
-/// The number of keys of one object that are compared one by one; those of a larger one are sorted
-/// when it closes.
+/// The number of keys of one object that are compared one by one. More keys are sorted when the
+/// object closes.
 const ONE_BY_ONE: usize = 16;
 
-/// A key: a place in the text or, behind its end, in what was unescaped.
+/// A key, as a range of the text or, after its end, of the unescaped keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
-    /// The byte of its opening quote.
+    /// The position of the opening quote.
     pub(super) quoted_at: usize,
     start: usize,
     length: usize,
@@ -63,19 +63,18 @@ impl<'a> Keys<'a> {
         from.get(start..start + key.length).unwrap_or_default()
     }
 
-    /// The keys from this one on.
+    /// Returns the keys from `first` on.
     fn since(&self, first: usize) -> impl Iterator<Item = Span> {
         let few = self.few.get(first..self.count.min(FEW)).unwrap_or_default();
         let more = self.more.get(first.saturating_sub(FEW)..);
         few.iter().chain(more.unwrap_or_default()).copied()
     }
 
-    /// Adds a key to the object whose keys begin at `first`; says no when it is known to be there
-    /// already.
+    /// Adds a key to the object whose keys begin at `first`. Returns false if the key is known to
+    /// be a repetition.
     ///
-    /// `seen` has a mark for each key of this object, made of what is the same for equal keys,
-    /// however they were written: a key whose mark is not there is new. Two keys with the same mark
-    /// are compared.
+    /// `seen` has a mark for each key of this object, computed so that equal keys have equal marks.
+    /// A key with a new mark is new. Keys with the same mark are compared.
     pub(super) fn add(&mut self, first: usize, key: Span, seen: &mut u64) -> bool {
         let new = self.bytes(key);
         let ends = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
@@ -99,7 +98,7 @@ impl<'a> Keys<'a> {
         true
     }
 
-    /// Forgets the keys of an object that ends, and returns the first that repeats an earlier one.
+    /// Removes the keys of a closed object. Returns the first key that repeats an earlier one.
     pub(super) fn close(&mut self, first: usize) -> Option<Span> {
         let repeated = if self.count - first > ONE_BY_ONE {
             self.repeated(first)

@@ -1,7 +1,7 @@
-//! JSON as text: every number to its digit, every string as it was escaped, every key in its place.
+//! JSON as text, which keeps all digits of numbers, the escapes of strings and the order of keys.
 //!
-//! A number read into a float and written again is another number. So what a model, a person or a
-//! tool has sent stays text, and the rules for such text are here, once.
+//! A number that is parsed as a float and written again may change. So input from models, people
+//! and tools stays text, and this module has all rules for such text.
 
 mod canonical;
 mod changes;

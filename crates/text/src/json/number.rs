@@ -1,12 +1,13 @@
-//! Numbers, whichever way they are spelt.
+//! Numbers in any spelling.
 
 use std::fmt;
 
 use super::decode_error::DecodeError;
 use super::raw_json::RawJson;
 
-/// A number of the protocol. Libraries write `40`, `40.0` and, where 64 bits matter, `"40"`: all of
-/// them are equal, and each is written again as it came.
+/// A number of the protocol. `40`, `40.0` and, for 64-bit integers, `"40"` are equal.
+///
+/// Each number is written again in the spelling that was read.
 ///
 /// ```
 /// use recount_text::json::Number;
@@ -19,7 +20,7 @@ use super::raw_json::RawJson;
 pub struct Number(RawJson);
 
 impl Number {
-    /// Reads a value as a number.
+    /// Parses a value as a number.
     #[doc(hidden)]
     pub fn of(value: RawJson) -> Result<Number, DecodeError> {
         let number = Number(value);
@@ -30,16 +31,16 @@ impl Number {
         }
     }
 
-    /// The number, as near as it can be had.
+    /// Returns the nearest float.
     #[must_use]
     pub fn as_f64(&self) -> f64 {
         self.parsed().unwrap_or_default()
     }
 
-    /// The number, where it is whole and fits.
+    /// Returns the number if it is a whole number that fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
-        /// Up to here every whole number is a float.
+        /// Up to this number, each whole number is exact as a float.
         const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
         let as_float = || {
             let float = self.parsed()?;
@@ -62,7 +63,7 @@ impl Number {
 
     fn parsed(&self) -> Option<f64> {
         let parsed: f64 = self.digits().parse().ok()?;
-        // Rust reads `inf` and `nan`, too.
+        // `parse` also accepts `inf` and `nan`.
         parsed.is_finite().then_some(parsed)
     }
 }
@@ -74,7 +75,7 @@ impl From<i64> for Number {
 }
 
 impl From<f64> for Number {
-    /// What is no number is zero.
+    /// Converts a float. Infinities and NaN become zero.
     fn from(number: f64) -> Number {
         let finite = if number.is_finite() { number } else { 0.0 };
         Number(RawJson::from(serde_json::Value::from(finite)))
@@ -88,7 +89,7 @@ impl PartialEq for Number {
             (None, None) => match (self.parsed(), other.parsed()) {
                 (Some(one), Some(another)) => one.total_cmp(&another).is_eq(),
                 (Some(_), None) | (None, Some(_)) => false,
-                // Too large for anything but its digits.
+                // Numbers that are too large for the types are compared by their digits.
                 (None, None) => self.digits() == other.digits(),
             },
             (Some(_), None) | (None, Some(_)) => false,
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn non_numbers_are_rejected() {
         for text in ["\"\"", "\"x\"", "\"inf\"", "\"nan\"", "true", "[]", "{}"] {
             assert!(number(text).is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! A value inside a JSON text, by its pointer, without disturbing the text around it.
+//! Access to a value inside a JSON text by its pointer. The text around it stays unchanged.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::pointer::unescaped;
 use super::value::Json;
 
 impl Json {
-    /// The text of the value that a JSON Pointer leads to through objects; `""` leads to the whole.
+    /// Returns the text of the value at a JSON Pointer through objects; `""` is the whole text.
     ///
     /// ```
     /// use recount_text::json::Json;
@@ -27,8 +27,8 @@ impl Json {
         }
     }
 
-    /// The value at the end of the pointer, or the first value on the way that is no object, with
-    /// the pointer to it.
+    /// Returns the value at the pointer or, on its path, the first value that is not an object. The
+    /// result includes the pointer of that value.
     ///
     /// ```
     /// use recount_text::json::Json;
@@ -50,8 +50,7 @@ impl Json {
         Some((pointer.get(..at)?, text))
     }
 
-    /// The same text with another value where the pointer leads; none where it leads nowhere or
-    /// `text` is no JSON.
+    /// Replaces the value at a pointer. `None` if the pointer has no value or `text` is not JSON.
     ///
     /// ```
     /// use recount_text::json::Json;
@@ -63,7 +62,7 @@ impl Json {
     pub fn with_text_at(&self, pointer: &str, text: &str) -> Option<Json> {
         let before = self.text_at(pointer)?;
         let whole = self.as_str();
-        // The value was borrowed from the whole text, so it begins within it.
+        // `before` is borrowed from the whole text, so it begins within it.
         let start = (before.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
         let (head, tail) = (whole.get(..start)?, whole.get(start + before.len()..)?);
         let raw = RawValue::from_string(format!("{head}{text}{tail}")).ok()?;
@@ -71,7 +70,7 @@ impl Json {
     }
 }
 
-/// The text of a member of an object.
+/// Returns the text of a member of an object.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let mut reader = serde_json::Deserializer::from_str(object);
     reader.deserialize_map(Member(name)).ok().flatten()
@@ -110,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn every_token_around_the_place_stays_as_it_came() {
+    fn tokens_around_the_place_stay_unchanged() {
         let args = json(r#"{"\u0061":1.00,"b":{"c":"x\"}","d":9007199254740993},"e":[{}]}"#);
         let other = args.with_text_at("/b/c", r#"{"$sealed":"v1.A"}"#).unwrap();
         let expected =
             r#"{"\u0061":1.00,"b":{"c":{"$sealed":"v1.A"},"d":9007199254740993},"e":[{}]}"#;
         assert_eq!(other.as_str(), expected);
         assert_eq!(other.with_text_at("/b/c", r#""x\"}""#).unwrap(), args);
-        // A key is found by what it says, however it is spelt.
+        // A key is found in any spelling of its escapes.
         assert_eq!(args.text_at("/a"), Some("1.00"));
         assert_eq!(args.with_text_at("", "7").unwrap().as_str(), "7");
     }

@@ -1,11 +1,11 @@
-//! Text that stands in a JSON string as it is.
+//! Text that needs no escapes in a JSON string.
 
-/// The number of bytes at the front without a quote, a backslash or a control character.
+/// Returns the number of leading bytes without a quote, a backslash or a control character.
 pub fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // A byte is zero where subtracting one borrows; a borrow may mark its upper neighbour, too, but
-    // never spares one.
+    // Subtracting one from a zero byte borrows. A borrow may also mark the next higher byte, but
+    // never hides one.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let (words, rest) = bytes.as_chunks::<8>();
     let mut done = 0;
@@ -16,7 +16,7 @@ pub fn plain_length(bytes: &[u8]) -> usize {
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
         let marked = quote | backslash | control;
         if marked != 0 {
-            // The lowest mark is true, since nothing below it borrowed.
+            // The lowest mark is exact, because no byte below it borrowed.
             return done + marked.trailing_zeros() as usize / 8;
         }
         done += 8;
@@ -27,7 +27,7 @@ pub fn plain_length(bytes: &[u8]) -> usize {
     done + more.unwrap_or(rest.len())
 }
 
-/// True if a text cannot stand within quotes as it is.
+/// True if a text needs escapes within quotes.
 pub fn needs_escapes(text: &str) -> bool {
     plain_length(text.as_bytes()) < text.len()
 }

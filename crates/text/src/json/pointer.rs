@@ -1,11 +1,11 @@
-//! JSON Pointers: their steps, and the value that one names.
+//! JSON Pointers: their steps and their values.
 
 use serde_json::value::RawValue;
 
 use super::tree::Tree;
 use super::value::Json;
 
-/// A key as it is written in a JSON Pointer.
+/// Escapes a key for a JSON Pointer.
 ///
 /// ```
 /// use recount_text::json::{escaped, unescaped};
@@ -16,17 +16,17 @@ pub fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The key that a step of a JSON Pointer names.
+/// Unescapes a step of a JSON Pointer.
 pub fn unescaped(step: &str) -> String {
     step.replace("~1", "/").replace("~0", "~")
 }
 
-/// The keys along a JSON Pointer.
+/// Returns the keys along a JSON Pointer.
 pub fn steps(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(unescaped)
 }
 
-/// True if one JSON Pointer leads to where the other does, or further in.
+/// True if the first JSON Pointer is equal to the second or extends it.
 ///
 /// ```
 /// use recount_text::json::is_within;
@@ -39,23 +39,23 @@ pub fn is_within(inner: &str, outer: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Why a JSON Pointer leads nowhere.
+/// The reason why a JSON Pointer names no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamesNothing {
-    /// It is no JSON Pointer: it is neither empty nor begins with `/`.
+    /// The text is not a JSON Pointer: it is neither empty nor begins with `/`.
     NoPointer,
-    /// It leads so far, and what follows is not there.
+    /// The pointer's path ends early.
     Beyond {
-        /// The pointer to the last value on the way.
+        /// The pointer to the last existing value.
         held: String,
-        /// The step that it does not have.
+        /// The missing step.
         missing: String,
-        /// The steps that it has.
+        /// The existing steps from that value.
         there: Vec<String>,
     },
 }
 
-/// The value that a JSON Pointer names, through objects and arrays; `""` names the whole.
+/// Returns the value at a JSON Pointer through objects and arrays; `""` is the whole value.
 ///
 /// ```
 /// use recount_text::json::{Json, NamesNothing, value_at};
@@ -63,13 +63,15 @@ pub enum NamesNothing {
 /// let whole = Json::parse(r#"{"calls":{"5":{"args":{"a/b":[1.00]}}}}"#)?;
 /// let found = value_at(&whole, "/calls/5/args/a~1b/0").map(|it| it.to_string());
 /// assert_eq!(found.as_deref(), Ok("1.00"));
-/// let Err(NamesNothing::Beyond { held, there, .. }) = value_at(&whole, "/calls/7") else { unreachable!() };
+/// let Err(NamesNothing::Beyond { held, there, .. }) = value_at(&whole, "/calls/7") else {
+///     unreachable!()
+/// };
 /// assert_eq!((held.as_str(), there), ("/calls", vec!["5".to_owned()]));
 /// # Ok::<(), recount_text::json::JsonProblem>(())
 /// ```
 ///
 /// # Errors
-/// [`NamesNothing`], with what is there.
+/// [`NamesNothing`], with the existing steps.
 pub fn value_at(whole: &Json, pointer: &str) -> Result<Json, NamesNothing> {
     named(whole.raw(), pointer).map(Json::of_serialized)
 }

@@ -1,4 +1,4 @@
-//! The reasons for which a text is no [`Json`](super::Json), and the words for them.
+//! The reasons why a text is not a [`Json`](super::Json), and their messages.
 
 use std::fmt;
 
@@ -7,23 +7,22 @@ use serde_json::value::RawValue;
 use super::strict::{self, Flaw, What};
 use super::unreadable::Unreadable;
 
-/// The reason for which Recount does not take a text as a [`Json`](crate::json::Json).
+/// The reason why a text is rejected as a [`Json`](crate::json::Json).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonProblem {
-    /// Not JSON at all, and where.
+    /// The text is not JSON; the message has the position.
     Syntax(String),
-    /// Objects and arrays within each other deeper than [`DEPTH_MAX`].
+    /// Objects and arrays nest deeper than [`DEPTH_MAX`].
     TooDeep,
-    /// One object names this key twice, so two readers may see two values.
+    /// An object repeats this key, so two parsers may read two values.
     DuplicateKey(String),
-    /// A string holds half of a surrogate pair, which is not text.
+    /// A string contains half of a surrogate pair, which is not text.
     LoneSurrogate,
-    /// A key that serde_json keeps for itself: it would read what stands under it as another value
-    /// than is written.
+    /// The key is reserved by serde_json, which would read another value under it than is written.
     ReservedKey(String),
 }
 
-/// How deep arguments may nest.
+/// The maximum nesting depth of arguments.
 pub const DEPTH_MAX: usize = 64;
 
 impl fmt::Display for JsonProblem {
@@ -42,7 +41,7 @@ impl fmt::Display for JsonProblem {
 
 impl std::error::Error for JsonProblem {}
 
-/// The levels of objects and arrays within each other in valid JSON.
+/// Returns the nesting depth of valid JSON.
 pub fn levels(text: &str) -> usize {
     let deepest = text
         .bytes()
@@ -66,11 +65,13 @@ pub fn levels(text: &str) -> usize {
     deepest.unwrap_or_default()
 }
 
-/// Checks JSON text: at most `depth` levels, no repeated or reserved key, no half of a surrogate
-/// pair, no number beyond all floats.
+/// Checks JSON text.
+///
+/// The text may have at most `depth` levels. It must have no repeated or reserved key, no half of a
+/// surrogate pair and no number beyond the range of floats.
 ///
 /// # Errors
-/// [`JsonProblem::TooDeep`] before all else, then the first flaw.
+/// [`JsonProblem::TooDeep`] takes precedence, otherwise the first flaw is returned.
 pub fn check(text: &str, depth: usize) -> Result<(), JsonProblem> {
     strict::check(text, depth).map_err(|flaw| {
         if levels(text) > depth {
@@ -98,7 +99,7 @@ impl JsonProblem {
     }
 }
 
-/// The words of serde_json for text that is no JSON.
+/// Returns serde_json's message for text that is not JSON.
 fn syntax(text: &str) -> String {
     match serde_json::from_str::<&RawValue>(text) {
         Ok(_) => "not readable".to_owned(),
@@ -106,7 +107,7 @@ fn syntax(text: &str) -> String {
     }
 }
 
-/// The string that a text begins with.
+/// Returns the string at the beginning of a text.
 fn string(text: &str) -> String {
     let mut strings = serde_json::Deserializer::from_str(text).into_iter();
     match strings.next() {
@@ -115,8 +116,8 @@ fn string(text: &str) -> String {
     }
 }
 
-/// The words of serde_json for a number beyond all floats: they are on record, with the place in
-/// the whole text.
+/// Returns serde_json's message for a number beyond the range of floats. Records contain such
+/// messages, with the position in the whole text.
 fn number(before: &str, rest: &str) -> String {
     let mut numbers = serde_json::Deserializer::from_str(rest).into_iter::<f64>();
     let Some(Err(error)) = numbers.next() else {

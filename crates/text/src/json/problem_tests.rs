@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::problem::{JsonProblem, check, levels};
 
-/// The same check by serde_json, as it was when the words went on record.
+/// The same check based on serde_json, which produced the messages in older records.
 fn by_serde(text: &str, depth: usize) -> Result<(), JsonProblem> {
     if levels(text) > depth {
         return Err(JsonProblem::TooDeep);
@@ -20,12 +20,12 @@ fn by_serde(text: &str, depth: usize) -> Result<(), JsonProblem> {
     }
 }
 
-/// The markers by which a key travels through serde's error text.
+/// The prefixes that mark a key in serde's error text.
 const DUPLICATE: &str = "duplicate key ";
 const RESERVED: &str = "reserved key ";
 
-/// The beginning of the keys under which serde_json hands raw values and numbers to itself, also
-/// when it reads a `Value`.
+/// The prefix of the keys under which serde_json passes raw values and numbers to itself. It does
+/// so even for a `Value`.
 const SERDE_JSON_KEYS: &str = "$serde_json::private::";
 
 fn problem(error: &str) -> JsonProblem {
@@ -39,8 +39,8 @@ fn problem(error: &str) -> JsonProblem {
     }
     match key_behind(DUPLICATE) {
         Some(key) => JsonProblem::DuplicateKey(key),
-        // The syntax was checked before and numbers are not read, so what remains is an escape that
-        // is not text.
+        // The syntax was checked before and numbers are not parsed. So the remaining error is an
+        // invalid escape.
         None if error.contains("surrogate") || error.contains("hex escape") => {
             JsonProblem::LoneSurrogate
         }
@@ -48,7 +48,7 @@ fn problem(error: &str) -> JsonProblem {
     }
 }
 
-/// Any JSON in which no object repeats a key.
+/// A visitor for JSON in which no object repeats a key.
 struct Checked;
 
 impl<'de> Deserialize<'de> for Checked {
@@ -109,11 +109,11 @@ impl<'de> Deserialize<'de> for Checked {
     }
 }
 
-/// A key, which is copied only where it holds escapes.
+/// A key, copied only if it contains escapes.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// JSON with several flaws at once; each is valid by its grammar.
+/// JSON texts with several flaws, each valid by the grammar.
 fn flawed() -> impl Strategy<Value = String> {
     let keys = r#""a"|"b"|"\u0061"|"c"|"\ud800"|"$serde_json::private::RawValue"|"k3"|"k\n""#;
     let key = select(keys.split('|').collect::<Vec<_>>());
@@ -151,7 +151,11 @@ fn flawed() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 4_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn problem_is_the_one_that_serde_json_meets_first(text in flawed(), depth in 1..6_usize) {

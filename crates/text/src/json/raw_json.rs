@@ -1,4 +1,4 @@
-//! JSON kept as it came, before any check but that of its grammar.
+//! JSON kept unchanged, with no check but that of the grammar.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use serde_json::value::RawValue;
 use super::decode_error::DecodeError;
 use super::value::Json;
 
-/// One JSON value as its text: no number is rounded, no string escaped anew, no key sorted.
+/// A JSON value as its original text. No number is rounded, no escape changed, no key sorted.
 ///
-/// There are two types because two promises are made. A [`Json`] has passed the check of
-/// [`Json::parse`] and has no white space between tokens, so a record can repeat it. A `RawJson` is
-/// any JSON, byte for byte, also where the check refuses it: a message is written again as it came,
-/// and even an unfit call gets its answer. The check of one makes the other.
+/// There are two types for two guarantees. A [`Json`] has passed the check of [`Json::parse`] and
+/// has no white space between tokens, so a record can contain it. A `RawJson` is any JSON, byte for
+/// byte, even if the check rejects it. So a message can be written again without changes, and even
+/// an invalid call gets its answer. Checking a `RawJson` gives a `Json`.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Keeps `text`.
+    /// Parses `text` and keeps it.
     ///
     /// ```
     /// use recount_text::json::RawJson;
@@ -29,20 +29,20 @@ impl RawJson {
     /// ```
     ///
     /// # Errors
-    /// Where `text` is not JSON.
+    /// An error if `text` is not JSON.
     pub fn parse(text: &str) -> Result<Self, DecodeError> {
         serde_json::from_str(text)
             .map(Self)
             .map_err(|error| DecodeError::new("JSON", error.to_string()))
     }
 
-    /// Keeps a value that serde_json holds.
+    /// Copies a raw value of serde_json.
     #[doc(hidden)]
     pub fn of_raw(raw: &RawValue) -> Self {
         Self(raw.to_owned())
     }
 
-    /// The text, as serde_json holds it.
+    /// The text as a raw value of serde_json.
     #[doc(hidden)]
     pub fn raw(&self) -> &RawValue {
         &self.0
@@ -53,23 +53,23 @@ impl RawJson {
         self.0.get()
     }
 
-    /// Reads the text as a `T`.
+    /// Deserializes the text as a `T`.
     ///
     /// # Errors
-    /// Where the text is not a `T`.
+    /// An error if the text is not a `T`.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
         serde_json::from_str(self.as_str())
             .map_err(|error| DecodeError::new("another value", error.to_string()))
     }
 
-    /// The kind of value, in words.
+    /// Returns the kind of the value, in words.
     #[doc(hidden)]
     pub fn kind(&self) -> &'static str {
         kind(self.as_str())
     }
 }
 
-/// The kind of value that a text is, in words.
+/// Returns the kind of the value in a text, in words.
 pub fn kind(text: &str) -> &'static str {
     match text.as_bytes().first() {
         Some(b'{') => "an object",
@@ -83,7 +83,7 @@ pub fn kind(text: &str) -> &'static str {
 
 impl From<&Value> for RawJson {
     fn from(value: &Value) -> Self {
-        // A `Value` always writes itself; `null` stands for the impossible.
+        // Serializing a `Value` cannot fail; `null` satisfies the type.
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON Schema of a JSON value: any.
+//! The JSON Schema of a JSON value: any value.
 
 use std::borrow::Cow;
 

@@ -1,45 +1,50 @@
-//! The check of JSON text: one pass, which allocates nothing in the usual case.
+//! The check of JSON text in one pass, usually without allocation.
 //!
-//! The grammar allows text that readers refuse or read differently: a key that an object has twice,
-//! half of a surrogate pair, a number beyond all floats, more levels than a reader has stack for.
-//! A journal that acknowledged such a record would have promised what it cannot keep.
+//! The grammar allows text that parsers reject or read differently:
 //!
-//! Of several flaws the one counts that a reader meets first. A reader meets a key that it refuses
-//! once it has read the value behind it, as serde does. The order is on record: a model's arguments
-//! are refused with the first flaw, and a replay compares the words.
+//! - a key twice in an object
+//! - half of a surrogate pair
+//! - a number beyond the range of floats
+//! - more levels than a parser's stack allows
+//!
+//! The journal must not acknowledge a record that cannot be read back.
+//!
+//! If a text has several flaws, the check returns the one that a parser meets first. Like serde, it
+//! rejects a key only after the key's value. Records depend on this order: a model's arguments are
+//! refused with the first flaw, and a replay compares the message.
 
 use super::keys::{Keys, Span};
 use super::plain::plain_length;
 use super::unreadable::Unreadable;
 
-/// What is wrong, and at which byte of the text.
+/// A flaw and its position.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Flaw {
-    /// The byte.
+    /// The position, in bytes.
     pub at: usize,
-    /// The flaw there.
+    /// The kind of the flaw.
     pub what: What,
 }
 
 /// The kinds of flaws.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum What {
-    /// It is not JSON.
+    /// The text is not JSON.
     Syntax,
-    /// Objects and arrays nest deeper than allowed.
+    /// Objects and arrays nest too deeply.
     TooDeep,
-    /// It is JSON that not every reader reads, or reads alike.
+    /// The text is JSON that parsers reject or read differently.
     Unreadable(Unreadable),
 }
 
-/// The start of the keys under which serde_json hands raw values to itself, also when it reads a
+/// The prefix of the keys under which serde_json passes raw values to itself. It does so even for a
 /// value.
 pub(super) const RESERVED: &[u8] = b"$serde_json::private::";
 
-/// A number of fewer characters and without an exponent fits any float.
+/// The length below which a number without an exponent fits any float.
 const SHORT_NUMBER: usize = 300;
 
-/// Checks one JSON value, with white space around it or not. Brackets may nest to `depth`.
+/// Checks one JSON value, with optional white space around it. Brackets may nest `depth` levels.
 ///
 /// # Errors
 /// The first flaw.
@@ -47,7 +52,7 @@ pub fn check(text: &str, depth: usize) -> Result<(), Flaw> {
     whole(text, depth, false)
 }
 
-/// Checks as [`check`] does, and that the text is one line, as a record of a journal is.
+/// Checks as [`check`] does, and requires a single line, as for a record of a journal.
 ///
 /// # Errors
 /// The first flaw.
@@ -99,7 +104,7 @@ impl Scanner<'_> {
         let depth = self.deeper(depth)?;
         let first = self.keys.count();
         let found = self.members(depth, first);
-        // Of an object with many keys, those whose values were read are compared only here.
+        // In an object with many keys, the keys are compared here, after their values.
         let repeated = self.keys.close(first);
         repeated.map_or(found, |key| Err(duplicate(key.quoted_at)))
     }
@@ -146,7 +151,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Goes behind an opening bracket.
+    /// Enters a bracket.
     fn deeper(&mut self, depth: usize) -> Result<usize, Flaw> {
         let left = depth
             .checked_sub(1)
@@ -155,7 +160,7 @@ impl Scanner<'_> {
         Ok(left)
     }
 
-    /// A string, and where it stands within its quotes; true if it has escapes.
+    /// Reads a string and returns its range within the quotes, and true if it has escapes.
     fn string(&mut self) -> Result<(Span, bool), Flaw> {
         let quoted_at = self.at;
         self.expect(b'"')?;
@@ -223,7 +228,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The `u` and four hex digits.
+    /// Reads the `u` and four hex digits.
     fn unit(&mut self) -> Result<u32, Flaw> {
         let digits = self.bytes.get(self.at + 1..self.at + 5);
         let unit = digits.and_then(|digits| {
@@ -270,7 +275,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// At least one digit.
+    /// Reads at least one digit.
     fn digits(&mut self) -> Result<(), Flaw> {
         let start = self.at;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
@@ -292,7 +297,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Whether this bracket comes next; goes behind it.
+    /// Consumes this bracket and returns true if it comes next.
     fn closes(&mut self, bracket: u8) -> bool {
         self.blank();
         let closes = self.peek() == Some(bracket);
@@ -309,7 +314,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Goes behind white space, to which line ends belong unless the text is to be one line.
+    /// Skips white space. Line ends count as white space unless the text must be a single line.
     fn blank(&mut self) {
         loop {
             match self.peek() {

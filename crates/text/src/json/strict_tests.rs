@@ -10,7 +10,7 @@ use super::plain::plain_length;
 use super::strict::{Flaw, RESERVED, What, check, check_line};
 use super::unreadable::Unreadable;
 
-/// The same question, answered by serde_json and a set of keys.
+/// The same check, based on serde_json and a set of keys.
 struct Readable;
 
 impl<'de> Deserialize<'de> for Readable {
@@ -64,11 +64,11 @@ fn flaw(text: &str) -> Option<What> {
 }
 
 #[test]
-fn what_cannot_be_read_back_has_a_name() {
+fn flaws_have_kinds() {
     let unreadable = |what| Some(What::Unreadable(what));
     for text in [
         r#"{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}"#,
-        // Of the same length and with the same ends.
+        // The keys have the same length and the same first and last character.
         r#"{"abc":1,"axc":2,"":3}"#,
         r#" "\ud83d\ude00 \" \\ \/ é" "#,
         "[0,-0,1.5e10,-2E-300,1e-999,9007199254740993]",
@@ -128,7 +128,7 @@ fn what_cannot_be_read_back_has_a_name() {
 }
 
 #[test]
-fn keys_are_told_apart_however_many_there_are() {
+fn repeated_keys_are_found_at_any_count() {
     for count in [1, 15, 16, 17, 31, 32, 33, 200] {
         let keys = |extra: &str| {
             let many: Vec<_> = (0..count)
@@ -149,7 +149,7 @@ fn keys_are_told_apart_however_many_there_are() {
     }
 }
 
-/// Pieces that, strung together, are JSON now and then and nearly JSON most of the time.
+/// Pieces whose concatenation is sometimes JSON and mostly almost JSON.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
@@ -198,10 +198,19 @@ fn json() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 4_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn it_agrees_with_serde_json(mut text in json(), cut in any::<prop::sample::Index>(), with in piece(), how in 0..4) {
+    fn it_agrees_with_serde_json(
+        mut text in json(),
+        cut in any::<prop::sample::Index>(),
+        with in piece(),
+        how in 0..4,
+    ) {
         let at = cut.index(text.len() + 1);
         if text.is_char_boundary(at) {
             match how {
@@ -211,12 +220,22 @@ proptest! {
             }
         }
         let expected = serde_json::from_str::<Readable>(&text);
-        prop_assert_eq!(check(&text, 100).is_ok(), expected.is_ok(), "{} {:?}", text, expected.err());
+        prop_assert_eq!(
+            check(&text, 100).is_ok(),
+            expected.is_ok(),
+            "{} {:?}",
+            text,
+            expected.err()
+        );
     }
 
     #[test]
-    fn a_string_ends_where_its_quote_is(text in "[ -!#-\\[\\]-~éü😀]{0,40}", behind in "[\"\\\\\u{0}-\u{1f}]?", more in "[ -~\u{0}-\u{1f}]{0,9}") {
-        // What comes behind in the same word must not be taken for what comes first.
+    fn string_ends_at_its_quote(
+        text in "[ -!#-\\[\\]-~éü😀]{0,40}",
+        behind in "[\"\\\\\u{0}-\u{1f}]?",
+        more in "[ -~\u{0}-\u{1f}]{0,9}",
+    ) {
+        // Later bytes in the same word must not count as the first ones.
         let bytes = format!("{text}{behind}\"{more}");
         prop_assert_eq!(plain_length(bytes.as_bytes()), text.len());
     }

@@ -1,6 +1,6 @@
-//! JSON taken apart by one level without disturbing its texts.
+//! JSON split into its parts, one level deep, with all texts unchanged.
 //!
-//! A number stays the text it was written as, and members stay in their order.
+//! Numbers keep their digits, and members keep their order.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,9 +9,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// A JSON value, taken apart by one level.
+/// A JSON value split into its parts, one level deep.
 pub enum Tree<'j> {
-    /// The members of an object, in their order.
+    /// The members of an object, in order.
     Members(Vec<(String, &'j RawValue)>),
     /// The elements of an array.
     Elements(Vec<&'j RawValue>),
@@ -20,7 +20,7 @@ pub enum Tree<'j> {
 }
 
 impl<'j> Tree<'j> {
-    /// Takes a value apart.
+    /// Splits a value into its parts.
     #[doc(hidden)]
     pub fn of(value: &'j RawValue) -> Tree<'j> {
         let text = value.get();
@@ -33,7 +33,7 @@ impl<'j> Tree<'j> {
             Some(b'[') => serde_json::from_str(text).ok().map(Tree::Elements),
             Some(_) | None => None,
         };
-        // A raw value is JSON, so it always comes apart.
+        // A raw value is valid JSON, so splitting cannot fail.
         apart.unwrap_or(Tree::Leaf)
     }
 }
@@ -41,17 +41,17 @@ impl<'j> Tree<'j> {
 /// A key and its value.
 pub type Member<'j> = (Cow<'j, str>, &'j RawValue);
 
-/// The members of an object in their order, repeated keys included.
+/// Returns the members of an object in order, including repeated keys.
 ///
 /// # Errors
-/// An error of serde_json where the text is no object, or a key is no text.
+/// An error of serde_json if the text is not an object, or a key is not text.
 pub fn members(text: &str) -> serde_json::Result<Vec<Member<'_>>> {
     serde_json::from_str::<Members<'_>>(text).map(|it| it.0)
 }
 
 struct Members<'j>(Vec<Member<'j>>);
 
-/// Borrowed from the text, unless there are escapes in it.
+/// A key, borrowed from the text unless it contains escapes.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 

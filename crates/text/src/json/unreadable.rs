@@ -1,19 +1,19 @@
-//! The kinds of JSON that not every reader reads, or reads alike.
+//! Kinds of JSON that parsers reject or read differently.
 
 use std::fmt;
 
-/// What is JSON and yet cannot be read back, or not by every reader alike.
+/// A flaw of JSON that parsers reject or read differently.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Unreadable {
-    /// One object has this key twice, however it is spelled.
+    /// An object has this key twice, in any spelling.
     DuplicateKey,
-    /// An escape says half of a surrogate pair, which is not text.
+    /// An escape denotes half of a surrogate pair, which is not text.
     LoneSurrogate,
-    /// A number is beyond all floats, such as `1e999`.
+    /// A number is beyond the range of floats, such as `1e999`.
     Number,
-    /// A key begins with `$serde_json::private::`, under which serde_json reads another value than
-    /// is written.
+    /// A key begins with `$serde_json::private::`. serde_json reads another value under it than is
+    /// written.
     ReservedKey,
 }
 

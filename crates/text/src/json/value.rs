@@ -1,8 +1,8 @@
-//! JSON kept as the text it came in.
+//! JSON kept as its original text.
 //!
-//! A number read into a float and written again is another number; an approval given for one must
-//! not run with the other. So arguments, responses and results stay text: white space between
-//! tokens goes, every token stays.
+//! A number that is parsed as a float and written again may change. An approval of one number must
+//! not allow another. So arguments, responses and results stay text: only the white space between
+//! tokens is removed.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use serde_json::value::RawValue;
 use super::canonical::write_canonical;
 use super::problem::{DEPTH_MAX, JsonProblem, check};
 
-/// One JSON value as text, without white space between its tokens. It has passed the
+/// A JSON value as text, without white space between its tokens. It has passed the
 /// [check](Json::parse).
 ///
-/// [`RawJson`](super::RawJson) is JSON that has not.
+/// [`RawJson`](super::RawJson) is JSON without this check.
 #[derive(Clone)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Keeps `text`, without white space between tokens.
+    /// Checks `text` and keeps it, without white space between tokens.
     ///
     /// ```
     /// use recount_text::json::Json;
@@ -29,13 +29,13 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// A [`JsonProblem`] where the text is not JSON, nests deeper than [`DEPTH_MAX`], repeats a
-    /// key, or holds half of a surrogate pair.
+    /// A [`JsonProblem`] if the text is not JSON, nests deeper than [`DEPTH_MAX`], repeats a key,
+    /// or contains half of a surrogate pair.
     pub fn parse(text: &str) -> Result<Json, JsonProblem> {
         let syntax = |error: serde_json::Error| JsonProblem::Syntax(error.to_string());
         let kept = compact(text);
         if kept.len() < text.len() {
-            // White space parts tokens, so what is JSON without it may be none with it.
+            // White space separates tokens, so removing it may turn invalid text into JSON.
             let _: &RawValue = serde_json::from_str(text).map_err(syntax)?;
         }
         let kept = RawValue::from_string(kept).map_err(syntax)?;
@@ -43,7 +43,7 @@ impl Json {
         Ok(Json(kept))
     }
 
-    /// The text of a value that was built here.
+    /// Serializes a value that was created by the caller.
     ///
     /// ```
     /// use recount_text::json::Json;
@@ -53,11 +53,11 @@ impl Json {
         Json::of_serialized(value)
     }
 
-    /// The text of something of ours that was built here.
+    /// Serializes a value of any type that was created by the caller.
     #[doc(hidden)]
     pub fn of_serialized<S: Serialize + ?Sized>(value: &S) -> Json {
-        // What is short, as most arguments and results are, is written to the stack and allocated
-        // once.
+        // Short values, which most arguments and results are, are written to the stack and
+        // allocated once.
         let mut short = [0; 256];
         let mut rest = &mut short[..];
         if serde_json::to_writer(&mut rest, value).is_ok() {
@@ -70,12 +70,12 @@ impl Json {
                 return Json(raw);
             }
         }
-        // A value of ours always writes itself; `null` stands for the impossible.
+        // Serializing our own value cannot fail; `null` satisfies the type.
         Json(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
-    /// The text with the keys of every object sorted and the escapes of strings in one form;
-    /// numbers stay as they are.
+    /// Returns the text with sorted keys in all objects and uniform escapes in strings. Numbers
+    /// stay unchanged.
     ///
     /// ```
     /// use recount_text::json::Json;
@@ -89,18 +89,18 @@ impl Json {
         out
     }
 
-    /// Keeps a value that was made from another one, without looking at it again.
+    /// Keeps a value that was derived from a checked one, without another check.
     pub(super) fn of_checked(raw: Box<RawValue>) -> Json {
         Json(raw)
     }
 
-    /// The text, as serde_json holds it.
+    /// The text as a raw value of serde_json.
     #[doc(hidden)]
     pub fn raw(&self) -> &RawValue {
         &self.0
     }
 
-    /// `{}`.
+    /// Returns `{}`.
     pub fn empty_object() -> Json {
         Json::of(&serde_json::Value::Object(serde_json::Map::new()))
     }
@@ -110,17 +110,17 @@ impl Json {
         self.0.get()
     }
 
-    /// The value, as far as serde_json's numbers can hold it; `null` where they cannot.
+    /// Parses the value with serde_json's numbers; `null` if they cannot hold it.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(self.as_str()).unwrap_or_default()
     }
 
-    /// Whether this is an object.
+    /// True if this is an object.
     pub fn is_object(&self) -> bool {
         self.as_str().starts_with('{')
     }
 
-    /// The object that stands in a string: some models and programs send arguments as text.
+    /// Returns the object in a string. Some models and programs send arguments as a string.
     #[doc(hidden)]
     pub fn object_in_text(&self) -> Option<Json> {
         let text: String = serde_json::from_str(self.as_str()).ok()?;
@@ -156,14 +156,13 @@ impl Serialize for Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
-        // What stands in a journal was checked when it was written; checking again would cost every
+        // JSON in a journal was checked when it was written. Another check would slow down each
         // replay.
         Box::<RawValue>::deserialize(deserializer).map(Json)
     }
 }
 
-/// Removes white space outside of strings, between the tokens of JSON. The caller has checked that
-/// it is JSON.
+/// Removes white space between the tokens. The caller has checked that the text is JSON.
 fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_string, mut escaped) = (false, false);
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_canonical_text_sorts_keys_and_keeps_numbers() {
+    fn canonical_text_sorts_keys_and_keeps_numbers() {
         let canonical = |text: &str| Json::parse(text).unwrap().canonical();
         assert_eq!(
             canonical(r#"{"b":[1.0,"\u00e9",{"d":1e2,"c":null}],"a":[],"c":{}}"#),
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_a_string_does_not_nest() {
+    fn brackets_in_a_string_do_not_nest() {
         let brackets = "[".repeat(DEPTH_MAX + 1);
         assert!(Json::parse(&format!(r#"["\"{brackets}"]"#)).is_ok());
         let deep = format!(r#"["a\\",{brackets}{}]"#, "]".repeat(DEPTH_MAX + 1));
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_readers_may_read_differently_is_refused() {
+    fn ambiguous_json_is_refused() {
         assert_eq!(
             Json::parse(r#"{"a":1,"b":{"a":2,"\u0061":3}}"#),
             Err(JsonProblem::DuplicateKey("a".into()))
@@ -261,22 +260,21 @@ mod tests {
     }
 
     #[test]
-    fn a_number_too_large_for_a_float_is_a_problem_not_a_panic() {
+    fn number_beyond_floats_is_an_error() {
         assert!(matches!(
             Json::parse("[1e999]"),
             Err(JsonProblem::Syntax(_))
         ));
     }
 
-    /// The text that is kept of a text, by the rules one after the other: it is JSON, white space
-    /// goes, and nothing is wrong with the rest.
+    /// The expected text by the rules in order: JSON, without white space, without flaws.
     fn by_the_rules(text: &str) -> Option<String> {
         serde_json::from_str::<&RawValue>(text).ok()?;
         let kept = compact(text);
         check(&kept, DEPTH_MAX).ok().map(|()| kept)
     }
 
-    /// Texts that are JSON, nearly JSON, or nothing of the kind.
+    /// Texts that are JSON, almost JSON, or not JSON.
     fn texts() -> impl Strategy<Value = String> {
         let pieces = "{|}|[|]|:|,| |\n|\t|\u{b}|\u{a0}|\"a\"|\"a\":1|\"a\" : { \"b\":1 ,\"b\":2}|\"c\" : [ ]|\"|\\|\"\\u0061\":2|\"\\ud800\"|1|-|.5|e9|1 2|true|tr ue|null|\"$serde_json::private::Number\":\"1\"";
         let piece = select(pieces.split('|').collect::<Vec<_>>());
@@ -292,7 +290,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn kept_text_is_that_of_the_rules_one_after_the_other(text in texts()) {
+        fn kept_text_equals_the_rules_in_order(text in texts()) {
             let kept = Json::parse(&text).ok().map(|it| it.as_str().to_owned());
             prop_assert_eq!(kept, by_the_rules(&text));
         }

@@ -1,4 +1,4 @@
-//! The plain text agent: one model, an instruction, tools, and a number of turns.
+//! The plain text agent: one model, an instruction, tools, and a maximum number of turns.
 
 use std::sync::Arc;
 
@@ -9,17 +9,19 @@ use crate::run::state::State;
 use crate::tools::text_agent::{AgentAsk, AgentSoFar, AgentStep, TextAgent, names};
 use crate::tools::toolset::Toolset;
 
-/// How many turns a model has where nothing else is said.
+/// The default of [`LlmAgent::turns_max`].
 const TURNS_MAX: u32 = 10;
 
-/// An agent with a model, an instruction and tools, and at most so many turns.
+/// A text agent with one model, an instruction, tools, and a maximum number of turns.
 ///
 /// ```
 /// use recount_tool::{LlmAgent, LlmReply, ScriptedLlm, T};
 /// use serde_json::json;
 ///
 /// let model = ScriptedLlm::new([LlmReply::text("Ada is verified.")]);
-/// let look_up = T::simple("look_up", "Finds a customer", |_| async { Ok(json!({"name": "Ada"})) });
+/// let look_up = T::simple("look_up", "Finds a customer", |_| async {
+///     Ok(json!({"name": "Ada"}))
+/// });
 /// let verifier = LlmAgent::new("verifier", model)
 ///     .instruction("Verify the caller, who speaks {language}.")
 ///     .tools(look_up)
@@ -39,7 +41,7 @@ pub struct LlmAgent {
 }
 
 impl LlmAgent {
-    /// An agent of this name, behind which stands this model.
+    /// Creates an agent with this name and model.
     pub fn new(name: impl Into<String>, llm: impl BaseLlm) -> LlmAgent {
         LlmAgent {
             name: name.into(),
@@ -52,24 +54,24 @@ impl LlmAgent {
         }
     }
 
-    /// What the model is told to be. `{key}` stands for the value of that key of the session's
-    /// state, where it has one.
+    /// Sets the model's instruction. `{key}` is replaced by the value of that key in the session's
+    /// state, if there is one.
     #[must_use]
     pub fn instruction(mut self, instruction: impl Into<String>) -> LlmAgent {
         self.instruction = Some(instruction.into());
         self
     }
 
-    /// Tools of its own, of which the model of the conversation is not told. Their policies hold as
-    /// for any call.
+    /// Adds tools of the agent's own, which are hidden from the model of the conversation. Their
+    /// policies apply to every call.
     #[must_use]
     pub fn tools(mut self, tools: impl Into<Toolset>) -> LlmAgent {
         self.tools = self.tools | tools.into();
         self
     }
 
-    /// Tools of the conversation, or of another agent in it, that it may call, too. Agents that
-    /// call each other in a circle are refused where their agent is registered.
+    /// Lets the agent call these tools of the conversation, or of another agent in it. Registration
+    /// rejects agents that call each other in a cycle.
     ///
     /// ```
     /// use recount_tool::{LlmAgent, ScriptedLlm, TextAgent};
@@ -82,15 +84,15 @@ impl LlmAgent {
         self
     }
 
-    /// How many turns its model has at most, 10 unless said otherwise; one that is not done then
-    /// fails.
+    /// Sets the maximum number of model turns, 10 by default. The agent fails when it reaches the
+    /// maximum without a final answer.
     #[must_use]
     pub fn turns_max(mut self, turns: u32) -> LlmAgent {
         self.turns_max = turns.max(1);
         self
     }
 
-    /// Writes its answer to this key of the session's state, too.
+    /// Stores the agent's answer under this key of the session's state, too.
     #[must_use]
     pub fn output_key(mut self, key: impl Into<String>) -> LlmAgent {
         self.output_key = Some(key.into());
@@ -137,11 +139,11 @@ impl TextAgent for LlmAgent {
         if let Some(done) = last.filter(|turn| !turn.has_calls()) {
             let text = done.text();
             if text.trim().is_empty() {
-                let told = format!(
+                let message = format!(
                     "the agent {:?} replied with neither words nor calls",
                     self.name
                 );
-                return AgentStep::Fail(told);
+                return AgentStep::Fail(message);
             }
             if let Some(key) = &self.output_key {
                 run.state.set(key, &text);
@@ -172,7 +174,7 @@ impl std::fmt::Debug for LlmAgent {
     }
 }
 
-/// A text with the values of the state in the place of `{key}`; what the state has not stays.
+/// Replaces each `{key}` with its value in the state; unknown keys stay as they are.
 fn filled(text: &str, state: &State) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -208,7 +210,7 @@ mod tests {
     use crate::tools::t::T;
 
     #[test]
-    fn an_agent_among_the_tools_keeps_its_own_to_itself() {
+    fn inner_agent_keeps_its_own_tools() {
         let tool = |name| T::simple(name, "Does it", |args| async { Ok(args) });
         let agent = |name| LlmAgent::new(name, ScriptedLlm::new([]));
         let clerk = agent("clerk").tools(tool("look")).shares(["own"]);
@@ -222,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_state_has_stands_in_the_instruction_and_the_rest_stays() {
+    fn instruction_contains_known_state_values() {
         let state = State::default();
         state.set("language", "German");
         state.set("n", 9_007_199_254_740_993_u64);
         let text = "{language}, {n}: {unknown} {\"a\":{language}} {";
-        let told = "German, 9007199254740993: {unknown} {\"a\":German} {";
-        assert_eq!(filled(text, &state), told);
+        let message = "German, 9007199254740993: {unknown} {\"a\":German} {";
+        assert_eq!(filled(text, &state), message);
     }
 }

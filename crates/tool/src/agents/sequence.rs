@@ -1,11 +1,11 @@
-//! Two agents, one after the other.
+//! A sequence of two agents.
 
 use crate::models::llm::LlmTool;
 use crate::run::state::State;
 use crate::tools::text_agent::{AgentSoFar, AgentStep, AgentTurnSoFar, TextAgent, names};
 use crate::tools::toolset::Toolset;
 
-/// Two agents, one after the other: the second is asked what the first came to. See [`sequence`].
+/// Two agents in sequence: the answer of the first is the request of the second. See [`sequence`].
 #[derive(Debug)]
 pub struct Sequence<A, B> {
     name: String,
@@ -13,7 +13,7 @@ pub struct Sequence<A, B> {
     second: B,
 }
 
-/// An agent that lets `first` answer the request, and `second` what came of that.
+/// Combines two agents: `first` answers the request, `second` answers the result of `first`.
 ///
 /// ```
 /// use recount_tool::{LlmAgent, LlmReply, ScriptedLlm, TextAgent, sequence};
@@ -31,8 +31,8 @@ pub fn sequence<A: TextAgent, B: TextAgent>(first: A, second: B) -> Sequence<A, 
     }
 }
 
-/// What the turns of each are marked with on record, in front of its own mark.
-const PLACES: [&str; 2] = ["0/", "1/"];
+/// The prefixes of the agent names in recorded turns, one for each agent of the sequence.
+const PREFIXES: [&str; 2] = ["0/", "1/"];
 
 impl<A: TextAgent, B: TextAgent> TextAgent for Sequence<A, B> {
     fn name(&self) -> &str {
@@ -50,12 +50,13 @@ impl<A: TextAgent, B: TextAgent> TextAgent for Sequence<A, B> {
     }
 
     fn next(&self, run: &AgentSoFar<'_>) -> AgentStep {
-        let [place, then] = PLACES;
+        let [place, then] = PREFIXES;
         let mut asked = run.turns.iter().map(|turn| &turn.of).chain(&run.asked);
         let begun = asked.any(|of| of.starts_with(then));
-        // What the first writes at its end it writes once.
-        let thrown_away = run.state.over();
-        let state = if begun { &thrown_away } else { run.state };
+        // Once the second agent has begun, the final writes of the first are recorded. So this
+        // replay of the first writes to a copy, which is dropped.
+        let discarded = run.state.over();
+        let state = if begun { &discarded } else { run.state };
         let step = part(&self.first, run, run.request.clone(), place, state);
         let AgentStep::Finish(text) = step else {
             return step;
@@ -64,7 +65,7 @@ impl<A: TextAgent, B: TextAgent> TextAgent for Sequence<A, B> {
     }
 }
 
-/// The next step of one of the two, from its own turns.
+/// Computes the next step of one of the two agents from its own turns.
 fn part(
     agent: &dyn TextAgent,
     run: &AgentSoFar<'_>,
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_asked_what_the_one_before_came_to_and_ends_once() {
+    fn second_agent_is_asked_the_first_answer() {
         let state = State::default();
         let (of, text) = asked(next(Vec::new(), &state));
         assert_eq!((of.as_str(), text.as_str()), ("0/0/a", "go"));

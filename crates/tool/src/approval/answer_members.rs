@@ -1,5 +1,5 @@
-//! What a person says to a confirmation request, as the members of a JSON object: which there may
-//! be, the door says.
+//! An answer to a confirmation request as the members of a JSON object. The caller chooses strict
+//! or lenient rules for unknown members.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::typed::digits::exact_value;
 use crate::typed::found::unknown_key;
 use recount_session::ToolConfirmation;
 
-/// The keys of an answer at a door where nothing else may stand.
+/// The allowed keys of a strict answer.
 const KEYS: [&str; 6] = [
     "confirmed",
     "reason",
@@ -26,7 +26,7 @@ const KEYS: [&str; 6] = [
 pub struct AnswerMembers(BTreeMap<String, Json>);
 
 impl AnswerMembers {
-    /// The members of an object.
+    /// Reads the members of an object.
     #[doc(hidden)]
     pub fn of(json: &Json) -> Result<AnswerMembers, UnfitAnswer> {
         let members = serde_json::from_str(json.as_str());
@@ -35,33 +35,35 @@ impl AnswerMembers {
             .map_err(|_| malformed("it is not an object"))
     }
 
-    /// What stands under this key, where nothing stands beside it.
+    /// Returns the member under this key if it is the only member.
     #[doc(hidden)]
     pub fn only(&self, key: &str) -> Option<&Json> {
         self.0.get(key).filter(|_| self.0.len() == 1)
     }
 
-    /// The member under this key.
+    /// Returns the member under this key.
     #[doc(hidden)]
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.0.get(key)
     }
 
-    /// Takes the member under this key away.
+    /// Removes the member under this key.
     #[doc(hidden)]
     pub fn remove(&mut self, key: &str) {
         self.0.remove(key);
     }
 
-    /// Whether something stands under this key.
+    /// True if there is a member under this key.
     #[doc(hidden)]
     pub fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
-    /// An operator's answer: `confirmed` is there and a boolean, each key means something and has
-    /// one spelling, and none is `null`. A yes must not count without the condition, or the
-    /// arguments, that a slip of the pen has made mean nothing.
+    /// Reads an operator's answer, without unknown keys.
+    ///
+    /// `confirmed` must be present and a boolean, each key has one spelling, and no value is
+    /// `null`. Otherwise a typo could make an approval count without its condition or its changed
+    /// arguments.
     #[doc(hidden)]
     pub fn strict(self) -> Result<ToolConfirmation, UnfitAnswer> {
         for (key, json) in &self.0 {
@@ -76,8 +78,8 @@ impl AnswerMembers {
         self.read(&["args"], &["request_hash"])
     }
 
-    /// An answer of a client of ADK: `confirmed` is there and a boolean, the others may be `null`,
-    /// and what means nothing is kept, as ADK has it.
+    /// Reads an answer of an ADK client, ignoring unknown keys as ADK does. `confirmed` must be
+    /// present and a boolean; other members may be `null`.
     #[doc(hidden)]
     pub fn lenient(self) -> Result<ToolConfirmation, UnfitAnswer> {
         if self.has("args") {
@@ -125,8 +127,10 @@ impl AnswerMembers {
         read.map_err(|_| malformed(&format!("{key:?} must be {expected}")))
     }
 
-    /// A value that the tool gets, and its text: the tool must not run with another number than
-    /// the approver wrote.
+    /// Reads a value for the tool together with its text.
+    ///
+    /// The text keeps every digit, so the tool does not run with another number than the
+    /// approver's.
     fn value(&mut self, spellings: &[&str]) -> Result<Option<(Value, Json)>, UnfitAnswer> {
         let Some((key, json)) = self.take(spellings)? else {
             return Ok(None);
@@ -136,7 +140,7 @@ impl AnswerMembers {
         Ok(Some((value, json)).filter(|(it, _)| !it.is_null()))
     }
 
-    /// What stands under a key in one of its spellings, but not in two.
+    /// Removes the member under any spelling of a key; two spellings at once are an error.
     fn take(&mut self, spellings: &[&str]) -> Result<Option<(String, Json)>, UnfitAnswer> {
         let found = spellings
             .iter()
@@ -163,12 +167,12 @@ fn boolean(json: &Json) -> Result<bool, UnfitAnswer> {
     }
 }
 
-/// As much of what came as a message needs.
+/// Shortens received text for an error message.
 fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// It is no answer, and why.
+/// The error of an answer that cannot be read, with the reason.
 #[doc(hidden)]
 pub fn malformed(problem: &str) -> UnfitAnswer {
     UnfitAnswer::Malformed {
@@ -184,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_doors_keep_arguments_and_payload_as_written() {
+    fn strict_and_lenient_answers_keep_the_text() {
         for written in ["100000000000000000000", "-0", "1.10", "1e2", "1E+2"] {
             let value = format!(r#"{{"a":{written}}}"#);
             let members = |key: &str| {
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_changed_after_the_door_are_written_anew() {
+    fn arguments_changed_after_reading_are_serialized_again() {
         let text = Json::parse(r#"{"confirmed":true,"args":{"a":1.10}}"#).unwrap();
         let said = AnswerMembers::of(&text).unwrap().strict().unwrap();
         let answer = said.with_args(serde_json::json!({"a": 2}));

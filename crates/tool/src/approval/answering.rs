@@ -1,8 +1,8 @@
-//! What an answer is held against before it goes to its session: the record of the question, and
-//! the schemas.
+//! The checks of an answer before it goes to its session, against the recorded request and the
+//! schemas.
 //!
-//! A session replays without any of them, so this is looked at at the door, and what it finds goes
-//! on record with the refusal.
+//! Replay needs neither of them, so the check happens at admission. Its finding is recorded with
+//! the rejection.
 
 use recount_session::{
     About, ConfirmationRequested, Json, ObjectHash, ToolConfirmation, UnfitAnswer,
@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::schema::arguments::fits_schema;
 
-/// True if an answer may bring a payload: the question has a schema for one, or its tool asks
-/// itself and is handed the whole answer.
+/// True if an answer may have a payload.
+///
+/// Either the request has a payload schema, or the tool itself asked and receives the whole answer.
 #[doc(hidden)]
 pub fn takes_payload(question: &ConfirmationRequested) -> bool {
     match question.about {
@@ -21,24 +22,24 @@ pub fn takes_payload(question: &ConfirmationRequested) -> bool {
     }
 }
 
-/// What was asked, as its door knows it.
+/// The request to check an answer against.
 #[doc(hidden)]
 pub struct Asked<'a> {
-    /// The question on record.
+    /// The recorded request.
     pub question: &'a ConfirmationRequested,
-    /// The hash of that record, where there is one.
+    /// The hash of that record, if it has one.
     pub hash: Option<ObjectHash>,
-    /// The arguments that are asked about.
+    /// The arguments to approve.
     pub args: &'a Json,
-    /// The JSON Pointers of those that are sealed.
+    /// The JSON Pointers of the sealed arguments.
     pub sealed: &'a [String],
     /// The tool's parameter schema.
     pub parameters: Option<&'a Value>,
 }
 
 impl Asked<'_> {
-    /// The answer, unless something is wrong with it. `open` puts what is sealed back in clear, to
-    /// be held against the schema.
+    /// Returns the answer if it fits the request. `open` decrypts sealed arguments for the check
+    /// against the schema.
     #[doc(hidden)]
     pub fn fit(
         &self,
@@ -98,7 +99,7 @@ impl Asked<'_> {
         let Some(schema) = self.parameters else {
             return Ok(());
         };
-        // Nothing that is sealed may be quoted on record.
+        // The record must not quote a sealed value.
         fits_schema(schema, &opened.to_value()).map_err(|problem| {
             if self.sealed.is_empty() {
                 problem

@@ -56,7 +56,7 @@ fn an_answer_to_another_request_does_not_count() {
 }
 
 #[test]
-fn a_yes_brings_the_payload_that_was_asked_for_and_a_no_brings_none() {
+fn only_an_approval_has_the_requested_payload() {
     let asked = question(Some(json!({"type": "object", "required": ["days"]})));
     for unfit in [None, Some(json!(null)), Some(json!({"day": 1}))] {
         let mut said = ToolConfirmation::confirmed();
@@ -67,8 +67,8 @@ fn a_yes_brings_the_payload_that_was_asked_for_and_a_no_brings_none() {
         ));
     }
     let none = fit(&asked, &[], ToolConfirmation::confirmed()).err();
-    let told = none.map(|it| it.to_string()).unwrap_or_default();
-    assert!(told.contains("this has none"), "{told}");
+    let error = none.map(|it| it.to_string()).unwrap_or_default();
+    assert!(error.contains("this has none"), "{error}");
     let said = ToolConfirmation::confirmed().with_payload(json!({"days": 3}));
     assert_eq!(
         fit(&asked, &[], said).map(|it| it.payload.is_some()),
@@ -84,7 +84,7 @@ fn a_yes_brings_the_payload_that_was_asked_for_and_a_no_brings_none() {
 }
 
 #[test]
-fn edited_arguments_fit_the_tool_and_leave_what_is_sealed() {
+fn edited_arguments_fit_the_schema_and_keep_sealed_parts() {
     let sealed = ["/card".to_owned()];
     let edit = |args: Value| {
         fit(
@@ -122,7 +122,7 @@ fn edited_arguments_of_a_tool_without_a_schema_are_an_object() {
 }
 
 #[test]
-fn what_is_wrong_with_edited_arguments_is_quoted_only_where_nothing_is_secret() {
+fn edit_errors_do_not_quote_secrets() {
     let problem = |sealed: &[String]| {
         let args = json!({"cents": "40 or so", "card": {"$sealed": "v1.x"}});
         let said = ToolConfirmation::confirmed().with_args(args);

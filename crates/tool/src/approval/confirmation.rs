@@ -1,4 +1,4 @@
-//! The first door to an approval: a provider in the same process.
+//! The provider that answers confirmation requests in the same process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,66 +9,66 @@ use recount_session::{
 };
 use serde_json::Value;
 
-/// What a provider is asked: all that `PendingConfirmation` of the ledger tells the other doors.
+/// The request that a provider answers, with the same data as `PendingConfirmation` of the ledger.
 ///
-/// Of a [dispatcher](crate::ToolDispatcher) that runs its tools itself, the agent is `dispatcher`,
-/// and what a program says of a session in an engine, such as labels, is empty.
+/// For calls that a [dispatcher](crate::ToolDispatcher) runs itself, the agent is `dispatcher`.
+/// Fields that an engine's embedding program sets, such as labels, are then empty.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConfirmationRequest {
-    /// The request's name.
+    /// The id of the request.
     pub id: RequestId,
     /// The session.
     pub session: SessionId,
-    /// The agent that serves it.
+    /// The agent that serves the session.
     pub agent: String,
     /// The embedding program's own name for the session.
     pub external_id: Option<String>,
     /// The session's labels.
     pub labels: BTreeMap<String, String>,
-    /// The one for whom the agent acts.
+    /// The user for whom the agent acts.
     pub on_behalf_of: Option<String>,
-    /// The record of the request.
+    /// The sequence number of the request's record.
     pub request: Seq,
-    /// Its hash, which an answer may [name](ToolConfirmation::to_request); a dispatcher's own
-    /// records have none.
+    /// The hash of the request's record, which an answer may [name](ToolConfirmation::to_request).
+    /// A dispatcher's own records have none.
     pub request_hash: Option<ObjectHash>,
-    /// The record of the call.
+    /// The sequence number of the call's record.
     pub call: Seq,
-    /// Its hash; a dispatcher's own records have none.
+    /// The hash of the call's record. A dispatcher's own records have none.
     pub call_hash: Option<ObjectHash>,
-    /// The call of the agent whose model made it; none where that of the conversation did.
+    /// The call of the agent whose model made this call; `None` for the model of the conversation.
     pub parent: Option<Seq>,
-    /// The tool.
+    /// The name of the tool.
     pub tool_name: String,
     /// The arguments.
     pub args: Value,
-    /// The arguments exactly as the model sent them, or as a person changed them.
+    /// The arguments exactly as the model sent them or as an approver changed them.
     pub args_text: Json,
-    /// The JSON Pointers of the arguments that are secret, and sealed.
+    /// The JSON Pointers of the secret arguments, which are sealed.
     pub sealed_args: Vec<String>,
-    /// What the tool's author wants the person to know.
+    /// The message of the tool's author for the approver.
     pub message: Option<String>,
-    /// The tool itself wrote the message, while it ran; otherwise whoever declared it.
+    /// True if the running tool wrote the message, false if its declaration did.
     pub message_by_tool: bool,
-    /// May it run, or: it may have run, may it run again? Or the tool asks itself.
+    /// The subject: a first run, another run of a call in doubt, or a question of the tool itself.
     pub about: About,
-    /// The JSON Schema that the payload of a yes must fit.
+    /// The JSON Schema for the payload of an approval.
     pub payload_schema: Option<Json>,
-    /// The contract of the tool that is asked about.
+    /// The hash of the tool's contract.
     pub contract: ObjectHash,
-    /// Its whole declaration.
+    /// The hash of the tool's whole declaration.
     pub declaration: ObjectHash,
-    /// When it was asked.
+    /// The time of the request.
     pub requested_at: Timestamp,
-    /// When silence becomes a no.
+    /// The time at which a missing answer becomes a denial.
     pub expires_at: Option<Timestamp>,
-    /// The model took the call back meanwhile.
+    /// True if the model has cancelled the call since.
     pub model_lost_interest: bool,
 }
 
 impl ConfirmationRequest {
-    /// Makes a request with these ids. The caller fills in the other fields.
+    /// Creates a request with these ids. The caller fills in the other fields.
     #[doc(hidden)]
     #[must_use]
     pub fn blank(
@@ -108,14 +108,18 @@ impl ConfirmationRequest {
 
 /// Answers confirmation requests in this process.
 ///
-/// It is asked again after a restart for what is still open; one that panics or never returns
-/// leaves the request open for the other doors. Any async closure is one:
+/// After a restart the engine asks again about open requests. If a provider panics or never
+/// returns, the request stays open for other approvers. Any async closure is a provider:
 ///
 /// ```
 /// use recount_tool::{ConfirmationProvider, ConfirmationRequest, ToolConfirmation};
 /// fn provider() -> impl ConfirmationProvider {
 ///     |request: ConfirmationRequest| async move {
-///         if request.tool_name == "refund" { ToolConfirmation::denied("not today") } else { ToolConfirmation::confirmed() }
+///         if request.tool_name == "refund" {
+///             ToolConfirmation::denied("not today")
+///         } else {
+///             ToolConfirmation::confirmed()
+///         }
 ///     }
 /// }
 /// # let _ = provider();
@@ -125,8 +129,8 @@ pub trait ConfirmationProvider: Send + Sync + 'static {
     /// Answers one request.
     async fn confirm(&self, request: ConfirmationRequest) -> ToolConfirmation;
 
-    /// The name that stands on record as the program that answered, of which the first 128
-    /// characters are kept. It is the path of the type unless the provider says another.
+    /// Returns the name recorded as the answering program, of which the first 128 characters are
+    /// kept. Defaults to the path of the type.
     fn name(&self) -> String {
         std::any::type_name::<Self>().to_owned()
     }
@@ -143,20 +147,20 @@ where
     }
 }
 
-/// The same answer to every request, for tests and simple defaults.
+/// A provider that gives every request the same answer, for tests and simple defaults.
 ///
-/// A request about a call in doubt stays open for the other doors: a uniform yes would run what may
-/// have run already.
+/// A request about a call in doubt stays open for other approvers: a fixed approval would repeat
+/// work that may already be done.
 #[derive(Clone, Debug)]
 pub struct StaticConfirmation(ToolConfirmation);
 
 impl StaticConfirmation {
-    /// Says yes to every gate and to every tool that asks itself.
+    /// Approves every gated call and every question of a tool.
     pub fn allow_all() -> Arc<dyn ConfirmationProvider> {
         Arc::new(StaticConfirmation(ToolConfirmation::confirmed()))
     }
 
-    /// Says no to every gate and to every tool that asks itself.
+    /// Denies every gated call and every question of a tool.
     pub fn deny_all(reason: impl Into<String>) -> Arc<dyn ConfirmationProvider> {
         Arc::new(StaticConfirmation(ToolConfirmation::denied(reason)))
     }

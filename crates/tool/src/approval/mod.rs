@@ -1,6 +1,6 @@
-//! Approvals: a provider in the same process, and answers held against their question.
+//! Approvals: in-process providers, and the check of answers against their request.
 //!
-//! Whether a person is asked, the session decides. Read `confirmation`, then `answering`.
+//! The session decides whether an approver is asked. Read `confirmation`, then `answering`.
 
 pub(super) mod answer_members;
 pub(super) mod answering;

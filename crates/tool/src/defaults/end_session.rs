@@ -1,4 +1,4 @@
-//! `endSession`: the model ends the session, once it has asked whether it should.
+//! `endSession`: the model ends the session after the user has confirmed.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -12,14 +12,14 @@ use crate::run::tool_event::ToolEvent;
 /// The name of the tool that ends the session, and of its event.
 pub const END_SESSION: &str = "endSession";
 
-/// The session is about to end, because the model said so and had it confirmed.
+/// The event before a session ends because the model ended it and the user confirmed.
 ///
 /// ```json
 /// {"reason":"the user said goodbye"}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndSession {
-    /// Why.
+    /// The reason in the model's words.
     pub reason: String,
 }
 
@@ -55,9 +55,9 @@ impl ReadyMade for Tool {
 
     async fn done(&self, args: Arguments, context: ToolContext) -> Result<Value, ToolError> {
         let Arguments { reason, confirmed } = args;
-        // Outside of a session nobody is asked about anything.
+        // Outside a session there are no open confirmation requests.
         let found = context.look_back(0).await.unwrap_or_default();
-        let mut told = if confirmed {
+        let mut result = if confirmed {
             context.end_session(reason.clone())?;
             context.emit(&EndSession {
                 reason: reason.clone(),
@@ -77,11 +77,11 @@ impl ReadyMade for Tool {
                 "action": "awaiting_confirmation",
             })
         };
-        if let Value::Object(told) = &mut told
+        if let Value::Object(result) = &mut result
             && !found.asked_about.is_empty()
         {
-            told.insert("withdraws".to_owned(), found.asked_about.into());
+            result.insert("withdraws".to_owned(), found.asked_about.into());
         }
-        Ok(told)
+        Ok(result)
     }
 }

@@ -15,48 +15,46 @@ use crate::run::tool_event::ToolEvent;
 /// The name of the tool that calls for a person, and of its event.
 pub const ESCALATE: &str = "escalate";
 
-/// What is told where the model gave no context.
+/// The context in the result if the model gave none.
 const NO_CONTEXT: &str = "No additional context provided";
 
-/// Whoever calls a person, in the program that embeds the agent: a service like any other,
-/// registered as `Arc<dyn Escalation>`.
+/// A service of the embedding program that calls a person. Register it as `Arc<dyn Escalation>`.
 ///
 /// [`T::escalate`](crate::T::escalate) has an example.
 #[async_trait]
 pub trait Escalation: Send + Sync + 'static {
     /// Calls a person.
     ///
-    /// # Errors
-    /// Where it could not be tried; the model is told so. That nobody takes over is no error, but a
-    /// [reply](EscalationReply::declined).
+    /// The attempt failed; the model receives the error. If no person accepts, return a
+    /// [declined reply](EscalationReply::declined) instead.
     async fn escalate(&self, request: &EscalationRequest) -> Result<EscalationReply, ToolError>;
 }
 
-/// What a person is called for.
+/// A request for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EscalationRequest {
-    /// The conversation.
+    /// The session of the conversation.
     pub session: SessionId,
-    /// The same for every attempt of one call and for no other call.
+    /// A key that all attempts of one call share and no other call has.
     pub idempotency_key: String,
-    /// Why, in the model's words.
+    /// The reason in the model's words.
     pub reason: String,
-    /// What else the person should know, if the model said anything.
+    /// Further information for the person, if the model gave any.
     pub context: Option<String>,
 }
 
-/// What became of it.
+/// The result of an escalation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EscalationReply {
-    /// Whether somebody takes over.
+    /// True if a person takes over.
     pub accepted: bool,
-    /// What the model is told.
+    /// The message for the model.
     pub message: String,
 }
 
 impl EscalationReply {
-    /// Somebody takes over.
+    /// Creates a reply that says a person takes over.
     #[must_use]
     pub fn accepted(message: impl Into<String>) -> EscalationReply {
         EscalationReply {
@@ -65,7 +63,7 @@ impl EscalationReply {
         }
     }
 
-    /// Nobody does.
+    /// Creates a reply that says no person takes over.
     #[must_use]
     pub fn declined(message: impl Into<String>) -> EscalationReply {
         EscalationReply {
@@ -75,19 +73,19 @@ impl EscalationReply {
     }
 }
 
-/// What became of a call for a person, in a word.
+/// The result of an escalation as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EscalationStatus {
-    /// Somebody takes over.
+    /// A person takes over.
     Escalated,
-    /// Nobody does, or there is nobody who could be called.
+    /// No person takes over, or no escalation service is registered.
     Failed,
-    /// It could not be tried.
+    /// The attempt failed.
     Error,
 }
 
-/// The model called for a person.
+/// The event of an escalation by the model.
 ///
 /// ```json
 /// {"reason":"angry","context":"lost two parcels","status":"escalated"}
@@ -95,14 +93,14 @@ pub enum EscalationStatus {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalated {
-    /// Why, in the model's words.
+    /// The reason in the model's words.
     pub reason: String,
-    /// What else it said.
+    /// Further information from the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// What became of it.
+    /// The result.
     pub status: EscalationStatus,
-    /// Why it could not be tried.
+    /// The error of a failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -165,29 +163,29 @@ impl ReadyMade for Tool {
             error: error.clone(),
         })?;
         let failed = "Escalation request failed due to technical error";
-        let mut told = json!({
+        let mut result = json!({
             "success": status == EscalationStatus::Escalated,
             "message": replied.map_or_else(|_| failed.to_owned(), |reply| reply.message),
             "reason": reason,
             "context": more.as_deref().unwrap_or(NO_CONTEXT),
             "status": status,
         });
-        if let Value::Object(told) = &mut told {
+        if let Value::Object(result) = &mut result {
             match error {
-                Some(error) => drop(told.insert("error".to_owned(), error.into())),
+                Some(error) => drop(result.insert("error".to_owned(), error.into())),
                 None => {
                     let id = context.session.to_string();
-                    told.insert("conversationId".to_owned(), id.into());
+                    result.insert("conversationId".to_owned(), id.into());
                 }
             }
             let at = context.now().and_then(in_words);
-            told.extend(at.map(|at| ("timestamp".to_owned(), at.into())));
+            result.extend(at.map(|at| ("timestamp".to_owned(), at.into())));
         }
-        Ok(told)
+        Ok(result)
     }
 }
 
-/// A time as JavaScript writes it.
+/// Formats a time as JavaScript's `toISOString` does.
 fn in_words(at: Timestamp) -> Option<String> {
     let at = chrono::DateTime::from_timestamp_micros(at.0)?;
     Some(at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true))

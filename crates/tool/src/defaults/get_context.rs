@@ -1,4 +1,4 @@
-//! `getContext`: how the conversation stands, and of the state what the program allows.
+//! `getContext`: the status of the conversation, and the state values that the program allows.
 
 use async_trait::async_trait;
 use recount_session::Speaker;
@@ -10,23 +10,23 @@ use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 use crate::run::tool_event::ToolEvent;
 
-/// The name of the tool that tells how the conversation stands, and of its event.
+/// The name of the tool that reports the status of the conversation, and of its event.
 pub const GET_CONTEXT: &str = "getContext";
 
-/// How many turns are given unless the model says how many, and at most.
+/// The default and the maximum number of turns in the result.
 const TURNS: usize = 6;
 const TURNS_MAX: usize = 20;
 
-/// The model was given the context: how much of it, and none of what it says.
+/// The event of a `getContext` call, with the amount of data but not the data.
 ///
 /// ```json
 /// {"keys":["plan"],"turns":6}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextGiven {
-    /// The keys of the state whose values it was given.
+    /// The state keys whose values the model received.
     pub keys: Vec<String>,
-    /// How many turns it was given.
+    /// The number of turns that the model received.
     pub turns: usize,
 }
 
@@ -35,7 +35,7 @@ impl ToolEvent for ContextGiven {
 }
 
 pub(super) struct Tool {
-    /// The keys whose values the model may have.
+    /// The state keys whose values the model may read.
     pub(super) keys: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
-//! Tools that are ready made, under the names that SAMMY Three has for them on the wire: one a
-//! file, with the event that it emits.
+//! Ready-made tools under their names in SAMMY Three's wire protocol, one a file, with the event
+//! that each emits.
 //!
-//! They know the embedding program by what it registers, and nothing else of it. Read `of_t`.
+//! These tools use only the services that the embedding program registers. Read `of_t`.
 
 pub(super) mod end_session;
 pub(super) mod escalate;

@@ -1,4 +1,4 @@
-//! The ready-made tools as `T` makes them.
+//! The constructors of the ready-made tools on `T`.
 
 use super::ready_made::declared;
 use super::{end_session, escalate, get_context};
@@ -6,8 +6,10 @@ use crate::tools::t::T;
 use crate::tools::toolset::Toolset;
 
 impl T {
-    /// The ready-made tools: [`endSession`](T::end_session), [`getContext`](T::get_context) without
-    /// any of the state, and [`escalate`](T::escalate).
+    /// Returns all ready-made tools.
+    ///
+    /// They are [`endSession`](T::end_session), [`getContext`](T::get_context) without state keys,
+    /// and [`escalate`](T::escalate).
     ///
     /// | name | category | behavior | arguments (`*` required) | emits |
     /// |---|---|---|---|---|
@@ -15,8 +17,8 @@ impl T {
     /// | `getContext` | `context` | `NON_BLOCKING` | `turns` integer | [`ContextGiven`](crate::ContextGiven) |
     /// | `escalate` | `action` | `NON_BLOCKING` | `reason`* string, `context` string | [`Escalated`](crate::Escalated) |
     ///
-    /// Their results ask to be taken up when the model has nothing else to say (`WHEN_IDLE`). In
-    /// SAMMY's envelope they are answered where the agent chooses
+    /// Their results have the scheduling `WHEN_IDLE`: the model uses them when it has nothing else
+    /// to say. An agent can send them in SAMMY's envelope with
     /// [`ResponseShape::Envelope`](recount_session::ResponseShape).
     ///
     /// ```
@@ -34,15 +36,15 @@ impl T {
         T::end_session() | T::get_context([""; 0]) | T::escalate()
     }
 
-    /// `endSession`: the model ends the session, in two steps.
+    /// Returns `endSession`, with which the model ends the session in two steps.
     ///
-    /// With `confirmed: false` the answer has the `action` `awaiting_confirmation`, and nothing
-    /// ends: the model is to ask the user. With `confirmed: true` the answer goes to the model
-    /// first; then `session_closed` is on record with the reason, what runs is cancelled, and
-    /// whoever follows the handle hears no more. A crash in between does not keep the session open.
-    /// Only the booleans are booleans: `"false"` is an invalid argument and ends nothing. Where a
-    /// person is asked about other calls, both answers name the tools of these in `withdraws`,
-    /// because with the session their questions end.
+    /// With `confirmed: false` the result has the `action` `awaiting_confirmation` and the session
+    /// stays open: the model must ask the user. With `confirmed: true` the model first receives the
+    /// result. Then the engine records `session_closed` with the reason, cancels running calls, and
+    /// closes the subscriptions of the handle. A crash in between does not keep the session open.
+    /// Only JSON booleans count: `"false"` is an invalid argument and ends nothing. If other calls
+    /// wait for an approver, both results name their tools in `withdraws`, because closing the
+    /// session withdraws these requests.
     ///
     /// ```json
     /// {"success":true,"message":"Confirmation required before ending session","reason":"bye","confirmed":false,"action":"awaiting_confirmation"}
@@ -50,30 +52,38 @@ impl T {
     /// ```
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount_tool::{T, ToolDispatcher};
     /// use serde_json::json;
     ///
     /// let mut tools = ToolDispatcher::new();
     /// tools.register(T::end_session())?;
-    /// let asked = tools.call_function("endSession", json!({"reason": "bye", "confirmed": false})).await.unwrap();
+    /// let asked = tools
+    ///     .call_function("endSession", json!({"reason": "bye", "confirmed": false}))
+    ///     .await
+    ///     .unwrap();
     /// assert_eq!(asked["action"], "awaiting_confirmation");
-    /// assert!(tools.call_function("endSession", json!({"reason": "bye", "confirmed": "false"})).await.is_err());
+    /// assert!(
+    ///     tools
+    ///         .call_function("endSession", json!({"reason": "bye", "confirmed": "false"}))
+    ///         .await
+    ///         .is_err()
+    /// );
     /// # Ok::<(), recount_tool::RegistrationError>(())
     /// # }).unwrap();
     /// ```
     #[must_use]
     pub fn end_session() -> Toolset {
-        // Ended twice it is ended, and asked twice it is read.
+        // Ending a session twice is the same as ending it once.
         T::idempotent(declared(end_session::Tool, "action"))
     }
 
-    /// `getContext`: the model asks how the conversation stands.
+    /// Returns `getContext`, with which the model reads the status of the conversation.
     ///
-    /// It is given the phase, the calls that have not ended, the last turns (as many as it asks
-    /// for, 6 unless it says so, 20 at most, read from the journal), and those values of the state
-    /// whose keys stand in `keys`. Of the rest of the state it is given nothing, not even the
-    /// names.
+    /// The result has the phase, the calls that have not ended, the last turns, and the state
+    /// values under `keys`. The number of turns is the model's choice, 6 by default and 20 at most;
+    /// the turns are read from the journal. Other state keys are not shown, not even their names.
     ///
     /// ```json
     /// {"success":true,"state":{"plan":"monthly"},"phase":"negotiate","open_calls":[{"name":"pay","status":"awaiting_confirmation"}],
@@ -92,11 +102,11 @@ impl T {
         T::idempotent(declared(get_context::Tool { keys }, "context"))
     }
 
-    /// `escalate`: the model calls for a person.
+    /// Returns `escalate`, with which the model calls for a person.
     ///
-    /// It calls the program's [`Escalation`](crate::Escalation), which is registered as any other
-    /// service; without one the answer says that no person is there. Either way an
-    /// [`Escalated`](crate::Escalated) is emitted, so a listener alone is enough for a program.
+    /// The tool calls the program's [`Escalation`](crate::Escalation) service. Without that service
+    /// the result says that no person is available. In both cases the tool emits
+    /// [`Escalated`](crate::Escalated), so a program may use only an event listener.
     ///
     /// ```json
     /// {"success":true,"message":"Ada takes over","reason":"angry","context":"No additional context provided","status":"escalated",
@@ -104,17 +114,23 @@ impl T {
     /// ```
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use std::sync::Arc;
     /// use async_trait::async_trait;
-    /// use recount_tool::{Escalation, EscalationReply, EscalationRequest, T, ToolDispatcher, ToolError};
+    /// use recount_tool::{
+    ///     Escalation, EscalationReply, EscalationRequest, T, ToolDispatcher, ToolError,
+    /// };
     /// use serde_json::json;
     ///
     /// struct Desk;
     ///
     /// #[async_trait]
     /// impl Escalation for Desk {
-    ///     async fn escalate(&self, request: &EscalationRequest) -> Result<EscalationReply, ToolError> {
+    ///     async fn escalate(
+    ///         &self,
+    ///         request: &EscalationRequest,
+    ///     ) -> Result<EscalationReply, ToolError> {
     ///         Ok(EscalationReply::accepted(format!("Ada looks into it: {}", request.reason)))
     ///     }
     /// }
@@ -123,7 +139,10 @@ impl T {
     /// let mut tools = ToolDispatcher::new().with_service(desk);
     /// tools.register(T::escalate())?;
     /// let called = tools.call_function("escalate", json!({"reason": "angry"})).await.unwrap();
-    /// assert_eq!((called["status"].as_str(), called["message"].as_str()), (Some("escalated"), Some("Ada looks into it: angry")));
+    /// assert_eq!(
+    ///     (called["status"].as_str(), called["message"].as_str()),
+    ///     (Some("escalated"), Some("Ada looks into it: angry"))
+    /// );
     /// # Ok::<(), recount_tool::RegistrationError>(())
     /// # }).unwrap();
     /// ```

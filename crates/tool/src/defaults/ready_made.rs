@@ -1,4 +1,4 @@
-//! What the ready-made tools have in common.
+//! The common part of the ready-made tools.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::run::outcome::ToolOutcome;
 use crate::tools::policy_tool::PolicyTool;
 use crate::tools::toolset::Toolset;
 
-/// A ready-made tool; what all of them have in common, [`Declared`] says.
+/// A ready-made tool; [`Declared`] adds the common part.
 #[async_trait]
 pub(super) trait ReadyMade: Send + Sync + 'static {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
     type Arguments: DeserializeOwned + Send;
 
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     fn schema() -> Value;
 
     async fn done(&self, args: Self::Arguments, context: ToolContext) -> Result<Value, ToolError>;
 }
 
-/// Such a tool, whose results are to be taken up when the model has nothing else to say.
+/// A ready-made tool as a [`ToolFunction`], whose results have the scheduling `WHEN_IDLE`.
 struct Declared<T>(T);
 
 pub(super) fn declared(tool: impl ReadyMade, category: &str) -> Toolset {
@@ -54,8 +54,8 @@ impl<T: ReadyMade> ToolFunction for Declared<T> {
     }
 
     async fn call(&self, _args: Value) -> Result<Value, ToolError> {
-        let told = "the tool takes a call of an engine or a dispatcher";
-        Err(ToolError::NotAvailable(told.to_owned()))
+        let reason = "the tool takes a call of an engine or a dispatcher";
+        Err(ToolError::NotAvailable(reason.to_owned()))
     }
 
     async fn call_with_context(
@@ -63,7 +63,7 @@ impl<T: ReadyMade> ToolFunction for Declared<T> {
         args: Value,
         context: ToolContext,
     ) -> Result<Value, ToolError> {
-        // They fit the schema already where an engine or a dispatcher calls.
+        // An engine or a dispatcher has already checked them against the schema.
         let args = serde_json::from_value(args);
         let args = args.map_err(|error| ToolError::InvalidArgs(error.to_string()))?;
         self.0.done(args, context).await

@@ -1,5 +1,4 @@
-//! Calling a tool through its dispatcher: the same policies and events as in a live session,
-//! without one.
+//! Calls of a tool through its dispatcher, with the policies and events of a live session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::ToolDispatcher;
 use super::next::{Due, Next, Start};
-use super::provider_desk::{ProviderDesk, Question, answer_of};
+use super::provider_asker::{ProviderAsker, Question, answer_of};
 use crate::approval::answering::Asked;
 use crate::run::context::{Identity, ToolContext};
 use crate::run::error::ToolError;
@@ -26,23 +25,26 @@ use crate::tools::predicate::verdict;
 use recount_session::ToolConfirmation;
 
 impl ToolDispatcher {
-    /// Calls a tool and waits for its result: arguments are checked, policies hold, and everything
-    /// is recorded, in memory.
+    /// Calls a tool and waits for its result.
     ///
-    /// A dispatcher has a session of its own, which begins with the first call: cached results,
-    /// limits, state and phases live in it, and a clone of the dispatcher begins another. A
-    /// streaming tool gives all its results as one array. A long-running one gives what it says
-    /// meanwhile, or `null`; nobody can answer such a call later, which takes an engine (`Engine`).
-    /// For a pipeline with a journal see `LiveHandle::call_function`.
+    /// Arguments are checked, policies apply, and every event is recorded in memory. A dispatcher
+    /// has a session of its own, which begins with the first call. Cached results, limits, state
+    /// and phases live in this session; a clone of the dispatcher begins another one. A streaming
+    /// tool returns all its results as one array. A long-running tool returns its interim value or
+    /// `null`: only an engine (`Engine`) can receive the result of such a call later. For calls
+    /// with a journal see `LiveHandle::call_function`.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount_tool::{T, ToolDispatcher, ToolError};
     /// use serde_json::json;
     ///
     /// let mut tools = ToolDispatcher::new();
     /// tools.register(T::cached(T::simple("double", "Doubles", |args| async move {
-    ///     let n = args["n"].as_i64().ok_or_else(|| ToolError::InvalidArgs("n is missing".into()))?;
+    ///     let n = args["n"]
+    ///         .as_i64()
+    ///         .ok_or_else(|| ToolError::InvalidArgs("n is missing".into()))?;
     ///     Ok(json!(n * 2))
     /// })))?;
     /// assert_eq!(tools.call_function("double", json!({"n": 21})).await, Ok(json!(42)));
@@ -55,16 +57,16 @@ impl ToolDispatcher {
     /// ```
     ///
     /// # Errors
-    /// Why the call did not succeed, as a model would hear it.
+    /// The reason why the call did not succeed, as a model would receive it.
     pub async fn call_function(&self, name: &str, args: Value) -> Result<Value, ToolError> {
         self.call(name, args, None, None).await
     }
 
-    /// As [`call_function`](Self::call_function), with a time limit of its own for each run, in
-    /// place of the tool's.
+    /// Calls a tool like [`call_function`](Self::call_function), with a time limit for each run
+    /// that replaces the tool's.
     ///
     /// # Errors
-    /// [`ToolError::Timeout`] when a run took longer.
+    /// [`ToolError::Timeout`] if a run took longer.
     pub async fn call_function_with_timeout(
         &self,
         name: &str,
@@ -74,13 +76,15 @@ impl ToolDispatcher {
         self.call(name, args, Some(limit), None).await
     }
 
-    /// As [`call_function`](Self::call_function), until `cancel` fires: then the tool's future is
-    /// dropped, and what it has begun elsewhere hears of it by the token of its [`ToolContext`].
-    /// Where `cancel` has fired before, nothing runs and nothing is recorded. The token stays the
-    /// caller's: nothing else fires it, so it may serve many calls.
+    /// Calls a tool like [`call_function`](Self::call_function), until `cancel` fires.
+    ///
+    /// Then the tool's future is dropped, and the token of its [`ToolContext`] fires, so that work
+    /// which the tool has started elsewhere can stop. If `cancel` has fired before, nothing runs
+    /// and nothing is recorded. The dispatcher never fires `cancel`, so one token may serve many
+    /// calls.
     ///
     /// # Errors
-    /// [`ToolError::Cancelled`] when it fired.
+    /// [`ToolError::Cancelled`] if `cancel` fired.
     pub async fn call_function_with_cancel(
         &self,
         name: &str,
@@ -95,14 +99,14 @@ impl ToolDispatcher {
         }
     }
 
-    /// Everything that was recorded of the calls of this dispatcher, oldest first; of very many,
-    /// the latest.
+    /// Returns the recorded events of this dispatcher's calls, oldest first. Only the latest are
+    /// kept.
     #[must_use]
     pub fn recorded(&self) -> Vec<Fact> {
         self.pipeline.recorded()
     }
 
-    /// Not an `async fn`, which would carry the room for its parameters twice.
+    /// Runs a call. No `async fn`, whose future would hold the parameters twice.
     fn call<'a>(
         &'a self,
         name: &'a str,
@@ -128,7 +132,8 @@ impl ToolDispatcher {
             loop {
                 next = match next {
                     Next::Run(start) => call.run(start).await?,
-                    // Few calls ask or wait, so that the others need not carry the room for it.
+                    // Boxed, because few calls ask or wait: it keeps the future of all other calls
+                    // small.
                     Next::Ask {
                         request,
                         question,
@@ -136,9 +141,9 @@ impl ToolDispatcher {
                         expires,
                     } => Box::pin(call.ask(request, *question, at, expires)).await?,
                     Next::Verdict(seen) => Box::pin(call.verdict(seen)).await?,
-                    Next::Again { attempt, due } => {
+                    Next::Retry { attempt, due } => {
                         Box::pin(tokio::time::sleep(due.wait)).await;
-                        call.again(attempt, due)?
+                        call.retry(attempt, due)?
                     }
                     Next::Wait(woken) => woken
                         .await
@@ -151,38 +156,38 @@ impl ToolDispatcher {
     }
 }
 
-/// A call; dropped between its record and its end, it is taken back on record.
+/// A call. Dropping it before its end records a cancellation.
 pub(super) struct Call<'a> {
     pub(super) tools: &'a ToolDispatcher,
     pub(super) name: &'a str,
     pub(super) seq: Seq,
     pub(super) args: Option<Value>,
-    /// The text of the arguments, where they came in one.
+    /// The JSON text of the arguments, if the call received text.
     pub(super) text: Option<Json>,
     pub(super) limit: Option<Duration>,
-    /// Whoever made the call fires it; others may go by it, too, so nobody here does.
+    /// The caller's token. The caller may share it between calls, so nothing here fires it.
     pub(super) cancel: Option<&'a CancellationToken>,
-    /// What its tool asked, to go on from there.
+    /// The question of the tool, with the state from which the tool resumes.
     pub(super) asked: Option<Box<Ask>>,
-    /// What the person said who agreed to it.
+    /// The approver's answer.
     pub(super) confirmation: Option<Box<ToolConfirmation>>,
-    /// What the last run gave, or why it did not.
+    /// The result of the last run.
     pub(super) result: Option<Result<Value, ToolError>>,
-    /// Nothing more will be recorded of it; so also before it is received.
+    /// True before the call is received and after its end: dropping it records nothing.
     pub(super) over: bool,
 }
 
 impl Call<'_> {
-    /// Checks and records the call; says what it does first.
+    /// Checks and records the call; returns its first step.
     fn receive(&mut self) -> Result<Next, ToolError> {
         let (tools, name) = (self.tools, self.name);
         if !tools.secret_arguments(name).is_empty() {
-            let told = "a call with secret arguments takes an engine with a key store";
-            return Err(ToolError::NotAvailable(told.to_owned()));
+            let reason = "a call with secret arguments takes an engine with a key store";
+            return Err(ToolError::NotAvailable(reason.to_owned()));
         }
         let args = self.args.take().unwrap_or_default();
         let text = Json::of(&args);
-        // Some models send their arguments as text, and pass them on.
+        // Some models send their arguments as text, which programs pass on unchanged.
         let in_text = if args.is_string() {
             text.object_in_text()
         } else {
@@ -196,7 +201,7 @@ impl Call<'_> {
             self.text = Some(texts.0.clone());
             tools.check_text(name, &texts.0, &[]).err()
         } else {
-            // A value that the program made is equal to its text.
+            // A value made by the program is equal to its text.
             tools.check_arguments(name, &args).err()
         };
         let (seq, next) = tools.pipeline.receive(tools, name, texts, invalid)?;
@@ -228,17 +233,16 @@ impl Call<'_> {
         }
         let pipeline = &self.tools.pipeline;
         let state = pipeline.state(seen);
-        // What a run has begun elsewhere hears that the run is over, however it ends, as in an
-        // engine.
+        // Fires the token of the context at the end of the run, however it ends, as an engine does.
         let over = self
             .cancel
             .map_or_else(CancellationToken::new, CancellationToken::child_token)
             .drop_guard();
         let mut yielded = Vec::new();
         let ended = {
-            let desk = pipeline.desk(self.tools, self.name, call);
+            let asker = pipeline.asker(self.tools, self.name, call);
             let token = over.token().clone();
-            let context = self.context(attempt, token, state.clone(), desk.clone());
+            let context = self.context(attempt, token, state.clone(), asker.clone());
             let args = self.args_of_run(tool);
             let on_yield = |value: Value| {
                 let response = recount_session::response::success_response(value.clone());
@@ -252,11 +256,11 @@ impl Call<'_> {
                 std::future::ready(pipeline.note(call, yielded.into()))
             };
             let running = tool.run(args, context, on_yield);
-            match (limit, desk) {
-                // Few dispatchers have somebody to ask, so that the others need not carry the room
-                // for it.
-                (Some(limit), Some(desk)) => {
-                    Box::pin(desk.within(limit, running)).await.ok_or(limit)
+            match (limit, asker) {
+                // Boxed, because few dispatchers have a provider: it keeps the future of all others
+                // small.
+                (Some(limit), Some(asker)) => {
+                    Box::pin(asker.within(limit, running)).await.ok_or(limit)
                 }
                 (Some(limit), None) => tokio::time::timeout(limit, running)
                     .await
@@ -266,14 +270,15 @@ impl Call<'_> {
         };
         let outcome = match ended {
             Ok(outcome) => outcome,
-            // The record knows the tool's own limit only; the caller's is told with the failure.
+            // The record has the tool's own limit only, so the caller's limit is part of the
+            // failure.
             Err(limit) if self.limit.is_some() => ToolOutcome::Failed(ToolError::Timeout(limit)),
             Err(limit) => {
                 self.result = Some(Err(ToolError::Timeout(limit)));
                 return self.passed(Deadline::Run { call, attempt }, started.after(limit));
             }
         };
-        // Of a run that failed, nothing that it wrote is kept.
+        // A failed run keeps none of its state changes.
         let (outcome, changes) = match (outcome, state.take_changes()) {
             (failed @ ToolOutcome::Failed(_), _) => (failed, Vec::new()),
             (outcome, Ok(changes)) => (outcome, changes),
@@ -323,8 +328,7 @@ impl Call<'_> {
         next
     }
 
-    /// Why a tool that was approved does not run: it runs something else than when it was
-    /// registered.
+    /// Returns an error if an approved tool would run something else than at its registration.
     async fn changed_since_approved(&self) -> Option<ToolError> {
         let approved = self.tools.terms().catalog.get(self.name)?;
         let approved = approved.implementation.clone()?;
@@ -337,14 +341,14 @@ impl Call<'_> {
         attempt: u32,
         cancelled: CancellationToken,
         state: State,
-        desk: Option<Arc<ProviderDesk>>,
+        asker: Option<Arc<ProviderAsker>>,
     ) -> ToolContext {
         let pipeline = &self.tools.pipeline;
         let identity = Identity::Of(self.seq);
         let context = ToolContext::of_run(pipeline.session(), attempt, identity, cancelled, state)
             .with_services(self.tools.services.clone())
-            .with_emitter(match desk {
-                Some(desk) => Emitter::new(desk, self.seq, attempt),
+            .with_emitter(match asker {
+                Some(asker) => Emitter::new(asker, self.seq, attempt),
                 None => pipeline.emitter(self.seq, attempt),
             });
         let said = self.confirmation.as_deref().cloned();
@@ -355,13 +359,13 @@ impl Call<'_> {
             let text = self.text.clone().into_iter();
             return text.fold(context, ToolContext::with_args);
         };
-        // A tool that goes on is not given its arguments again, and finds them here.
+        // A resumed tool receives its arguments only through the context.
         let args = pipeline.asked_about(self.seq).into_iter();
         args.fold(context, ToolContext::with_args)
             .resuming(ask.state.clone())
     }
 
-    /// Only a call that may run again needs its arguments another time.
+    /// Returns the arguments, cloned only if the tool has a retry policy.
     fn args_of_run(&mut self, tool: &PolicyTool) -> Value {
         let args = match tool.policy().retry {
             Some(_) => self.args.clone(),
@@ -370,7 +374,7 @@ impl Call<'_> {
         args.unwrap_or_default()
     }
 
-    /// Asks the dispatcher's provider, and records what it says, or that it said nothing in time.
+    /// Asks the dispatcher's provider, and records its answer or the expiry of the request.
     async fn ask(
         &mut self,
         request: Seq,
@@ -381,8 +385,8 @@ impl Call<'_> {
         let provider = self.tools.confirmation_provider();
         let args = self.tools.pipeline.asked_about(self.seq);
         let (Some(provider), Some(args)) = (provider, args) else {
-            let told = "it must be confirmed first, and there is nobody to ask";
-            return Err(ToolError::Cancelled(told.to_owned()));
+            let reason = "it must be confirmed first, and there is nobody to ask";
+            return Err(ToolError::Cancelled(reason.to_owned()));
         };
         let hint = asked.hint.clone();
         let tool = self.tools.get(self.name);
@@ -413,7 +417,7 @@ impl Call<'_> {
         self.observe(answered)
     }
 
-    /// Asks the tool's predicates whether a person is asked.
+    /// Asks the tool's predicates whether the call needs an approval.
     async fn verdict(&self, seen: Arc<BTreeMap<String, Json>>) -> Result<Next, ToolError> {
         let Some(tool) = self.tools.get(self.name) else {
             return Err(ToolError::NotFound(self.name.to_owned()));
@@ -432,7 +436,7 @@ impl Call<'_> {
         })
     }
 
-    fn again(&self, attempt: u32, due: Due) -> Result<Next, ToolError> {
+    fn retry(&self, attempt: u32, due: Due) -> Result<Next, ToolError> {
         let call = self.seq;
         self.passed(Deadline::Retry { call, attempt }, due.at)
     }
@@ -447,10 +451,10 @@ impl Call<'_> {
 }
 
 impl Drop for Call<'_> {
-    /// Nobody waits for the call any more, and calls that wait for it hear of that.
+    /// Records a cancellation for an unfinished call and wakes the calls that wait for it.
     fn drop(&mut self) {
         if !self.over {
-            self.tools.pipeline.take_back(self.seq);
+            self.tools.pipeline.cancel(self.seq);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The registry: which tools an agent has, checked once when they are registered.
+//! The registry of an agent's tools, which are checked once at registration.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,13 +47,13 @@ use crate::typed::digits::{bounds, exact_value};
 #[derive(Clone, Default)]
 pub struct ToolDispatcher {
     entries: BTreeMap<String, Entry>,
-    /// The default time limit, if one was set.
+    /// The default time limit, if set.
     timeout: Option<Duration>,
     pub(crate) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(crate) gates: GateChoice,
-    /// What the program hands the tools of calls that the dispatcher runs itself.
+    /// The services for the tools of calls that the dispatcher runs itself.
     pub(crate) services: Services,
-    /// What the tools are by now, made at the first call after a change of them.
+    /// The current declarations and policies, computed at the first call after a change.
     pub(crate) terms: OnceLock<OwnTerms>,
     pub(crate) pipeline: Pipeline,
 }
@@ -68,22 +68,22 @@ pub(crate) struct OwnTerms {
 #[derive(Clone)]
 struct Entry {
     tool: Arc<PolicyTool>,
-    // Asked for once, so that what is checked is what was declared.
+    // Requested once, so that the checked declaration is the declared one.
     declaration: ToolDeclaration,
     arguments: ArgumentCheck,
 }
 
 impl ToolDispatcher {
-    /// An empty registry.
+    /// Creates an empty registry.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the time limit of calls whose tool has none of its own: 30 seconds unless set.
+    /// Sets the time limit of calls whose tool has none of its own, 30 seconds by default.
     ///
-    /// It holds for calls that the model waits for. Background, streaming and long-running ones
-    /// have no limit but their own.
+    /// It applies to calls that the model waits for. Background, streaming and long-running calls
+    /// have only their own limit.
     ///
     /// ```
     /// use recount_tool::ToolDispatcher;
@@ -100,15 +100,21 @@ impl ToolDispatcher {
         self
     }
 
-    /// Sets who answers confirmation requests; an agent's own provider comes before it.
+    /// Sets the provider that answers confirmation requests; an agent's own provider takes
+    /// precedence.
     ///
     /// ```
     /// use recount_tool::{ConfirmationRequest, ToolConfirmation, ToolDispatcher};
     /// use std::sync::Arc;
     ///
-    /// let tools = ToolDispatcher::new().with_confirmation_provider(Arc::new(|request: ConfirmationRequest| async move {
-    ///     if request.tool_name == "refund" { ToolConfirmation::denied("not today") } else { ToolConfirmation::confirmed() }
-    /// }));
+    /// let provider = |request: ConfirmationRequest| async move {
+    ///     if request.tool_name == "refund" {
+    ///         ToolConfirmation::denied("not today")
+    ///     } else {
+    ///         ToolConfirmation::confirmed()
+    ///     }
+    /// };
+    /// let tools = ToolDispatcher::new().with_confirmation_provider(Arc::new(provider));
     /// assert!(tools.has_confirmation_provider());
     /// ```
     #[must_use]
@@ -117,15 +123,17 @@ impl ToolDispatcher {
         self
     }
 
-    /// As [`with_confirmation_provider`](Self::with_confirmation_provider).
+    /// Sets the provider like [`with_confirmation_provider`](Self::with_confirmation_provider).
     pub fn set_confirmation_provider(&mut self, provider: Arc<dyn ConfirmationProvider>) {
         self.provider = Some(provider);
         self.terms = OnceLock::new();
     }
 
-    /// Hands something to the tools that this dispatcher runs itself: a client, a pool, settings;
-    /// they get it by its type, from their [`ToolContext`](crate::ToolContext). In an engine the
-    /// agent's own `Agent::service` holds instead.
+    /// Adds a service, such as a client, a pool or settings, for tools that this dispatcher runs
+    /// itself.
+    ///
+    /// Tools get it by its type from their [`ToolContext`](crate::ToolContext). In an engine, the
+    /// agent's own `Agent::service` applies instead.
     ///
     /// ```
     /// use recount_tool::ToolDispatcher;
@@ -140,7 +148,7 @@ impl ToolDispatcher {
         self
     }
 
-    /// Whether somebody in this process answers confirmation requests.
+    /// True if a provider in this process answers confirmation requests.
     #[must_use]
     pub fn has_confirmation_provider(&self) -> bool {
         self.provider.is_some()
@@ -151,20 +159,20 @@ impl ToolDispatcher {
         self.provider.as_ref()
     }
 
-    /// Adds tools: all of them, or none.
+    /// Adds tools: all of them or none.
     ///
-    /// Of another dispatcher it also takes the time limit, the shorter of the two, the confirmation
-    /// provider unless it has one, and that it is strict unless it has a choice of its own.
+    /// From another dispatcher, the shorter of the two time limits applies. Its confirmation
+    /// provider and its strictness apply unless this dispatcher has its own.
     ///
     /// # Errors
-    /// A name is taken or not a name, a schema or a policy is invalid or means nothing on its tool;
-    /// all mistakes are reported at once.
+    /// A name is taken or invalid, or a schema or a policy is invalid or meaningless for its tool.
+    /// All mistakes are reported at once.
     pub fn register(&mut self, tools: impl Into<Toolset>) -> Result<(), RegistrationError> {
         self.add(tools.into(), false)
     }
 
-    /// As [`register`](Self::register), but a tool whose name is taken replaces the one that has
-    /// it.
+    /// Adds tools like [`register`](Self::register), but a tool whose name is taken replaces the
+    /// existing tool.
     ///
     /// ```
     /// use recount_tool::{T, ToolDispatcher};
@@ -178,7 +186,8 @@ impl ToolDispatcher {
     /// ```
     ///
     /// # Errors
-    /// As [`register`](Self::register); two of the given tools may not share a name either.
+    /// The errors of [`register`](Self::register); two of the given tools may not share a name
+    /// either.
     pub fn register_or_replace(
         &mut self,
         tools: impl Into<Toolset>,
@@ -186,10 +195,10 @@ impl ToolDispatcher {
         self.add(tools.into(), true)
     }
 
-    /// Adds one tool of a type of yours.
+    /// Adds one tool of your own type.
     ///
     /// # Errors
-    /// As [`register`](Self::register).
+    /// The errors of [`register`](Self::register).
     pub fn register_function(
         &mut self,
         function: Arc<dyn ToolFunction>,
@@ -200,7 +209,7 @@ impl ToolDispatcher {
     /// Adds one streaming tool.
     ///
     /// # Errors
-    /// As [`register`](Self::register).
+    /// The errors of [`register`](Self::register).
     pub fn register_streaming(
         &mut self,
         tool: Arc<dyn StreamingTool>,
@@ -208,10 +217,10 @@ impl ToolDispatcher {
         self.register(tool)
     }
 
-    /// Adds one tool that hears the user while it runs.
+    /// Adds one tool that receives the user's input while it runs.
     ///
     /// # Errors
-    /// As [`register`](Self::register).
+    /// The errors of [`register`](Self::register).
     pub fn register_input_streaming(
         &mut self,
         tool: Arc<dyn InputStreamingTool>,
@@ -240,7 +249,7 @@ impl ToolDispatcher {
             let name = declaration.name.clone();
             let taken = self.entries.get(&name).filter(|_| !replaces);
             if let Some(other) = taken.or_else(|| added.get(&name)) {
-                // A tool of the service that is said twice is the same one.
+                // Two identical declarations of a server-side tool are one tool.
                 if tool.kind() == ToolKind::ServerSide && declaration == other.declaration {
                     continue;
                 }
@@ -292,36 +301,36 @@ impl ToolDispatcher {
         Toolset::from_dispatcher(tools, self.timeout, self.provider, strict)
     }
 
-    /// The tool of this name.
+    /// Returns the tool with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&PolicyTool> {
         self.entries.get(name).map(|entry| &*entry.tool)
     }
 
-    /// The tool of this name, for a run that outlives the look at it.
+    /// Returns a shared reference to the tool with this name, for a run that outlives the borrow.
     #[doc(hidden)]
     pub fn shared(&self, name: &str) -> Option<Arc<PolicyTool>> {
         self.entries.get(name).map(|entry| Arc::clone(&entry.tool))
     }
 
-    /// The names, sorted.
+    /// Returns the names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
 
-    /// How many tools there are.
+    /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The tools that are listed under a category, sorted by name.
+    /// Returns the tools of a category, sorted by name.
     ///
     /// ```
     /// use recount_tool::{T, ToolDispatcher};
@@ -331,7 +340,13 @@ impl ToolDispatcher {
     ///     T::category(T::simple("end", "Ends the session", |_| async { Ok(1.into()) }), "action")
     ///         | T::simple("look", "Looks", |_| async { Ok(1.into()) }),
     /// )?;
-    /// assert_eq!(tools.by_category("action").map(|tool| tool.name()).collect::<Vec<_>>(), ["end"]);
+    /// assert_eq!(
+    ///     tools
+    ///         .by_category("action")
+    ///         .map(|tool| tool.name())
+    ///         .collect::<Vec<_>>(),
+    ///     ["end"]
+    /// );
     /// # Ok::<(), recount_tool::RegistrationError>(())
     /// ```
     pub fn by_category(&self, category: &str) -> impl Iterator<Item = &PolicyTool> {
@@ -342,14 +357,14 @@ impl ToolDispatcher {
             .map(|entry| &*entry.tool)
     }
 
-    /// What the model is told about each tool, sorted by name.
+    /// Returns the declarations for the model, sorted by name.
     #[must_use]
     pub fn declarations(&self) -> Vec<ToolDeclaration> {
         let declared = self.entries.values().map(|entry| entry.declaration.clone());
         declared.collect()
     }
 
-    /// What the model is told about each tool, as it is stored.
+    /// Returns the declarations for the model as they are recorded.
     #[must_use]
     pub fn catalog(&self) -> Catalog {
         let declared = self
@@ -361,8 +376,8 @@ impl ToolDispatcher {
         }
     }
 
-    /// What holds for all tools, and what for each; those for which nothing particular holds are
-    /// left out.
+    /// Returns the default policy and the policies of single tools. Tools without a policy of their
+    /// own are omitted.
     #[must_use]
     pub fn policies(&self) -> PolicySet {
         let policies = self
@@ -379,21 +394,20 @@ impl ToolDispatcher {
         }
     }
 
-    /// Checks the arguments of a call against the tool's schema; without a schema any JSON object
-    /// is good.
+    /// Checks the arguments of a call against the tool's schema. Without a schema any JSON object
+    /// is valid.
     ///
     /// # Errors
-    /// A text that a model can act on: where, what was expected, what was found.
+    /// A text that a model can act on: the place, the expected and the found value.
     pub fn check_arguments(&self, name: &str, args: &Value) -> Result<(), String> {
         let entry = self.named(name)?;
         entry.arguments.check(args, &entry.declaration.secret)
     }
 
-    /// Checks arguments as they came, of which some may be `sealed` on record, and returns them
-    /// parsed.
+    /// Checks arguments in their received text, some of them `sealed`, and returns them parsed.
     ///
-    /// A tool that takes a parsed value gets one that is equal to the text, or none. A tool that
-    /// reads the text itself may get a value whose numbers lack digits beside it.
+    /// A tool that takes a parsed value gets one that is equal to the text, or the call is
+    /// rejected. A tool that reads the text itself may also get a value whose numbers lack digits.
     #[doc(hidden)]
     pub fn check_text(&self, name: &str, args: &Json, sealed: &[String]) -> Result<Value, String> {
         let entry = self.named(name)?;
@@ -409,7 +423,7 @@ impl ToolDispatcher {
             return Err(inexact);
         }
         if entry.declaration.parameters.is_some() {
-            // The schema cannot be asked about the number itself, only about those next to it.
+            // The checker cannot hold the number itself, only the floats next to it.
             for bound in &bounds(args).ok_or(inexact)? {
                 entry.arguments.check(bound, &secret)?;
             }
@@ -422,19 +436,19 @@ impl ToolDispatcher {
         entry.ok_or_else(|| format!("no tool is named {name:?}"))
     }
 
-    /// The parameter schema of a tool.
+    /// Returns the parameter schema of a tool.
     pub(crate) fn parameters(&self, name: &str) -> Option<&Value> {
         self.entries.get(name)?.declaration.parameters.as_ref()
     }
 
-    /// The JSON Pointers of the arguments of a tool that are secret.
+    /// Returns the JSON Pointers of a tool's secret arguments.
     #[doc(hidden)]
     pub fn secret_arguments(&self, name: &str) -> &[String] {
         let entry = self.entries.get(name);
         entry.map_or(&[], |entry| &entry.declaration.secret)
     }
 
-    /// The tools that have secret arguments.
+    /// Returns the names of the tools with secret arguments.
     #[doc(hidden)]
     pub fn names_with_secrets(&self) -> impl Iterator<Item = &str> {
         let secret = self
@@ -446,7 +460,7 @@ impl ToolDispatcher {
 }
 
 impl From<ToolDispatcher> for Toolset {
-    /// Keeps the default time limit and the confirmation provider that were set on it.
+    /// Keeps the dispatcher's default time limit and confirmation provider.
     fn from(dispatcher: ToolDispatcher) -> Self {
         dispatcher.into_toolset()
     }
@@ -460,7 +474,7 @@ impl fmt::Debug for ToolDispatcher {
     }
 }
 
-/// How long a call that the model waits for may take, unless something else is set.
+/// The default time limit of a call that the model waits for.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn all_mistakes_are_reported_at_once_and_nothing_is_registered() {
 }
 
 #[test]
-fn a_name_is_what_the_service_takes() {
+fn only_names_valid_for_the_service_are_accepted() {
     for good in ["a", "_9", "A_b:c.d-9", "x".repeat(64).as_str()] {
         assert!(ToolDispatcher::new().register(tool(good)).is_ok(), "{good}");
     }
@@ -90,7 +90,7 @@ fn a_name_is_what_the_service_takes() {
 }
 
 #[test]
-fn catalog_and_policies_do_not_depend_on_the_order_of_registration() {
+fn registration_order_does_not_change_the_catalog() {
     let forward = {
         let mut tools = ToolDispatcher::new();
         tools
@@ -131,7 +131,7 @@ fn arguments_are_checked_by_the_schema_of_their_own_tool() {
 }
 
 #[test]
-fn what_could_never_hold_is_a_mistake_and_all_are_reported_at_once() {
+fn impossible_policies_are_all_reported_at_once() {
     let zero = Duration::ZERO;
     let set = T::cached_for(tool("age"), zero)
         | T::confirm_within(tool("expiry"), "", zero)
@@ -163,7 +163,7 @@ fn what_could_never_hold_is_a_mistake_and_all_are_reported_at_once() {
 }
 
 #[test]
-fn what_says_something_about_a_policy_that_is_not_there_is_a_mistake() {
+fn setting_of_a_missing_policy_is_a_mistake() {
     let mut policy = ToolPolicy {
         cache_max_age: Some(Duration::from_secs(1)),
         confirm_message: Some("sure?".to_owned()),
@@ -175,8 +175,8 @@ fn what_says_something_about_a_policy_that_is_not_there_is_a_mistake() {
         mistakes(loose()),
         [
             "tool \"a\": cached_for makes no sense: the tool is not cached",
-            "tool \"a\": confirm_message makes no sense: nobody is asked to confirm",
-            "tool \"a\": confirm_expires_after makes no sense: nobody is asked to confirm",
+            "tool \"a\": confirm_message makes no sense: no person is asked to confirm",
+            "tool \"a\": confirm_expires_after makes no sense: no person is asked to confirm",
         ]
     );
     let held = T::cached(T::confirm(loose(), ""));
@@ -188,7 +188,7 @@ fn of_the_service() -> Toolset {
 }
 
 #[test]
-fn a_tool_that_the_service_runs_is_declared_in_the_services_own_words() {
+fn server_side_tool_keeps_its_raw_declaration() {
     let mut tools = ToolDispatcher::new();
     tools
         .register(T::category(of_the_service(), "search") | tool("a"))
@@ -232,18 +232,19 @@ fn the_raw_form_declares_one_thing_and_no_functions() {
         json!({"functionDeclarations": []}),
         json!({"function_declarations": []}),
     ] {
-        let told = mistakes(T::server_side("raw", bad.clone()));
-        assert_eq!(told.len(), 1, "{bad}");
+        let reported = mistakes(T::server_side("raw", bad.clone()));
+        assert_eq!(reported.len(), 1, "{bad}");
         assert!(
-            told.iter()
+            reported
+                .iter()
                 .all(|it| it.starts_with("tool \"raw\": server_side: expected an object")),
-            "{told:?}"
+            "{reported:?}"
         );
     }
 }
 
 #[test]
-fn a_name_is_only_replaced_when_that_is_what_is_asked_for() {
+fn only_register_or_replace_replaces_a_name() {
     let other = || T::simple("a", "Does it otherwise", |_| async { Ok(json!({})) });
     let mut tools = ToolDispatcher::new();
     tools.register(tool("a") | tool("b")).unwrap();
@@ -262,7 +263,7 @@ fn a_name_is_only_replaced_when_that_is_what_is_asked_for() {
 }
 
 #[test]
-fn a_dispatcher_keeps_its_time_limit_where_it_goes() {
+fn added_dispatcher_keeps_its_time_limit() {
     let seconds = |limit| ToolDispatcher::new().with_timeout(Duration::from_secs(limit));
     let limit = |tools: Toolset| {
         let mut all = ToolDispatcher::new();
@@ -288,7 +289,7 @@ fn a_dispatcher_keeps_its_time_limit_where_it_goes() {
 }
 
 #[test]
-fn a_dispatcher_keeps_its_provider_where_it_goes() {
+fn added_dispatcher_keeps_its_provider() {
     let with = |provider: &Arc<dyn ConfirmationProvider>| {
         ToolDispatcher::new().with_confirmation_provider(Arc::clone(provider))
     };
@@ -311,9 +312,9 @@ fn a_dispatcher_keeps_its_provider_where_it_goes() {
     );
 }
 
-/// A builder's short name and `T`'s say the same; other declarations of one name still collide.
+/// A builder's short name and `T`'s declare the same tool; other declarations of one name collide.
 #[test]
-fn tool_of_the_service_said_twice_is_one() {
+fn identical_server_side_tools_are_one() {
     let mut tools = ToolDispatcher::new();
     tools
         .register(T::google_search() | T::google_search())

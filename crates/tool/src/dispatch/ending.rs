@@ -1,4 +1,4 @@
-//! The end of a call of a dispatcher: what is recorded of a run, and what its caller gets.
+//! The end of a dispatcher's call: the record of a run, and the result for the caller.
 
 use recount_session::{FunctionResponseScheduling, Json, Outcome, ToolReturned};
 use serde_json::Value;
@@ -33,15 +33,15 @@ impl Call<'_> {
         }
     }
 
-    /// What is told of a call that goes on elsewhere. Nobody can answer it here, so it is taken
-    /// back as it is dropped.
+    /// Returns the interim value of a paused call. A dispatcher cannot receive its result later, so
+    /// dropping the call cancels it.
     pub(super) fn paused(&self, interim: Option<Json>) -> Value {
         interim.map_or(Value::Null, |interim| interim.to_value())
     }
 
     pub(super) fn ended(&mut self, ended: Ended) -> Result<Value, ToolError> {
         self.over = true;
-        let told = || {
+        let final_error = || {
             let response = ended.response.as_ref().map(Json::to_value);
             ToolError::of_response(&response.unwrap_or_default())
         };
@@ -49,10 +49,10 @@ impl Call<'_> {
             Outcome::Returned => match (self.result.take(), ended.reused) {
                 (Some(Ok(own)), _) => Ok(own),
                 (Some(Err(_)) | None, Some(reused)) => Ok(reused),
-                (Some(Err(_)) | None, None) => Err(told()),
+                (Some(Err(_)) | None, None) => Err(final_error()),
             },
             Outcome::Failed | Outcome::TimedOut => {
-                self.result.take().unwrap_or_else(|| Err(told()))
+                self.result.take().unwrap_or_else(|| Err(final_error()))
             }
             Outcome::Interim
             | Outcome::Supplied
@@ -61,7 +61,7 @@ impl Call<'_> {
             | Outcome::Expired
             | Outcome::Cancelled
             | Outcome::Unknown
-            | Outcome::Withdrawn => Err(told()),
+            | Outcome::Withdrawn => Err(final_error()),
         }
     }
 }

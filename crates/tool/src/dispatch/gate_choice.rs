@@ -1,22 +1,21 @@
-//! Whether the gates of a dispatcher's own calls hold: said by whoever made it, or by whether
-//! somebody can be asked.
+//! The setting that decides whether the gates of a call are enforced.
 
-/// The choice whether gates hold: of an agent for its sessions, of a dispatcher for its own calls.
+/// The choice of an agent for its sessions, or of a dispatcher for its own calls.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GateChoice {
-    /// They hold where a person can answer: there is a provider, or, in a session, a durable
-    /// journal.
+    /// Gates are enforced if an approver can answer: there is a provider or, in a session, a
+    /// durable journal.
     #[default]
     WhereAnswerable,
-    /// They always hold.
+    /// Gates are always enforced.
     Strict,
-    /// They never hold.
+    /// Gates are never enforced.
     Unenforced,
 }
 
 impl GateChoice {
-    /// What holds once the tools of another dispatcher have come, which may be strict.
+    /// Returns the choice after tools of another dispatcher were added, which may be strict.
     pub(crate) fn beside(self, strict: bool) -> GateChoice {
         match self {
             GateChoice::WhereAnswerable if strict => GateChoice::Strict,

@@ -1,4 +1,4 @@
-//! Closures that hear the events of tools whose calls a dispatcher runs itself.
+//! Callbacks for events of tools whose calls a dispatcher runs itself.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,13 +11,15 @@ use crate::run::listeners::{Emitted, Subscription, hear};
 use crate::run::tool_event::ToolEvent;
 
 impl ToolDispatcher {
-    /// Has a closure hear the events of a type that the tools of calls emit which this dispatcher
-    /// runs itself, each once it is on record. It is called at once, before the tool goes on; where
-    /// it panics, that is logged, and neither the tool nor another closure hears of it. A clone of
-    /// the dispatcher begins with none. In an engine, subscribe there (`Engine::on`).
+    /// Registers a callback for the events of one type from tools that this dispatcher runs itself.
+    ///
+    /// The callback runs synchronously after the event is recorded and before the tool continues.
+    /// If it panics, the panic is logged; the tool and other callbacks are not affected. A clone of
+    /// the dispatcher begins without callbacks. In an engine, use `Engine::on`.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use std::sync::{Arc, Mutex};
     /// use recount_tool::{Escalated, T, ToolDispatcher};
     /// use serde_json::json;
@@ -26,7 +28,9 @@ impl ToolDispatcher {
     /// tools.register(T::escalate())?;
     /// let heard = Arc::new(Mutex::new(Vec::new()));
     /// let list = heard.clone();
-    /// let listening = tools.on::<Escalated>(move |emitted| list.lock().unwrap().push(emitted.event.reason.clone()));
+    /// let listening = tools.on::<Escalated>(move |emitted| {
+    ///     list.lock().unwrap().push(emitted.event.reason.clone());
+    /// });
     /// tools.call_function("escalate", json!({"reason": "angry"})).await.unwrap();
     /// drop(listening);
     /// tools.call_function("escalate", json!({"reason": "angrier"})).await.unwrap();
@@ -44,12 +48,12 @@ impl ToolDispatcher {
         })
     }
 
-    /// As [`on`](Self::on), of a closure that may fail; its error is logged.
+    /// Registers a callback like [`on`](Self::on) that may fail; its error is logged.
     pub fn try_on<E: ToolEvent + 'static, P: fmt::Display + 'static>(
         &self,
         listener: impl Fn(&Emitted<E>) -> Result<(), P> + Send + Sync + 'static,
     ) -> Subscription {
-        let told = move |session, fact: &Fact| hear(session, fact, &listener);
-        self.pipeline.on(E::NAME, Arc::new(told))
+        let callback = move |session, fact: &Fact| hear(session, fact, &listener);
+        self.pipeline.on(E::NAME, Arc::new(callback))
     }
 }

@@ -1,7 +1,7 @@
-//! The dispatcher: tools as they are registered, checked as a whole, and calls without a live
-//! session, which it runs in a session of its own.
+//! The dispatcher: registered tools, checked as a whole, and calls without a live session.
 //!
-//! It has no connection and no journal on a disk. Read `dispatcher`, `calling`, then `pipeline`.
+//! The dispatcher runs these calls in an in-memory session of its own, without connection or disk.
+//! Read `dispatcher`, `calling`, then `pipeline`.
 
 mod calling;
 pub(super) mod dispatcher;
@@ -11,5 +11,5 @@ mod listening;
 mod next;
 mod own_gates;
 mod pipeline;
-pub(super) mod provider_desk;
+pub(super) mod provider_asker;
 mod registration;

@@ -1,4 +1,4 @@
-//! What a call without a live session does next, as the facts about it say.
+//! The next step of a call without a live session, derived from its recorded events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,56 +11,56 @@ use recount_session::{
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// What a call does next.
+/// The next step of a call.
 pub(crate) enum Next {
-    /// Its tool runs.
+    /// Run the tool.
     Run(Start),
-    /// A person is asked this, and may take so long.
+    /// Ask an approver, until the request expires.
     Ask {
         request: Seq,
         question: Box<ConfirmationRequested>,
         at: Timestamp,
         expires: Option<Due>,
     },
-    /// The program says whether a person is asked; the state as it is.
+    /// Ask the program whether the call needs an approval, with the current state.
     Verdict(Arc<BTreeMap<String, Json>>),
-    /// It is run again, after a while.
-    Again { attempt: u32, due: Due },
-    /// It waits for an equal call that runs.
+    /// Run the tool again after a delay.
+    Retry { attempt: u32, due: Due },
+    /// Wait for an equal call that runs.
     Wait(oneshot::Receiver<Next>),
-    /// It has begun what is finished elsewhere; the model would be told this meanwhile.
+    /// The result will come later from elsewhere; the value is the interim response.
     Paused(Option<Json>),
-    /// It is over.
+    /// The call has ended.
     Ended(Ended),
 }
 
-/// How a tool is started.
+/// The parameters of a run.
 pub(crate) struct Start {
     pub(crate) attempt: u32,
     pub(crate) started: Timestamp,
     pub(crate) limit: Option<Duration>,
-    /// The state as it is.
+    /// The current state of the session.
     pub(crate) seen: Arc<BTreeMap<String, Json>>,
 }
 
-/// When a time comes, and how long that is from the record that says so.
+/// A point in time, and its distance from the record that names it.
 #[derive(Clone, Copy)]
 pub(crate) struct Due {
     pub(crate) at: Timestamp,
     pub(crate) wait: Duration,
 }
 
-/// How a call ended.
+/// The end of a call.
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
-    /// The result of an equal call, if it took one.
+    /// The result of an equal call, if it was reused.
     pub(super) reused: Option<Value>,
-    /// What the engine answered itself.
+    /// The response if the rules answered the call without a result of the tool.
     pub(crate) response: Option<Json>,
 }
 
-/// What a fact means for a call.
-pub(crate) fn means(
+/// Returns the next step that an event means for a call.
+pub(crate) fn next_step(
     fact: &Fact,
     seen: Option<&Arc<BTreeMap<String, Json>>>,
     results: &BTreeMap<Seq, Value>,
@@ -99,7 +99,7 @@ pub(crate) fn means(
         }
         Decision::RetryScheduled(it) => {
             let (attempt, due) = (it.attempt, due(it.due_us));
-            Some((it.call, Next::Again { attempt, due }))
+            Some((it.call, Next::Retry { attempt, due }))
         }
         Decision::ResponseIssued(it) if it.outcome != Outcome::Interim => {
             Some((it.call, Next::Ended(ended(it, results))))

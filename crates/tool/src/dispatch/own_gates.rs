@@ -8,12 +8,14 @@ use super::dispatcher::ToolDispatcher;
 use super::gate_choice::GateChoice;
 
 impl ToolDispatcher {
-    /// Gated calls do not run where nobody can be asked: without a provider they fail. In an engine
-    /// they wait for a person then, unless the agent says otherwise
-    /// (`Agent::unenforced_confirmations`).
+    /// Makes gated calls fail if the dispatcher has no provider to ask.
+    ///
+    /// In an engine such calls wait for an approver instead, unless the agent sets
+    /// `Agent::unenforced_confirmations`.
     ///
     /// ```
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
     /// use recount_tool::{T, ToolDispatcher};
     /// use serde_json::json;
     ///
@@ -32,8 +34,8 @@ impl ToolDispatcher {
         self
     }
 
-    /// Gated calls that this dispatcher runs itself run without asking, also where it has a
-    /// provider; the record says so for each. In an engine the agent's own choice holds instead.
+    /// Makes gated calls that this dispatcher runs itself run without asking, even if it has a
+    /// provider. Each call's record says so. In an engine the agent's own choice applies instead.
     #[must_use]
     pub fn unenforced_confirmations(mut self) -> Self {
         self.gates = GateChoice::Unenforced;
@@ -49,7 +51,7 @@ impl ToolDispatcher {
         }
     }
 
-    /// Whether the gates of its own calls hold, or why not.
+    /// Returns whether the gates of its own calls are enforced, with the reason if not.
     pub(crate) fn own_gates(&self) -> Gates {
         match self.gates {
             GateChoice::Strict => Gates::enforced(),

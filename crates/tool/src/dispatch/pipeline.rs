@@ -1,9 +1,8 @@
-//! Calls without a live session: a dispatcher runs them in a session of its own, which it keeps in
-//! memory.
+//! The in-memory session in which a dispatcher runs calls without a live session.
 //!
 //! The same reducers decide and the same events are recorded as in a session with a journal, so a
-//! policy means the same in both. What makes the difference: nothing outlives the process, and
-//! nobody but a provider can answer a question.
+//! policy means the same in both. There are two differences: nothing outlives the process, and only
+//! a provider can answer a request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,8 +19,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::dispatcher::ToolDispatcher;
-use super::next::{Next, means};
-use super::provider_desk::{ProviderDesk, Waited};
+use super::next::{Next, next_step};
+use super::provider_asker::{ProviderAsker, Waited};
 use crate::run::error::ToolError;
 use crate::run::listeners::{Listeners, Subscription};
 use crate::run::state::{State, Temporary};
@@ -29,7 +28,7 @@ use crate::run::state_watch::Watchers;
 use crate::run::tool_event::{Emitter, LookBack, ToolEvents, nobody_to_ask};
 use recount_session::ToolConfirmation;
 
-/// The session of a dispatcher. A clone begins its own: nothing crosses sessions.
+/// The session of a dispatcher. A clone begins its own, so sessions share nothing.
 pub(crate) struct Pipeline {
     id: SessionId,
     core: Arc<Mutex<Core>>,
@@ -55,12 +54,11 @@ impl Default for Pipeline {
 
 #[async_trait]
 impl ToolEvents for Mutex<Core> {
-    /// On record at once, so none ever waits.
+    /// Records the event at once, so no event ever waits.
     fn take(&self, emitted: ToolEventEmitted) -> bool {
         let mut core = self.lock().unwrap_or_else(PoisonError::into_inner);
         let listeners = core.listeners.of(&emitted.name);
-        // After a broken invariant nothing can be recorded any more, which the call itself will be
-        // told.
+        // After a broken invariant no event can be recorded. The call itself reports that error.
         let Ok(from) = core.step(emitted.into()) else {
             return true;
         };
@@ -69,17 +67,19 @@ impl ToolEvents for Mutex<Core> {
         }
         let session = core.session.as_ref().map(|session| session.id);
         let fact = core.facts.get(from).cloned();
-        // A listener may call another tool of the dispatcher.
+        // A callback may call another tool of the dispatcher.
         drop(core);
         if let (Some(session), Some(fact)) = (session, fact) {
-            listeners.iter().for_each(|hear| hear(session, &fact));
+            listeners
+                .iter()
+                .for_each(|callback| callback(session, &fact));
         }
         true
     }
 
     async fn look_back(&self, _turns: usize) -> Result<LookBack, ToolError> {
         let core = self.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody speaks here.
+        // There are no turns without a live connection.
         Ok(core.session.as_ref().map(LookBack::of).unwrap_or_default())
     }
 
@@ -92,8 +92,8 @@ impl ToolEvents for Mutex<Core> {
     }
 }
 
-/// How many facts are kept at least; when there are twice as many the older half goes. So many fit
-/// a processor's cache.
+/// The minimum number of events kept in memory, chosen to fit a CPU cache. At twice the number the
+/// older half is dropped.
 const FACTS_KEPT: usize = 1 << 9;
 
 #[derive(Default)]
@@ -101,22 +101,22 @@ pub(super) struct Core {
     /// Absent before the first call, and after a broken invariant.
     session: Option<Session>,
     facts: Vec<Fact>,
-    /// The facts before those.
+    /// The events before `facts`.
     older: Vec<Fact>,
-    /// The results that equal calls may take, by their `tool_returned`.
+    /// The results that equal calls may reuse, by the sequence number of their `tool_returned`.
     results: BTreeMap<Seq, Value>,
-    /// The latest result of equal calls: an older one is never taken again.
+    /// The latest result for each cache key. An older one is never reused.
     latest: BTreeMap<ObjectHash, Seq>,
     waiters: BTreeMap<Seq, oneshot::Sender<Next>>,
     watchers: Arc<Watchers>,
-    listeners: Arc<Listeners<Hear>>,
+    listeners: Arc<Listeners<Callback>>,
 }
 
-/// A closure that hears an event of a tool, which is on record.
-pub(super) type Hear = Arc<dyn Fn(SessionId, &Fact) + Send + Sync>;
+/// A callback for a recorded event of a tool.
+pub(super) type Callback = Arc<dyn Fn(SessionId, &Fact) + Send + Sync>;
 
 impl Pipeline {
-    /// Records a call and says what it does next.
+    /// Records a call and returns its next step.
     pub(super) fn receive(
         &self,
         tools: &ToolDispatcher,
@@ -143,18 +143,18 @@ impl Pipeline {
         Ok((call, core.observe(call, received.into())?))
     }
 
-    /// Records what happened to a call and says what it does next.
+    /// Records an observation about a call and returns its next step.
     pub(super) fn observe(&self, call: Seq, observation: Observation) -> Result<Next, ToolError> {
         self.core().observe(call, observation)
     }
 
-    /// Records something of a call that goes on as before.
+    /// Records an observation that does not change the call's next step.
     pub(crate) fn note(&self, call: Seq, observation: Observation) -> Result<(), ToolError> {
         self.core().note(call, observation)
     }
 
-    /// Records the end of a run, after what it wrote to the state; a result that equal calls may
-    /// take is kept.
+    /// Records the end of a run after its state changes, and keeps a result that equal calls may
+    /// reuse.
     pub(crate) fn report(
         &self,
         call: Seq,
@@ -177,41 +177,40 @@ impl Pipeline {
         core.observe(call, ended)
     }
 
-    /// Takes back a call that nobody waits for any more; one that has ended meanwhile stays as it
-    /// ended.
-    pub(super) fn take_back(&self, call: Seq) {
+    /// Records the cancellation of a call that its caller has dropped, unless the call has ended.
+    pub(super) fn cancel(&self, call: Seq) {
         let mut core = self.core();
         core.waiters.remove(&call);
         let open = core.session.as_ref().map(|it| it.calls.contains_key(&call));
         if open != Some(true) {
             return;
         }
-        let taken_back = OperatorCancelled {
+        let cancelled = OperatorCancelled {
             call,
             reason: None,
             by: Actor::embedder(""),
             response: None,
         };
-        // Where even this cannot be recorded, nothing more can be done about it.
-        if let Ok(from) = core.step(taken_back.into()) {
-            core.tell(call, from);
+        // If even this cannot be recorded, the session is broken and nothing more can be done.
+        if let Ok(from) = core.step(cancelled.into()) {
+            core.notify_waiters(call, from);
         }
     }
 
-    /// Where the events of a run go that can ask nobody.
+    /// Returns the emitter of a run without a provider.
     pub(crate) fn emitter(&self, call: Seq, attempt: u32) -> Emitter {
         Emitter::new(self.core.clone(), call, attempt)
     }
 
-    /// Where a run asks the provider, if there is one, and its events go.
-    pub(crate) fn desk(
+    /// Returns the desk for the events and questions of a run, if there is a provider.
+    pub(crate) fn asker(
         &self,
         tools: &ToolDispatcher,
         name: &str,
         call: Seq,
-    ) -> Option<Arc<ProviderDesk>> {
+    ) -> Option<Arc<ProviderAsker>> {
         let provider = tools.confirmation_provider()?.clone();
-        Some(Arc::new(ProviderDesk {
+        Some(Arc::new(ProviderAsker {
             core: self.core.clone(),
             session: self.id,
             provider,
@@ -221,29 +220,29 @@ impl Pipeline {
         }))
     }
 
-    /// Has a closure hear the events of this name.
-    pub(crate) fn on(&self, name: &'static str, hear: Hear) -> Subscription {
-        self.core().listeners.add(name, hear, Arc::default())
+    /// Registers a callback for the events of this name.
+    pub(crate) fn on(&self, name: &'static str, callback: Callback) -> Subscription {
+        self.core().listeners.add(name, callback, Arc::default())
     }
 
-    /// The session.
+    /// Returns the id of the session.
     pub(crate) fn session(&self) -> SessionId {
         self.id
     }
 
-    /// What a tool that starts shares with the others.
+    /// Returns the session state for a run, shared with other runs.
     pub(crate) fn state(&self, seen: Arc<BTreeMap<String, Json>>) -> State {
         State::of(seen, self.temporary.clone(), self.watchers.clone())
     }
 
-    /// The arguments that a question about a call is about.
+    /// Returns the arguments of an open call.
     pub(crate) fn asked_about(&self, call: Seq) -> Option<Json> {
         let core = self.core();
         let session = core.session.as_ref()?;
         Some(session.calls.get(&call)?.args.clone())
     }
 
-    /// Everything on record, oldest first, as far as it is kept.
+    /// Returns the kept events, oldest first.
     pub(crate) fn recorded(&self) -> Vec<Fact> {
         self.core().kept().cloned().collect()
     }
@@ -254,7 +253,7 @@ impl Pipeline {
 }
 
 impl Core {
-    /// Everything on record, oldest first, as far as it is kept.
+    /// Returns the kept events, oldest first.
     fn kept(&self) -> impl Iterator<Item = &Fact> {
         self.older.iter().chain(&self.facts)
     }
@@ -263,7 +262,8 @@ impl Core {
         self.session.as_ref().map_or(Seq(0), |session| session.head)
     }
 
-    /// Begins the session with the first call, and tells it of tools that were registered since.
+    /// Opens the session at the first call, and records the tools again after a change of the
+    /// registry.
     fn attach(&mut self, id: SessionId, tools: &ToolDispatcher) -> Result<(), ToolError> {
         let terms = tools.terms();
         let same = self.session.as_ref().is_some_and(|session| {
@@ -303,15 +303,15 @@ impl Core {
             gates: tools.own_gates(),
             goes_on: false,
         };
-        // No call runs now: whoever makes one borrows the dispatcher.
+        // No call runs now, because each call borrows the dispatcher.
         self.step(attached.into())?;
         Ok(())
     }
 
-    /// Records something of a call that goes on as before.
+    /// Records an observation that does not change the call's next step.
     pub(crate) fn note(&mut self, call: Seq, observation: Observation) -> Result<(), ToolError> {
         let from = self.step(observation)?;
-        self.tell(call, from);
+        self.notify_waiters(call, from);
         Ok(())
     }
 
@@ -321,10 +321,10 @@ impl Core {
         call: Seq,
         observation: Observation,
     ) -> Result<Next, ToolError> {
-        // Whoever speaks for the call does not wait for it any more.
+        // The caller of this function runs the call, so no waiter of the call is left.
         self.waiters.remove(&call);
         let from = self.step(observation)?;
-        let own = self.tell(call, from);
+        let own = self.notify_waiters(call, from);
         if let Some(next) = own {
             return Ok(next);
         }
@@ -333,15 +333,15 @@ impl Core {
         Ok(Next::Wait(receiver))
     }
 
-    /// Folds an observation and what follows from it; returns where its facts begin.
+    /// Folds an observation and its consequences; returns the index of their first event.
     #[inline]
     fn step(&mut self, observation: Observation) -> Result<usize, ToolError> {
         let session = self.session.as_mut().ok_or_else(broken)?;
         if self.facts.len() >= FACTS_KEPT {
             std::mem::swap(&mut self.older, &mut self.facts);
             self.facts.clear();
-            // Nobody answers late here: what ended before the facts that are kept is forgotten with
-            // them.
+            // A dispatcher receives no late answers. So ended calls and closed requests from before
+            // the kept events are dropped too.
             if let Some(first) = self.older.first() {
                 session.settled = session.settled.split_off(&first.seq);
                 let open = |request: &Request| request.state == RequestState::Open;
@@ -356,7 +356,7 @@ impl Core {
             self.watchers.notify(first.seq, &before, &session.state);
         }
         if let Err(endless) = stepped {
-            // Nothing will be decided any more, and whoever waits must hear of it.
+            // No decision will follow any more, so waiting calls must fail.
             self.session = None;
             self.waiters.clear();
             return Err(ToolError::Other(endless.to_string()));
@@ -364,19 +364,19 @@ impl Core {
         Ok(from)
     }
 
-    /// Tells whoever waits what the facts from `from` on mean for their calls; returns it for
-    /// `own`.
-    fn tell(&mut self, own: Seq, from: usize) -> Option<Next> {
+    /// Sends each waiting call its next step from the events at `from` and later. Returns the step
+    /// of `own`.
+    fn notify_waiters(&mut self, own: Seq, from: usize) -> Option<Next> {
         let seen = self.session.as_ref().map(|session| &session.state);
         let mut of_own = None;
         for fact in self.facts.get(from..).unwrap_or_default() {
-            let Some((call, next)) = means(fact, seen, &self.results) else {
+            let Some((call, next)) = next_step(fact, seen, &self.results) else {
                 continue;
             };
             if call == own {
                 of_own = Some(next);
             } else if let Some(waiter) = self.waiters.remove(&call) {
-                // Whoever waited may have gone away.
+                // The receiver may be dropped already.
                 let _ = waiter.send(next);
             }
         }
@@ -388,21 +388,22 @@ fn broken() -> ToolError {
     ToolError::Other("the rules of the session contradict themselves".to_owned())
 }
 
-/// The time of now. The session orders what it is told, so a clock that is set back harms nothing.
+/// Returns the current time. The session orders its timestamps, so a clock that is set back is
+/// harmless.
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let us = since.map_or(0, |since| since.as_micros());
     Timestamp(i64::try_from(us).unwrap_or(i64::MAX))
 }
 
-/// The agent of a dispatcher's own session.
+/// The agent name of a dispatcher's own session.
 pub(super) const DISPATCHER: &str = "dispatcher";
 
-/// The program and version as the record names it.
+/// The program and version in the record.
 const PROGRAM: &str = concat!("recount ", env!("CARGO_PKG_VERSION"));
 
 impl Clone for Pipeline {
-    /// A clone begins a session of its own.
+    /// Begins a session of its own.
     fn clone(&self) -> Pipeline {
         Pipeline::default()
     }

@@ -1,4 +1,4 @@
-//! What is over leaves nothing behind.
+//! Tests that ended calls leave nothing in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,7 @@ fn dispatcher(tools: impl Into<Toolset>) -> ToolDispatcher {
 }
 
 #[tokio::test]
-async fn nobody_is_remembered_as_waiting_who_does_not_wait() {
+async fn only_waiting_calls_have_a_waiter() {
     let hangs = T::simple("hangs", "Never ends", |_| std::future::pending());
     let tools = dispatcher(T::streaming(Arc::new(Chunks)) | T::cached(hangs));
     tools.call_function("chunks", json!({})).await.unwrap();
@@ -64,10 +64,9 @@ async fn nobody_is_remembered_as_waiting_who_does_not_wait() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_never_taken_again_is_let_go() {
+async fn unusable_cached_result_is_dropped() {
     let runs = Arc::new(AtomicU64::new(0));
-    // Another schema is another contract, and what the tool gave under the one of before is not
-    // taken any more.
+    // Another schema is another contract, so results under the old contract are never reused.
     let look_up = |schema| {
         let runs = runs.clone();
         T::cached(T::simple_with("look_up", "Looks up", schema, move |_| {
@@ -94,7 +93,7 @@ async fn a_result_that_is_never_taken_again_is_let_go() {
 }
 
 #[tokio::test]
-async fn calls_and_questions_of_long_ago_are_forgotten_with_their_facts() {
+async fn old_calls_and_requests_are_dropped_with_their_events() {
     let nothing = T::simple("nothing", "Does nothing", |_| async { Ok(json!({})) });
     let tools = dispatcher(T::confirm(nothing, "May it?"))
         .with_confirmation_provider(StaticConfirmation::allow_all());
@@ -117,7 +116,7 @@ async fn calls_and_questions_of_long_ago_are_forgotten_with_their_facts() {
 }
 
 #[tokio::test]
-async fn a_call_that_ended_before_it_was_given_up_stays_as_it_ended() {
+async fn dropped_future_does_not_cancel_an_ended_call() {
     let (end, ended) = tokio::sync::watch::channel(false);
     let slow = T::simple("slow", "Ends when it is told to", move |_| {
         let mut ended = ended.clone();
@@ -130,7 +129,7 @@ async fn a_call_that_ended_before_it_was_given_up_stays_as_it_ended() {
     assert!((&mut waits).now_or_never().is_none());
     end.send_replace(true);
     assert_eq!(runs.await, Ok(json!(true)));
-    // Its answer is there, and nobody takes it.
+    // The result is ready, but the caller drops the future.
     drop(waits);
     assert!(tools.pipeline.core().waiters.is_empty());
     let taken_back = |fact: &Fact| fact.event.kind() == "operator_cancelled";
@@ -138,7 +137,7 @@ async fn a_call_that_ended_before_it_was_given_up_stays_as_it_ended() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_can_answer_later_is_taken_back() {
+async fn paused_call_of_a_dispatcher_is_cancelled() {
     let begin = T::long_running(T::simple("begin", "Begins", |_| async { Ok(json!({})) }));
     let tools = dispatcher(begin);
     tools.call_function("begin", json!({})).await.unwrap();
@@ -147,13 +146,13 @@ async fn a_call_that_nobody_can_answer_later_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_limit_that_the_caller_sets_is_the_one_on_record() {
+async fn caller_limit_is_recorded() {
     let hangs = T::simple("hangs", "Never ends", |_| std::future::pending());
     let tools = dispatcher(hangs);
     let limit = Duration::from_millis(1);
     let call = tools.call_function_with_timeout("hangs", json!({}), limit);
     assert_eq!(call.await, Err(ToolError::Timeout(limit)));
-    let told = tools
+    let response = tools
         .recorded()
         .into_iter()
         .find_map(|fact| match fact.event {
@@ -161,5 +160,5 @@ async fn a_limit_that_the_caller_sets_is_the_one_on_record() {
             Event::Observed(_) | Event::Decided(_) => None,
         });
     let own = ToolError::Timeout(limit).to_string();
-    assert_eq!(told, Some(json!({"error": own, "kind": "timeout"})));
+    assert_eq!(response, Some(json!({"error": own, "kind": "timeout"})));
 }

@@ -1,4 +1,4 @@
-//! The checks of a tool when it is registered: its name, its policy, and what makes no sense on its
+//! The checks of a tool at registration: its name, its policy, and policies without meaning for its
 //! kind.
 
 use std::time::Duration;
@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::tools::mistake::{ToolMistake, is_name};
 use crate::tools::policy_tool::{Body, PolicyTool};
 
-/// Everything that is wrong with one tool but its parameter schema and its place among others.
+/// Returns the mistakes of one tool, except in its parameter schema and its relation to other
+/// tools.
 pub(super) fn mistakes_of(tool: &PolicyTool) -> Vec<ToolMistake> {
     let name = tool.name();
     let mut mistakes = Vec::new();
@@ -42,7 +43,9 @@ pub(super) fn mistakes_of(tool: &PolicyTool) -> Vec<ToolMistake> {
     mistakes
 }
 
-/// The forms that mean nothing on this kind of tool, or without or beside another form, and why.
+/// Returns the forms without meaning for this tool, with the reason.
+///
+/// Such a form does not apply to the kind of tool, lacks a form that it needs, or contradicts one.
 fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
     let policy = &tool.policy;
     let mut found = Vec::new();
@@ -60,7 +63,7 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
     match tool.kind() {
         ToolKind::ServerSide => {
             for form in forms_of(tool) {
-                note(true, form, "the service runs the tool and asks nobody");
+                note(true, form, "the service runs the tool and asks no person");
             }
             return found;
         }
@@ -102,7 +105,7 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
         "cached_for",
         "the tool is not cached",
     );
-    let no_gate = "nobody is asked to confirm";
+    let no_gate = "no person is asked to confirm";
     note(
         policy.confirm_message.is_some() && !policy.confirm,
         "confirm_message",
@@ -116,8 +119,7 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
     found
 }
 
-/// The forms that were put on a tool; a category is none, because it only says where the tool is
-/// listed.
+/// Returns the forms of a tool. A category is not one, because it only groups tools.
 fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
     let policy = &tool.policy;
     let forms = [
@@ -151,7 +153,7 @@ fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
     put.map(|(_, form)| form).collect()
 }
 
-/// The forms that could never hold: which, what they must be, what they are.
+/// Returns the forms that could never hold, with the expected and the found value.
 fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, String)> {
     let policy = &tool.policy;
     let mut found = Vec::new();
@@ -200,7 +202,7 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
         (!unfit.is_empty()).then(|| unfit.join("; ")),
     );
     let unfit = |part: Option<&Value>| {
-        // It stands in a question that is asked anew, or within the words of a response.
+        // The text is later nested: in a renewed request, or in a response.
         let rejection = part.and_then(|it| unfit_policy(it, DEPTH_MAX - 1));
         rejection.map(|it| it.to_string())
     };
@@ -240,7 +242,8 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
     found
 }
 
-/// Functions are not declared through this door, because they would get around every check.
+/// True if the declaration has one field that declares no functions. Functions declared here would
+/// bypass every check.
 fn is_server_side(declaration: &Value) -> bool {
     let Some(fields) = declaration.as_object() else {
         return false;
@@ -249,7 +252,7 @@ fn is_server_side(declaration: &Value) -> bool {
     fields.len() == 1 && !fields.keys().any(|it| functions.contains(&it.as_str()))
 }
 
-/// What is wrong where two tools have one name.
+/// Returns the mistake of two tools with one name.
 pub(super) fn duplicate(one: &ToolDeclaration, other: &ToolDeclaration) -> ToolMistake {
     let defined = one.definition.as_ref().or(other.definition.as_ref());
     let server = defined.and_then(|it| it.get("server")?.as_str());

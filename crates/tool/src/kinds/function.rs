@@ -1,4 +1,4 @@
-//! What a tool is made of.
+//! The trait of a tool that is a function.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::run::outcome::ToolOutcome;
 use crate::run::ticket::Ticket;
 use recount_session::ToolConfirmation;
 
-/// A function the model may call.
+/// A function that the model may call.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -43,28 +43,28 @@ use recount_session::ToolConfirmation;
 /// ```
 #[async_trait]
 pub trait ToolFunction: Send + Sync + 'static {
-    /// The name the model calls it by.
+    /// Returns the name by which the model calls the tool.
     fn name(&self) -> &str;
 
-    /// What it does, in words for the model.
+    /// Returns the description for the model.
     fn description(&self) -> &str;
 
-    /// The JSON Schema of its arguments; without one, any object is accepted.
+    /// Returns the JSON Schema of the arguments; without one, any object is accepted.
     fn parameters(&self) -> Option<Value>;
 
-    /// True if it reads its arguments as the text in [`ToolContext::args`], with every digit.
+    /// True if the tool reads its arguments as the text in [`ToolContext::args`], with every digit.
     ///
-    /// Any other tool is not called with a number that a [`Value`] does not hold, such as
-    /// 20000000000000000001: the call has invalid arguments. Where this is true, the value that it
-    /// gets may lack digits.
+    /// Any other tool is not called with a number that a [`Value`] cannot hold, such as
+    /// 20000000000000000001: the call fails with invalid arguments. If this is true, the `Value` of
+    /// the arguments may lack digits.
     fn reads_text(&self) -> bool {
         false
     }
 
-    /// Does the work.
+    /// Runs the function.
     async fn call(&self, args: Value) -> Result<Value, ToolError>;
 
-    /// Does the work, knowing which call it serves.
+    /// Runs the function with the context of its call.
     async fn call_with_context(
         &self,
         args: Value,
@@ -74,9 +74,9 @@ pub trait ToolFunction: Send + Sync + 'static {
         self.call(args).await
     }
 
-    /// Does the work and may say that the result comes later; this is what the engine calls.
+    /// Runs the function, whose result may come later. The engine calls this method.
     ///
-    /// Override it in a tool that sometimes answers at once and sometimes pauses. A tool that
+    /// Override it in a tool that sometimes returns at once and sometimes pauses. A tool that
     /// always pauses is simpler as a [`LongRunningFunctionTool`](crate::LongRunningFunctionTool).
     ///
     /// ```
@@ -105,16 +105,18 @@ pub trait ToolFunction: Send + Sync + 'static {
         self.call_with_context(args, context).await.into()
     }
 
-    /// Goes on after it has asked a person, who said yes: with the state that its
-    /// [`Ask`](crate::Ask) left and the answer, perhaps weeks later and in another process. It may
-    /// ask again, any number of times.
+    /// Resumes after an approver has confirmed the tool's question.
     ///
-    /// The arguments are in [`ToolContext::args`]. What is cut off here is in doubt as any other
-    /// run; an idempotent tool is resumed again with the same state and answer.
+    /// `resume` receives the state of its [`Ask`](crate::Ask) and the answer, perhaps weeks later
+    /// and in another process. It may ask again, any number of times. The arguments are in
+    /// [`ToolContext::args`]. A run cut off here is in doubt like any other; an idempotent tool is
+    /// resumed again with the same state and answer.
     ///
     /// ```
     /// # use async_trait::async_trait;
-    /// # use recount_tool::{Ask, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
+    /// # use recount_tool::{
+    /// #     Ask, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome,
+    /// # };
     /// # use serde_json::{Value, json};
     /// struct TimeOff;
     ///
@@ -123,14 +125,27 @@ pub trait ToolFunction: Send + Sync + 'static {
     ///     fn name(&self) -> &str { "time_off" }
     ///     fn description(&self) -> &str { "Asks for days off" }
     ///     fn parameters(&self) -> Option<Value> { None }
-    ///     async fn call(&self, _args: Value) -> Result<Value, ToolError> { Err(ToolError::NotAvailable("it asks".into())) }
-    ///
-    ///     async fn invoke(&self, args: Value, _context: ToolContext) -> ToolOutcome {
-    ///         Ask::new(format!("{} days off?", args["days"]), json!({"wanted": args["days"]})).into()
+    ///     async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+    ///         Err(ToolError::NotAvailable("it asks".into()))
     ///     }
     ///
-    ///     async fn resume(&self, _context: ToolContext, state: Value, answer: ToolConfirmation) -> ToolOutcome {
-    ///         let days = answer.payload.map_or(state["wanted"].clone(), |it| it["approved_days"].clone());
+    ///     async fn invoke(&self, args: Value, _context: ToolContext) -> ToolOutcome {
+    ///         Ask::new(
+    ///             format!("{} days off?", args["days"]),
+    ///             json!({"wanted": args["days"]}),
+    ///         )
+    ///         .into()
+    ///     }
+    ///
+    ///     async fn resume(
+    ///         &self,
+    ///         _context: ToolContext,
+    ///         state: Value,
+    ///         answer: ToolConfirmation,
+    ///     ) -> ToolOutcome {
+    ///         let days = answer
+    ///             .payload
+    ///             .map_or(state["wanted"].clone(), |it| it["approved_days"].clone());
     ///         ToolOutcome::Returned(json!({"days": days}))
     ///     }
     /// }
@@ -146,41 +161,49 @@ pub trait ToolFunction: Send + Sync + 'static {
         ))
     }
 
-    /// Whether it knows itself how a call goes on that it has [paused](crate::Pending), so that an
-    /// engine asks it to [`follow`](Self::follow) the call.
+    /// True if the tool can wait for the result of a call that it has [paused](crate::Pending).
+    /// Then an engine calls [`follow`](Self::follow).
     fn follows(&self) -> bool {
         false
     }
 
-    /// Waits for the result of a call that it has paused, wherever that comes from: of a job at
-    /// another service, whose number is in the state of the pause.
+    /// Waits for the result of a paused call, for example of a job at another service.
     ///
-    /// An engine calls it once the pause is on record, and again after a restart, with the same
-    /// `state`, which without one is what the model was told meanwhile, as it stands on record;
-    /// what it returns is the call's result, unless somebody else was quicker to respond
-    /// (`Engine::respond`); with none, it is left to them. The result is told in the shape of the
-    /// agent's responses, and one that cannot be on record is a failure. No time limit holds. It is
-    /// dropped, also in the middle, where the call has ended otherwise, and where the engine shuts
-    /// down or is dropped.
+    /// An engine calls it once the pause is recorded, and again after a restart with the same
+    /// `state`. Without a state of its own, `state` is the recorded interim response. The returned
+    /// value is the call's result, unless `Engine::respond` has supplied one earlier. With `None`,
+    /// only `Engine::respond` can supply it. The result has the shape of the agent's responses, and
+    /// a result that cannot be recorded is a failure. No time limit applies. The future is dropped
+    /// when the call ends otherwise, when the engine shuts down or is dropped.
     ///
     /// ```
     /// # use async_trait::async_trait;
     /// # use recount_tool::{Pending, Ticket, ToolContext, ToolError, ToolFunction, ToolOutcome};
     /// # use serde_json::{Value, json};
     /// # struct Print;
-    /// # impl Print { async fn printed(&self, _job: &Value) -> Result<Value, ToolError> { Ok(json!({"pages": 3})) } }
+    /// # impl Print {
+    /// #     async fn printed(&self, _job: &Value) -> Result<Value, ToolError> {
+    /// #         Ok(json!({"pages": 3}))
+    /// #     }
+    /// # }
     /// #[async_trait]
     /// impl ToolFunction for Print {
     /// #   fn name(&self) -> &str { "print" }
     /// #   fn description(&self) -> &str { "Prints" }
     /// #   fn parameters(&self) -> Option<Value> { None }
-    /// #   async fn call(&self, _args: Value) -> Result<Value, ToolError> { Err(ToolError::NotAvailable("it pauses".into())) }
+    /// #   async fn call(&self, _args: Value) -> Result<Value, ToolError> {
+    /// #       Err(ToolError::NotAvailable("it pauses".into()))
+    /// #   }
     ///     async fn invoke(&self, _args: Value, _context: ToolContext) -> ToolOutcome {
     ///         // hand the job over, then:
     ///         Pending::new().with_state(json!({"job": 17})).into()
     ///     }
     ///     fn follows(&self) -> bool { true }
-    ///     async fn follow(&self, _ticket: &Ticket, state: Value) -> Option<Result<Value, ToolError>> {
+    ///     async fn follow(
+    ///         &self,
+    ///         _ticket: &Ticket,
+    ///         state: Value,
+    ///     ) -> Option<Result<Value, ToolError>> {
     ///         Some(self.printed(state.get("job")?).await)
     ///     }
     /// }
@@ -189,52 +212,54 @@ pub trait ToolFunction: Send + Sync + 'static {
         None
     }
 
-    /// As [`follow`](Self::follow), with the result as the text that goes on record; this is what
-    /// the engine calls.
+    /// Waits like [`follow`](Self::follow), with the result as the text to record. The engine calls
+    /// this method.
     async fn follow_text(&self, ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
         let followed = self.follow(ticket, state).await;
         followed.map(|result| result.map(|value| Json::of(&value)))
     }
 
-    /// Calls off what it has begun, where that can be done: a call that it was following was taken
-    /// back by a person, or by the model where its policy has `withdraw_on_cancel` (else the call
-    /// goes on), or its session was closed. The `state` is as of [`follow`](Self::follow), which is
-    /// dropped before. Of a call that ends while no engine follows it, it is not told.
+    /// Cancels the work of a call that the tool was following, if possible.
+    ///
+    /// Called after a person cancelled the call, or after the session closed. Also called after the
+    /// model cancelled the call, if its policy has `withdraw_on_cancel`; otherwise the call
+    /// continues. The `state` is the same as for [`follow`](Self::follow), whose future is dropped
+    /// before. The method is not called for calls that end while no engine follows them.
     async fn call_off(&self, _ticket: &Ticket, _state: Value) {}
 
-    /// Lets go of what it holds outside this process, such as a connection or a child process: an
-    /// engine that has it shuts down, and nothing of that engine runs any more. Another engine may
-    /// have it, too, so a later call finds what it needs again.
+    /// Releases resources outside this process, such as a connection or a child process.
+    ///
+    /// An engine with this tool shuts down and runs none of its calls any more. Another engine may
+    /// have the same tool, so a later call must acquire the resources again.
     async fn shut_down(&self) {}
 
-    /// The datum by which what it runs is known again, for a tool that starts a program or calls a
-    /// server: a person who approves a call approves it, too.
+    /// Returns the identity of the implementation, for a tool that starts a program or calls a
+    /// server. An approval of a call covers it.
     ///
-    /// It is part of the tool's contract. The engine asks for it when the tool is registered and
-    /// again before an approved call starts, on a thread that may block; where it has changed, the
-    /// call is asked about anew. It goes on record in clear text, so it holds digests in place of
-    /// what may be secret.
+    /// It is part of the tool's contract. The engine reads it at registration and again before an
+    /// approved call starts, on a thread that may block. If it has changed, the engine asks for a
+    /// new approval. It is recorded in clear text, so use digests for parts that may be secret.
     fn implementation(&self) -> Option<Value> {
         None
     }
 
-    /// True if a run can see what a person gave with a yes. Where it is false, a policy that asks
-    /// for a payload is refused when the tool is registered.
+    /// True if a run can read the payload of an approval. If false, registration rejects a policy
+    /// that asks for a payload.
     fn takes_confirmation(&self) -> bool {
         true
     }
 
-    /// Whether a person must agree before it runs.
+    /// True if a call needs an approval before it runs.
     fn requires_confirmation(&self) -> bool {
         false
     }
 
-    /// What that person is told.
+    /// Returns the message for the approver.
     fn confirmation_message(&self) -> Option<&str> {
         None
     }
 
-    /// Whether what it returns only says that it has begun, as of a
+    /// True if the return value only says that the work has started, as for a
     /// [`LongRunningFunctionTool`](crate::LongRunningFunctionTool).
     fn is_long_running(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! A tool that hears the user while it runs.
+//! The trait of a tool that receives the user's input while it runs.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -8,12 +8,12 @@ use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 use crate::run::input::InputEvent;
 
-/// A tool that hears and sees the user while it runs, and gives one result after another.
+/// A tool that receives the user's live input while it runs, and sends one result after another.
 ///
-/// It gets what comes in from its start on, in order. What it does not take in time is lost, and it
-/// is told how much: [`InputEvent::Lagged`] stands in the place of what is missing, so the loop
-/// below never ends because of it. The loop ends with the input. Of its results holds what
-/// [`StreamingTool`](crate::StreamingTool) says.
+/// It receives the input from its start on, in order. If it falls behind, it loses events:
+/// [`InputEvent::Lagged`] replaces them with their number, so the loop below does not end early.
+/// The loop ends with the input. Its results follow the rules of
+/// [`StreamingTool`](crate::StreamingTool).
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -54,16 +54,16 @@ use crate::run::input::InputEvent;
 /// ```
 #[async_trait]
 pub trait InputStreamingTool: Send + Sync + 'static {
-    /// The name the model calls it by.
+    /// Returns the name by which the model calls the tool.
     fn name(&self) -> &str;
 
-    /// What it does, in words for the model.
+    /// Returns the description for the model.
     fn description(&self) -> &str;
 
-    /// The JSON Schema of its arguments; without one, any object is accepted.
+    /// Returns the JSON Schema of the arguments; without one, any object is accepted.
     fn parameters(&self) -> Option<Value>;
 
-    /// Does the work: takes the user's input and sends each result.
+    /// Runs the tool: receives the user's input and sends each result.
     async fn run(
         &self,
         args: Value,
@@ -71,7 +71,7 @@ pub trait InputStreamingTool: Send + Sync + 'static {
         yield_tx: mpsc::Sender<Value>,
     ) -> Result<(), ToolError>;
 
-    /// Does the work, knowing which call it serves; this is what the engine calls.
+    /// Runs the tool with the context of its call. The engine calls this method.
     async fn run_with_context(
         &self,
         args: Value,
@@ -83,12 +83,12 @@ pub trait InputStreamingTool: Send + Sync + 'static {
         self.run(args, input_rx, yield_tx).await
     }
 
-    /// Whether a person must agree before it runs.
+    /// True if a call needs an approval before it runs.
     fn requires_confirmation(&self) -> bool {
         false
     }
 
-    /// What that person is told.
+    /// Returns the message for the approver.
     fn confirmation_message(&self) -> Option<&str> {
         None
     }

@@ -13,12 +13,12 @@ use crate::run::outcome::ToolOutcome;
 use crate::run::ticket::Ticket;
 use recount_session::ToolConfirmation;
 
-/// A tool that begins something and returns: its result is supplied later from outside, by the
-/// call's id.
+/// A tool that starts work and returns. Its result is supplied later from outside, by the call's
+/// id.
 ///
-/// Returning `null` pauses without telling the model anything; any other value, also `{}`, is told
-/// as interim news, and the call stays pending. An error is the end of the call. The model is told
-/// not to call again meanwhile.
+/// If it returns `null`, the call pauses and the model receives nothing. Any other value, even
+/// `{}`, is sent to the model as an interim response, and the call stays pending. An error ends the
+/// call. The description tells the model not to call the tool again meanwhile.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct LongRunningFunctionTool {
 }
 
 impl LongRunningFunctionTool {
-    /// Makes a tool a long-running one; its gate stays.
+    /// Wraps a function as a long-running tool; its gate stays.
     #[must_use]
     pub fn new(function: Arc<dyn ToolFunction>) -> Self {
         Self { function }
@@ -129,14 +129,14 @@ impl ToolFunction for LongRunningFunctionTool {
     }
 }
 
+/// The note for the model in the description of a long-running tool.
 pub(crate) const LONG_RUNNING_NOTE: &str = "NOTE: This is a long-running operation. Do not call this tool again while an earlier call is still pending.";
 
-/// Tells the model not to repeat a pending call.
-/// The description of a tool without what is added to it where the tool is a long-running one.
+/// Returns a long-running tool's description without the note for the model.
 #[doc(hidden)]
 pub fn without_note(description: &str) -> &str {
-    let told = description.strip_suffix(LONG_RUNNING_NOTE);
-    told.map_or(description, |it| it.strip_suffix("\n\n").unwrap_or(it))
+    let stripped = description.strip_suffix(LONG_RUNNING_NOTE);
+    stripped.map_or(description, |it| it.strip_suffix("\n\n").unwrap_or(it))
 }
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
     use crate::dispatch::dispatcher::ToolDispatcher;
     use crate::run::outcome::Ask;
 
-    /// Asks first, and prints what it was called with when a person has agreed.
+    /// A tool that asks first, and returns its arguments after the approval.
     struct Contract;
 
     #[async_trait]
@@ -190,8 +190,8 @@ mod tests {
         }
     }
 
-    /// A method that a wrapper does not pass on falls back to the default of the trait in silence:
-    /// a call would be approved without what it runs being part of its contract.
+    /// A wrapper that does not forward a method silently uses the trait's default. Then an approval
+    /// would not cover the implementation of the call.
     #[test]
     fn wrappers_pass_on_every_method_of_the_trait() {
         let methods = |text: &str| -> BTreeSet<String> {
@@ -216,16 +216,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_running_tool_that_asks_goes_on_with_its_answer_and_its_arguments() {
+    async fn resumed_long_running_tool_has_answer_and_arguments() {
         let mut tools =
             ToolDispatcher::new().with_confirmation_provider(StaticConfirmation::allow_all());
         let tool = LongRunningFunctionTool::new(Arc::new(Contract));
         tools.register(tool).unwrap();
         let order = json!({"order": "1001"});
-        let told = tools
+        let result = tools
             .call_function("print_contract", order.clone())
             .await
             .unwrap();
-        assert_eq!(told, json!({"args": order, "copies": 2, "colour": true}));
+        assert_eq!(result, json!({"args": order, "copies": 2, "colour": true}));
     }
 }

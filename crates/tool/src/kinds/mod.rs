@@ -1,7 +1,6 @@
-//! Kinds of tools: a function, a closure, one that streams, one that hears the user, one whose
-//! result comes later.
+//! Kinds of tools: function, closure, streaming tool, input streaming tool, long-running tool.
 //!
-//! They apply no policy; a function may declare its own gate. Read `function`.
+//! These modules apply no policy; a function may declare its own gate. Read `function`.
 
 pub(super) mod function;
 pub(super) mod input_streaming_tool;

@@ -32,7 +32,7 @@ pub struct SimpleTool {
     handler: Box<dyn Handler>,
 }
 
-/// A closure, and its result as either of what a tool may give, so that one box holds its future.
+/// A closure, called with either result type, so that one box holds its future.
 trait Handler: Send + Sync {
     fn call(&self, args: Value) -> Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
     fn invoke(&self, args: Value) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send>>;
@@ -53,7 +53,7 @@ where
 }
 
 impl SimpleTool {
-    /// Makes a tool; without `parameters` it takes any object.
+    /// Creates a tool; without `parameters` it accepts any object.
     pub fn new<F, Fut>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -95,7 +95,7 @@ impl ToolFunction for SimpleTool {
         self.parameters.clone()
     }
 
-    /// The closure has no context, which is where it would see it.
+    /// Returns false, because the closure has no context to read the payload from.
     fn takes_confirmation(&self) -> bool {
         false
     }
@@ -104,8 +104,8 @@ impl ToolFunction for SimpleTool {
         self.handler.call(args).await
     }
 
-    /// Straight to the closure, which wants no context. Written out, because an `async fn` would
-    /// put a second future on the heap that only waits for the closure's.
+    /// Calls the closure directly, without the context. Not an `async fn`, which would allocate a
+    /// second future that only waits for the closure's.
     fn invoke<'a, 'b>(
         &'a self,
         args: Value,

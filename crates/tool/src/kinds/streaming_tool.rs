@@ -1,4 +1,4 @@
-//! A tool that gives one result after another.
+//! The trait of a tool that sends one result after another.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -7,12 +7,13 @@ use tokio::sync::mpsc;
 use crate::run::context::ToolContext;
 use crate::run::error::ToolError;
 
-/// A tool that gives one result after another; the model is told each, and that more may come.
+/// A tool that sends one result after another. The model receives each, with the note that more may
+/// come.
 ///
-/// A value is on record before the tool goes on past its next `send`: while a value is being
-/// recorded the tool is not run, and what it has sent elsewhere waits in a channel with room for
-/// one. So a tool cannot run ahead of the journal. When it returns, the call is at its end. A
-/// `send` fails when nobody listens any more.
+/// A value is recorded before the tool continues after its next `send`. While a value is being
+/// recorded, the tool is not polled. Values sent from other tasks wait in a channel with room for
+/// one. So a tool cannot run ahead of the journal. The call ends when the tool returns. A `send`
+/// fails after the receiver is dropped.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -44,19 +45,19 @@ use crate::run::error::ToolError;
 /// ```
 #[async_trait]
 pub trait StreamingTool: Send + Sync + 'static {
-    /// The name the model calls it by.
+    /// Returns the name by which the model calls the tool.
     fn name(&self) -> &str;
 
-    /// What it does, in words for the model.
+    /// Returns the description for the model.
     fn description(&self) -> &str;
 
-    /// The JSON Schema of its arguments; without one, any object is accepted.
+    /// Returns the JSON Schema of the arguments; without one, any object is accepted.
     fn parameters(&self) -> Option<Value>;
 
-    /// Does the work and sends each result.
+    /// Runs the tool and sends each result.
     async fn run(&self, args: Value, yield_tx: mpsc::Sender<Value>) -> Result<(), ToolError>;
 
-    /// Does the work, knowing which call it serves; this is what the engine calls.
+    /// Runs the tool with the context of its call. The engine calls this method.
     async fn run_with_context(
         &self,
         args: Value,
@@ -67,12 +68,12 @@ pub trait StreamingTool: Send + Sync + 'static {
         self.run(args, yield_tx).await
     }
 
-    /// Whether a person must agree before it runs.
+    /// True if a call needs an approval before it runs.
     fn requires_confirmation(&self) -> bool {
         false
     }
 
-    /// What that person is told.
+    /// Returns the message for the approver.
     fn confirmation_message(&self) -> Option<&str> {
         None
     }

@@ -1,5 +1,5 @@
-//! A tool made of a Rust type: the type is the schema, and a call that does not fit it never
-//! reaches the closure.
+//! A tool with typed arguments: the Rust type defines the schema, and the closure runs only for
+//! calls that fit it.
 
 use std::fmt;
 use std::pin::Pin;
@@ -19,15 +19,15 @@ use recount_session::Json;
 
 /// A tool whose arguments are a Rust type.
 ///
-/// The type's schema is what the model is told: doc comments of fields are descriptions, and a
-/// field with `#[serde(default)]` or of type `Option` may be left out. Arguments that do not fit
-/// are [`ToolError::InvalidArgs`] with the place, what was expected and what came, and the closure
+/// The model receives the type's schema. Doc comments of fields are descriptions, and a field with
+/// `#[serde(default)]` or of type `Option` is optional. Arguments that do not fit are
+/// [`ToolError::InvalidArgs`] with the place, the expected and the found value, and the closure
 /// does not run.
 ///
-/// No digit of a number is lost silently. Whole numbers of up to 128 bits are exact, however they
-/// are spelt (`3`, `3.0`); a number that would be another one as a float, or as a [`Value`] (such
-/// as 2^70), is invalid. The exact text of the arguments is in the [`ToolContext`]; a
-/// [`call`](ToolFunction::call) without one has what the `Value` holds.
+/// No digit of a number is lost silently. Whole numbers of up to 128 bits are exact in any spelling
+/// (`3`, `3.0`). A number that would change as a float or as a [`Value`] (such as 2^70) is invalid.
+/// The exact text of the arguments is in the [`ToolContext`]; a [`call`](ToolFunction::call)
+/// without a context has only the digits of the `Value`.
 ///
 /// ```
 /// use recount_tool::TypedTool;
@@ -70,7 +70,7 @@ use recount_session::Json;
 /// );
 /// ```
 ///
-/// An embedder without a dependency on schemars derives with `recount::schemars` and
+/// A crate without a dependency on schemars derives with `recount::schemars` and
 /// `#[schemars(crate = "recount::schemars")]`.
 pub struct TypedTool {
     name: String,
@@ -84,12 +84,12 @@ enum Handler {
     WithContext(Run<ToolContext>),
 }
 
-/// Reads the arguments and begins the run.
+/// Reads the arguments and starts the run.
 type Run<C> = Box<dyn Fn(&Json, C) -> Result<Running, Misfit> + Send + Sync>;
 type Running = Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
 
 impl TypedTool {
-    /// Makes a tool of a closure that takes the type.
+    /// Creates a tool from a closure that takes the type.
     pub fn new<A, F, Fut>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -113,9 +113,10 @@ impl TypedTool {
         }
     }
 
-    /// As [`new`](Self::new), of a closure that is also told which call it serves.
+    /// Creates a tool like [`new`](Self::new), from a closure that also receives the context of its
+    /// call.
     ///
-    /// Such a tool fails where there is no call to serve, in [`call`](ToolFunction::call).
+    /// Without a context, in [`call`](ToolFunction::call), such a tool fails.
     ///
     /// ```
     /// use recount_tool::{ToolContext, TypedTool};
@@ -182,7 +183,7 @@ impl ToolFunction for TypedTool {
         true
     }
 
-    /// A closure without a context has no way to see it.
+    /// True if the closure has a context to read the payload from.
     fn takes_confirmation(&self) -> bool {
         match &self.handler {
             Handler::Plain(_) => false,
@@ -208,8 +209,8 @@ impl ToolFunction for TypedTool {
         args: Value,
         context: ToolContext,
     ) -> Result<Value, ToolError> {
-        // Whoever wraps a tool may have changed the value; then the text is not what it is to run
-        // with.
+        // A wrapper of this tool may have changed the value. Then the text no longer holds the
+        // arguments of the run.
         let text = context.args.clone().filter(|text| is_text_of(text, &args));
         let text = text.unwrap_or_else(|| Json::of(&args));
         let secret = context.secret.clone();
@@ -221,14 +222,14 @@ impl ToolFunction for TypedTool {
     }
 }
 
-/// The schema of a type, whole in itself; none for a type that takes anything.
+/// Returns the self-contained schema of a type; `None` for a type that accepts anything.
 fn parameters<A: JsonSchema>() -> Option<Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<A>();
-    // The type's own name says nothing to a model that the tool's does not.
+    // The tool has its own name, so the type's name is useless to a model.
     schema.remove("title");
     let keywords = schema.as_object().filter(|it| !it.is_empty());
     keywords.cloned().map(Value::Object)
@@ -243,7 +244,7 @@ fn read<A: DeserializeOwned>(schema: Option<&Value>, args: &Json) -> Result<A, M
 }
 
 fn invalid(misfit: &Misfit, secret: &[String]) -> ToolError {
-    ToolError::InvalidArgs(misfit.told(secret))
+    ToolError::InvalidArgs(misfit.message(secret))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ fn context() -> ToolContext {
     ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1")
 }
 
-/// What becomes of the arguments in this text.
+/// Runs the tool on arguments in this text.
 async fn with_text(tool: &TypedTool, text: &str) -> Result<Value, ToolError> {
     let args = Json::parse(text).unwrap();
     let value = args.to_value();
@@ -24,12 +24,12 @@ async fn with_text(tool: &TypedTool, text: &str) -> Result<Value, ToolError> {
 
 async fn refused(tool: &TypedTool, text: &str) -> String {
     match with_text(tool, text).await {
-        Err(ToolError::InvalidArgs(told)) => told,
+        Err(ToolError::InvalidArgs(message)) => message,
         other => format!("not refused: {other:?}"),
     }
 }
 
-/// A tool that says what it was given.
+/// A tool that returns the debug text of its arguments.
 fn given<A: DeserializeOwned + JsonSchema + fmt::Debug + Send + 'static>() -> TypedTool {
     TypedTool::new(
         "t",
@@ -48,7 +48,7 @@ enum Units {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "shown by Debug")]
 struct Stay {
-    /// Where to
+    /// The destination
     city: String,
     nights: Option<u8>,
     #[serde(default)]
@@ -72,9 +72,9 @@ async fn arguments_that_fit_reach_the_closure_as_the_type() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_told_with_place_and_both_sides() {
+async fn misfit_names_place_expected_and_found_value() {
     let tool = given::<Stay>();
-    for (args, told) in [
+    for (args, message) in [
         (r#"{"guests":{}}"#, "/city: expected a value, found nothing"),
         (
             r#"{"city":7,"guests":{}}"#,
@@ -121,7 +121,7 @@ async fn what_does_not_fit_is_told_with_place_and_both_sides() {
             "/guests: expected an object, found an array",
         ),
     ] {
-        assert_eq!(refused(&tool, args).await, told, "{args}");
+        assert_eq!(refused(&tool, args).await, message, "{args}");
     }
 }
 
@@ -139,7 +139,7 @@ where
 }
 
 #[tokio::test]
-async fn whole_numbers_are_exact_whatever_their_width_and_spelling() {
+async fn whole_numbers_are_exact_in_any_width_and_spelling() {
     async fn kept<N>(token: &str, number: &str)
     where
         N: DeserializeOwned + JsonSchema + fmt::Debug + Send + 'static,
@@ -164,15 +164,18 @@ async fn whole_numbers_are_exact_whatever_their_width_and_spelling() {
 }
 
 #[tokio::test]
-async fn a_number_that_would_lose_digits_is_invalid_and_its_place_is_told() {
+async fn inexact_number_is_invalid_at_its_place() {
     async fn lost<N>(token: &str)
     where
         N: DeserializeOwned + JsonSchema + fmt::Debug + Send + 'static,
     {
-        let told = format!(
+        let message = format!(
             "/n: expected a number of fewer digits, found {token}, of which some would be lost"
         );
-        assert_eq!(amount::<N>(token).await, Err(ToolError::InvalidArgs(told)));
+        assert_eq!(
+            amount::<N>(token).await,
+            Err(ToolError::InvalidArgs(message))
+        );
     }
     lost::<f64>("1180591620717411303424").await;
     lost::<f64>("9007199254740993").await;
@@ -181,20 +184,20 @@ async fn a_number_that_would_lose_digits_is_invalid_and_its_place_is_told() {
     lost::<Option<f64>>("9007199254740993").await;
     lost::<Value>("1180591620717411303424").await;
     lost::<Value>("0.12345678901234567891").await;
-    let told = "/n: expected u64, found number 18446744073709551616";
+    let message = "/n: expected u64, found number 18446744073709551616";
     assert_eq!(
         amount::<u64>("18446744073709551616").await,
-        Err(ToolError::InvalidArgs(told.into()))
+        Err(ToolError::InvalidArgs(message.into()))
     );
-    let told = "/n: expected u128, found number -1";
+    let message = "/n: expected u128, found number -1";
     assert_eq!(
         amount::<u128>("-1").await,
-        Err(ToolError::InvalidArgs(told.into()))
+        Err(ToolError::InvalidArgs(message.into()))
     );
 }
 
 #[tokio::test]
-async fn a_float_behind_a_buffer_of_serdes_loses_no_digits_either() {
+async fn buffered_float_loses_no_digits() {
     #[derive(Debug, Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "shown by Debug")]
     struct Flat {
@@ -219,26 +222,26 @@ async fn a_float_behind_a_buffer_of_serdes_loses_no_digits_either() {
     struct Drawing {
         shapes: Vec<Shape>,
     }
-    let told = |place: &str| {
+    let message = |place: &str| {
         format!(
             "{place}: expected a number of fewer digits, found 9007199254740993, of which some would be lost"
         )
     };
     assert_eq!(
         refused(&given::<Flat>(), r#"{"n":9007199254740993,"whole":1}"#).await,
-        told("/n")
+        message("/n")
     );
     let fits = with_text(&given::<Flat>(), r#"{"n":1,"whole":9007199254740993}"#).await;
     assert!(fits.is_ok(), "{fits:?}");
     let shapes = r#"{"shapes":[{"kind":"Grid","cells":[9007199254740993]},{"kind":"Circle","n":9007199254740993}]}"#;
     assert_eq!(
         refused(&given::<Drawing>(), shapes).await,
-        told("/shapes/1/n")
+        message("/shapes/1/n")
     );
 }
 
 #[tokio::test]
-async fn enums_read_in_every_form_of_serdes() {
+async fn enums_are_read_in_every_serde_form() {
     #[derive(Debug, Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "shown by Debug")]
     enum Way {
@@ -324,7 +327,7 @@ async fn no_message_quotes_a_secret() {
 }
 
 #[tokio::test]
-async fn text_that_is_not_what_the_value_says_is_not_read() {
+async fn text_that_differs_from_the_value_is_ignored() {
     let tool = given::<Amount<u8>>();
     let stale = context().with_args(Json::parse(r#"{"n":1}"#).unwrap());
     let seen = tool.call_with_context(json!({"n": 2}), stale).await;
@@ -355,7 +358,7 @@ struct Tree {
 }
 
 #[tokio::test]
-async fn a_derived_schema_is_whole_in_itself_and_checks_arguments() {
+async fn derived_schema_is_self_contained_and_checks_arguments() {
     let mut tools = ToolDispatcher::new();
     tools
         .register(T::typed("grow", "Grows", |tree: Tree| async move {
@@ -379,7 +382,7 @@ async fn a_derived_schema_is_whole_in_itself_and_checks_arguments() {
     let grow = tools.get("grow").unwrap();
     let grown = grow.run(tree, context(), async |_| Ok(())).await;
     assert_eq!(grown, ToolOutcome::Returned("a".into()));
-    // What is no object cannot be called.
+    // Only an object can be a call's arguments.
     let list = T::typed("list", "", |_: Vec<u8>| async { Ok(Value::Null) });
     assert!(tools.register(list).is_err());
 }

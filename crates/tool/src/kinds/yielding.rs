@@ -1,4 +1,4 @@
-//! Runs a tool that gives one result after another, and hands each out.
+//! The run of a streaming tool, which yields one value after another.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -11,11 +11,10 @@ use tokio::sync::mpsc;
 use crate::run::error::ToolError;
 use crate::run::outcome::ToolOutcome;
 
-/// Runs a tool to its end. Each value it sends goes to `on_yield`, and the tool is not run on
-/// before that is done.
+/// Runs a tool to its end. Each value goes to `on_yield`, and the tool is not polled again before
+/// that future is done.
 ///
-/// `beside` is what the tool needs done meanwhile. An error of `on_yield` ends the run with that
-/// error.
+/// `beside` is a future that runs meanwhile. An error of `on_yield` ends the run with that error.
 pub(crate) async fn run<F, Fut>(
     tool: impl Future<Output = Result<(), ToolError>>,
     mut yielded: mpsc::Receiver<Value>,
@@ -39,7 +38,7 @@ where
             () = &mut beside, if !beside_ended => beside_ended = true,
         }
     };
-    // What was sent before the end counts, also if a task of the tool's sent it.
+    // Values sent before the end count, even from a task that the tool has spawned.
     yielded.close();
     while let Some(value) = yielded.recv().await {
         if let Err(error) = on_yield(value).await {
@@ -53,7 +52,7 @@ where
     }
 }
 
-/// The outcome of a tool that panicked.
+/// Returns the outcome of a tool that panicked.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> ToolOutcome {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text

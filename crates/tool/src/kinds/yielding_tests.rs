@@ -63,7 +63,7 @@ fn context() -> ToolContext {
     ToolContext::new(session, session.call_id(Seq(1)), 1, "key-1")
 }
 
-/// Runs a tool to its end, and gives what it yielded.
+/// Runs a tool to its end and returns the yielded values.
 async fn whole(tool: &PolicyTool, context: ToolContext) -> (Vec<Value>, ToolOutcome) {
     let yielded = Mutex::new(Vec::new());
     let keep = |value| {
@@ -79,7 +79,7 @@ fn failed(error: ToolError) -> ToolOutcome {
 }
 
 #[tokio::test]
-async fn each_value_is_handed_out_in_order_and_the_last_one_too() {
+async fn every_value_is_yielded_in_order() {
     let tool = stream(|context, sender| async move {
         for step in 0..5 {
             sender.send(json!([step, context.attempt])).await.unwrap();
@@ -95,7 +95,7 @@ async fn each_value_is_handed_out_in_order_and_the_last_one_too() {
 }
 
 #[tokio::test]
-async fn a_tool_does_not_run_ahead_of_what_is_recorded() {
+async fn tool_does_not_run_ahead_of_the_record() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
     let tool = stream(move |_, sender| {
@@ -132,7 +132,7 @@ async fn a_tool_does_not_run_ahead_of_what_is_recorded() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_a_failure_or_a_panic_is_handed_out() {
+async fn values_before_a_failure_or_panic_are_yielded() {
     let failing = stream(|_, sender| async move {
         sender.send(json!(1)).await.unwrap();
         Err(ToolError::InvalidArgs("no city".to_owned()))
@@ -156,16 +156,16 @@ async fn what_was_sent_before_a_failure_or_a_panic_is_handed_out() {
 }
 
 #[tokio::test]
-async fn what_a_task_of_the_tool_has_leave_to_send_is_waited_for() {
+async fn reserved_send_of_a_spawned_task_is_awaited() {
     let (go, going) = oneshot::channel::<()>();
     let going = Mutex::new(Some(going));
     let tool = stream(move |_, sender| {
         let going = going.lock().unwrap().take().unwrap();
         async move {
-            let leave = sender.clone().reserve_owned().await.unwrap();
+            let permit = sender.clone().reserve_owned().await.unwrap();
             tokio::spawn(async move {
                 going.await.unwrap();
-                leave.send(json!("late"));
+                permit.send(json!("late"));
             });
             Ok(())
         }
@@ -179,7 +179,7 @@ async fn what_a_task_of_the_tool_has_leave_to_send_is_waited_for() {
     );
 }
 
-/// A tool that sends one value and then waits for ever, and whether its future lives.
+/// A tool that sends one value and then never ends, and a counter of its future's life.
 fn endless() -> (PolicyTool, Arc<()>) {
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
@@ -195,7 +195,7 @@ fn endless() -> (PolicyTool, Arc<()>) {
     (tool, alive)
 }
 
-/// How many hold it while no tool runs: the test and the closure.
+/// The number of references while no tool runs: the test and the closure.
 const AT_REST: usize = 2;
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn a_value_that_cannot_be_recorded_ends_the_run() {
 }
 
 #[tokio::test]
-async fn cancellation_drops_the_tool_also_while_a_value_is_recorded() {
+async fn cancellation_drops_the_tool_while_a_value_is_recorded() {
     for is_recorded in [true, false] {
         let (tool, alive) = endless();
         let token = CancellationToken::new();
@@ -235,7 +235,7 @@ async fn cancellation_drops_the_tool_also_while_a_value_is_recorded() {
     }
 }
 
-/// Yields what it hears until the input ends, as the documentation shows it.
+/// Yields its input until the input ends, as in the documentation.
 struct Echo;
 
 #[async_trait]
@@ -263,7 +263,7 @@ impl InputStreamingTool for Echo {
 }
 
 #[tokio::test]
-async fn a_tool_hears_the_input_of_its_session_and_of_what_it_missed_how_much_it_was() {
+async fn tool_receives_input_and_the_number_of_lost_events() {
     let echo = PolicyTool::input_streaming(Arc::new(Echo));
     let (session, _) = broadcast::channel(2);
     let heard_before = InputEvent::Text("nobody listens yet".to_owned());
@@ -276,19 +276,19 @@ async fn a_tool_hears_the_input_of_its_session_and_of_what_it_missed_how_much_it
         session.send(InputEvent::Text("hello".to_owned())).unwrap();
     }
     drop(session);
-    let heard = json!([
+    let expected = json!([
         "ActivityStart",
         "Lagged(1)",
         "Text(5 bytes)",
         "Text(5 bytes)"
     ]);
     let (yielded, outcome) = running.await;
-    assert_eq!(json!(yielded), heard);
+    assert_eq!(json!(yielded), expected);
     assert_eq!(outcome, ToolOutcome::Returned(Value::Null));
 }
 
 #[tokio::test]
-async fn without_live_input_a_tool_hears_its_end_at_once() {
+async fn tool_without_live_input_gets_a_closed_receiver() {
     let echo = PolicyTool::input_streaming(Arc::new(Echo));
     let (yielded, outcome) = whole(&echo, context()).await;
     assert_eq!(

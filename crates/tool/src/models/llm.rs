@@ -1,4 +1,4 @@
-//! A language model as an agent asks it: what it is sent, and what it says.
+//! The interface between an agent and its language model: request and reply.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use recount_session::{Json, ToolDeclaration};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A language model that is asked turn by turn, over text.
+/// A language model that is called turn by turn, with text.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -32,17 +32,17 @@ use serde_json::Value;
 /// ```
 #[async_trait]
 pub trait BaseLlm: Send + Sync + 'static {
-    /// The model's name, as it goes on record.
+    /// Returns the model's name for the record.
     fn model(&self) -> &str;
 
-    /// Asks for the next turn.
+    /// Requests the next turn.
     ///
-    /// It is asked anew where a process ended before the reply was on record, and a bounded number
-    /// of times where the error says that it may pass.
+    /// The engine repeats a request if the process ended before the reply was recorded. It also
+    /// repeats it a bounded number of times after an error that may be temporary.
     ///
     /// # Errors
-    /// [`LlmError`]. Its words go on record and to the model that called the agent: they must hold
-    /// no secret.
+    /// [`LlmError`]. Its text is recorded and sent to the model that called the agent, so it must
+    /// hold no secret.
     async fn generate(&self, request: LlmRequest) -> Result<LlmReply, LlmError>;
 }
 
@@ -57,73 +57,73 @@ impl<L: BaseLlm + ?Sized> BaseLlm for Arc<L> {
     }
 }
 
-/// What a model is asked.
+/// A request to a model.
 ///
 /// ```json
 /// {"instruction":"Verify the caller.","contents":[{"user":{"text":"Who is 17?"}}],"tools":[{"name":"look_up","description":"…"}]}
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LlmRequest {
-    /// What it is told to be.
+    /// The system instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<String>,
-    /// The conversation so far; the last of it is what it is to answer.
+    /// The conversation so far; the last entry is the one to answer.
     pub contents: Vec<LlmContent>,
-    /// What it may call.
+    /// The tools that the model may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<LlmTool>,
 }
 
-/// One part of a conversation.
+/// One entry of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LlmContent {
-    /// Somebody asks.
+    /// A message to the model.
     User {
-        /// What.
+        /// The text of the message.
         text: String,
     },
-    /// The model said this.
+    /// A turn of the model.
     Model {
-        /// In its order.
+        /// The parts of the turn, in order.
         said: Vec<LlmSaid>,
     },
-    /// What came of the calls that it made.
+    /// The responses to the calls of the last turn.
     Tools {
-        /// In the order of the calls.
+        /// The responses, in the order of the calls.
         answers: Vec<LlmAnswer>,
     },
 }
 
-/// One thing that a model says.
+/// One part of a model's turn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LlmSaid {
-    /// Words.
+    /// A text.
     Text {
-        /// Them.
+        /// The text itself.
         text: String,
-        /// What the service wants back with it, unread.
+        /// An opaque value that the service wants back with the part.
         #[serde(skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
     /// A call of a tool.
     Call {
-        /// The model's own id of it.
+        /// The model's own id of the call.
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// The tool.
+        /// The name of the tool.
         name: String,
         /// The arguments, a JSON object with every digit that the model wrote.
         args: Json,
-        /// What the service wants back with it, unread.
+        /// An opaque value that the service wants back with the part.
         #[serde(skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
 }
 
 impl LlmSaid {
-    /// Words.
+    /// Creates a text.
     ///
     /// ```
     /// use recount_tool::LlmSaid;
@@ -136,7 +136,7 @@ impl LlmSaid {
         }
     }
 
-    /// A call without an id.
+    /// Creates a call without an id.
     ///
     /// ```
     /// use recount_tool::LlmSaid;
@@ -153,26 +153,26 @@ impl LlmSaid {
     }
 }
 
-/// What came of one call.
+/// The response to one call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LlmAnswer {
-    /// The model's own id of it.
+    /// The model's own id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// The response, a JSON object.
     pub response: Json,
 }
 
-/// A tool, as a model is told of it.
+/// A tool's declaration for a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LlmTool {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// What it does.
+    /// The description of the tool.
     pub description: String,
-    /// The JSON Schema of its arguments; without one, any object.
+    /// The JSON Schema of the arguments; without one, any object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
 }
@@ -187,18 +187,18 @@ impl From<&ToolDeclaration> for LlmTool {
     }
 }
 
-/// What a model says in one turn. With calls the turn goes on when all of them have ended; without
-/// any, it is over.
+/// A model's reply in one turn. After a reply with calls the model is called again when all calls
+/// have ended; without calls the run is over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LlmReply {
-    /// What it says, in its order.
+    /// The parts of the reply, in order.
     pub said: Vec<LlmSaid>,
-    /// The counts as the service gave them.
+    /// The token counts as the service reports them.
     pub usage: Option<Value>,
 }
 
 impl LlmReply {
-    /// Words and no calls.
+    /// Creates a reply with a text and no calls.
     ///
     /// ```
     /// use recount_tool::LlmReply;
@@ -212,21 +212,21 @@ impl LlmReply {
     }
 }
 
-/// Why a model did not reply. The words go on record: they say what was expected and what came, and
-/// no secret.
+/// The reason why a model did not reply. Its text is recorded: it says what was expected and found,
+/// and holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LlmError {
-    /// It cannot be reached now, or has too much to do: it is asked again.
+    /// The service is unreachable or overloaded; the request is repeated.
     #[error("{0}")]
     Unavailable(String),
-    /// It will not answer this, however often it is asked.
+    /// The service rejects this request; it is not repeated.
     #[error("{0}")]
     Refused(String),
 }
 
 impl LlmError {
-    /// True if the model is asked again.
+    /// True if the request is repeated.
     #[doc(hidden)]
     #[must_use]
     pub fn is_asked_again(&self) -> bool {

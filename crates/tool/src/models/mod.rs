@@ -1,6 +1,6 @@
-//! Language models behind agents: what one is asked, and what it replies.
+//! Language models behind agents: their requests and replies.
 //!
-//! It knows no tool but its declaration. Read `llm`.
+//! These modules know a tool only by its declaration. Read `llm`.
 
 #[cfg(feature = "gemini-http")]
 pub(super) mod gemini;

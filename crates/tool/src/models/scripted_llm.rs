@@ -1,4 +1,4 @@
-//! A language model that says what is written down.
+//! A language model with scripted replies.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::models::llm::{BaseLlm, LlmError, LlmReply, LlmRequest};
 
-/// A language model that says what is written down, one reply a turn, and remembers what it was
-/// asked. For tests and for programs that run offline.
+/// A language model with scripted replies, one a turn, that keeps its requests. For tests and
+/// offline programs.
 ///
 /// ```
 /// use recount_tool::{BaseLlm, LlmReply, LlmRequest, ScriptedLlm};
@@ -30,12 +30,12 @@ struct Script {
 }
 
 impl ScriptedLlm {
-    /// A model that says these, in this order, and then nothing more.
+    /// Creates a model that gives these replies in order, and then none.
     pub fn new(replies: impl IntoIterator<Item = LlmReply>) -> ScriptedLlm {
         ScriptedLlm::with_failures(replies.into_iter().map(Ok))
     }
 
-    /// As [`new`](ScriptedLlm::new); some turns fail.
+    /// Creates a model like [`new`](ScriptedLlm::new), with some turns that fail.
     ///
     /// ```
     /// use recount_tool::{LlmError, LlmReply, ScriptedLlm};
@@ -51,7 +51,7 @@ impl ScriptedLlm {
         ScriptedLlm(Arc::new(Mutex::new(Script { replies, asked })))
     }
 
-    /// What it was asked so far.
+    /// Returns the requests so far.
     #[must_use]
     pub fn asked(&self) -> Vec<LlmRequest> {
         self.script().asked.clone()

@@ -1,8 +1,6 @@
-//! The keys of a tool's policy in a file: each with what it takes, what it does, and its JSON
-//! Schema.
+//! The keys of a tool's policy in a file: each with its value, its meaning, and its JSON Schema.
 //!
-//! One table says all three, so that a key cannot be read without standing in the schema, nor stand
-//! there unread.
+//! One table defines all three, so that the reader and the schema have the same keys.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,17 +19,17 @@ use crate::typed::found::{expected, found};
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     expected: &'static str,
-    /// What it says, for the schema.
+    /// The description in the schema.
     about: &'static str,
     schema: fn() -> Value,
     read: fn(&Value, &mut ToolPolicyChanges) -> Result<(), Misread>,
 }
 
-/// Why a value was not taken.
+/// The reason why a value was rejected.
 pub(super) enum Misread {
-    /// It is not what the key takes.
+    /// The value has another form than the key needs.
     Other,
-    /// It is, and something in it is wrong.
+    /// The form is right, but a part of the value is invalid.
     Because(String),
 }
 
@@ -40,7 +38,7 @@ pub(crate) const KEYS: [Key; 20] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
-        about: "A person must agree before the tool runs; the text is what that person is told. false: nobody is asked.",
+        about: "A person must agree before the tool runs; the text is what that person is told. false: no person is asked.",
         schema: || json!({"type": ["boolean", "string"]}),
         read: |value, to| {
             to.confirm = Some(gate(value).ok_or(Misread::Other)?);
@@ -281,8 +279,8 @@ pub(crate) const KEYS: [Key; 20] = [
     },
 ];
 
-/// Reads the keys of a policy that stand in `entry`, and tells of each that it cannot take; other
-/// keys are not looked at.
+/// Reads the policy keys in `entry`, and returns the keys with invalid values. Other keys are
+/// ignored.
 pub(crate) fn read(entry: &Map<String, Value>) -> (ToolPolicyChanges, Vec<(&'static str, String)>) {
     let (mut changes, mut mistakes) = (ToolPolicyChanges::default(), Vec::new());
     for key in &KEYS {
@@ -298,12 +296,12 @@ pub(crate) fn read(entry: &Map<String, Value>) -> (ToolPolicyChanges, Vec<(&'sta
     (changes, mistakes)
 }
 
-/// The names of the keys.
+/// Returns the names of the keys.
 pub(crate) fn names_of_keys() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name)
 }
 
-/// The JSON Schema of an object of these keys.
+/// Returns the JSON Schema of an object with these keys.
 pub(super) fn schema() -> Value {
     let property = |key: &Key| {
         let mut schema = (key.schema)();
@@ -320,7 +318,7 @@ pub(super) fn or_false(schema: Value) -> Value {
     json!({"anyOf": [schema, {"const": false}]})
 }
 
-/// `false` says that there is to be none.
+/// Reads `false` as "none", and any other value with the given reader.
 pub(super) fn unless_false<V>(
     value: &Value,
     read: impl Fn(&Value) -> Result<V, Misread>,
@@ -342,7 +340,7 @@ fn gate(value: &Value) -> Option<GateChange> {
     })
 }
 
-/// A condition whose keys can be looked up: of the state, and, of a gate, of the arguments.
+/// Reads a condition whose keys can be recorded: on the state and, for a gate, on the arguments.
 pub(super) fn condition(value: &Value, of_gate: bool) -> Result<Condition, Misread> {
     if !value.is_object() {
         return Err(Misread::Other);
@@ -371,7 +369,7 @@ pub(super) fn condition(value: &Value, of_gate: bool) -> Result<Condition, Misre
     Ok(condition)
 }
 
-/// A schema that a payload can be checked by, as the registration of a tool checks it.
+/// Reads a payload schema, with the same check as at the registration of a tool.
 fn payload(value: &Value) -> Result<Value, Misread> {
     if !value.is_object() {
         return Err(Misread::Other);
@@ -410,7 +408,7 @@ pub(super) fn count(value: &Value) -> Result<u32, Misread> {
     number.filter(|it| *it > 0).ok_or(Misread::Other)
 }
 
-/// Texts in a list.
+/// Reads a list of texts.
 pub(crate) fn names<C: FromIterator<String>>(value: &Value) -> Option<C> {
     let text = |it: &Value| it.as_str().map(str::to_owned);
     value.as_array()?.iter().map(text).collect()

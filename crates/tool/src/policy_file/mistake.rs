@@ -1,22 +1,22 @@
-//! What is wrong with a file of policies, and at which line.
+//! The mistakes in a file of policies, with their lines.
 
 use std::fmt;
 
-/// Everything that is wrong with a file of policies.
+/// All mistakes in a file of policies.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PolicyFileError {
     /// The mistakes.
     pub mistakes: Vec<PolicyMistake>,
 }
 
-/// One thing that is wrong with a file of policies.
+/// One mistake in a file of policies.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PolicyMistake {
-    /// The line, from 1, where it is known.
+    /// The line number, from 1, if known.
     pub line: Option<usize>,
-    /// The field, such as `tools.refund.timeout`; empty where it is the file as a whole.
+    /// The field, such as `tools.refund.timeout`; empty for the file as a whole.
     pub field: String,
-    /// What was expected and what was found.
+    /// The expected and the found value.
     pub what: String,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for PolicyFileError {
 
 impl std::error::Error for PolicyFileError {}
 
-/// A mistake of the file as a whole.
+/// Returns a mistake of the file as a whole.
 pub(super) fn whole(line: Option<usize>, what: String) -> PolicyMistake {
     PolicyMistake {
         line,
@@ -50,7 +50,7 @@ pub(super) fn whole(line: Option<usize>, what: String) -> PolicyMistake {
     }
 }
 
-/// Whether the text is to be read as JSON; no TOML begins like this.
+/// True if the text is JSON; no TOML starts with `{`.
 pub(super) fn is_json(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }

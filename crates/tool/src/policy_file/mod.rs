@@ -1,4 +1,4 @@
-//! A file of policies, in TOML or JSON: what is to hold in place of what an agent's code says.
+//! A file of policies, in TOML or JSON, which replaces policies of an agent's code.
 //!
 //! ```toml
 //! timeout = "30s"                    # of calls that the model waits for
@@ -10,7 +10,7 @@
 //! limit_per_session = 100
 //!
 //! [tools.refund]                     # for this one, over the defaults
-//! confirm = "Refund this order?"     # or true; false: nobody is asked
+//! confirm = "Refund this order?"     # or true; false: no approval
 //! confirm_when = { compares = ["args:cents", ">", 1000] }
 //! confirm_expires_after = "10m"
 //! timeout = "10s"
@@ -28,10 +28,12 @@
 //! name = "negotiate"
 //! ```
 //!
-//! What the file does not speak of stays as it is; what it says replaces what was there, and
-//! `false` says that there is to be none. `recount policy schema` prints the JSON Schema
-//! (`docs/policy.schema.json`), `recount policy check FILE` tells what is wrong with a file,
-//! `recount replay PATH --policy FILE` what it would have come to.
+//! Policies that the file does not name stay as they are. A value replaces the one in the code, and
+//! `false` removes it.
+//!
+//! * `recount policy schema` prints the JSON Schema (`docs/policy.schema.json`).
+//! * `recount policy check FILE` lists the mistakes of a file.
+//! * `recount replay PATH --policy FILE` shows what the file would have changed.
 
 pub(crate) mod keys;
 mod mistake;

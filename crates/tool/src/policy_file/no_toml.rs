@@ -1,4 +1,4 @@
-//! The reader of TOML where the feature `toml` is off: it refuses the text.
+//! The reader of TOML without the feature `toml`: it rejects the text.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! The phases of a conversation, as a file of policies declares them.
+//! The phases of a conversation in a file of policies.
 
 use recount_session::{PhaseDeclaration, Transition};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::reading::Reader;
 use crate::typed::found;
 
 impl Reader {
-    /// All phases; what is wrong with one does not hide what is wrong with the next.
+    /// Reads all phases; a mistake in one does not hide mistakes in the next.
     pub(super) fn phases(&mut self, value: &Value) -> Vec<PhaseDeclaration> {
         let Some(entries) = value.as_array() else {
             self.mistake(&["phases"], found::expected("a list of phases", value));
@@ -49,7 +49,7 @@ impl Reader {
     }
 
     fn phase(&mut self, path: &[&str], entry: &Map<String, Value>) -> PhaseDeclaration {
-        self.strangers(
+        self.unknown_keys(
             path,
             entry,
             &["name", "instruction", "tools", "transitions"],
@@ -94,7 +94,7 @@ impl Reader {
             self.mistake(path, found::expected(expected, value));
             return None;
         };
-        self.strangers(path, entry, &["to", "when"]);
+        self.unknown_keys(path, entry, &["to", "when"]);
         let to = self.text(path, entry, "to");
         let when = match entry.get("when") {
             None => Err("expected a condition, found nothing".to_owned()),
@@ -114,7 +114,7 @@ impl Reader {
         }
     }
 
-    /// A text that must be there, and not empty.
+    /// Reads a required text that must not be empty.
     fn text(&mut self, path: &[&str], entry: &Map<String, Value>, key: &str) -> Option<String> {
         let value = entry.get(key);
         let text = value.and_then(Value::as_str).filter(|it| !it.is_empty());
@@ -129,7 +129,7 @@ impl Reader {
     }
 }
 
-/// Which phases there are, in words.
+/// Lists the phases in words.
 pub(super) fn listed(names: &[&str]) -> String {
     const SHOWN_MAX: usize = 24;
     let named: Vec<&str> = names.iter().copied().filter(|it| !it.is_empty()).collect();
@@ -170,7 +170,7 @@ pub(super) fn schema() -> Value {
     })
 }
 
-/// The grammar of [`Condition`](recount_session::Condition).
+/// Returns the JSON Schema of [`Condition`](recount_session::Condition).
 pub(super) fn condition_schema() -> Value {
     let one = |name: &str, schema: Value| json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false});
     let key = json!({"type": "string", "minLength": 1});

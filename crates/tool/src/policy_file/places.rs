@@ -1,18 +1,18 @@
-//! Where in a file something stands: looked up once something is wrong, so that reading what is
-//! right needs no places.
+//! The positions of values in a file. They are computed only after a mistake, so a valid file costs
+//! nothing extra.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Where everything in a file stands, found once for all that is wrong with it.
+/// The positions of all values in a file, computed once for all mistakes.
 pub(super) struct Places {
     whole: Place,
-    /// Where each line begins.
+    /// The offset of each line.
     lines: Vec<usize>,
 }
 
-/// Where a value stands, and what is in it: by keys, and by numbers of list items.
+/// The position of a value, and of its members and items by key or index.
 #[derive(Default)]
 pub(super) struct Place {
     pub(super) offset: Option<usize>,
@@ -35,7 +35,7 @@ impl Places {
         }
     }
 
-    /// The line of what stands at `path`, or of the nearest thing around it.
+    /// Returns the line of the value at `path`, or of the nearest value around it.
     pub(super) fn line(&self, path: &[String]) -> Option<usize> {
         let mut here = &self.whole;
         for step in path {
@@ -60,7 +60,7 @@ fn in_json(text: &str, value: &RawValue) -> Place {
         BTreeMap::new()
     };
     Place {
-        // A raw value is a part of the text that it was read from.
+        // A raw value is a slice of the text that it was parsed from.
         offset: (value.get().as_ptr() as usize).checked_sub(text.as_ptr() as usize),
         inner,
     }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_is_that_of_the_value_or_of_what_is_around_it() {
+    fn json_line_is_that_of_the_nearest_value() {
         let text = "{\n \"tools\": {\n  \"pay\":\n   {\"timeout\": 1,\n    \"x\": [1,\n 2]}}}";
         for (steps, expected) in [
             (&[] as &[&str], 1),

@@ -9,7 +9,7 @@ use recount_session::{
     ToolPolicyChanges, Transition,
 };
 
-/// Every key, in JSON.
+/// A file with every key, in JSON.
 pub(in crate::policy_file) const WHOLE: &str = r#"{
   "$schema": "policy.schema.json",
   "running_max": 4, "calls_per_message_max": 128, "open_calls_max": false,
@@ -124,8 +124,8 @@ pub(in crate::policy_file) fn mistakes(text: &str) -> Vec<String> {
     error.mistakes.iter().map(ToString::to_string).collect()
 }
 
-/// Every field of a policy can be set by a key, except what only code can say. A field that is new
-/// fails here until it has a key or stands among the exceptions.
+/// Every field of a policy has a key, except those that only code can set. A new field fails here
+/// until it has a key or is listed as an exception.
 #[test]
 fn every_policy_field_has_a_key() {
     let mut set = parse(WHOLE)
@@ -183,7 +183,7 @@ fn every_key_says_what_it_means() {
 }
 
 #[test]
-fn every_mistake_of_json_is_said_at_once_with_line_and_field() {
+fn all_json_mistakes_have_line_and_field() {
     let text = r#"{
       "runing_max": 4,
       "timeout": "0s",
@@ -233,7 +233,7 @@ fn the_lines_of_many_mistakes_are_found_at_once() {
 }
 
 #[test]
-fn what_cannot_be_read_at_all_is_said_with_its_line() {
+fn unreadable_json_is_reported_with_its_line() {
     let syntax = mistakes("{\n\"tools\": }");
     assert!(
         syntax.len() == 1 && syntax[0].starts_with("line 2: expected JSON: "),
@@ -258,7 +258,7 @@ fn fits(schema: &Value, text: &str) -> bool {
 }
 
 #[test]
-fn the_schema_takes_what_the_reader_takes() {
+fn schema_and_reader_accept_the_same() {
     let schema = schema();
     for (text, sound) in [
         (WHOLE, true),
@@ -313,7 +313,7 @@ fn the_schema_takes_what_the_reader_takes() {
 }
 
 #[test]
-fn the_published_schema_is_the_one_that_the_reader_has() {
+fn published_schema_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy.schema.json");
     let published = std::fs::read_to_string(path).unwrap();
     let own = format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap());

@@ -1,4 +1,4 @@
-//! A file of policies, read whole: what it changes, or all that is wrong with it.
+//! The reader of a file of policies: returns its changes, or all its mistakes.
 
 use serde_json::{Map, Value, json};
 
@@ -8,25 +8,29 @@ use super::places::Places;
 use crate::typed::found::{self, unknown_key};
 use recount_session::{Json, PolicyChanges};
 
-/// Reads a file of policies: JSON where it begins with `{`, otherwise TOML. Without the feature
-/// `toml` only JSON is read.
+/// Reads a file of policies: JSON if it starts with `{`, otherwise TOML.
 ///
-/// An agent (`Agent::policies`) takes what comes of it.
+/// Without the feature `toml` only JSON is read. An agent (`Agent::policies`) takes the result.
 ///
 /// ```
 /// use recount_tool::policy_file;
 /// use std::time::Duration;
 ///
-/// let changes = policy_file::parse(r#"{"tools": {"refund": {"confirm": false, "timeout": "10s"}}}"#)?;
+/// let changes =
+///     policy_file::parse(r#"{"tools": {"refund": {"confirm": false, "timeout": "10s"}}}"#)?;
 /// assert_eq!(changes.tools["refund"].timeout, Some(Some(Duration::from_secs(10))));
 ///
-/// let wrong = policy_file::parse("{\n\"tools\": {\"refund\": {\"timout\": \"10s\"}}}").unwrap_err();
-/// assert_eq!(wrong.to_string(), "line 2: tools.refund.timout: unknown key; did you mean \"timeout\"?");
+/// let wrong =
+///     policy_file::parse("{\n\"tools\": {\"refund\": {\"timout\": \"10s\"}}}").unwrap_err();
+/// assert_eq!(
+///     wrong.to_string(),
+///     "line 2: tools.refund.timout: unknown key; did you mean \"timeout\"?"
+/// );
 /// # Ok::<(), policy_file::PolicyFileError>(())
 /// ```
 ///
 /// # Errors
-/// Everything that is wrong with the file, at once.
+/// All mistakes of the file at once.
 pub fn parse(text: &str) -> Result<PolicyChanges, PolicyFileError> {
     let file = document(text).map_err(|mistake| PolicyFileError {
         mistakes: vec![mistake],
@@ -50,7 +54,7 @@ pub fn parse(text: &str) -> Result<PolicyChanges, PolicyFileError> {
     Err(PolicyFileError { mistakes })
 }
 
-/// The JSON Schema of a file of policies, as `docs/policy.schema.json` has it.
+/// Returns the JSON Schema of a file of policies, published as `docs/policy.schema.json`.
 ///
 /// ```
 /// let schema = recount_tool::policy_file::schema();
@@ -96,15 +100,15 @@ fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> {
     }
     let file: Map<String, Value> = serde_json::from_str(text)
         .map_err(|error| whole(Some(error.line()), format!("expected JSON: {error}")))?;
-    // A key that stands there twice would count once, and nobody could tell which.
+    // Reject duplicate keys, because only one of the values would count.
     Json::parse(text).map_err(|problem| whole(None, format!("expected JSON, found {problem}")))?;
     Ok(file)
 }
 
-/// Reads a file and gathers what is wrong with it.
+/// Reads a file and collects its mistakes.
 #[derive(Default)]
 pub(super) struct Reader {
-    /// Where, as keys and numbers of list items, and what.
+    /// The path, as keys and list indexes, and the mistake.
     mistakes: Vec<(Vec<String>, String)>,
 }
 
@@ -114,8 +118,13 @@ impl Reader {
         self.mistakes.push((path, what));
     }
 
-    /// The keys that nobody knows. The key is the end of the path, so it is not said again.
-    pub(super) fn strangers(&mut self, path: &[&str], entry: &Map<String, Value>, known: &[&str]) {
+    /// Reports unknown keys. The path ends with the key, so the text does not repeat it.
+    pub(super) fn unknown_keys(
+        &mut self,
+        path: &[&str],
+        entry: &Map<String, Value>,
+        known: &[&str],
+    ) {
         for key in entry.keys().filter(|key| !known.contains(&key.as_str())) {
             let said = unknown_key(key, known);
             let what = said.strip_prefix(&format!("{key}: ")).unwrap_or(&said);
@@ -134,7 +143,7 @@ impl Reader {
             "tools",
             "phases",
         ];
-        self.strangers(&[], file, &known);
+        self.unknown_keys(&[], file, &known);
         let mut changes = PolicyChanges {
             running_max: self.setting(file, "running_max", super::keys::COUNT, super::keys::count),
             calls_per_message_max: self.setting(
@@ -206,7 +215,7 @@ impl Reader {
             return Default::default();
         };
         let known: Vec<&str> = super::keys::names_of_keys().collect();
-        self.strangers(path, entry, &known);
+        self.unknown_keys(path, entry, &known);
         let (read, mistakes) = super::keys::read(entry);
         for (key, what) in mistakes {
             self.mistake(&[path, &[key]].concat(), what);
@@ -214,8 +223,8 @@ impl Reader {
         read
     }
 
-    /// A tool that is there only in a phase that is not would never be there. Where the file
-    /// declares no phases, the agent does.
+    /// Reports phases of tools that do not exist, because the tool would never be available. If the
+    /// file declares no phases, the agent does.
     pub(super) fn unknown_phases(&mut self, changes: &PolicyChanges) {
         let Some(declared) = &changes.phases else {
             return;

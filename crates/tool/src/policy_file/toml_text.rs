@@ -1,4 +1,4 @@
-//! Policies in TOML: the text as JSON has it, and the place of each value in it.
+//! Policies in TOML: their JSON value, and the position of each value in the text.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> 
         let line = error.span().map(|span| line_at(text, span.start));
         whole(line, format!("expected TOML: {}", error.message()))
     })?;
-    // JSON, in which policies are on record, has no such numbers.
+    // Policies are recorded as JSON, which has no such numbers.
     let entries = file.iter();
     let mut odd = entries.filter_map(|(key, value)| not_finite(vec![key.clone()], value));
     if let Some((path, number)) = odd.next() {
@@ -30,7 +30,7 @@ pub(super) fn document(text: &str) -> Result<Map<String, Value>, PolicyMistake> 
         .collect())
 }
 
-/// The first infinite number, or one that is none, and where it stands.
+/// Returns the first number that is infinite or NaN, with its path.
 fn not_finite(path: Vec<String>, value: &toml::Value) -> Option<(Vec<String>, f64)> {
     let within = |step: String| [path.as_slice(), &[step]].concat();
     match value {
@@ -51,14 +51,14 @@ fn not_finite(path: Vec<String>, value: &toml::Value) -> Option<(Vec<String>, f6
     }
 }
 
-/// The same value as JSON has it.
+/// Converts a value to JSON.
 pub(crate) fn from_toml(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => text.as_str().into(),
         toml::Value::Integer(number) => (*number).into(),
         toml::Value::Float(number) => (*number).into(),
         toml::Value::Boolean(flag) => (*flag).into(),
-        // JSON has no times; text is how they are written in it.
+        // JSON has no times, so a time becomes a string.
         toml::Value::Datetime(time) => time.to_string().into(),
         toml::Value::Array(items) => items.iter().map(from_toml).collect(),
         toml::Value::Table(table) => table
@@ -68,13 +68,13 @@ pub(crate) fn from_toml(value: &toml::Value) -> Value {
     }
 }
 
-/// The line of this byte.
+/// Returns the line of this byte offset.
 fn line_at(text: &str, offset: usize) -> usize {
     let before = text.get(..offset).unwrap_or(text);
     before.bytes().filter(|it| *it == b'\n').count() + 1
 }
 
-/// The places of the values in a TOML text.
+/// Returns the positions of the values in a TOML text.
 pub(super) fn places(text: &str) -> Option<Place> {
     let document = DeTable::parse(text).ok()?;
     Some(Place {

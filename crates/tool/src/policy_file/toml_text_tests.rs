@@ -6,7 +6,7 @@ use crate::policy_file::parse;
 use crate::policy_file::reading::tests::{WHOLE, mistakes, whole};
 
 #[test]
-fn toml_says_the_same_as_json() {
+fn toml_and_json_are_equal() {
     let value: Value = serde_json::from_str(WHOLE).unwrap();
     let text = toml::to_string(&value).unwrap();
     assert_eq!(parse(&text), Ok(whole()));
@@ -34,7 +34,7 @@ fn lines_of_many_mistakes_are_found_in_toml() {
 }
 
 #[test]
-fn a_number_that_is_none_is_a_mistake_where_it_stands() {
+fn number_that_is_not_finite_is_a_mistake_with_its_line() {
     let text =
         "[tools.pay]\nconfirm = true\nconfirm_when = { compares = [\"args:cents\", \">\", nan] }\n";
     assert_eq!(
@@ -59,7 +59,7 @@ fn broken_toml_is_reported_with_its_line() {
 }
 
 #[test]
-fn a_line_of_toml_is_that_of_the_key_or_of_what_is_around_it() {
+fn toml_line_is_that_of_the_nearest_key() {
     let text =
         "timeout = 1\n\n[tools.pay]\nconfirm = 1\n[[phases]]\nname = \"a\"\n[[phases]]\nname = 2\n";
     for (steps, expected) in [

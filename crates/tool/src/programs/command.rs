@@ -1,4 +1,4 @@
-//! A tool that is a program: arguments on its standard input, the result on its standard output.
+//! A tool that is a program: arguments on standard input, the result on standard output.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -21,35 +21,38 @@ use recount_session::ToolConfirmation;
 
 /// A tool that is a program.
 ///
-/// The arguments of the call are JSON on its standard input, as they are on record; what it prints
-/// is the result, as JSON, and nothing is `null`. Numbers keep all their digits on both ways.
-/// An exit code other than 0 is a failure told in the last words of its standard error. It is
-/// killed when the call is cancelled or takes too long, and with it the programs that it has
-/// started, unless they made a process group of their own, as `setsid` and `timeout` do; it goes on
-/// where this process is killed.
+/// The program reads the arguments of the call as JSON from its standard input, exactly as
+/// recorded. It prints the result as JSON; empty output is `null`. Numbers keep all their digits
+/// both ways. An exit code other than 0 is a failure whose message is the end of standard error. A
+/// cancellation or a timeout kills the program and the programs that it has started. It does not
+/// kill programs in a process group of their own, as `setsid` and `timeout` make. The program
+/// continues if this process is killed.
 ///
 /// Its environment holds `RECOUNT_SESSION`, `RECOUNT_CALL`, `RECOUNT_ATTEMPT` and
-/// `RECOUNT_IDEMPOTENCY_KEY`, and after a yes `RECOUNT_CONFIRMATION`:
-/// `{"confirmed":true,"payload":…}`, without a payload where none was given. Of our environment it
-/// gets `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ` and `TMPDIR`, and what
-/// [`inherit_env`](Self::inherit_env) names.
+/// `RECOUNT_IDEMPOTENCY_KEY`. After an approval it also holds `RECOUNT_CONFIRMATION`:
+/// `{"confirmed":true,"payload":…}`, without `payload` if the approver gave none. From the
+/// environment of this process it inherits `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`,
+/// `LANG`, `TZ` and `TMPDIR`, and the variables named by [`inherit_env`](Self::inherit_env).
 ///
-/// A person who approves a call approves the program by its name, its arguments, and the files
-/// named among them by content; a program that is a script named by its path counts by content,
-/// too. Where one of them has changed before an approved call starts, the call is asked about anew.
-/// A file that is named inside another word (`sh -c "./a.sh"`), or meant without being named
-/// (`python -m app`), is not seen, and a directory is not read, since it may hold data. See
-/// [`pin_program`](Self::pin_program) and [`unpinned`](Self::unpinned).
+/// An approval of a call covers the program's name, its arguments, and the content of files named
+/// among them. A script named by its path is also covered by content. If one of them has changed
+/// before an approved call starts, the engine asks for a new approval. It does not see a file named
+/// inside another word (`sh -c "./a.sh"`) or used without being named (`python -m app`). It does
+/// not read a directory, which may hold data. See [`pin_program`](Self::pin_program) and
+/// [`unpinned`](Self::unpinned).
 ///
-/// On unix it leads a process group: the keys of a terminal do not reach it, and it is stopped
-/// where it reads from one. What it has started and left behind is left alone once the call has its
-/// result; whatever keeps its standard output or error open keeps the call from ending.
+/// On unix the program leads a process group: the keys of a terminal do not reach it, and reading
+/// from a terminal stops it. Processes that it leaves behind are not killed once the call has its
+/// result. A process that keeps standard output or error open keeps the call from ending.
 ///
 /// ```
 /// use recount_tool::{CommandTool, T, ToolDispatcher};
 ///
 /// let mut tools = ToolDispatcher::new();
-/// tools.register(T::confirm(CommandTool::new("echo", "Gives the arguments back", None, "cat", []), "Echo?"))?;
+/// tools.register(T::confirm(
+///     CommandTool::new("echo", "Gives the arguments back", None, "cat", []),
+///     "Echo?",
+/// ))?;
 /// # Ok::<(), recount_tool::RegistrationError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -64,8 +67,8 @@ pub struct CommandTool {
 }
 
 impl CommandTool {
-    /// Makes a tool of a program; it is looked for in `PATH` unless it is a path, and runs in the
-    /// current directory.
+    /// Creates a tool from a program, which runs in the current directory. A program without a path
+    /// is searched in `PATH`.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
@@ -85,22 +88,22 @@ impl CommandTool {
         }
     }
 
-    /// Lets the program have these variables of our environment, too.
+    /// Lets the program also inherit these environment variables.
     #[must_use]
     pub fn inherit_env<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.inherited.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Counts the program by content, also where it is no script, so that an update of it has
-    /// approved calls asked about anew.
+    /// Covers the program's content by approvals even if it is no script. Then an update of the
+    /// program makes approved calls need a new approval.
     #[must_use]
     pub fn pin_program(mut self) -> Self {
         self.pinned.program = true;
         self
     }
 
-    /// Words of the command that name files whose content does not count, such as a database that
+    /// Names words of the command whose files are not covered by content, such as a database that
     /// calls write to.
     #[must_use]
     pub fn unpinned<N: Into<String>>(mut self, words: impl IntoIterator<Item = N>) -> Self {
@@ -136,13 +139,12 @@ impl CommandTool {
 
         let write = async {
             if let Some(mut stdin) = stdin {
-                // A program may leave its input unread; whether it did its work, its exit code
-                // tells.
+                // A program may leave its input unread. Its exit code tells if it succeeded.
                 let written = stdin.write_all(input.as_str().as_bytes()).await;
                 written.and(stdin.shutdown().await).ok();
             }
         };
-        // All three at once: a program that is not read from, or not written to, may block.
+        // Concurrently, because a program may block on any full or empty pipe.
         let ((), out, err) = tokio::join!(write, start_of(stdout), end_of(stderr));
         let status = child.wait().await.map_err(|error| failed("lost", error))?;
         let out = out.map_err(|error| failed("cannot read from", error))?;
@@ -196,25 +198,23 @@ impl ToolFunction for CommandTool {
     }
 }
 
-/// The arguments as they are on record, unless another tool that wraps this one has changed them.
+/// Returns the recorded text of the arguments, unless a wrapping tool has changed the arguments.
 fn text_of(args: Value, context: &ToolContext) -> Json {
     let text = context.args.as_ref().filter(|text| is_text_of(text, &args));
     text.cloned().unwrap_or_else(|| Json::of(&args))
 }
 
-/// A program that runs, and what it has started: they are killed with this value, unless it was
-/// waited for.
+/// A running program, whose process group is killed on drop unless the program was waited for.
 struct Program(Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Of one that was waited for it knows nothing, since its id may be another's by now.
+        // `ProcessGroup::of` returns no id after a wait, because the id may be reused by then.
         ProcessGroup::of(&self.0).end();
     }
 }
 
-/// Reads all, keeps at most one byte more than is allowed, so that too much can be told from
-/// enough.
+/// Reads to the end, and keeps one byte more than the maximum to detect output that is too long.
 async fn start_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     let mut kept = Vec::new();
     if let Some(mut from) = from {
@@ -227,7 +227,7 @@ async fn start_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     Ok(kept)
 }
 
-/// Reads all, keeps the end.
+/// Reads to the end and keeps the last bytes.
 async fn end_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     let mut kept = Vec::new();
     let Some(mut from) = from else {
@@ -240,11 +240,11 @@ async fn end_of(from: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
             return Ok(kept);
         }
         kept.extend_from_slice(chunk.get(..count).unwrap_or_default());
-        kept.drain(..kept.len().saturating_sub(LAST_WORDS_BYTES_MAX));
+        kept.drain(..kept.len().saturating_sub(STDERR_BYTES_MAX));
     }
 }
 
-/// The answer of the approver, for the environment.
+/// Returns the approver's answer for the environment.
 fn confirmed(confirmation: &ToolConfirmation) -> Result<String, ToolError> {
     let text = confirmation.text_for_program();
     if text.len() > CONFIRMATION_BYTES_MAX {
@@ -286,10 +286,10 @@ fn result(out: &[u8]) -> Result<Json, ToolError> {
     })
 }
 
-/// Linux takes 128 KiB for one variable of the environment, its name included.
+/// Linux limits one environment variable, including its name, to 128 KiB.
 const CONFIRMATION_BYTES_MAX: usize = 120 << 10;
 const OUTPUT_BYTES_MAX: u64 = 8 << 20;
-const LAST_WORDS_BYTES_MAX: usize = 1024;
+const STDERR_BYTES_MAX: usize = 1024;
 const SHOWN_CHARS_MAX: usize = 200;
 
 #[cfg(all(test, unix))]

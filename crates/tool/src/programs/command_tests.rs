@@ -71,7 +71,7 @@ async fn the_program_knows_which_call_it_serves() {
     );
 }
 
-/// The outcome with its text as a value.
+/// Parses the text of an outcome.
 fn parsed(outcome: ToolOutcome) -> ToolOutcome {
     match outcome {
         ToolOutcome::Text(text) => ToolOutcome::Returned(text.to_value()),
@@ -80,7 +80,7 @@ fn parsed(outcome: ToolOutcome) -> ToolOutcome {
 }
 
 #[tokio::test]
-async fn program_gets_what_a_person_gave_with_the_yes() {
+async fn program_receives_the_approval_payload() {
     let given = |confirmation: ToolConfirmation| async {
         let script = r#"echo "${RECOUNT_CONFIRMATION-null}""#;
         let context = context().with_confirmation(confirmation);
@@ -97,18 +97,18 @@ async fn program_gets_what_a_person_gave_with_the_yes() {
         ToolOutcome::Returned(json!({"confirmed": true}))
     );
     let long = yes.with_payload("x".repeat(200_000).into());
-    let told = given(long).await;
+    let result = given(long).await;
     assert!(
-        matches!(&told, ToolOutcome::Failed(ToolError::NotAvailable(text)) if text.contains("at most")),
-        "{told:?}"
+        matches!(&result, ToolOutcome::Failed(ToolError::NotAvailable(text)) if text.contains("at most")),
+        "{result:?}"
     );
     let unasked = outcome(r#"echo "${RECOUNT_CONFIRMATION-null}""#, json!({})).await;
     assert_eq!(unasked, ToolOutcome::Returned(Value::Null));
 }
 
 #[tokio::test]
-async fn program_gets_no_variable_but_those_that_are_named() {
-    // Cargo has set both for this process.
+async fn program_inherits_only_named_variables() {
+    // Cargo sets both for this process.
     let script = r#"printf '["%s","%s"]' "$CARGO_MANIFEST_DIR" "$CARGO_PKG_NAME""#;
     let args = ["-c".to_owned(), script.to_owned()];
     let tool = CommandTool::new("sh", "", None, "sh", args);
@@ -122,7 +122,7 @@ async fn program_gets_no_variable_but_those_that_are_named() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_in_the_last_words_of_the_program() {
+async fn failure_has_the_end_of_standard_error() {
     assert_eq!(
         failure_of("echo '{}'; echo no money >&2; exit 3").await,
         "the program failed (exit status: 3): no money"
@@ -140,7 +140,7 @@ async fn a_failure_is_told_in_the_last_words_of_the_program() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_shown_and_bounded() {
+async fn invalid_json_output_is_quoted_and_cut() {
     let text = failure_of("echo all good").await;
     assert!(
         text.contains("not JSON") && text.ends_with("\"all good\""),
@@ -153,7 +153,7 @@ async fn what_is_not_json_is_shown_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_program_that_reads_nothing_or_answers_before_it_reads_does_not_hang() {
+async fn program_that_reads_no_input_does_not_hang() {
     let large = json!({"text": "x".repeat(1 << 20)});
     assert_eq!(
         outcome("echo 1", large.clone()).await,
@@ -168,7 +168,7 @@ async fn a_program_that_reads_nothing_or_answers_before_it_reads_does_not_hang()
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_a_failure_with_its_name() {
+async fn missing_program_is_a_failure_with_its_name() {
     let tool = CommandTool::new("x", "", None, "/no/such/program", []);
     let outcome = PolicyTool::new(Arc::new(tool), ToolPolicy::default())
         .run(json!({}), context(), nothing_yielded)
@@ -187,16 +187,15 @@ async fn cancellation_kills_the_program() -> io::Result<()> {
     killed_when_cancelled(|holds| holds.to_owned()).await
 }
 
-/// The usual command is a script, and what it does is done by programs that it starts.
+/// The usual command is a script, and its work is done by programs that it starts.
 #[tokio::test]
-async fn cancellation_kills_what_the_program_has_started() -> io::Result<()> {
+async fn cancellation_kills_child_processes() -> io::Result<()> {
     killed_when_cancelled(|holds| format!("({holds}); echo 1")).await
 }
 
-/// It holds the pipe that the program opened, and nothing else of it.
+/// The left process holds the pipe that the program opened, and no standard stream of the program.
 #[tokio::test]
-async fn what_a_program_leaves_behind_is_left_alone_once_the_call_has_its_result() -> io::Result<()>
-{
+async fn process_left_behind_survives_the_call() -> io::Result<()> {
     let pipes = Pipes::make().await?;
     let script = format!(
         "exec 3>'{alive}'; (read line <'{release}'; echo survived >&3) >/dev/null 2>&1 & echo 1",
@@ -213,8 +212,8 @@ async fn what_a_program_leaves_behind_is_left_alone_once_the_call_has_its_result
     Ok(())
 }
 
-/// Two pipes in a directory of their own: some process holds one end of the first for as long as it
-/// lives, and waits on the second.
+/// Two pipes in a directory of their own. A process holds one end of the first while it lives, and
+/// waits on the second.
 struct Pipes {
     _directory: tempfile::TempDir,
     alive: PathBuf,
@@ -234,7 +233,7 @@ impl Pipes {
         })
     }
 
-    /// What the process says when it is let go on: nothing where it is gone.
+    /// Returns the output of the process after its release: empty if the process is gone.
     async fn last_words(self, mut alive: File) -> io::Result<String> {
         let said = tokio::task::spawn_blocking(move || {
             // Opened for both, because opening for writing alone waits for a reader.
@@ -249,7 +248,7 @@ impl Pipes {
     }
 }
 
-/// End of file without its last word, though it was let go on, proves that it was killed.
+/// An end of file without output after the release proves that the process was killed.
 async fn killed_when_cancelled(script: impl FnOnce(&str) -> String) -> io::Result<()> {
     let pipes = Pipes::make().await?;
     let holds = format!(

@@ -1,5 +1,5 @@
-//! The datum by which a command is known again: its program, its arguments and the scripts named
-//! among them.
+//! The identity of a command for approvals: its program, its arguments and the files named among
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -11,26 +11,26 @@ use recount_session::object::canonical_json;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// The files of a command whose content counts.
+/// The files of a command that its identity covers by content.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Pinned {
-    /// The program itself counts, also where it is no script. Without it an update of the system
+    /// True if the program itself is covered even if it is no script. If false, a system update
     /// changes nothing.
     pub(crate) program: bool,
-    /// Words of the command that name files whose content does not count, such as a database.
+    /// Words of the command that name files not covered by content, such as a database.
     pub(crate) except: BTreeSet<String>,
 }
 
 impl Pinned {
-    /// The datum that a person approves of a command:
+    /// Returns the identity of a command that an approval covers:
     /// `{"program": "./refund.sh", "args": "4f53cd…", "files": {"./refund.sh": "9f86d0…"}}`.
     ///
-    /// The arguments are there as a digest, because they may be secret. A word counts by content if
-    /// it is the path of a regular file, also behind the `=` of an option, behind `@` or joined to
-    /// an option of one letter (`-f./x`); a program only if it is a script that is named by its
-    /// path. A directory is not read, since it may hold data, nor is a file that a word means
-    /// without naming it (`python -m app`).
+    /// The arguments appear as a digest, because they may be secret. A word is covered by content
+    /// if it is the path of a regular file. The path may also follow the `=` of an option, an `@`,
+    /// or an option of one letter (`-f./x`). A program is covered only if it is a script named by
+    /// its path. A directory is not read, since it may hold data. A file used without being named
+    /// (`python -m app`) is not covered.
     #[doc(hidden)]
     pub fn of(&self, program: &str, args: &[String]) -> Value {
         let mut files = BTreeMap::new();
@@ -52,7 +52,7 @@ impl Pinned {
         made
     }
 
-    /// The file of a program whose content counts.
+    /// Returns the file of a program that is covered by content.
     fn program_file(&self, program: &str) -> Option<PathBuf> {
         let path = Path::new(program);
         let is_path = path.components().count() > 1;
@@ -69,8 +69,8 @@ impl Pinned {
     }
 }
 
-/// The parts of a word that may be a path: all of it, what is behind its first `=`, what is behind
-/// `@` as of a file of arguments, and what is joined to an option of one letter.
+/// Returns the parts of a word that may be a path: the word, the part after the first `=`, after a
+/// leading `@`, or after an option of one letter.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
     let behind = word.split_once('=').map(|(_, value)| value);
     let whole = [Some(word), behind].into_iter().flatten();
@@ -87,7 +87,7 @@ fn is_script(path: &Path) -> bool {
     matches!(read, Some(Ok(()))) && start == *b"#!"
 }
 
-/// The SHA-256 of a file; none of one that cannot be read.
+/// Returns the SHA-256 of a file; `None` if the file cannot be read.
 fn digest(path: &Path) -> Option<ObjectHash> {
     let hashed = || -> io::Result<ObjectHash> {
         let (mut file, mut hasher) = (File::open(path)?, Sha256::new());
@@ -143,7 +143,7 @@ mod tests {
         assert!(after[0] != before[0] && after[1] != before[1]);
         write(&script, "#!/bin/sh\nexit 1\n");
         assert_ne!(all(&pinned)[0], after[0]);
-        // Of a program that is found by its name alone, the name counts.
+        // A program found in `PATH` is covered by name only.
         assert!(of("sh", &["-c", "a"]).get("files").is_none());
         assert_ne!(of("sh", &["-c", "a"]), of("sh", &["-c", "b"]));
         assert_ne!(of("sh", &[]), of("bash", &[]));
@@ -179,8 +179,11 @@ mod tests {
 
     #[test]
     fn arguments_are_no_clear_text() {
-        let told = of("curl", &["-H", "authorization: s3cret"]).to_string();
-        assert!(!told.contains("s3cret") && told.contains("curl"), "{told}");
+        let identity = of("curl", &["-H", "authorization: s3cret"]).to_string();
+        assert!(
+            !identity.contains("s3cret") && identity.contains("curl"),
+            "{identity}"
+        );
         assert!(of("sh", &["/nowhere/a.sh", "/"]).get("files").is_none());
     }
 }

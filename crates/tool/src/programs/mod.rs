@@ -1,8 +1,8 @@
-//! Programs of this machine as tools, and files that name them.
+//! Programs of this machine as tools, and files that declare them.
 //!
-//! The crate has this folder with the feature `programs`. It knows how a program is started, fed,
-//! ended and known again; it does not know the record. Read `command`, which knows no policy, then
-//! `tools_file`, which reads that of each tool.
+//! Part of the crate with the feature `programs`. This module starts programs, feeds and kills
+//! them, and computes their identity; it does not know the record. Read `command`, which knows no
+//! policy, then `tools_file`, which reads the policy of each tool.
 
 mod command;
 #[doc(hidden)]

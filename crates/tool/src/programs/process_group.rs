@@ -1,19 +1,19 @@
-//! A process and what it has started, which are ended together.
+//! A process and the processes it has started, which are killed together.
 
 use tokio::process::{Child, Command};
 
-/// The process group of a process that leads one: whatever that has started is in it, unless it
-/// made a group of its own.
+/// The process group of a leading process. It contains the processes that this one has started,
+/// except those in a group of their own.
 #[doc(hidden)]
 pub struct ProcessGroup {
-    /// The id of its first process, which the group keeps when that has ended.
+    /// The id of the leading process, which stays the group's id after that process has ended.
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
 }
 
 impl ProcessGroup {
-    /// Has `command` start a process that leads a group. Where there are no groups it starts as any
-    /// other.
+    /// Makes `command` start a process that leads a group. On systems without process groups this
+    /// changes nothing.
     #[doc(hidden)]
     pub fn led_by(command: &mut Command) -> &mut Command {
         #[cfg(unix)]
@@ -21,7 +21,7 @@ impl ProcessGroup {
         command
     }
 
-    /// The group of a process that was started so, if it has not been waited for.
+    /// Returns the group of a leading process that has not been waited for.
     #[doc(hidden)]
     pub fn of(child: &Child) -> ProcessGroup {
         #[cfg(not(unix))]
@@ -35,14 +35,14 @@ impl ProcessGroup {
         }
     }
 
-    /// Asks all in it to end.
+    /// Sends the group a request to end.
     #[doc(hidden)]
     pub fn ask_to_end(&self) {
         #[cfg(unix)]
         self.signal(rustix::process::Signal::TERM);
     }
 
-    /// Ends all in it.
+    /// Kills the group.
     #[doc(hidden)]
     pub fn end(&self) {
         #[cfg(unix)]
@@ -52,7 +52,7 @@ impl ProcessGroup {
     #[cfg(unix)]
     fn signal(&self, signal: rustix::process::Signal) {
         if let Some(id) = self.id {
-            // Nobody may be left in it.
+            // The group may be empty already.
             let _ = rustix::process::kill_process_group(id, signal);
         }
     }

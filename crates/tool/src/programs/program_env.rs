@@ -2,11 +2,11 @@
 
 use tokio::process::Command;
 
-/// Lets a program have, of our environment, what every program may need and the variables named in
+/// Limits a program's environment to the variables every program may need and those named in
 /// `more`.
 ///
-/// Keys and tokens of this process stand in its environment, and a tool or a server is not to have
-/// them.
+/// The environment of this process holds keys and tokens, which a tool or a server must not
+/// receive.
 #[doc(hidden)]
 pub fn clean<'n>(command: &mut Command, more: impl IntoIterator<Item = &'n str>) {
     command.env_clear();

@@ -1,4 +1,4 @@
-//! The file of `recount run --tools FILE`: each tool a program, its schema and its policy, in TOML.
+//! The file of `recount run --tools FILE`: programs as tools, with schema and policy, in TOML.
 //!
 //! ```toml
 //! [[tool]]
@@ -12,22 +12,22 @@
 //! long_running = false
 //! cached = "5m"                    # or true: as long as the session
 //! background = "INTERRUPT"         # or true: WHEN_IDLE; or "SILENT"
-//! retry = { attempts = 3, backoff = "200ms" }   # takes in_doubt = "retry"
+//! retry = { attempts = 3, backoff = "200ms" }   # needs in_doubt = "retry"
 //! limit_per_session = 10
 //! limit_per_minute = 2
-//! secret = ["/card/number"]        # sealed on record, open for the tool; takes --keys
+//! secret = ["/card/number"]        # sealed in the journal, clear for the tool; needs --keys
 //! env = ["BANK_TOKEN"]             # variables of recount's own environment for the program
-//! pin_program = false              # true: an update of the program has approved calls asked anew
+//! pin_program = false              # true: a program update voids earlier approvals
 //! unpinned = ["./orders.db"]       # words of `command` that name files whose content may change
 //! ```
 //!
-//! The program gets of the environment `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`,
-//! `TZ`, `TMPDIR` and what `env` names, so neither the key of the model nor the master key; what a
-//! call brings is in [`CommandTool`]. A person who approves a call approves `command`, and the
-//! scripts and other files named there by content.
+//! A program inherits `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LANG`, `TZ`, `TMPDIR`
+//! and the variables in `env`. So it receives neither the model's API key nor the master key.
+//! [`CommandTool`] describes the variables of a call. An approval of a call covers `command`, and
+//! the content of scripts and other files named there.
 //!
-//! What a policy says is read as in a file of policies ([`policy_file`](crate::policy_file)), which
-//! has more of it.
+//! Policies are written as in a file of policies ([`policy_file`](crate::policy_file)), which
+//! describes more of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ use crate::typed::found::{expected, unknown_key};
 /// ```
 ///
 /// # Errors
-/// Everything that is wrong with the file, at once.
+/// All mistakes of the file at once.
 pub fn parse(text: &str) -> Result<ToolDispatcher, ToolsFileError> {
     let syntax = |error: toml::de::Error| ToolsFileError {
         mistakes: vec![error.to_string().trim_end().to_owned()],
@@ -85,7 +85,7 @@ pub fn parse(text: &str) -> Result<ToolDispatcher, ToolsFileError> {
         let mut reader = Reader::new(index, entry);
         let tool = reader.tool();
         mistakes.append(&mut reader.mistakes);
-        // One tool at a time, so that one that is wrong does not hide what is wrong with the next.
+        // One tool at a time, so that a mistake in one does not hide mistakes in the next.
         if let Some(Err(error)) = tool.map(|tool| dispatcher.register(tool)) {
             mistakes.extend(error.mistakes.iter().map(ToolMistake::to_string));
         }
@@ -97,7 +97,7 @@ pub fn parse(text: &str) -> Result<ToolDispatcher, ToolsFileError> {
     }
 }
 
-/// Everything that is wrong with a tools file.
+/// All mistakes in a tools file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToolsFileError {
     /// The mistakes, each with its tool and key, in the order of the file.
@@ -112,7 +112,7 @@ impl fmt::Display for ToolsFileError {
 
 impl std::error::Error for ToolsFileError {}
 
-/// Reads one `[[tool]]` and gathers what is wrong with it.
+/// Reads one `[[tool]]` and collects its mistakes.
 struct Reader<'a> {
     entry: Option<&'a Map<String, Value>>,
     tool: String,
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The tool, unless something it cannot be made without is wrong.
+    /// Returns the tool unless a required part is invalid.
     fn tool(&mut self) -> Option<PolicyTool> {
         let known: Vec<&str> = OWN_KEYS.into_iter().chain(keys::names_of_keys()).collect();
         for key in self
@@ -228,7 +228,7 @@ fn as_command(value: &Value) -> Option<(String, Vec<String>)> {
     Some((program, words.collect()))
 }
 
-/// Names that a variable of the environment can have.
+/// Reads names of environment variables.
 fn variables(value: &Value) -> Option<Vec<String>> {
     let names: Vec<String> = keys::names(value)?;
     let is_name = |it: &String| !it.is_empty() && !it.contains(['=', '\0']);
@@ -248,7 +248,7 @@ fn as_schema(value: &Value) -> Option<Value> {
     }
 }
 
-/// The keys of a tool that say nothing of its policy.
+/// The keys of a tool other than those of its policy.
 const OWN_KEYS: [&str; 9] = [
     "name",
     "description",

@@ -74,7 +74,7 @@ fn what_a_tool_runs_is_part_of_its_contract() {
     );
 }
 
-/// Every call of a shipped script to a tool of the shipped file has arguments that the tool takes.
+/// The shipped scripts call tools of the shipped file with valid arguments.
 #[test]
 fn shipped_scripts_call_shipped_tools_as_declared() {
     let tools = example();
@@ -197,7 +197,7 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
 }
 
 #[test]
-fn what_is_no_tools_file_is_said_to_be_none() {
+fn invalid_tools_file_is_rejected() {
     assert_eq!(mistakes(""), ["expected at least one [[tool]], found none"]);
     assert_eq!(
         mistakes("tool = []"),
@@ -215,13 +215,13 @@ fn what_is_no_tools_file_is_said_to_be_none() {
     assert_eq!(mistakes("tool = [1]").len(), 3);
 }
 
-/// A file with one tool that has these lines, too.
+/// Returns a file with one tool that also has these lines.
 fn with(lines: &str) -> String {
     format!("[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"cat\"]\n{lines}")
 }
 
 #[test]
-fn what_a_gate_asks_for_is_said_in_the_file() {
+fn file_sets_payload_and_edits_of_a_gate() {
     let lines = "confirm = true\nconfirm_payload = { type = \"object\" }\n\
         confirm_edits = \"allowed\"\nacknowledge = \"A colleague decides.\"\n\
         keep_reason = true\nwithdraw_on_cancel = true\n";
@@ -243,7 +243,7 @@ fn what_a_gate_asks_for_is_said_in_the_file() {
 }
 
 #[test]
-fn reuse_background_retries_and_limits_are_said_in_the_file() {
+fn file_sets_cache_background_retry_and_limits() {
     let policy = |lines: &str| {
         parse(&with(lines))
             .unwrap()
@@ -281,7 +281,7 @@ fn reuse_background_retries_and_limits_are_said_in_the_file() {
 }
 
 #[test]
-fn what_is_wrong_with_reuse_background_retries_and_limits_is_said() {
+fn mistakes_in_cache_background_retry_and_limits_are_reported() {
     let lines =
         "cached = 5\nbackground = \"LATER\"\nretry = { attempts = 3 }\nlimit_per_minute = -1";
     assert_eq!(

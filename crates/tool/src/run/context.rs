@@ -1,4 +1,4 @@
-//! What a tool is told about the call it serves.
+//! The context of a tool run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::run::ticket::Ticket;
 use crate::run::tool_event::{Emitter, LookBack, ToolEvent};
 use recount_session::ToolConfirmation;
 
-/// What a tool is told about the call it serves, beside its arguments.
+/// The context of one run of a tool, next to its arguments.
 ///
 /// ```
 /// use recount_session::{Seq, SessionId};
@@ -32,48 +32,48 @@ use recount_session::ToolConfirmation;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolContext {
-    /// The session the call belongs to.
+    /// The session of the call.
     pub session: SessionId,
-    /// Which run of the call this is, counted from 1.
+    /// The number of this run of the call, from 1.
     pub attempt: u32,
-    /// Fires when nobody waits for the result any more.
+    /// Fires when the result is no longer needed.
     pub cancellation: CancellationToken,
-    /// The arguments as they came, every digit of them, with what is secret in clear; none where
-    /// nobody kept the text.
+    /// The arguments as received, with every digit and with secrets in clear; `None` if the text
+    /// was not kept.
     pub args: Option<Json>,
     /// The JSON Pointers of the arguments that no message may quote.
     pub(crate) secret: Vec<String>,
-    /// What the tools, hooks and phases of the session know in common.
+    /// The state shared by the tools, hooks and phases of the session.
     pub state: State,
-    /// What the embedding program hands its tools.
+    /// The services of the embedding program.
     pub services: Services,
     identity: Identity,
     ticket: Option<Ticket>,
     confirmation: Option<Arc<ToolConfirmation>>,
-    /// What its tool wants to know again, where it goes on after a question.
+    /// The tool's own state, if it resumes after a question.
     resumption: Option<Arc<Value>>,
     emitter: Emitter,
     /// Weak, so that a tool which keeps its context does not keep the input open.
     input: Option<broadcast::WeakSender<InputEvent>>,
 }
 
-/// Where the names of a call come from; most tools never ask for them.
+/// The source of a call's ids, which are computed only on demand.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub enum Identity {
-    /// Whoever made the context chose them.
+    /// Ids chosen by the creator of the context.
     Given {
-        /// The call.
+        /// The id of the call.
         call: CallId,
-        /// The key that is the same in every attempt of it.
+        /// The idempotency key of the call.
         idempotency_key: String,
     },
-    /// They are derived from the call.
+    /// Ids derived from the call.
     Of(Seq),
 }
 
 impl ToolContext {
-    /// The context of one attempt, with a cancellation token of its own.
+    /// Creates the context of one attempt, with a cancellation token of its own.
     #[must_use]
     pub fn new(
         session: SessionId,
@@ -115,8 +115,8 @@ impl ToolContext {
         }
     }
 
-    /// The same for every attempt of one call and for no other call: hand it to the service the
-    /// tool acts on.
+    /// Returns a key that all attempts of one call share and no other call has. Pass it to the
+    /// service that the tool calls.
     ///
     /// ```
     /// use recount_session::{Seq, SessionId};
@@ -136,7 +136,7 @@ impl ToolContext {
         }
     }
 
-    /// The call's own id, unlike the model's never used twice.
+    /// Returns the call's own id, which unlike the model's id is unique.
     ///
     /// ```
     /// use recount_session::{Seq, SessionId};
@@ -154,15 +154,18 @@ impl ToolContext {
         }
     }
 
-    /// By what any part of the service can give the call's result later, if the tool pauses; none
-    /// outside an engine.
+    /// Returns the ticket with which any part of the service can supply the call's result later.
+    /// `None` outside an engine.
     ///
     /// ```
     /// # use recount_tool::{Pending, ToolContext, ToolError, ToolOutcome};
     /// fn hand_over(context: &ToolContext) -> Result<ToolOutcome, ToolError> {
-    ///     let ticket = context.ticket().ok_or_else(|| ToolError::Other("there is no engine".into()))?;
-    ///     let text = serde_json::to_string(ticket).map_err(|error| ToolError::Other(error.to_string()))?;
-    ///     // queue `text` for the warehouse, which calls `engine.respond(&ticket, …)` when it is done; then:
+    ///     let ticket = context
+    ///         .ticket()
+    ///         .ok_or_else(|| ToolError::Other("there is no engine".into()))?;
+    ///     let text = serde_json::to_string(ticket)
+    ///         .map_err(|error| ToolError::Other(error.to_string()))?;
+    ///     // Queue `text` for the warehouse, which calls `engine.respond(&ticket, …)` at the end.
     ///     # drop(text);
     ///     Ok(Pending::new().into())
     /// }
@@ -172,7 +175,7 @@ impl ToolContext {
         self.ticket.as_ref()
     }
 
-    /// What the person said who agreed to the call; none of a call for which nobody was asked.
+    /// Returns the approver's answer, or `None` for a call without confirmation request.
     ///
     /// ```
     /// use recount_tool::{ToolContext, ToolError};
@@ -189,26 +192,23 @@ impl ToolContext {
         self.confirmation.as_deref()
     }
 
-    /// Asks a person, and waits for the answer where the tool stands; as often as it must, one
-    /// question after another.
+    /// Asks an approver and waits for the answer inside the run. A tool may ask several questions
+    /// in sequence.
     ///
-    /// The question is on record before anybody is asked, and the answer before this returns; the
-    /// approver sees it as any other, and a provider is asked, too. A no, and silence beyond the
-    /// expiry, come back as `confirmed: false` with the reason, because only the tool knows what it
-    /// has done so far; a payload that does not fit is refused, and the question stays open. The
-    /// time limit of the call rests meanwhile. The call keeps its places among those that may run;
-    /// its session stays in memory. Where the call is taken back, or the session closed, the tool
-    /// is stopped.
+    /// The question is recorded before an approver sees it, and the answer before this returns. The
+    /// approver sees the question like any other, and a provider is asked too. A denial and an
+    /// expired question return `confirmed: false` with the reason, because only the tool knows its
+    /// progress. A payload that does not fit is rejected, and the question stays open. The time
+    /// limit of the call is paused meanwhile. The call keeps its run slot, and its session stays in
+    /// memory. If the call is cancelled or the session closed, the tool is stopped.
     ///
-    /// It waits as long as its process lives and nobody hangs up: where the process ends, or the
-    /// session is disconnected (`LiveHandle::disconnect`) or its last handle dropped, before the
-    /// answer or after it, the call was cut off like any other, whether or not its tool implements
-    /// [`resume`](crate::ToolFunction::resume): its question is withdrawn on record, and its
-    /// [in-doubt rule](recount_session::InDoubt) holds. A shutdown does not wait for a person. What
-    /// may take long returns an [`Ask`] instead, and goes on after any number of restarts. An `Ask`
-    /// may be given here, too, for its payload schema and its expiry; its state is not used.
-    /// Dropping the future before it is ready does not take the question back: that happens when
-    /// the tool ends.
+    /// The wait ends with the process, with `LiveHandle::disconnect` and with the last handle of
+    /// the session. Then the call is cut off like any other, even if its tool implements
+    /// [`resume`](crate::ToolFunction::resume). The question's withdrawal is recorded, and the
+    /// call's [in-doubt rule](recount_session::InDoubt) applies. A shutdown does not wait for an
+    /// approver. For a wait that may be long, return an [`Ask`] instead, which survives restarts.
+    /// An `Ask` may also be passed here, for its payload schema and its expiry; its state is not
+    /// used. Dropping the future early does not withdraw the question; the end of the tool does.
     ///
     /// ```
     /// use recount_tool::{ToolContext, ToolError};
@@ -227,10 +227,9 @@ impl ToolContext {
     /// ```
     ///
     /// # Errors
-    /// [`ToolError::NotAvailable`] where nobody can be asked, as in a
-    /// [dispatcher](crate::ToolDispatcher) without a provider, or where the call waits for an
-    /// answer already; [`ToolError::Cancelled`] where a dispatcher's provider gave none that
-    /// counts.
+    /// [`ToolError::NotAvailable`] if the call already waits for an answer, or if there is no one
+    /// to ask, as in a [dispatcher](crate::ToolDispatcher) without a provider.
+    /// [`ToolError::Cancelled`] if a dispatcher's provider gave no valid answer.
     pub async fn request_confirmation(
         &self,
         ask: impl Into<Ask>,
@@ -238,27 +237,27 @@ impl ToolContext {
         self.emitter.ask(ask.into()).await
     }
 
-    /// A service of this type, if the agent has one.
+    /// Returns the service of this type, if the agent has one.
     #[must_use]
     pub fn service<S: std::any::Any + Send + Sync>(&self) -> Option<Arc<S>> {
         self.services.get()
     }
 
-    /// Tells the embedding program something; see [`ToolEvent`].
+    /// Emits an event for the embedding program; see [`ToolEvent`].
     ///
     /// # Errors
-    /// An error if the event does not serialise or cannot be on record; [`ToolError::LimitReached`]
-    /// where 1,024 events of this run wait for the journal.
+    /// The event does not serialize or cannot be recorded. [`ToolError::LimitReached`] if 1,024
+    /// events of this run wait for the journal.
     pub fn emit<E: ToolEvent>(&self, event: &E) -> Result<(), ToolError> {
         self.emitter.emit(event)
     }
 
-    /// Ends the session when the tool has returned: the model is sent the result first, as far as
-    /// it still can be, then `session_closed` is on record with this reason, what is open is
-    /// cancelled, and whoever follows the handle (`LiveHandle`) hears no more.
+    /// Ends the session when the tool has returned.
     ///
-    /// The wish is on record with the result, so a crash in between does not lose it. It counts
-    /// where the tool returns, and not where it fails, asks or pauses; the first reason counts.
+    /// The model first receives the result, if it still can. Then `session_closed` is recorded with
+    /// this reason, open calls are cancelled, and subscriptions of the handle (`LiveHandle`) end.
+    /// The request is recorded with the result, so a crash in between does not lose it. It applies
+    /// only if the tool returns, not if it fails, asks or pauses; the first reason counts.
     ///
     /// ```
     /// use recount_tool::{ToolContext, ToolError};
@@ -271,21 +270,22 @@ impl ToolContext {
     /// ```
     ///
     /// # Errors
-    /// [`ToolError::NotAvailable`] where there is no session to end, as in a
-    /// [dispatcher](crate::ToolDispatcher) alone.
+    /// [`ToolError::NotAvailable`] if there is no session to end, as in a
+    /// [dispatcher](crate::ToolDispatcher) without an engine.
     pub fn end_session(&self, reason: impl Into<String>) -> Result<(), ToolError> {
         self.emitter.end_session(reason.into())
     }
 
-    /// How the conversation stands, and its last turns.
+    /// Returns the status of the conversation and its last turns.
     pub(crate) async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError> {
         self.emitter.look_back(turns).await
     }
 
-    /// Reports that the run has come further. Where the tool's policy says so, its time limit
-    /// starts again, and the model is told what is said here; see
-    /// [`T::progress`](crate::T::progress). At most one report a second goes on record. Outside an
-    /// engine this changes nothing.
+    /// Reports progress of the run.
+    ///
+    /// Depending on the tool's policy, the time limit restarts and the model receives the reported
+    /// value; see [`T::progress`](crate::T::progress). At most one report a second is recorded.
+    /// Outside an engine this does nothing.
     ///
     /// ```
     /// use recount_tool::{ToolContext, ToolError};
@@ -304,12 +304,12 @@ impl ToolContext {
         self.emitter.progress(said).await;
     }
 
-    /// The time of now, where the call belongs to a session.
+    /// Returns the current time if the call belongs to a session.
     pub(crate) fn now(&self) -> Option<Timestamp> {
         self.emitter.now()
     }
 
-    /// As [`emit`](ToolContext::emit), of an event that is on record.
+    /// Emits a recorded event like [`emit`](ToolContext::emit).
     #[doc(hidden)]
     pub fn emit_json(&self, name: &str, data: Json) -> Result<(), ToolError> {
         self.emitter.emit_json(name, data)
@@ -341,21 +341,21 @@ impl ToolContext {
         self
     }
 
-    /// Sets what the person said who agreed to the call.
+    /// Sets the approver's answer.
     #[must_use]
     pub fn with_confirmation(mut self, confirmation: ToolConfirmation) -> Self {
         self.confirmation = Some(Arc::new(confirmation));
         self
     }
 
-    /// Makes the run go on from this state, with what the person said.
+    /// Makes the run resume from this state, with the approver's answer.
     #[doc(hidden)]
     pub fn resuming(mut self, state: Value) -> Self {
         self.resumption = Some(Arc::new(state));
         self
     }
 
-    /// The state and the answer with which the tool goes on, where it has asked.
+    /// Returns the state and the answer with which the tool resumes, if it has asked.
     pub(crate) fn resumption(&self) -> Option<(Value, ToolConfirmation)> {
         let (state, answer) = (self.resumption.as_deref()?, self.confirmation.as_deref()?);
         Some((state.clone(), answer.clone()))
@@ -368,14 +368,15 @@ impl ToolContext {
         self
     }
 
-    /// Adds the arguments as they came, for a tool that wants every digit of a number.
+    /// Sets the received text of the arguments, for a tool that needs every digit of a number.
     ///
     /// ```
     /// # use recount_session::{Json, Seq, SessionId};
     /// # use recount_tool::ToolContext;
     /// # let session = SessionId(uuid::Uuid::nil());
     /// let args = Json::parse(r#"{"amount": 18446744073709551616}"#)?;
-    /// let context = ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1").with_args(args);
+    /// let context =
+    ///     ToolContext::new(session, session.call_id(Seq(7)), 1, "key-1").with_args(args);
     /// assert_eq!(context.args.unwrap().as_str(), r#"{"amount":18446744073709551616}"#);
     /// # Ok::<(), recount_session::JsonProblem>(())
     /// ```
@@ -385,7 +386,7 @@ impl ToolContext {
         self
     }
 
-    /// Names the arguments that no message may quote.
+    /// Sets the arguments that no message may quote.
     #[must_use]
     #[doc(hidden)]
     pub fn with_secret(mut self, pointers: Vec<String>) -> Self {
@@ -393,20 +394,20 @@ impl ToolContext {
         self
     }
 
-    /// Sets the live input of the session; it ends when the sender is dropped, whoever still has
-    /// the context.
+    /// Sets the live input of the session. The input ends when the sender is dropped, even while
+    /// contexts are kept.
     #[must_use]
     pub fn with_input(mut self, input: &broadcast::Sender<InputEvent>) -> Self {
         self.input = Some(input.downgrade());
         self
     }
 
-    /// Subscribes to what the user says and does from now on; without live input the receiver is
-    /// closed at once.
+    /// Subscribes to the user's live input from now on. Without live input the receiver is closed
+    /// at once.
     ///
-    /// A receiver that falls behind gets an error with the number of events it has lost, and goes
-    /// on after it. An [`InputStreamingTool`](crate::InputStreamingTool) gets them as an event
-    /// instead.
+    /// A receiver that falls behind gets an error with the number of lost events, and then
+    /// continues. An [`InputStreamingTool`](crate::InputStreamingTool) receives that number as an
+    /// event instead.
     ///
     /// ```
     /// use recount_session::{Seq, SessionId};
@@ -433,7 +434,7 @@ impl ToolContext {
     }
 }
 
-/// Without the arguments, of which some may be secret.
+/// Omits the arguments, which may be secret.
 impl fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolContext")

@@ -1,4 +1,4 @@
-//! Why a tool call did not succeed.
+//! The reasons why a tool call did not succeed.
 
 use std::str::Chars;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use recount_session::response::error_response;
 use serde_json::Value;
 
-/// Why a tool call did not succeed; the model is told the kind and the message.
+/// The reason why a tool call did not succeed. The model receives the kind and the message.
 ///
 /// ```
 /// use recount_tool::ToolError;
@@ -18,41 +18,40 @@ use serde_json::Value;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
-    /// The tool ran and failed; the text is its own.
+    /// The tool ran and failed, with its own message.
     #[error("{0}")]
     ExecutionFailed(String),
     /// No tool has this name.
     #[error("no tool is named {0:?}")]
     NotFound(String),
-    /// The arguments are not what the tool takes.
+    /// The arguments are invalid for the tool.
     #[error("invalid arguments: {0}")]
     InvalidArgs(String),
-    /// The run took longer than it may.
+    /// The run exceeded its time limit.
     #[error("timed out after {0:?}")]
     Timeout(Duration),
-    /// The call was cancelled or a person denied it, with the reason.
+    /// The call was cancelled or denied, with the reason.
     #[error("{0}")]
     Cancelled(String),
-    /// The tool may not be called now: its phase or its condition says no.
+    /// The tool is not available now, by its phases or its condition.
     #[error("{0}")]
     NotAvailable(String),
-    /// The tool was called as often as it may be.
+    /// The tool has reached its limit of calls.
     #[error("{0}")]
     LimitReached(String),
-    /// The call was cut off between its start and its result, and whether it took effect is
-    /// unknown.
+    /// The call is in doubt: it was cut off between its start and its result.
     #[error("{0}")]
     UnknownOutcome(String),
-    /// The model behind an agent could not be reached.
+    /// The model of an agent is unreachable.
     #[error("{0}")]
     LlmUnavailable(String),
-    /// Anything else.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
 
 impl ToolError {
-    /// The kind as one word in snake case, for programs.
+    /// Returns the kind as one word in snake case, for programs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -69,20 +68,20 @@ impl ToolError {
         }
     }
 
-    /// The error that a response tells of, whatever it is wrapped in.
+    /// Reads the error from a response, whatever it is wrapped in.
     ///
-    /// A response holds kind and message only, so a name and a time limit are read back from the
-    /// message. Where it tells none, the message is all there is.
+    /// A response holds only kind and message, so a name and a time limit are parsed from the
+    /// message. If this fails, the error has only the message.
     #[doc(hidden)]
     pub fn of_response(response: &Value) -> Self {
-        let told = response.get("output").unwrap_or(response);
-        let word = |key: &str| told.get(key).and_then(Value::as_str);
+        let body = response.get("output").unwrap_or(response);
+        let word = |key: &str| body.get(key).and_then(Value::as_str);
         let message = word("error").map_or_else(|| response.to_string(), str::to_owned);
         match word("kind") {
             Some("execution_failed") => Self::ExecutionFailed(message),
             Some("invalid_args") => {
-                let told = message.strip_prefix("invalid arguments: ");
-                Self::InvalidArgs(told.unwrap_or(&message).to_owned())
+                let detail = message.strip_prefix("invalid arguments: ");
+                Self::InvalidArgs(detail.unwrap_or(&message).to_owned())
             }
             Some("not_found") => match name_in(&message) {
                 Some(name) => Self::NotFound(name),
@@ -101,7 +100,7 @@ impl ToolError {
         }
     }
 
-    /// What the model is answered.
+    /// Returns the response for the model.
     ///
     /// ```
     /// use recount_tool::ToolError;
@@ -116,7 +115,7 @@ impl ToolError {
     }
 }
 
-/// The name of the tool that there is not, as a message of ours or of the rules quotes it.
+/// Returns the quoted name of an unknown tool from an error message of this crate or of the rules.
 fn name_in(message: &str) -> Option<String> {
     let quoted = message
         .strip_prefix("no tool is named ")
@@ -129,7 +128,7 @@ fn name_in(message: &str) -> Option<String> {
     Some(name)
 }
 
-/// The character that `{:?}` wrote after a backslash.
+/// Returns the character that `{:?}` wrote after a backslash.
 fn escaped(chars: &mut Chars<'_>) -> Option<char> {
     match chars.next()? {
         'n' => Some('\n'),
@@ -145,17 +144,17 @@ fn escaped(chars: &mut Chars<'_>) -> Option<char> {
     }
 }
 
-/// The time limit that a message of ours or of the rules tells.
+/// Returns the time limit in an error message of this crate or of the rules.
 fn limit_in(message: &str) -> Option<Duration> {
-    if let Some(told) = message.strip_prefix("the tool did not finish within ") {
-        let (ms, _) = told.split_once(" ms")?;
+    if let Some(rest) = message.strip_prefix("the tool did not finish within ") {
+        let (ms, _) = rest.split_once(" ms")?;
         return ms.parse().ok().map(Duration::from_millis);
     }
-    let told = message.strip_prefix("timed out after ")?;
+    let rest = message.strip_prefix("timed out after ")?;
     let units = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", SECOND)];
     let (number, unit) = units
         .iter()
-        .find_map(|(name, unit)| Some((told.strip_suffix(name)?, *unit)))?;
+        .find_map(|(name, unit)| Some((rest.strip_suffix(name)?, *unit)))?;
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
     let places = u32::try_from(part.len()).ok()?;
     let whole = whole.parse::<u128>().ok()?.checked_mul(unit)?;
@@ -165,7 +164,7 @@ fn limit_in(message: &str) -> Option<Duration> {
     Some(Duration::new(seconds, u32::try_from(nanos % SECOND).ok()?))
 }
 
-/// A second in nanoseconds.
+/// The number of nanoseconds in a second.
 const SECOND: u128 = 1_000_000_000;
 
 #[cfg(test)]
@@ -176,57 +175,57 @@ mod tests {
 
     #[test]
     fn kind_and_message_of_each_error_reach_the_model() {
-        let told = |error: ToolError, kind: &str, message: &str| {
+        let check = |error: ToolError, kind: &str, message: &str| {
             assert_eq!(
                 error.to_response(),
                 json!({ "error": message, "kind": kind })
             );
         };
-        told(
+        check(
             ToolError::ExecutionFailed("kaput".into()),
             "execution_failed",
             "kaput",
         );
-        told(
+        check(
             ToolError::NotFound("nope".into()),
             "not_found",
             "no tool is named \"nope\"",
         );
-        told(
+        check(
             ToolError::InvalidArgs("no city".into()),
             "invalid_args",
             "invalid arguments: no city",
         );
-        told(
+        check(
             ToolError::Timeout(Duration::from_millis(1500)),
             "timeout",
             "timed out after 1.5s",
         );
-        told(
+        check(
             ToolError::Cancelled("not today".into()),
             "cancelled",
             "not today",
         );
-        told(
+        check(
             ToolError::NotAvailable("not in this phase".into()),
             "not_available",
             "not in this phase",
         );
-        told(
+        check(
             ToolError::LimitReached("3 a minute".into()),
             "limit_reached",
             "3 a minute",
         );
-        told(
+        check(
             ToolError::UnknownOutcome("cut off".into()),
             "unknown_outcome",
             "cut off",
         );
-        told(ToolError::Other("odd".into()), "other", "odd");
+        check(ToolError::Other("odd".into()), "other", "odd");
     }
 
     #[test]
-    fn every_error_is_the_same_again_when_it_is_read_back_from_its_response() {
+    fn error_round_trips_through_its_response() {
         let durations = [
             Duration::ZERO,
             Duration::from_nanos(7),
@@ -237,15 +236,15 @@ mod tests {
             Duration::new(u64::MAX, 999_999_999),
         ];
         let names = ["nope", "", "a \"b\" \\c\n\t\r\0", "\u{7f}\u{202e}ü'"];
-        let told = || "the words".to_owned();
+        let text = || "the words".to_owned();
         let errors = [
-            ToolError::ExecutionFailed(told()),
-            ToolError::InvalidArgs(told()),
-            ToolError::Cancelled(told()),
-            ToolError::NotAvailable(told()),
-            ToolError::LimitReached(told()),
-            ToolError::UnknownOutcome(told()),
-            ToolError::Other(told()),
+            ToolError::ExecutionFailed(text()),
+            ToolError::InvalidArgs(text()),
+            ToolError::Cancelled(text()),
+            ToolError::NotAvailable(text()),
+            ToolError::LimitReached(text()),
+            ToolError::UnknownOutcome(text()),
+            ToolError::Other(text()),
         ]
         .into_iter()
         .chain(durations.map(ToolError::Timeout))
@@ -258,8 +257,8 @@ mod tests {
     }
 
     #[test]
-    fn what_the_rules_say_of_a_name_and_a_time_limit_is_understood() {
-        let read = |kind, told: &str| ToolError::of_response(&error_response(kind, told));
+    fn name_and_limit_are_parsed_from_rule_messages() {
+        let read = |kind, message: &str| ToolError::of_response(&error_response(kind, message));
         assert_eq!(
             read("not_found", "there is no tool named \"pay\""),
             ToolError::NotFound("pay".into())
@@ -271,7 +270,7 @@ mod tests {
             ),
             ToolError::Timeout(Duration::from_millis(250))
         );
-        for (kind, told) in [
+        for (kind, message) in [
             ("not_found", "the function call has no name"),
             ("not_found", "no tool is named \"\\u{110000}\""),
             ("not_found", "no tool is named \""),
@@ -283,7 +282,7 @@ mod tests {
             ("timeout", "timed out after 99999999999999999999999999999s"),
             ("refused", "because"),
         ] {
-            assert_eq!(read(kind, told), ToolError::Other(told.into()));
+            assert_eq!(read(kind, message), ToolError::Other(message.into()));
         }
     }
 }

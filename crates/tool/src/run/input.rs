@@ -1,4 +1,4 @@
-//! What the user says and does while a tool runs.
+//! The user's live input while a tool runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,43 +6,46 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-/// Something of the live input of a session, in the order in which it came.
+/// One event of a session's live input, in the order of arrival.
 ///
 /// ```
 /// use recount_tool::InputEvent;
 ///
-/// let audio = InputEvent::Audio { mime_type: "audio/pcm;rate=16000".to_owned(), data: vec![0; 640].into() };
+/// let audio = InputEvent::Audio {
+///     mime_type: "audio/pcm;rate=16000".to_owned(),
+///     data: vec![0; 640].into(),
+/// };
 /// assert_eq!(format!("{audio:?}"), "Audio(audio/pcm;rate=16000, 640 bytes)");
 /// ```
 #[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum InputEvent {
-    /// A piece of what the user says.
+    /// A piece of the user's audio.
     Audio {
-        /// Its format, such as `audio/pcm;rate=16000`.
+        /// The format, such as `audio/pcm;rate=16000`.
         mime_type: String,
-        /// Its bytes.
+        /// The bytes.
         data: Arc<[u8]>,
     },
-    /// A picture of what the user shows.
+    /// A picture from the user.
     Video {
-        /// Its format, such as `image/jpeg`.
+        /// The format, such as `image/jpeg`.
         mime_type: String,
-        /// Its bytes.
+        /// The bytes.
         data: Arc<[u8]>,
     },
-    /// What the user writes.
+    /// A text from the user.
     Text(String),
     /// The user has begun to speak.
     ActivityStart,
     /// The user has stopped speaking.
     ActivityEnd,
-    /// So many events were lost here, because the tool did not take them in time.
+    /// The number of events lost here, because the tool fell behind.
     Lagged(u64),
 }
 
 impl fmt::Debug for InputEvent {
-    /// Tells formats and sizes: what a user says belongs in no log.
+    /// Shows formats and sizes only, because the user's words do not belong in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Audio { mime_type, data } => {
@@ -59,7 +62,7 @@ impl fmt::Debug for InputEvent {
     }
 }
 
-/// The channel of one run of a tool, with room for [`ROOM`] events.
+/// Creates the channel of one run of a tool, with room for [`ROOM`] events.
 pub(crate) fn channel() -> (
     broadcast::Sender<InputEvent>,
     broadcast::Receiver<InputEvent>,
@@ -67,11 +70,11 @@ pub(crate) fn channel() -> (
     broadcast::channel(ROOM)
 }
 
-/// Passes the input of a session on to one run of a tool, until either is gone.
+/// Forwards the input of a session to one run of a tool, until one of them ends.
 ///
-/// A receiver that falls behind gets an error, and a loop over what is well would end there without
-/// a word. So the tool's channel is never overrun: what does not fit is counted, and the count goes
-/// to the tool as an event in its place.
+/// A broadcast receiver that falls behind gets an error, which would silently end a `while let Ok`
+/// loop. So the tool's channel is never overrun: events that do not fit are counted, and the tool
+/// receives the count as an event in their place.
 pub(crate) async fn feed(
     mut session: broadcast::Receiver<InputEvent>,
     tool: broadcast::Sender<InputEvent>,
@@ -95,12 +98,12 @@ pub(crate) async fn feed(
         }
     }
     if lost > 0 {
-        // The tool may have stopped listening.
+        // The tool may have dropped its receiver.
         let _ = tool.send(InputEvent::Lagged(lost));
     }
 }
 
-/// How many events wait for a tool: some seconds of audio in pieces of 20 ms.
+/// The number of events that may wait for a tool: some seconds of audio in pieces of 20 ms.
 const ROOM: usize = 256;
 
 #[cfg(test)]
@@ -123,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_did_not_take_in_time_is_counted_in_its_place() {
-        let (session, heard) = broadcast::channel(1024);
+    fn lost_events_are_counted_in_their_place() {
+        let (session, receiver) = broadcast::channel(1024);
         let (sender, mut tool) = channel();
-        let mut feeding = Box::pin(feed(heard, sender));
+        let mut feeding = Box::pin(feed(receiver, sender));
         for number in 0..300 {
             session.send(text(number)).unwrap();
         }
-        // More than one poll, because the runtime makes a busy task give way.
+        // More than one poll, because the runtime makes a busy task yield.
         while (&mut feeding).now_or_never().is_none() && !session.is_empty() {}
         assert_eq!(tool.recv().now_or_never(), Some(Ok(text(0))));
         for number in 300..303 {
@@ -150,28 +153,28 @@ mod tests {
     }
 
     #[test]
-    fn a_count_stands_before_what_came_after_the_gap() {
-        let (session, heard) = broadcast::channel(2);
+    fn count_precedes_the_events_after_a_gap() {
+        let (session, receiver) = broadcast::channel(2);
         let (sender, tool) = channel();
         for number in 0..5 {
             session.send(text(number)).unwrap();
         }
         drop(session);
-        assert_eq!(feed(heard, sender).now_or_never(), Some(()));
+        assert_eq!(feed(receiver, sender).now_or_never(), Some(()));
         assert_eq!(all(tool), [InputEvent::Lagged(3), text(3), text(4)]);
     }
 
     #[test]
     fn feeding_ends_when_the_tool_stops_listening() {
-        let (session, heard) = broadcast::channel(2);
+        let (session, receiver) = broadcast::channel(2);
         let (sender, tool) = channel();
         drop(tool);
         session.send(text(0)).unwrap();
-        assert_eq!(feed(heard, sender).now_or_never(), Some(()));
+        assert_eq!(feed(receiver, sender).now_or_never(), Some(()));
     }
 
     #[test]
-    fn what_a_user_says_is_not_in_a_debug_text() {
+    fn debug_text_hides_the_input() {
         let data: Arc<[u8]> = b"secret".to_vec().into();
         let mime_type = "m".to_owned();
         let events = [

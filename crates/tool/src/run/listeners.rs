@@ -1,4 +1,4 @@
-//! Closures that hear the events of tools, by type.
+//! Callbacks for events of tools, by event type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,35 +9,35 @@ use recount_session::{Event, Fact, Observation, Seq, SessionId};
 
 use crate::run::tool_event::ToolEvent;
 
-/// An event of a tool as a closure hears it: on record.
+/// A recorded event of a tool, as a callback receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Emitted<E> {
-    /// The session in which it was emitted.
+    /// The session of the event.
     pub session: SessionId,
-    /// The call whose tool emitted it.
+    /// The call whose tool emitted the event.
     pub call: Seq,
-    /// Its record.
+    /// The sequence number of the event's record.
     pub seq: Seq,
-    /// What was emitted.
+    /// The event itself.
     pub event: E,
 }
 
-/// A closure that hears events; it hears none any more once this is dropped.
+/// The registration of a callback, which ends when this is dropped.
 #[must_use = "dropping it unsubscribes"]
 pub struct Subscription {
     alive: Arc<()>,
-    /// Takes the closure off its list.
-    leave: Option<Box<dyn FnOnce() + Send + Sync>>,
+    /// Removes the callback from its list.
+    unsubscribe: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        // Before the closure leaves the list, so that what waits for it already is not told it,
-        // either.
+        // Before the callback leaves the list, so that events which already wait for it are dropped
+        // too.
         self.alive = Arc::default();
-        if let Some(leave) = self.leave.take() {
-            leave();
+        if let Some(unsubscribe) = self.unsubscribe.take() {
+            unsubscribe();
         }
     }
 }
@@ -48,7 +48,7 @@ impl fmt::Debug for Subscription {
     }
 }
 
-/// Those who hear the events of a name, in the order in which they came.
+/// The callbacks for events by name, in the order of registration.
 #[doc(hidden)]
 pub struct Listeners<H>(Mutex<ByNumber<H>>);
 
@@ -65,7 +65,7 @@ impl<H> Default for Listeners<H> {
 }
 
 impl<H: Clone + Send + 'static> Listeners<H> {
-    /// Adds one, as long as what it returns is there; `alive` goes with that.
+    /// Adds a callback until the returned subscription is dropped, and `alive` with it.
     #[doc(hidden)]
     pub fn add(self: &Arc<Self>, name: &'static str, hears: H, alive: Arc<()>) -> Subscription {
         let mut listeners = self.lock();
@@ -73,26 +73,26 @@ impl<H: Clone + Send + 'static> Listeners<H> {
         listeners.next += 1;
         listeners.all.insert(number, (name, hears));
         let list = Arc::downgrade(self);
-        let leave = move || {
-            // What is dropped may be a closure of the program, which must not run under the lock.
+        let unsubscribe = move || {
+            // Removing drops a closure of the program, whose drop code must not run under the lock.
             let left = list.upgrade().and_then(|it| it.lock().all.remove(&number));
             drop(left);
         };
         Subscription {
             alive,
-            leave: Some(Box::new(leave)),
+            unsubscribe: Some(Box::new(unsubscribe)),
         }
     }
 
-    /// Those who hear events of this name.
+    /// Returns the callbacks for events of this name.
     #[doc(hidden)]
     pub fn of(&self, name: &str) -> Vec<H> {
         let listeners = self.lock();
         let named = listeners.all.values().filter(|(it, _)| *it == name);
-        named.map(|(_, hears)| hears.clone()).collect()
+        named.map(|(_, callback)| callback.clone()).collect()
     }
 
-    /// All of them.
+    /// Returns all callbacks.
     #[doc(hidden)]
     pub fn all(&self) -> Vec<H> {
         let listeners = self.lock();
@@ -100,12 +100,14 @@ impl<H: Clone + Send + 'static> Listeners<H> {
     }
 
     fn lock(&self) -> MutexGuard<'_, ByNumber<H>> {
-        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
+        // The map is consistent after every statement, so a panic under the lock does not corrupt
+        // it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Has a closure hear what is on record there; whatever becomes of that is logged, and stays here.
+/// Calls a callback with a recorded event. Errors and panics of the callback are logged and not
+/// returned.
 #[doc(hidden)]
 pub fn hear<E: ToolEvent, P: fmt::Display>(
     session: SessionId,
@@ -116,8 +118,8 @@ pub fn hear<E: ToolEvent, P: fmt::Display>(
         return;
     };
     let (name, seq, call) = (E::NAME, fact.seq, recorded.call);
-    // The type's own reading is the program's code, too.
-    let heard = AssertUnwindSafe(|| match E::read(&fact.event) {
+    // The type's deserializer is code of the program, too, so it runs inside.
+    let outcome = AssertUnwindSafe(|| match E::read(&fact.event) {
         None => None,
         Some(Err(error)) => Some(format!("it is not of the form that is expected: {error}")),
         Some(Ok(event)) => {
@@ -127,11 +129,11 @@ pub fn hear<E: ToolEvent, P: fmt::Display>(
                 seq,
                 event,
             };
-            let heard = listener(&emitted);
-            heard.err().map(|problem| problem.to_string())
+            let outcome = listener(&emitted);
+            outcome.err().map(|problem| problem.to_string())
         }
     });
-    match catch_unwind(heard) {
+    match catch_unwind(outcome) {
         Ok(None) => {}
         Ok(Some(problem)) => {
             tracing::warn!(target: "recount::tool::listeners", %session, %seq, name, %problem, "a listener failed over an event");

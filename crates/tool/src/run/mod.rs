@@ -1,6 +1,7 @@
-//! What one run of a tool is given, and what it gives back.
+//! The input and the outcome of one run of a tool.
 //!
-//! It knows neither the registry nor who called. Read `context`, then `outcome` and `error`.
+//! This module knows neither the registry nor the caller. Read `context`, then `outcome` and
+//! `error`.
 
 pub(super) mod context;
 pub(super) mod error;

@@ -1,4 +1,4 @@
-//! How one run of a tool ends.
+//! The outcome of one run of a tool.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::run::error::ToolError;
 
-/// How one run of a tool ends.
+/// The outcome of one run of a tool.
 ///
-/// A function gives one from [`invoke`](crate::ToolFunction::invoke); of what its `call` returns it
-/// is made with `into`:
+/// A function returns it from [`invoke`](crate::ToolFunction::invoke). The result of its `call`
+/// converts with `into`:
 ///
 /// ```
 /// use recount_session::FunctionResponseScheduling;
@@ -18,23 +18,27 @@ use crate::run::error::ToolError;
 /// use serde_json::json;
 ///
 /// let failed = ToolOutcome::from(Err(ToolError::InvalidArgs("no city".into())));
-/// let urgent = ToolOutcome::Scheduled(json!({"alarm": true}), FunctionResponseScheduling::Interrupt);
+/// let urgent = ToolOutcome::Scheduled(
+///     json!({"alarm": true}),
+///     FunctionResponseScheduling::Interrupt,
+/// );
 /// assert_ne!(failed, urgent);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolOutcome {
-    /// It returned its result; `null` is a result, too.
+    /// The result; `null` is a result, too.
     Returned(Value),
-    /// It returned its result, as the JSON text that goes on record: its numbers keep their digits.
+    /// The result as the JSON text to record: its numbers keep their digits.
     Text(Json),
-    /// It returned its result and says when the model takes it up, whatever its policy says. Of a
-    /// long-running tool the value is interim news as any other, and the policy says when.
+    /// The result with its scheduling for the model, which overrides the policy. For a long-running
+    /// tool the value is an interim response, and the policy's scheduling applies.
     Scheduled(Value, FunctionResponseScheduling),
-    /// It did not succeed.
+    /// The run failed.
     Failed(ToolError),
-    /// It has begun something whose result will be supplied later from outside.
+    /// The tool has started work whose result will be supplied later from outside.
     Paused(Pending),
-    /// It asks a person, and goes on with the answer: [`resume`](crate::ToolFunction::resume).
+    /// The tool asks an approver and continues with the answer in
+    /// [`resume`](crate::ToolFunction::resume).
     Asked(Ask),
 }
 
@@ -47,12 +51,12 @@ impl From<Result<Value, ToolError>> for ToolOutcome {
     }
 }
 
-/// What a tool asks a person, and what it wants to know again when it goes on.
+/// A tool's question to an approver, with the state for resuming.
 ///
-/// Nothing of the tool waits meanwhile: the question is on record, the answer may come after any
-/// number of restarts, and then [`resume`](crate::ToolFunction::resume) is called, not the tool
-/// from its beginning. A no, and silence beyond the expiry, end the call: the tool does not go on.
-/// A tool that would rather wait where it stands, and lose the question with its process, has
+/// Nothing of the tool stays in memory meanwhile. The question is recorded, the answer may come
+/// after any number of restarts, and then [`resume`](crate::ToolFunction::resume) is called instead
+/// of `invoke`. A denial and an expired question end the call without `resume`. To wait inside the
+/// run instead, and lose the question with the process, use
 /// [`request_confirmation`](crate::ToolContext::request_confirmation).
 ///
 /// ```
@@ -69,18 +73,19 @@ impl From<Result<Value, ToolError>> for ToolOutcome {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Ask {
-    /// What the person is asked.
+    /// The question for the approver.
     pub hint: String,
-    /// The JSON Schema that the payload of a yes must fit; without it, any payload or none does.
+    /// The JSON Schema of an approval's payload; without it, any payload or none is valid.
     pub payload_schema: Option<Value>,
-    /// What the tool wants to know again when it goes on; it is on record.
+    /// The tool's own state for resuming; it is recorded.
     pub state: Value,
-    /// After how long silence is a no, in whole milliseconds on record; without it, never.
+    /// The time after which a missing answer is a denial, recorded in whole milliseconds; `None`
+    /// for never.
     pub expires_after: Option<Duration>,
 }
 
 impl Ask {
-    /// Asks this; `state` comes back with the answer.
+    /// Creates a question; `resume` receives `state` with the answer.
     #[must_use]
     pub fn new(hint: impl Into<String>, state: Value) -> Self {
         Self {
@@ -91,21 +96,21 @@ impl Ask {
         }
     }
 
-    /// A yes must bring a payload that fits this JSON Schema.
+    /// Requires a payload that fits this JSON Schema for an approval.
     #[must_use]
     pub fn payload_schema(mut self, schema: Value) -> Self {
         self.payload_schema = Some(schema);
         self
     }
 
-    /// Silence is a no after this long.
+    /// Makes a missing answer a denial after this time.
     #[must_use]
     pub fn expires_after(mut self, wait: Duration) -> Self {
         self.expires_after = Some(wait);
         self
     }
 
-    /// As it goes on record.
+    /// Returns the record of the question.
     #[doc(hidden)]
     pub fn recorded(&self, call: Seq, attempt: u32) -> ToolAsked {
         ToolAsked {
@@ -122,14 +127,14 @@ impl Ask {
     }
 }
 
-/// Asks this, and wants to know nothing again.
+/// Creates a question without a state.
 impl From<&str> for Ask {
     fn from(hint: &str) -> Self {
         Self::new(hint, Value::Null)
     }
 }
 
-/// Asks this, and wants to know nothing again.
+/// Creates a question without a state.
 impl From<String> for Ask {
     fn from(hint: String) -> Self {
         Self::new(hint, Value::Null)
@@ -142,7 +147,7 @@ impl From<Ask> for ToolOutcome {
     }
 }
 
-/// Says that a call's result will be supplied later from outside.
+/// A paused call, whose result will be supplied later from outside.
 ///
 /// ```
 /// use recount_tool::{Pending, ToolOutcome};
@@ -155,25 +160,25 @@ impl From<Ask> for ToolOutcome {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Pending {
-    /// What the model is told meanwhile; without it, nothing.
+    /// The interim response for the model; without it, the model receives nothing meanwhile.
     pub interim: Option<Value>,
-    /// What the tool wants to know again when it [follows](crate::ToolFunction::follow) the call;
-    /// without it, it is what the model is told. It is on record as it is: no shape of responses,
-    /// no hook and no redactor changes it.
+    /// The tool's own state for [`follow`](crate::ToolFunction::follow); without it, `follow`
+    /// receives the interim response. It is recorded unchanged: no response shape, hook or redactor
+    /// applies to it.
     pub state: Option<Value>,
-    /// The text of the interim news, where it has one.
+    /// The text of the interim response, if it has one.
     #[doc(hidden)]
     pub interim_text: Option<Json>,
 }
 
 impl Pending {
-    /// Pending, and the model is told nothing meanwhile.
+    /// Creates a pause without an interim response.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Pending, and the model is told this meanwhile, such as a ticket number.
+    /// Creates a pause with an interim response for the model, such as a ticket number.
     #[must_use]
     pub fn with_interim(interim: Value) -> Self {
         Self {
@@ -182,8 +187,8 @@ impl Pending {
         }
     }
 
-    /// As [`with_interim`](Self::with_interim), number for number as the text has it; `null` is no
-    /// news.
+    /// Creates a pause like [`with_interim`](Self::with_interim), with every digit of the text.
+    /// `null` is no interim response.
     #[doc(hidden)]
     pub fn with_interim_text(text: Json) -> Self {
         let interim = Some(text.to_value()).filter(|it| !it.is_null());
@@ -194,7 +199,7 @@ impl Pending {
         }
     }
 
-    /// The tool wants to know this again when it follows the call; it is on record.
+    /// Sets the tool's own state for `follow`; it is recorded.
     #[must_use]
     pub fn with_state(mut self, state: Value) -> Self {
         self.state = Some(state);

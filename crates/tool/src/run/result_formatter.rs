@@ -1,21 +1,21 @@
-//! What the model is told of a call that it does not wait for.
+//! The texts for the model about a call that runs in the background.
 
 use serde_json::{Value, json};
 
 use crate::run::error::ToolError;
 
-/// A call as a formatter sees it.
+/// A call as a formatter receives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCall {
-    /// Its id on the wire, where it has one.
+    /// The id on the wire, if there is one.
     pub id: Option<String>,
     /// The tool's name.
     pub name: String,
-    /// The arguments; what is secret among them stays sealed.
+    /// The arguments; secret ones stay sealed.
     pub args: Value,
 }
 
-/// Words what the model is told of a call that runs in the background.
+/// Formats the responses to a call that runs in the background.
 ///
 /// ```
 /// use recount_tool::{DefaultResultFormatter, FunctionCall, ResultFormatter, ToolError};
@@ -36,24 +36,24 @@ pub struct FunctionCall {
 /// }
 /// ```
 pub trait ResultFormatter: Send + Sync + 'static {
-    /// The acknowledgement, when the tool starts.
+    /// Returns the acknowledgement when the tool starts.
     fn format_running(&self, call: &FunctionCall) -> Value;
 
-    /// The acknowledgement of a call that waits for a person. It is asked once, when the tool is
-    /// registered, and its words are a part of the policies on record.
+    /// Returns the acknowledgement of a call that waits for an approver. Called once at
+    /// registration; the recorded policies contain the text.
     fn format_awaiting(&self, tool: &str) -> Value {
         json!({"status": "awaiting_confirmation", "tool": tool})
     }
 
-    /// The result, or why there is none.
+    /// Returns the response with the result or the error.
     fn format_result(&self, call: &FunctionCall, result: Result<Value, ToolError>) -> Value;
 
-    /// An operator took the call back, or the tool says that it was cancelled; `call_id` is the id
-    /// on the wire, or else the call's own.
+    /// Returns the response to a call that an operator or the tool cancelled. `call_id` is the id
+    /// on the wire, or else the call's own id.
     fn format_cancelled(&self, call_id: &str) -> Value;
 }
 
-/// The words where nobody chose others.
+/// The default formatter.
 ///
 /// ```json
 /// {"status":"running","tool":"search_kb"}
@@ -84,17 +84,17 @@ impl ResultFormatter for DefaultResultFormatter {
     }
 }
 
-/// How calls of a tool are executed.
+/// The execution mode of a tool's calls.
 #[derive(Clone, Default)]
 pub enum ToolExecutionMode {
     /// The model waits for the result.
     #[default]
     Standard,
-    /// The model goes on, and hears of the result when there is one.
+    /// The model continues, and receives the result later.
     Background {
-        /// Who words it; [`DefaultResultFormatter`] where nobody does.
+        /// The formatter; `None` for [`DefaultResultFormatter`].
         formatter: Option<std::sync::Arc<dyn ResultFormatter>>,
-        /// When the model takes it up; `WHEN_IDLE` unless said otherwise.
+        /// The scheduling of the result; `None` for `WHEN_IDLE`.
         scheduling: Option<recount_session::FunctionResponseScheduling>,
     },
 }

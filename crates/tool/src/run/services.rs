@@ -1,14 +1,14 @@
-//! What the embedding program hands its tools: clients, pools, settings.
+//! The services of the embedding program for its tools: clients, pools, settings.
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Values of the embedding program, by type; every tool of an agent can get at them.
+/// Services of the embedding program by type, available to every tool of an agent.
 ///
 /// They are registered with the agent (`Agent::service`, `Live::builder().service(…)`), or with a
-/// dispatcher that runs its tools itself ([`with_service`](crate::ToolDispatcher::with_service)); a
+/// dispatcher that runs its tools itself ([`with_service`](crate::ToolDispatcher::with_service)). A
 /// trait is registered as `Arc<dyn Trait>`.
 ///
 /// ```
@@ -33,18 +33,18 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Default)]
 pub struct Services {
-    /// Absent while there are none, which costs a call nothing.
+    /// `None` while empty, so that a call pays nothing.
     by_type: Option<Arc<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
 }
 
 impl Services {
-    /// None yet.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Services {
         Services::default()
     }
 
-    /// With a value more; one of the same type takes the place of the one before.
+    /// Adds a value, replacing one of the same type.
     ///
     /// ```
     /// use recount_tool::Services;
@@ -60,7 +60,7 @@ impl Services {
         self
     }
 
-    /// The value of a type.
+    /// Returns the value of a type.
     #[must_use]
     pub fn get<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
         let service = self.by_type.as_ref()?.get(&TypeId::of::<S>())?;

@@ -1,4 +1,4 @@
-//! The state of a session in the hands of a tool or a hook.
+//! The state of a session, as tools and hooks access it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,13 +10,12 @@ use serde::de::DeserializeOwned;
 
 use super::state_watch::{Watch, Watched, Watchers};
 
-/// What tools, hooks and phases of a session know in common.
+/// The shared state of a session's tools, hooks and phases.
 ///
-/// A tool sees the state as it was when it started, and what it writes itself. What it writes goes
-/// on record with its result, as one change; of a run that fails nothing is kept. Of two tools that
-/// run at the same time and write one key, the one that returns last wins, and a replay says the
-/// same. What it writes after it has returned goes nowhere, whoever still has the context. The
-/// prefix of a key says how long its value lives: [`Scope`].
+/// A tool sees the state at its start and its own writes. Its writes are recorded with its result,
+/// as one change; a failed run keeps none. If two concurrent tools write one key, the tool that
+/// returns last wins, also in a replay. Writes after the tool has returned are ignored. The prefix
+/// of a key determines the lifetime of its value: [`Scope`].
 ///
 /// ```
 /// use recount_tool::State;
@@ -31,18 +30,17 @@ use super::state_watch::{Watch, Watched, Watchers};
 #[derive(Clone, Default)]
 pub struct State(Arc<Shared>);
 
-/// What all copies of a state are.
+/// The data shared by all copies of a state.
 #[derive(Default)]
 struct Shared {
     seen: Arc<BTreeMap<String, Json>>,
     written: Mutex<Written>,
     temporary: Temporary,
-    /// Weak, so that whoever keeps a state does not keep the watches of a session open that nobody
-    /// serves.
+    /// Weak, so that a kept state does not keep the watches of an unserved session open.
     watchers: Weak<Watchers>,
 }
 
-/// The `temp:` values of a session: they live as long as the process serves it.
+/// The `temp:` values of a session, which live while this process serves the session.
 #[doc(hidden)]
 pub type Temporary = Arc<Mutex<BTreeMap<String, Json>>>;
 
@@ -53,7 +51,7 @@ struct Written {
 }
 
 impl State {
-    /// The state of a session as it is, with nothing written yet.
+    /// Creates the current state of a session, without writes.
     #[doc(hidden)]
     pub fn of(
         seen: Arc<BTreeMap<String, Json>>,
@@ -68,13 +66,13 @@ impl State {
         }))
     }
 
-    /// The value of a key, if there is one and it is of this type.
+    /// Returns the value of a key, if it exists and has this type.
     #[must_use]
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         serde_json::from_str(self.get_json(key)?.as_str()).ok()
     }
 
-    /// The value of a key as its exact text.
+    /// Returns the value of a key as its exact text.
     #[must_use]
     pub fn get_json(&self, key: &str) -> Option<Json> {
         let (scope, key) = Scope::of(key);
@@ -100,13 +98,13 @@ impl State {
         }
     }
 
-    /// Whether a key has a value.
+    /// True if a key has a value.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.get_json(key).is_some()
     }
 
-    /// Whether a condition holds.
+    /// True if a condition holds.
     ///
     /// ```
     /// use recount_session::S;
@@ -127,8 +125,8 @@ impl State {
 
     /// Writes a value; `null` removes the key.
     ///
-    /// A key or value that cannot be on record makes the run fail that wrote it, with the reason;
-    /// nothing of its writes is kept then.
+    /// A key or value that cannot be recorded makes the run fail with the reason, and the run keeps
+    /// none of its writes.
     pub fn set(&self, key: &str, value: impl Serialize) {
         match serde_json::to_string(&value) {
             Ok(text) => self.set_text(key, &text),
@@ -141,9 +139,8 @@ impl State {
         self.set(key, ());
     }
 
-    /// Every later change of what is watched, in the order in which they are recorded: a key, or a
-    /// [condition](Condition) that begins to hold. A `temp:` key is not on record, so nobody hears
-    /// of its changes.
+    /// Watches later changes of a key, or a [condition](Condition) that begins to hold, in the
+    /// order of their records. A `temp:` key is not recorded, so its changes are not reported.
     ///
     /// ```
     /// # async fn example(state: recount_tool::State) {
@@ -159,8 +156,8 @@ impl State {
         watchers.watch(watched.into())
     }
 
-    /// The same state for whoever comes after: what was written here is seen there, and what is
-    /// written there is its own.
+    /// Copies the state for a later reader: the copy sees the writes so far, and keeps its own
+    /// writes.
     #[doc(hidden)]
     pub fn over(&self) -> State {
         let mut seen = BTreeMap::clone(&self.0.seen);
@@ -180,7 +177,7 @@ impl State {
         }))
     }
 
-    /// The same state, with what `base` has where it has nothing itself.
+    /// Copies the state, with the values of `base` for missing keys.
     #[doc(hidden)]
     pub fn above(&self, base: &State) -> State {
         let mut seen = BTreeMap::clone(&base.over().0.seen);
@@ -195,7 +192,7 @@ impl State {
         }))
     }
 
-    /// What was written, to go on record as one change; or why it cannot.
+    /// Returns the writes to record as one change, or the reason why they cannot be recorded.
     #[doc(hidden)]
     pub fn take_changes(&self) -> Result<Vec<StateChange>, String> {
         let mut written = self
@@ -262,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_covers_what_was_seen_and_goes_as_one_change() {
+    fn writes_hide_old_values_and_are_one_change() {
         let seen = BTreeMap::from([("a".to_owned(), Json::of(&1.into()))]);
         let state = State::of(Arc::new(seen), Temporary::default(), Arc::default());
         assert_eq!(state.get::<u8>("a"), Some(1));
@@ -292,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_on_record_spoils_all_that_was_written() {
+    fn unrecordable_write_discards_all_writes() {
         let state = State::default();
         state.set("a", 1);
         state.set("", 2);

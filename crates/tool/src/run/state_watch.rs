@@ -1,4 +1,4 @@
-//! Who wants to hear of changes of the state.
+//! Watches for changes of the state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use recount_session::{Condition, Json, Scope, Seq};
 use tokio::sync::mpsc;
 
-/// What is watched.
+/// The subject of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Watched {
     /// The value of a key.
     Key(String),
-    /// A condition; it is told when a change makes it hold.
+    /// A condition; a change that makes it hold is reported.
     Condition(Condition),
 }
 
@@ -33,31 +33,31 @@ impl From<Condition> for Watched {
     }
 }
 
-/// A change that was watched for.
+/// A change that a watch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedChange {
-    /// The record that made it: `state_changed`, or the `turn_completed` that ended the life of a
-    /// `turn:` value.
+    /// The sequence number of the record: `state_changed`, or the `turn_completed` that ended the
+    /// life of a `turn:` value.
     pub at: Seq,
-    /// The key that was watched and its value now; without a value where it is gone. Nothing where
-    /// a condition was watched.
+    /// The watched key and its new value, without a value after its removal. `None` for a watched
+    /// condition.
     pub key: Option<(String, Option<Json>)>,
 }
 
-/// Changes, as they are recorded.
+/// A stream of changes, as they are recorded.
 #[derive(Debug)]
 pub struct Watch {
     changes: mpsc::UnboundedReceiver<WatchedChange>,
 }
 
 impl Watch {
-    /// The next change; nothing once nobody serves the session any more.
+    /// Returns the next change; `None` once the session is no longer served.
     pub async fn next(&mut self) -> Option<WatchedChange> {
         self.changes.recv().await
     }
 }
 
-/// Everybody who watches the state of a session.
+/// All watches of a session's state.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Watchers {
@@ -80,7 +80,7 @@ impl Watchers {
         Watch { changes: receiver }
     }
 
-    /// Tells everybody what the record `at` changed.
+    /// Reports the changes by the record `at` to all watches.
     #[doc(hidden)]
     pub fn notify(&self, at: Seq, before: &Values, after: &Values) {
         if Arc::ptr_eq(before, after) {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_hears_of_its_key_in_order_and_of_no_other() {
+    fn watch_reports_only_its_key_in_order() {
         let watchers = Watchers::default();
         let mut watch = watchers.watch("session:a".into());
         let steps = [
@@ -142,16 +142,16 @@ mod tests {
                 watchers.notify(Seq(index as u64), before, after);
             }
         }
-        let mut heard = Vec::new();
+        let mut reported = Vec::new();
         while let Ok(change) = watch.changes.try_recv() {
-            heard.push((change.at.0, change.key.and_then(|(_, value)| value)));
+            reported.push((change.at.0, change.key.and_then(|(_, value)| value)));
         }
         let value = |n: i64| Some(Json::of(&n.into()));
-        assert_eq!(heard, [(0, value(1)), (2, value(3)), (3, None)]);
+        assert_eq!(reported, [(0, value(1)), (2, value(3)), (3, None)]);
     }
 
     #[tokio::test]
-    async fn a_watch_ends_with_the_service_of_its_session_whoever_keeps_the_state() {
+    async fn watch_ends_when_the_session_is_not_served() {
         use crate::run::state::State;
         use crate::run::state::Temporary;
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_is_told_when_it_begins_to_hold() {
+    fn condition_is_reported_when_it_begins_to_hold() {
         let watchers = Watchers::default();
         let mut watch = watchers.watch(S::equals("a", 1).into());
         let steps = [&[][..], &[("a", 2)], &[("a", 1)], &[("a", 1), ("b", 1)]].map(values);

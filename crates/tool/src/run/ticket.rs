@@ -1,26 +1,26 @@
-//! How a paused call is answered from anywhere, any time later.
+//! The ticket of a paused call, with which its result can be supplied later.
 
 use recount_session::{Seq, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Names a paused call so that any part of a service can give its result, after any number of
-/// restarts.
+/// A reference to a paused call, with which any part of a service can supply its result. It stays
+/// valid after restarts.
 ///
 /// ```json
 /// {"session":"0199…","call":5,"tool":"ship_replacement"}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
-    /// The session.
+    /// The session of the call.
     pub session: SessionId,
-    /// The record of the call.
+    /// The sequence number of the call's record.
     pub call: Seq,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
 }
 
-/// What the model is told about a call.
+/// A response to a call.
 ///
 /// ```
 /// use recount_tool::FunctionResponse;
@@ -31,16 +31,16 @@ pub struct Ticket {
 pub struct FunctionResponse {
     /// The tool's name, which must be the call's.
     pub name: String,
-    /// The result, a JSON object. The model is told it as it is, whatever the agent's response
-    /// shape.
+    /// The result, a JSON object. The model receives it unchanged; the agent's response shape does
+    /// not apply.
     pub response: Value,
-    /// The call's id, the model's or ours, where the caller knows it. The ticket already says which
-    /// call is meant; the id of another one is refused.
+    /// The id of the call, the model's or the call's own, if the caller knows it. The ticket
+    /// already names the call; the id of another call is rejected.
     pub id: Option<String>,
 }
 
 impl FunctionResponse {
-    /// A response of the tool `name`.
+    /// Creates a response of the tool `name`.
     pub fn new(name: impl Into<String>, response: Value) -> FunctionResponse {
         FunctionResponse {
             name: name.into(),

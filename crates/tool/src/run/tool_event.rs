@@ -1,4 +1,4 @@
-//! What a tool tells the embedding program while it runs.
+//! Events that a tool emits for the embedding program while it runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::run::error::ToolError;
 use crate::run::outcome::Ask;
 use recount_session::ToolConfirmation;
 
-/// An event of a tool, of a type of yours. It goes on record; the model does not hear of it.
+/// An event of a tool, of your own type. It is recorded; the model does not receive it.
 ///
-/// A tool tells it by [`ToolContext::emit`](crate::ToolContext::emit). The embedding program hears
-/// it once it is on record: by a closure (`Engine::on`, `LiveHandle::on`,
-/// [`ToolDispatcher::on`](crate::ToolDispatcher::on)) or by waiting for it (`Updates::next_event`).
-/// Emitting waits for nothing. What no record carries is an error; what comes after the session has
-/// stopped is dropped.
+/// A tool emits it with [`ToolContext::emit`](crate::ToolContext::emit). The embedding program
+/// receives it once it is recorded: in a callback (`Engine::on`, `LiveHandle::on`,
+/// [`ToolDispatcher::on`](crate::ToolDispatcher::on)) or from `Updates::next_event`. Emitting never
+/// waits. An event that cannot be recorded is an error; an event after the end of the session is
+/// dropped.
 ///
 /// ```
 /// use recount_tool::ToolEvent;
@@ -36,7 +36,7 @@ use recount_session::ToolConfirmation;
 /// }
 /// ```
 ///
-/// What is no event type is not emitted, whatever its name would be:
+/// A type without this trait cannot be emitted:
 ///
 /// ```compile_fail,E0277
 /// fn tell(context: &recount_tool::ToolContext) {
@@ -44,13 +44,13 @@ use recount_session::ToolConfirmation;
 /// }
 /// ```
 pub trait ToolEvent: Serialize + DeserializeOwned {
-    /// The event's name on record.
+    /// The event's name in the record.
     const NAME: &'static str;
 
-    /// The event of this type that is on record here, if there is one.
+    /// Reads an event of this type from a recorded event, if it is one.
     ///
     /// # Errors
-    /// Where one of this name is on record in another form, such as that of an earlier version.
+    /// The recorded event has this name but another form, such as that of an earlier version.
     ///
     /// ```
     /// # use serde::{Deserialize, Serialize};
@@ -61,7 +61,15 @@ pub trait ToolEvent: Serialize + DeserializeOwned {
     /// use recount_tool::ToolEvent;
     ///
     /// let data = Json::of(&serde_json::json!({"to": "desk"}));
-    /// let event = Event::Observed(ToolEventEmitted { call: Seq(5), attempt: 1, name: "escalated".into(), data }.into());
+    /// let event = Event::Observed(
+    ///     ToolEventEmitted {
+    ///         call: Seq(5),
+    ///         attempt: 1,
+    ///         name: "escalated".into(),
+    ///         data,
+    ///     }
+    ///     .into(),
+    /// );
     /// assert_eq!(Escalated::read(&event).transpose()?, Some(Escalated { to: "desk".into() }));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
@@ -75,54 +83,53 @@ pub trait ToolEvent: Serialize + DeserializeOwned {
     }
 }
 
-/// How many events of one run may wait for the journal.
+/// The maximum number of events of one run that wait for the journal.
 #[doc(hidden)]
 pub const EVENTS_WAITING_MAX: usize = 1024;
 
-/// What a run has of its session: where its events and its questions go, the end and the past of
-/// the conversation.
+/// The connection of a run to its session: for its events, questions, progress and end of session.
 #[doc(hidden)]
 #[async_trait]
 pub trait ToolEvents: Send + Sync {
-    /// Takes an event, unless too many wait already.
+    /// Accepts an event, unless too many wait already.
     fn take(&self, emitted: ToolEventEmitted) -> bool;
 
-    /// Asks a person, and waits for what is said.
+    /// Asks an approver and waits for the answer.
     async fn ask(&self, asked: ToolAsked) -> Result<ToolConfirmation, ToolError>;
 
     /// Ends the session once the run has returned; the first reason counts.
     fn end_session(&self, _reason: String) -> Result<(), ToolError> {
-        let told = "there is no session to end here: that takes an engine";
-        Err(ToolError::NotAvailable(told.to_owned()))
+        let reason = "there is no session to end here: that takes an engine";
+        Err(ToolError::NotAvailable(reason.to_owned()))
     }
 
-    /// How the conversation stands, and its last turns.
+    /// Returns the status of the conversation and its last turns.
     async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError>;
 
-    /// The time of now, as it goes on record.
+    /// Returns the current time for records.
     fn now(&self) -> Timestamp;
 
-    /// Notes that the run has come further; without an engine that changes nothing.
+    /// Reports progress of the run; without an engine this does nothing.
     async fn progress(&self, _said: Value) {}
 }
 
-/// How a conversation stands, as a tool may know it.
+/// The status of a conversation, as far as a tool may know it.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct LookBack {
-    /// The phase that it is in.
+    /// The current phase.
     pub phase: Option<String>,
-    /// The calls of the conversation that have not ended: which, of which tool, and where each
-    /// stands. What an agent calls is its own.
+    /// The calls of the conversation that have not ended: number, tool and phase. Calls of an agent
+    /// are not included.
     pub open_calls: Vec<(Seq, String, &'static str)>,
-    /// The tools of all calls about which a person is asked.
+    /// The tools of all calls that wait for an approver.
     pub asked_about: Vec<String>,
-    /// What was said last, oldest first.
+    /// The last turns, oldest first.
     pub turns: Vec<(Speaker, String)>,
 }
 
 impl LookBack {
-    /// Without what was said.
+    /// Returns the status without turns.
     #[doc(hidden)]
     pub fn of(session: &Session) -> LookBack {
         let calls = session.calls.iter();
@@ -139,7 +146,7 @@ impl LookBack {
     }
 }
 
-/// Why a question is not asked that nobody could answer.
+/// Returns the error of a question that no one could answer.
 pub(crate) fn nobody_to_ask() -> ToolError {
     ToolError::NotAvailable(
         "nobody can be asked here: that takes an engine, or a dispatcher with a confirmation provider"
@@ -151,7 +158,7 @@ fn nobody_serves() -> ToolError {
     ToolError::NotAvailable("the call belongs to no session".to_owned())
 }
 
-/// Where the events of a run go, and whose they are.
+/// A handle with which one run emits events to its session.
 #[doc(hidden)]
 #[derive(Clone, Default)]
 pub struct Emitter(Option<(Arc<dyn ToolEvents>, Seq, u32)>);
@@ -177,7 +184,7 @@ impl Emitter {
         session.end_session(reason)
     }
 
-    /// How the conversation stands beside the run itself.
+    /// Returns the status of the conversation without the run's own call.
     pub(crate) async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError> {
         let (session, own, _) = self.0.as_ref().ok_or_else(nobody_serves)?;
         let mut found = session.look_back(turns).await?;
@@ -185,7 +192,7 @@ impl Emitter {
         Ok(found)
     }
 
-    /// The time of now, where the run belongs to a session.
+    /// Returns the current time if the run belongs to a session.
     pub(crate) fn now(&self) -> Option<Timestamp> {
         Some(self.0.as_ref()?.0.now())
     }
@@ -194,20 +201,20 @@ impl Emitter {
         let unwritable = |problem: &dyn fmt::Display| {
             ToolError::ExecutionFailed(format!("event {:?}: {problem}", E::NAME))
         };
-        // Through the text, because a value rounds what it cannot hold.
+        // Through the text, because a `Value` rounds numbers that it cannot hold.
         let text = serde_json::to_string(event).map_err(|error| unwritable(&error))?;
         let data = Json::parse(&text).map_err(|problem| unwritable(&problem))?;
         self.emit_json(E::NAME, data)
     }
 
-    /// Notes that the run has come further.
+    /// Reports progress of the run.
     pub(crate) async fn progress(&self, said: Value) {
         if let Some((events, ..)) = &self.0 {
             events.progress(said).await;
         }
     }
 
-    /// Emits an event whose name is known only now, such as one on record.
+    /// Emits an event whose name is known at run time only, such as a recorded one.
     pub(crate) fn emit_json(&self, name: &str, data: Json) -> Result<(), ToolError> {
         let Some((events, call, attempt)) = &self.0 else {
             return Ok(());
@@ -220,8 +227,8 @@ impl Emitter {
         };
         let emitted = Observation::from(emitted);
         if let Some(rejection) = unfit(&emitted) {
-            let told = format!("event {name:?} cannot be on record: {rejection}");
-            return Err(ToolError::ExecutionFailed(told));
+            let reason = format!("event {name:?} cannot be on record: {rejection}");
+            return Err(ToolError::ExecutionFailed(reason));
         }
         let Observation::ToolEventEmitted(emitted) = emitted else {
             return Ok(());
@@ -253,7 +260,7 @@ mod tests {
     use recount_session::testing::{history, toolbox};
 
     #[test]
-    fn the_calls_of_an_agent_are_its_own_and_its_questions_everybodys() {
+    fn look_back_hides_agent_calls_but_not_their_questions() {
         let tools = toolbox().agent("clerk", ["look", "pay"]);
         let tools = tools.plain("look").gated("pay");
         let support = history().opened("support").attached(&tools).connected();

@@ -1,4 +1,4 @@
-//! Checks the arguments of a call against the declared schema.
+//! The check of a call's arguments against the declared schema.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -15,8 +15,8 @@ use super::schema_patterns::{ForValue, Patterns};
 use super::schema_work::Work;
 use recount_text::json::is_within;
 
-/// Four times what the checker takes for the deepest value, unoptimised; only what is used of it
-/// counts.
+/// Four times the checker's use for the deepest value in a debug build. Unused stack costs no
+/// memory.
 const STACK_BYTES: usize = 64 << 20;
 
 /// A tool's parameter schema, compiled once.
@@ -27,14 +27,14 @@ pub struct ArgumentCheck(Option<Arc<Compiled>>);
 struct Compiled {
     schemas: Schemas,
     root: SchemaIndex,
-    /// The patterns that the checker does not know, if the schema has any.
+    /// The patterns that the checker cannot compile, if the schema has any.
     patterns: Option<Patterns>,
-    /// Where the value decides how much work it is.
+    /// The work limit, for a schema whose work depends on the value.
     work: Option<Work>,
 }
 
 impl ArgumentCheck {
-    /// Compiles a schema; without one, any object passes. The error says what is wrong with the
+    /// Compiles a schema; without one, any object is valid. The error describes the mistake in the
     /// schema.
     #[doc(hidden)]
     pub fn new(schema: Option<&Value>) -> Result<Self, String> {
@@ -52,8 +52,8 @@ impl ArgumentCheck {
         Ok(Self(Some(Arc::new(Compiled::new(&schema)?))))
     }
 
-    /// Says what is wrong with the arguments, in words a model can act on and that quote nothing
-    /// `secret`.
+    /// Checks the arguments. The error has words that a model can act on, and quotes no `secret`
+    /// value.
     pub(crate) fn check(&self, args: &Value, secret: &[String]) -> Result<(), String> {
         if !args.is_object() {
             let found = if secret.is_empty() {
@@ -72,12 +72,12 @@ impl ArgumentCheck {
     }
 }
 
-/// Says what is wrong with any value by a schema in the same dialect, or with the schema itself.
+/// Checks any value against a schema. The error describes the value or the schema.
 pub(crate) fn fits_schema(schema: &Value, value: &Value) -> Result<(), String> {
     value_check(schema)?.check(value, &[])
 }
 
-/// Says what is wrong with the schema of a value, which need not be an object.
+/// Checks a schema for a value that need not be an object.
 pub(crate) fn check_schema(schema: &Value) -> Result<(), String> {
     value_check(schema).map(drop)
 }
@@ -88,8 +88,7 @@ fn value_check(schema: &Value) -> Result<Compiled, String> {
     Compiled::new(&schema)
 }
 
-/// The places in a schema, as JSON Pointers, at which the dialect that it is written in wants
-/// something else.
+/// Returns the places in a schema that violate its dialect, as JSON Pointers.
 #[doc(hidden)]
 pub fn invalid_places(schema: &Value) -> BTreeSet<String> {
     fn places(error: &ValidationError<'_, '_>, into: &mut BTreeSet<String>) {
@@ -99,7 +98,7 @@ pub fn invalid_places(schema: &Value) -> BTreeSet<String> {
         error.causes.iter().for_each(|cause| places(cause, into));
     }
     let schema = lowered_words(schema);
-    // The patterns that the checker does not know are no mistake.
+    // Patterns that the checker cannot compile are no mistake.
     let patterns = Patterns::of(&schema, checker_knows);
     let known = patterns.ok().flatten();
     let known = known.and_then(|it| it.for_value(&Value::Null).ok());
@@ -116,13 +115,13 @@ pub fn invalid_places(schema: &Value) -> BTreeSet<String> {
     found.unwrap_or_default()
 }
 
-/// Tells if the checker compiles a pattern. It asserts that every `pattern` compiles which its
-/// grammar allows, also one beyond the limit of size; of the name of a property it gives an error.
+/// True if the checker compiles a pattern. Uses `patternProperties`, which returns an error; for
+/// `pattern` the checker panics on a valid pattern that exceeds its size limit.
 fn checker_knows(pattern: &str) -> bool {
     compiled(&json!({"patternProperties": {pattern: true}})).is_ok()
 }
 
-/// Says what is wrong with a pattern.
+/// Checks a pattern.
 #[doc(hidden)]
 pub fn check_pattern(pattern: &str) -> Result<(), String> {
     match checker_knows(pattern) {
@@ -186,8 +185,8 @@ fn compile(schema: &Value) -> Result<(Schemas, SchemaIndex), Box<boon::CompileEr
     Ok((schemas, root))
 }
 
-/// The checker goes down with the references that it follows, further than the stack of a caller
-/// may reach.
+/// Runs a check on a thread with a large stack, because the checker recurses into the references it
+/// follows.
 fn on_deep_stack<T: Send>(check: impl FnOnce() -> T + Send) -> Result<T, String> {
     thread::scope(|scope| {
         let builder = thread::Builder::new().stack_size(STACK_BYTES);
@@ -197,7 +196,7 @@ fn on_deep_stack<T: Send>(check: impl FnOnce() -> T + Send) -> Result<T, String>
     })
 }
 
-/// Refuses every reference that leads out of the schema: a declaration must not make us read files
+/// Rejects every reference out of the schema: a declaration must not make this process read files
 /// or the network.
 struct NoLoader;
 
@@ -207,7 +206,7 @@ impl UrlLoader for NoLoader {
     }
 }
 
-/// The schema with what Gemini's own dialect says differently put into JSON Schema.
+/// Converts a schema of Gemini's own dialect to JSON Schema.
 fn lowered(schema: &Value) -> Value {
     let schema = schema_anchors::resolved(lowered_words(schema));
     map_schema(&schema, &|mut keywords| {
@@ -218,8 +217,7 @@ fn lowered(schema: &Value) -> Value {
     })
 }
 
-/// The schema with the words of Gemini's own dialect put into JSON Schema; each keyword stays where
-/// it stands.
+/// Converts the keywords of Gemini's own dialect to JSON Schema; each keyword stays in its place.
 fn lowered_words(schema: &Value) -> Value {
     map_schema(schema, &|mut keywords| {
         if let Some(Value::String(kind)) = keywords.get("type") {
@@ -237,7 +235,7 @@ fn lowered_words(schema: &Value) -> Value {
             "minProperties",
             "maxProperties",
         ] {
-            // An int64 of that dialect may be written as a string.
+            // In that dialect an int64 may be a string.
             let number = keywords
                 .get(bound)
                 .and_then(Value::as_str)
@@ -280,7 +278,7 @@ fn names_object(kind: &Value) -> bool {
     }
 }
 
-/// What is wrong with a schema, without the address we gave it.
+/// Returns the mistake in a schema, without the address assigned to it here.
 fn compile_text(error: &boon::CompileError) -> String {
     let text = match error {
         boon::CompileError::ValidationError { src, .. } => {
@@ -306,7 +304,8 @@ fn complaint(
     bounded(leaves)
 }
 
-/// The innermost causes; sorted, because the order they are found in may differ from run to run.
+/// Collects the innermost causes. They are sorted, because the checker's order may differ from run
+/// to run.
 fn collect(
     error: &ValidationError<'_, '_>,
     args: &Value,
@@ -351,7 +350,7 @@ fn collect(
     });
 }
 
-/// The checker's words, without the value that some of them begin with: `shown` quotes it.
+/// Returns the checker's words without the value that some begin with: `shown` quotes it.
 fn worded(kind: &ErrorKind<'_, '_>) -> String {
     match kind {
         ErrorKind::Pattern { want, .. } => {
@@ -365,8 +364,8 @@ fn worded(kind: &ErrorKind<'_, '_>) -> String {
     }
 }
 
-/// Whether words about the value at `pointer` might show some of the secret at `place`: it stands
-/// there or below, or it was to stand inside something that is no object.
+/// True if a text about the value at `pointer` may show part of the secret at `place`. The secret
+/// is inside that value, or encloses it and the value is no object.
 fn shows(place: &str, pointer: &str, is_object: bool) -> bool {
     is_within(pointer, place) || (is_within(place, pointer) && !is_object)
 }
@@ -384,7 +383,7 @@ fn bounded(leaves: BTreeSet<String>) -> String {
     text
 }
 
-/// A value for a message: its type, and itself if it is short.
+/// Formats a value for a message: its type, and the value itself if it is short.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -398,7 +397,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// A text in quotes, cut where it is long.
+/// Formats a text in quotes, cut if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
         Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
@@ -406,7 +405,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// A text cut where it is longer than `chars_max`.
+/// Cuts a text to `chars_max` characters.
 pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -414,9 +413,9 @@ pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// The longest wording of one problem, with all that it quotes of arguments and schema.
+/// The maximum length of one problem, with its quotes of arguments and schema.
 const LEAF_CHARS_MAX: usize = 400;
-/// The longest pointer to a value that a problem is told with.
+/// The maximum length of a pointer in a problem.
 const PLACE_CHARS_MAX: usize = 200;
 const LOCATION: &str = "recount:/parameters";
 const LEAVES_MAX: usize = 8;

@@ -1,16 +1,16 @@
-//! Patterns of ECMA-262 that take backtracking: look-around and back references.
+//! ECMA-262 patterns that need backtracking: look-around and back references.
 
 use fancy_regex::{Regex, RegexBuilder};
 
 use super::arguments::{quoted, shortened};
 
-/// The number of steps after which a match is given up. A pattern that people write takes far
-/// fewer; one that takes this many takes tens of milliseconds.
+/// The number of steps after which a match is given up. Usual patterns take far fewer; this many
+/// take tens of milliseconds.
 const STEPS_MAX: usize = 200_000;
-/// The longest words of the library about a pattern, which may quote all of it.
+/// The maximum length of the library's message about a pattern, which may quote all of it.
 const WHY_CHARS_MAX: usize = 200;
 
-/// The mistake of a pattern. Of one that is too large the library says only that it failed.
+/// Returns the mistake in a pattern. For one that is too large, the library only reports a failure.
 fn problem(error: &fancy_regex::Error) -> String {
     if let fancy_regex::Error::CompileError(compile) = error
         && let fancy_regex::CompileError::InnerError(inner) = compile.as_ref()
@@ -29,7 +29,7 @@ pub(super) struct Pattern(Regex);
 pub(super) enum Match {
     Fits,
     Misses,
-    /// It took more steps than it may.
+    /// The match exceeded the maximum number of steps.
     GivenUp,
 }
 
@@ -49,14 +49,14 @@ impl Pattern {
         match self.0.is_match(text) {
             Ok(true) => Match::Fits,
             Ok(false) => Match::Misses,
-            // It has no other errors once it is compiled.
+            // After compilation the library has no other errors.
             Err(_) => Match::GivenUp,
         }
     }
 }
 
-/// The pattern in the words of the library: classes such as `\d` are of ASCII, and what means
-/// something only there is escaped.
+/// Translates a pattern to the library's syntax. Classes such as `\d` become ASCII, and characters
+/// special only in the library are escaped.
 fn translated(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut letters = source.chars().peekable();
@@ -83,7 +83,7 @@ fn translated(source: &str) -> String {
                 if letters.peek() == Some(&'^') {
                     out.extend(letters.next());
                 }
-                // An empty class fits nothing, and its opposite everything.
+                // An empty class matches nothing, and its negation matches everything.
                 if letters.peek() == Some(&']') {
                     letters.next();
                     in_class = false;
@@ -103,7 +103,7 @@ fn translated(source: &str) -> String {
     out
 }
 
-/// The replacement of a class of ECMA-262, which also holds within another class.
+/// Returns the replacement of an ECMA-262 class, which is also valid inside another class.
 fn class(kind: char) -> Option<&'static str> {
     match kind {
         'd' => Some("[0-9]"),
@@ -120,7 +120,7 @@ fn class(kind: char) -> Option<&'static str> {
     }
 }
 
-/// Letters that stand for themselves behind a backslash, and for something else in the library.
+/// True for letters that are literal after a backslash in ECMA-262 but special in the library.
 fn is_plain(letter: char) -> bool {
     matches!(
         letter,

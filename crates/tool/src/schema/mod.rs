@@ -1,6 +1,6 @@
-//! Arguments held against the schema that a tool declares, and what it costs to do so.
+//! The check of arguments against the schema that a tool declares, and its cost limit.
 //!
-//! It knows JSON Schema and no tool. Read `arguments`; `schema_work` is the cost of a
+//! This module knows JSON Schema and no tool. Read `arguments`; `schema_work` limits the cost of a
 //! check, and every other file is one part of the standard.
 
 pub(super) mod arguments;

@@ -1,4 +1,4 @@
-//! References to anchors of the same schema, as the pointers that they stand for.
+//! References to anchors of the same schema, replaced by JSON Pointers.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use recount_session::schema::map_schema;
 use recount_text::json::escaped;
 use serde_json::Value;
 
-/// The schema with each `#name` that leads to an `$anchor` in it as a JSON Pointer. It stays as it
-/// is where that is not clear: where a schema in it has an address of its own, or two have one
+/// Replaces each `#name` that refers to an `$anchor` in the schema by a JSON Pointer. The schema
+/// stays unchanged if that is ambiguous: an inner schema has its own address, or two share one
 /// name.
 pub(super) fn resolved(schema: Value) -> Value {
     let mut found = BTreeMap::new();
@@ -24,7 +24,7 @@ pub(super) fn resolved(schema: Value) -> Value {
     })
 }
 
-/// Gathers where each anchor stands; says no where that is not clear.
+/// Collects the place of each anchor; false if that is ambiguous.
 fn gather(root: &Value, found: &mut BTreeMap<String, String>) -> bool {
     let mut open = vec![(root, String::new())];
     while let Some((value, at)) = open.pop() {

@@ -1,5 +1,5 @@
-//! Patterns that the checker of schemas does not know: for each value that is checked, they are put
-//! as the lists of the strings in that value that fit.
+//! Patterns that the schema checker cannot compile. For each checked value they are replaced by
+//! lists of the value's matching strings.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,32 +10,32 @@ use serde_json::{Map, Value, json};
 use super::arguments::shortened;
 use super::ecma::{Match, Pattern};
 
-/// The number of strings of one value that are held against such patterns.
+/// The maximum number of strings of one value to match.
 const STRINGS_MAX: usize = 10_000;
-/// The number of matches that may be given up over one value.
+/// The maximum number of given-up matches for one value.
 const GIVEN_UP_MAX: usize = 8;
-/// The longest pointer to a pattern that it is told with.
+/// The maximum length of a pointer to a pattern in a message.
 const PLACE_CHARS_MAX: usize = 200;
 
-/// A schema with patterns that the checker does not know.
+/// A schema with patterns that the checker cannot compile.
 pub(super) struct Patterns {
     schema: Value,
     patterns: BTreeMap<String, Pattern>,
-    /// Its dialect has no `if`.
+    /// True if the dialect has no `if`.
     is_old: bool,
 }
 
-/// Such a schema for one value.
+/// Such a schema with its patterns replaced for one value.
 pub(super) struct ForValue {
-    /// The schema that the checker reads.
+    /// The schema for the checker.
     pub(crate) schema: Value,
-    /// The strings of the value over which a pattern was given up.
+    /// The patterns and strings of the value whose match was given up.
     given_up: BTreeSet<(String, String)>,
 }
 
 impl Patterns {
-    /// None where the checker knows all patterns; `knows` says whether it does. The error names a
-    /// pattern that is none.
+    /// Returns `None` if the checker compiles all patterns, as `knows` reports. The error names an
+    /// invalid pattern.
     pub(crate) fn of(
         schema: &Value,
         knows: impl Fn(&str) -> bool,
@@ -64,7 +64,7 @@ impl Patterns {
         }))
     }
 
-    /// The schema for a value; the error says that it cannot be checked.
+    /// Returns the schema for a value; the error says why the value cannot be checked.
     pub(super) fn for_value(&self, value: &Value) -> Result<ForValue, String> {
         let (mut strings, mut names) = (BTreeSet::new(), BTreeSet::new());
         gather(value, &mut strings, &mut names);
@@ -147,7 +147,8 @@ impl Patterns {
         keywords
     }
 
-    /// The complaint about a string that is in none of these lists; none of another list.
+    /// Returns the complaint about a string missing in a list of matches; `None` for any other
+    /// list.
     pub(super) fn complaint(
         list: &[Value],
         found: Option<&Value>,
@@ -165,19 +166,19 @@ impl Patterns {
     }
 }
 
-/// A pattern for these names and no other; patterns with another `index` are others.
+/// Returns a pattern that matches exactly these names, with a text unique to `index`.
 fn alternatives<'n>(names: impl Iterator<Item = &'n &'n str>, index: usize) -> String {
     let names: Vec<_> = names.map(|it| fancy_regex::escape(it)).collect();
     let inner = match names.is_empty() {
-        // The end is before no letter.
+        // Matches nothing: no character follows the end.
         true => "$.".to_owned(),
         false => format!("^(?:{})$", names.join("|")),
     };
-    // Two patterns may fit the same names, and are two keys nevertheless.
+    // Two patterns may match the same names, but need different keys.
     format!("(?:{inner}){}", "|$.".repeat(index))
 }
 
-/// The patterns of a schema.
+/// Returns the patterns of a schema.
 pub(super) fn sources(schema: &Value) -> BTreeSet<String> {
     let found = RefCell::new(of_properties(schema));
     map_schema(schema, &|keywords| {
@@ -188,7 +189,7 @@ pub(super) fn sources(schema: &Value) -> BTreeSet<String> {
     found.into_inner()
 }
 
-/// The patterns for names of properties.
+/// Returns the patterns for names of properties.
 fn of_properties(schema: &Value) -> BTreeSet<String> {
     let found = RefCell::new(BTreeSet::new());
     map_schema(schema, &|keywords| {
@@ -200,7 +201,7 @@ fn of_properties(schema: &Value) -> BTreeSet<String> {
     found.into_inner()
 }
 
-/// The first place of a pattern in a schema, as a JSON Pointer.
+/// Returns the first place of a pattern in a schema, as a JSON Pointer.
 fn place_of(schema: &Value, source: &str) -> Option<String> {
     let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
     let mut open = vec![(String::new(), schema)];
@@ -242,5 +243,5 @@ fn gather<'v>(root: &'v Value, strings: &mut BTreeSet<&'v str>, names: &mut BTre
     }
 }
 
-/// The first member of a list that stands for a pattern.
+/// The key that marks the first member of a list of matches.
 const MARK: &str = "recount:pattern";

@@ -1,30 +1,28 @@
-//! How much work it is to check a value by a schema: one that refers to itself in many ways would
-//! keep the checker for ever.
+//! The cost limit of a check: a schema that refers to itself several times could keep the checker
+//! busy for ever.
 //!
-//! The walk says how often the checker looks where, so both must read the same: of what would have
-//! the checker read a schema otherwise than as it stands, nothing is taken where something refers
-//! to something else.
+//! The walk counts the checker's visits, so both must read the schema alike. If a schema has
+//! references, constructs that the checker would read differently are rejected.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// How much schemas may look at, for one value; a schema counts by what it lists, each time that it
-/// is looked by.
-const LOOKS_MAX: usize = 2_000_000;
-/// How deep schemas may stand in one another, references followed, and values with them: the
-/// checker goes down with both.
+/// The maximum number of visits for one value. A visit of a schema counts each listed member.
+const VISITS_MAX: usize = 2_000_000;
+/// The maximum depth of nested schemas, with references followed, and of values: the checker
+/// recurses into both.
 const DEPTH_MAX: usize = 1_000;
-/// How many schemas may stand in one: the checker compares each with all others before it checks
+/// The maximum number of schemas inside one: the checker compares each pair before it checks
 /// anything.
 const SCHEMAS_MAX: usize = 10_000;
-/// How many patterns may stand in one, and how many bytes each may have: the checker makes an
-/// automaton of each.
+/// The maximum number of patterns in a schema, and of bytes in a pattern: the checker compiles each
+/// to an automaton.
 const PATTERNS_MAX: (usize, usize) = (200, 2_000);
 
-/// References that lead elsewhere in every value.
-const MOVING: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
-/// Dialects in which a schema has its address under `$id`.
+/// References whose target depends on the value.
+const DYNAMIC: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
+/// Dialects in which `$id` is the address of a schema.
 const DIALECTS: [&str; 4] = [
     NEWEST,
     "json-schema.org/draft/2019-09/schema",
@@ -33,18 +31,18 @@ const DIALECTS: [&str; 4] = [
 ];
 const NEWEST: &str = "json-schema.org/draft/2020-12/schema";
 
-/// A schema that refers to others, so that how often it looks at a place is told by the value only.
+/// A schema with references, whose number of visits depends on the value.
 pub(crate) struct Work {
     schema: Value,
-    /// Whether `prefixItems` says something, and `items` stands for the rest.
+    /// True if the dialect has `prefixItems`, with `items` for the rest.
     is_newest: bool,
 }
 
 impl Work {
-    /// None where the schema refers to nothing: then it looks at no place more often than it is
-    /// long.
+    /// Returns `None` for a schema without references, whose visits to a place are bounded by its
+    /// own length.
     ///
-    /// The error says why the work cannot be told, or that it is too much whatever the value is.
+    /// The error says why the work is unknown, or that it is too much for every value.
     pub(crate) fn of(schema: &Value) -> Result<Option<Work>, String> {
         let survey = Survey::of(schema)?;
         if survey.references.is_empty() {
@@ -61,7 +59,7 @@ impl Work {
             }
         }
         let mut schema = schema.clone();
-        // By its own address nobody refers to it.
+        // No reference uses the schema's own address.
         schema.as_object_mut().and_then(|it| it.remove("$id"));
         let work = Work {
             schema,
@@ -71,14 +69,14 @@ impl Work {
         Ok(Some(work))
     }
 
-    /// What the checker is to read.
+    /// Returns the schema for the checker.
     pub(crate) fn schema(&self) -> &Value {
         &self.schema
     }
 
-    /// Says that the value is more work than may be.
+    /// Rejects a value that needs too much work.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
-        let (mut looks, mut open) = (0, vec![(&self.schema, value, 0)]);
+        let (mut visits, mut open) = (0, vec![(&self.schema, value, 0)]);
         while let Some((schema, value, depth)) = open.pop() {
             if depth > DEPTH_MAX {
                 return Err(format!("its references go deeper than {DEPTH_MAX}"));
@@ -86,27 +84,27 @@ impl Work {
             let Value::Object(keywords) = schema else {
                 continue;
             };
-            looks += keywords.values().map(length).sum::<usize>();
+            visits += keywords.values().map(length).sum::<usize>();
             let to = keywords.get("$ref").and_then(Value::as_str);
             let to = to.and_then(|to| target(&self.schema, to));
             open.extend(to.map(|it| (it, value, depth + 1)));
             for (at, schema) in inside(keywords) {
                 for place in self.places(at, keywords, value) {
-                    looks += 1;
+                    visits += 1;
                     open.push((schema, place, depth + 1));
-                    if looks > LOOKS_MAX {
+                    if visits > VISITS_MAX {
                         break;
                     }
                 }
             }
-            if looks > LOOKS_MAX {
-                return Err(format!("it looks at more than {LOOKS_MAX} places"));
+            if visits > VISITS_MAX {
+                return Err(format!("it looks at more than {VISITS_MAX} places"));
             }
         }
         Ok(())
     }
 
-    /// The places of a value, as many of them as a schema looks at.
+    /// Returns the parts of a value that a schema visits.
     fn places<'v>(
         &self,
         at: At<'_>,
@@ -118,21 +116,21 @@ impl Work {
             (At::Property(name), Value::Object(fields)) => fields.get(name).into_iter().collect(),
             (At::Properties, Value::Object(fields)) => fields.values().collect(),
             (At::OtherProperties, Value::Object(fields)) => {
-                let told = keywords.get("properties").and_then(Value::as_object);
-                let is_told = |name: &String| told.is_some_and(|told| told.contains_key(name));
-                let others = fields.iter().filter(|(name, _)| !is_told(name));
+                let named = keywords.get("properties").and_then(Value::as_object);
+                let is_named = |name: &String| named.is_some_and(|named| named.contains_key(name));
+                let others = fields.iter().filter(|(name, _)| !is_named(name));
                 others.map(|(_, it)| it).collect()
             }
             (At::Item(at), Value::Array(items)) => items.get(at).into_iter().collect(),
             (At::Items, Value::Array(items)) => items.iter().collect(),
             (At::OtherItems, Value::Array(items)) => {
-                let told = if self.is_newest {
+                let named = if self.is_newest {
                     "prefixItems"
                 } else {
                     "items"
                 };
-                let told = keywords.get(told).and_then(Value::as_array);
-                items.iter().skip(told.map_or(0, Vec::len)).collect()
+                let named = keywords.get(named).and_then(Value::as_array);
+                items.iter().skip(named.map_or(0, Vec::len)).collect()
             }
             (
                 At::Property(_)
@@ -148,10 +146,10 @@ impl Work {
     }
 }
 
-/// What stands in a schema.
+/// The schemas and references inside a schema.
 #[derive(Default)]
 struct Survey<'s> {
-    /// Where each schema lies.
+    /// The address in memory of each schema.
     schemas: BTreeSet<usize>,
     references: Vec<&'s str>,
 }
@@ -170,8 +168,8 @@ impl<'s> Survey<'s> {
             };
             let text = |keyword: &str| keywords.get(keyword).and_then(Value::as_str);
             survey.references.extend(text("$ref"));
-            if let Some(moving) = MOVING.into_iter().find(|it| text(it).is_some()) {
-                return Err(format!("expected references by `$ref`, found `{moving}`"));
+            if let Some(dynamic) = DYNAMIC.into_iter().find(|it| text(it).is_some()) {
+                return Err(format!("expected references by `$ref`, found `{dynamic}`"));
             }
             let named = keywords.get("patternProperties").and_then(Value::as_object);
             let named = named.into_iter().flat_map(Map::keys).map(String::as_str);
@@ -190,27 +188,27 @@ impl<'s> Survey<'s> {
     }
 }
 
-/// Where a value lies, by which it is known again.
+/// Returns the address of a value in memory, which identifies it.
 fn address(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
-/// In which dialect the schema is written.
+/// Returns the dialect of the schema.
 fn dialect(schema: &Value) -> Result<&'static str, String> {
-    let Some(told) = schema.get("$schema").and_then(Value::as_str) else {
+    let Some(declared) = schema.get("$schema").and_then(Value::as_str) else {
         return Ok(NEWEST);
     };
-    let bare = told.strip_suffix('#').unwrap_or(told);
+    let bare = declared.strip_suffix('#').unwrap_or(declared);
     let bare = ["https://", "http://"]
         .into_iter()
         .find_map(|it| bare.strip_prefix(it));
     let known = DIALECTS.into_iter().find(|it| Some(*it) == bare);
     known.ok_or_else(|| {
-        format!("it refers to schemas, in a dialect of which that is not taken: {told:?}")
+        format!("it refers to schemas, in a dialect of which that is not taken: {declared:?}")
     })
 }
 
-/// What has an address of its own is read as another document, wherever it stands.
+/// Rejects inner schemas with their own address, which the checker reads as other documents.
 fn refuse_other_documents(root: &Value) -> Result<(), String> {
     let mut open = vec![root];
     while let Some(value) = open.pop() {
@@ -232,13 +230,13 @@ fn refuse_other_documents(root: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What a reference within a document leads to.
+/// Returns the target of a reference within the document.
 fn target<'s>(root: &'s Value, to: &str) -> Option<&'s Value> {
     let pointer = to.strip_prefix('#')?;
     root.pointer(&percent_decoded(pointer)?)
 }
 
-/// How much a keyword lists.
+/// Returns the number of members that a keyword lists.
 fn length(value: &Value) -> usize {
     match value {
         Value::Array(all) => 1 + all.len(),
@@ -247,25 +245,25 @@ fn length(value: &Value) -> usize {
     }
 }
 
-/// At which places of a value a schema within another looks.
+/// The parts of a value that an inner schema visits.
 #[derive(Clone, Copy)]
 enum At<'s> {
-    /// At the place itself.
+    /// The value itself.
     Here,
     Property(&'s str),
-    /// At all of which `properties` says nothing.
+    /// All properties that `properties` does not name.
     OtherProperties,
-    /// At every property, as if each name fitted.
+    /// All properties, as if every name matched.
     Properties,
     Item(usize),
-    /// At all behind those of which something is said one by one.
+    /// All items after those with a schema of their own.
     OtherItems,
     Items,
-    /// It is only referred to.
+    /// No part: the schema is only a target of references.
     Nowhere,
 }
 
-/// Every schema that stands within one.
+/// Returns every schema directly inside another.
 fn inside<'s>(keywords: &'s Map<String, Value>) -> impl Iterator<Item = (At<'s>, &'s Value)> {
     keywords
         .iter()
@@ -304,7 +302,7 @@ fn within<'s>(keyword: &str, value: &'s Value) -> Vec<(At<'s>, &'s Value)> {
     }
 }
 
-/// A pointer as it is meant where it stands in a URL; none where that is not clear.
+/// Decodes a pointer from a URL; `None` if it is invalid.
 fn percent_decoded(pointer: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(pointer.len());
     let mut rest = pointer.as_bytes();
@@ -333,7 +331,7 @@ mod tests {
         Work::of(schema)?.map_or(Ok(()), |work| work.check(value))
     }
 
-    /// Every schema refers to the next in two ways.
+    /// Returns schemas of which each refers to the next in two ways.
     fn doubled(levels: usize, refers: impl Fn(String) -> Value) -> Value {
         let level = |at: usize| (format!("d{at}"), refers(format!("#/$defs/d{}", at + 1)));
         let mut defs: Map<String, Value> = (0..levels).map(level).collect();
@@ -341,18 +339,18 @@ mod tests {
         json!({"type": "object", "$ref": "#/$defs/d0", "$defs": defs})
     }
 
-    /// As deep as arguments may be.
+    /// Returns a value with this many levels.
     fn deep(levels: usize, around: impl Fn(Value) -> Value) -> Value {
         (0..levels).fold(json!({}), |inner, _| around(inner))
     }
 
     #[test]
-    fn what_doubles_with_every_reference_is_refused() {
+    fn exponential_references_are_rejected() {
         let both = |to: String| json!({"allOf": [{"$ref": to}, {"$ref": to}]});
         assert!(Work::of(&doubled(8, both)).is_ok());
-        // That is so whatever the value is.
-        let told = Work::of(&doubled(40, both)).err().unwrap();
-        assert!(told.contains("more than 2000000 places"), "{told}");
+        // The error is independent of the value.
+        let error = Work::of(&doubled(40, both)).err().unwrap();
+        assert!(error.contains("more than 2000000 places"), "{error}");
         let twice = |to: String| json!({"$ref": &to, "anyOf": [{"$ref": to}]});
         assert!(Work::of(&doubled(40, twice)).is_err());
         let below = |to: String| {
@@ -364,7 +362,7 @@ mod tests {
         assert!(check(&doubled(40, below), &deep(40, a)).is_err());
         let coded = json!({"$ref": "#/$defs/%61", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {}}});
         assert!(Work::of(&coded).unwrap().is_some());
-        // A leaf costs what it lists.
+        // A leaf costs the number of its members.
         let names: Vec<String> = (0..2_000).map(|at| format!("a{at}")).collect();
         let leaf = json!({"required": names});
         let many =
@@ -373,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_back_to_itself_in_many_ways_is_refused_for_a_value_that_is_deep_enough() {
+    fn recursive_schema_is_rejected_for_a_deep_value() {
         let kind = |at| json!({"properties": {"is": {"const": at}, "of": {"$ref": "#"}}});
         let kinds = json!({"anyOf": (0..5).map(kind).collect::<Vec<_>>()});
         let of = |inner| json!({"of": inner});
@@ -389,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wide_or_leads_back_to_itself_once_is_taken() {
+    fn wide_or_simply_recursive_schema_is_accepted() {
         let tree = json!({"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"},
             "children": {"type": "array", "items": {"$ref": "#"}}}, "additionalProperties": {"$ref": "#"}});
         let inner = |inner: Value| json!({"left": inner, "other": 1});
@@ -399,7 +397,7 @@ mod tests {
         let either =
             |to: String| json!({"anyOf": vec![json!({"properties": {"a": {"$ref": to}}}); 10]});
         check(&doubled(5, either), &deep(5, |inner| json!({"a": inner}))).unwrap();
-        // What refers to nothing need not be asked.
+        // A schema without references needs no limit.
         let long: Map<String, Value> = (0..5_000)
             .map(|at| (format!("p{at}"), json!({"type": "string"})))
             .collect();
@@ -409,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_checker_may_read_otherwise_is_refused() {
+    fn ambiguous_references_are_rejected() {
         let trap = doubled(40, |to| json!({"allOf": [{"$ref": to}, {"$ref": to}]}));
         let defs = trap.get("$defs");
         let elsewhere = json!({"$id": "https://a.example/", "$ref": "#/$defs/d0", "$defs": defs});
@@ -423,7 +421,7 @@ mod tests {
             json!({"$recursiveRef": "#"}),
             json!({"$id": "https://a.example/", "$ref": "https://a.example/#/$defs/a", "$defs": {"a": {}}}),
             json!({"$ref": newest, "$dynamicAnchor": "meta"}),
-            // What is no schema is no target, nor what only the checker knows as one.
+            // A value that is no schema is no target, even if the checker would read it as one.
             json!({"$ref": "#/x/a", "x": {"a": elsewhere}, "$defs": {"d0": true}}),
             json!({"$ref": "#/contentSchema", "contentSchema": trap}),
             json!({"properties": {"a": {"$id": "https://a.example/", "items": {"$ref": "#"}}}}),
@@ -434,7 +432,7 @@ mod tests {
         ] {
             assert!(Work::of(&schema).is_err(), "{schema}");
         }
-        // An older dialect does not know what is said of the first items.
+        // An older dialect does not know `prefixItems`.
         let x = json!({"prefixItems": [true], "items": {"allOf": [{"$ref": "#/properties/x"}, {"$ref": "#/properties/x"}]}});
         let nested = json!({"x": deep(60, |inner| json!([inner]))});
         let draft_7 = "http://json-schema.org/draft-07/schema#";
@@ -446,25 +444,25 @@ mod tests {
     }
 
     #[test]
-    fn what_would_keep_the_checker_before_it_checks_is_refused() {
+    fn schema_too_costly_to_compile_is_rejected() {
         let many = json!({"allOf": vec![json!({}); 10_001]});
         let patterns = json!({"allOf": vec![json!({"pattern": "a"}); 201]});
         let long = json!({"patternProperties": {"\\d".repeat(1_001): {}}});
-        let moving = json!({"properties": {"a": {"$dynamicRef": "#a"}}});
-        for schema in [many, patterns, long, moving] {
+        let dynamic = json!({"properties": {"a": {"$dynamicRef": "#a"}}});
+        for schema in [many, patterns, long, dynamic] {
             assert!(Work::of(&schema).is_err());
         }
     }
 
     #[test]
-    fn what_refers_too_deep_is_refused() {
+    fn too_deep_references_are_rejected() {
         let next = |to: String| json!({"$ref": to});
-        let told = Work::of(&doubled(2_000, next)).err().unwrap();
-        assert!(told.contains("deeper than 1000"), "{told}");
+        let error = Work::of(&doubled(2_000, next)).err().unwrap();
+        assert!(error.contains("deeper than 1000"), "{error}");
     }
 
     #[test]
-    fn what_goes_as_deep_as_may_be_fits_the_stack_of_the_checker() {
+    fn maximum_depth_fits_the_checker_stack() {
         let next = |to: String| json!({"allOf": [{"$ref": to}]});
         let schema = doubled(DEPTH_MAX / 2 - 2, next);
         fits_schema(&schema, &json!({})).unwrap();

@@ -1,4 +1,4 @@
-//! What a tool has to do with outside a run: calls that it has paused, and what it holds.
+//! The methods of a tool outside a run: for calls that it has paused, and for its resources.
 
 use recount_session::Json;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::run::error::ToolError;
 use crate::run::ticket::Ticket;
 
 impl PolicyTool {
-    /// Whether it knows itself how a call goes on that it has paused.
+    /// True if the tool itself waits for the results of its paused calls.
     #[doc(hidden)]
     pub fn follows(&self) -> bool {
         match &self.body {
@@ -21,7 +21,7 @@ impl PolicyTool {
         }
     }
 
-    /// Waits for the result of a call that it has paused.
+    /// Waits for the result of a paused call.
     #[doc(hidden)]
     pub async fn follow(&self, ticket: &Ticket, state: Value) -> Option<Result<Json, ToolError>> {
         match &self.body {
@@ -33,7 +33,7 @@ impl PolicyTool {
         }
     }
 
-    /// Calls off what it has begun for a call that it was following.
+    /// Cancels the work of a call that the tool was following.
     #[doc(hidden)]
     pub async fn call_off(&self, ticket: &Ticket, state: Value) {
         match &self.body {
@@ -45,7 +45,7 @@ impl PolicyTool {
         }
     }
 
-    /// Lets go of what it holds outside this process.
+    /// Releases resources outside this process.
     #[doc(hidden)]
     pub async fn shut_down(&self) {
         match &self.body {

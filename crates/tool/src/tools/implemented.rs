@@ -1,4 +1,4 @@
-//! The implementation of a tool, held against the one that was approved.
+//! The check that a tool's implementation is still the approved one.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::policy_tool::PolicyTool;
 use crate::run::error::ToolError;
 
 impl PolicyTool {
-    /// The datum by which what it runs is known again, as it is now.
+    /// Returns the current identity of the implementation.
     #[doc(hidden)]
     pub fn implementation(&self) -> Option<Value> {
         match &self.body {
@@ -21,17 +21,17 @@ impl PolicyTool {
         }
     }
 
-    /// True if a run can see what a person gave with a yes.
+    /// True if a run can read the payload of an approval.
     pub(crate) fn takes_confirmation(&self) -> bool {
         match &self.body {
             Body::Function(tool) => tool.takes_confirmation(),
-            // Of a gate on what the service runs another mistake tells.
+            // A gate on a server-side tool is reported as another mistake.
             Body::Streaming(_) | Body::InputStreaming(_) | Body::ServerSide { .. } => true,
             Body::Agent(_) => false,
         }
     }
 
-    /// Says no where it runs something else than what was `approved`.
+    /// Returns an error if the tool would run something else than `approved`.
     #[doc(hidden)]
     pub async fn still_runs(self: &Arc<Self>, approved: Value) -> Result<(), ToolError> {
         let tool = self.clone();

@@ -1,11 +1,12 @@
-//! What may be wrong with tools when they are registered.
+//! The mistakes in tools that registration reports.
 
-/// Tools were not registered; says everything that is wrong with them.
+/// An error with all mistakes of the tools that were not registered.
 ///
 /// ```
 /// use recount_tool::{T, ToolDispatcher};
 ///
-/// let tools = T::confirm(T::google_search(), "Search?") | T::limit_per_minute(T::url_context(), 0);
+/// let tools =
+///     T::confirm(T::google_search(), "Search?") | T::limit_per_minute(T::url_context(), 0);
 /// let error = ToolDispatcher::new().register(tools).unwrap_err();
 /// let lines: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
 /// assert_eq!(lines, [
@@ -22,7 +23,7 @@ pub struct RegistrationError {
     pub mistakes: Vec<ToolMistake>,
 }
 
-/// What is wrong with one tool, or with all of them.
+/// A mistake in one tool or in all of them.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolMistake {
@@ -32,8 +33,8 @@ pub enum ToolMistake {
         /// The name.
         tool: String,
     },
-    /// The name is taken, and one of the two is a tool of an MCP server, whose names can be told
-    /// apart.
+    /// The name is taken, and one of the two tools belongs to an MCP server, for which a prefix
+    /// helps.
     #[error(
         "tool {tool:?} is registered twice, by the MCP server {server:?} and by something else; a prefix tells them apart: \
          McpServer::prefix, or --mcp-prefix"
@@ -44,7 +45,7 @@ pub enum ToolMistake {
         /// The server.
         server: String,
     },
-    /// The model could not call it by this name.
+    /// The service does not accept this name.
     #[error(
         "tool {tool:?}: expected a name of 1 to {NAME_MAX} letters, digits and `_ : . -` that begins with a letter or `_`"
     )]
@@ -52,65 +53,66 @@ pub enum ToolMistake {
         /// The name.
         tool: String,
     },
-    /// The parameter schema is not one.
+    /// The parameter schema is invalid.
     #[error("tool {tool:?}: invalid parameter schema: {reason}")]
     Schema {
         /// The tool's name.
         tool: String,
-        /// What is wrong with the schema.
+        /// The mistake in the schema.
         reason: String,
     },
-    /// The schema of the payload of a yes is not one.
+    /// The schema of an approval's payload is invalid.
     #[error("tool {tool:?}: invalid payload schema: {reason}")]
     PayloadSchema {
         /// The tool's name.
         tool: String,
-        /// What is wrong with the schema.
+        /// The mistake in the schema.
         reason: String,
     },
-    /// A policy or another form is not one that could ever hold.
+    /// A policy or another form has a value that could never hold.
     #[error("tool {tool:?}: {form}: expected {expected}, found {found}")]
     Form {
         /// The tool's name.
         tool: String,
         /// The form, as [`T`](crate::T) names it.
         form: &'static str,
-        /// What it must be.
+        /// The expected value.
         expected: &'static str,
-        /// What it is.
+        /// The found value.
         found: String,
     },
-    /// A policy or another form means nothing on this tool, so whoever put it there expects
-    /// something that would not happen.
+    /// A policy or another form has no meaning for this tool, so it would not do what the author
+    /// expects.
     #[error("tool {tool:?}: {form} makes no sense: {reason}")]
     Senseless {
         /// The tool's name.
         tool: String,
         /// The form, as [`T`](crate::T) names it.
         form: &'static str,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// A file of policies speaks of a tool that is not there.
+    /// A file of policies names a tool that does not exist.
     #[error("the policies speak of the tool {tool:?}, which is not there; {hint}")]
     UnknownTool {
         /// The name.
         tool: String,
-        /// Which one may be meant, or which there are.
+        /// The most similar name, or the existing names.
         hint: String,
     },
     /// A default time limit of zero would fail every call.
     #[error("with_timeout: expected a default timeout of at least 1 ms, found 0")]
     ZeroDefaultTimeout,
-    /// Dispatchers with different confirmation providers were put together.
+    /// Dispatchers with different confirmation providers were combined.
     #[error("expected one confirmation provider, found two")]
     TwoProviders,
 }
 
-/// True if the service takes a function of this name; for another one it refuses the whole setup.
+/// True if the service accepts a function with this name. An invalid name makes the service reject
+/// the whole setup.
 ///
-/// The documents differ (64 or 128 characters, any first character or a letter or `_`), so this
-/// is what all of them allow. Every tool meets this rule when it is registered.
+/// The service's documents differ (64 or 128 characters, any first character or a letter or `_`),
+/// so this is what all of them allow. Registration checks every tool's name with it.
 #[doc(hidden)]
 pub fn is_name(name: &str) -> bool {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -126,5 +128,5 @@ fn listed(mistakes: &[ToolMistake]) -> String {
         .join("\n")
 }
 
-/// The longest name the service takes.
+/// The maximum length of a name.
 const NAME_MAX: usize = 64;

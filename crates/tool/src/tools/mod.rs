@@ -1,8 +1,8 @@
-//! Tools with their policies, put together: one tool, sets of them, `T`, and agents as tools.
+//! Tools with their policies: one tool, sets of tools, `T`, and agents as tools.
 //!
-//! Nothing here asks for leave or keeps a time limit; `PolicyTool::run` runs one call. Read
+//! Nothing here enforces an approval or a time limit; `PolicyTool::run` runs one call. Read
 //! `policy_tool`, `toolset`, then `t`. A set may hold an agent, and an agent has a set of its own,
-//! so these three name each other.
+//! so these three modules depend on each other.
 
 mod following;
 mod implemented;

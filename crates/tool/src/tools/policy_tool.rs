@@ -1,4 +1,4 @@
-//! One tool as it is registered: what it does, and beside it, as data, what holds for it.
+//! A registered tool: its implementation, and its policy as data.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,15 +28,16 @@ use crate::run::state::State;
 
 /// A tool with its policy and its kind.
 ///
-/// The policy stands beside the tool and not around it, so however a tool is composed, no gate can
-/// get lost.
+/// The policy is a field of the tool and no wrapper around it, so no composition can lose a gate.
 ///
 /// ```
 /// use recount_tool::{PolicyTool, SimpleTool, ToolPolicy};
 /// use serde_json::json;
 /// use std::sync::Arc;
 ///
-/// let email = SimpleTool::new("send_email", "Sends an email", None, |_| async { Ok(json!({"sent": true})) });
+/// let email = SimpleTool::new("send_email", "Sends an email", None, |_| async {
+///     Ok(json!({"sent": true}))
+/// });
 /// let tool = PolicyTool::new(Arc::new(email), ToolPolicy::gate("Really send it?"));
 /// assert!(tool.requires_confirmation());
 /// assert_eq!(tool.confirmation_message(), Some("Really send it?"));
@@ -49,22 +50,22 @@ pub struct PolicyTool {
     pub(crate) behavior: Option<Behavior>,
     pub(crate) categories: BTreeSet<String>,
     pub(crate) secret: Vec<String>,
-    /// What another program says of it, where that is the one that runs it.
+    /// The definition by the program that runs the tool, if that is another one.
     pub(super) definition: Option<Value>,
-    /// What the program says of its gate, where that is for it to say.
+    /// The closures that decide if a call needs an approval.
     pub(crate) predicates: Vec<Predicate>,
-    /// The in-doubt rule if one was declared, because a declared default must not look like none.
+    /// The in-doubt rule if declared, because a declared default differs from none.
     pub(crate) rule: Option<InDoubt>,
-    /// It is for agents that name it, and the model of the conversation is not told of it.
+    /// True if the tool is only for agents that name it, hidden from the model of the conversation.
     pub(crate) inner: bool,
-    /// It came with an agent that has it among its tools, and what holds for it was said there.
+    /// True if the tool came with an agent that owns it, whose definition also set its policies.
     pub(crate) came_with_agent: bool,
 }
 
-/// Says whether a person is asked about a call with these arguments.
+/// A closure that returns true if a call with these arguments needs an approval.
 pub(super) type Predicate = Arc<dyn Fn(Value, State) -> BoxFuture<'static, bool> + Send + Sync>;
 
-/// What a tool is made of.
+/// The implementation of a tool.
 #[derive(Clone)]
 pub(crate) enum Body {
     Function(Arc<dyn ToolFunction>),
@@ -75,7 +76,7 @@ pub(crate) enum Body {
 }
 
 impl PolicyTool {
-    /// Takes a function with the gate it declares itself, and a policy beside it.
+    /// Creates a tool from a function, with its own gate and an additional policy.
     #[must_use]
     pub fn new(tool: Arc<dyn ToolFunction>, policy: ToolPolicy) -> Self {
         let gate = tool
@@ -89,7 +90,7 @@ impl PolicyTool {
         .with_policy(policy)
     }
 
-    /// Takes a streaming tool with the gate it declares itself.
+    /// Creates a tool from a streaming tool, with its own gate.
     #[must_use]
     pub fn streaming(tool: Arc<dyn StreamingTool>) -> Self {
         let gate = tool
@@ -98,7 +99,7 @@ impl PolicyTool {
         Self::of(Body::Streaming(tool), gate)
     }
 
-    /// Takes an input streaming tool with the gate it declares itself.
+    /// Creates a tool from an input streaming tool, with its own gate.
     #[must_use]
     pub fn input_streaming(tool: Arc<dyn InputStreamingTool>) -> Self {
         let gate = tool
@@ -107,19 +108,20 @@ impl PolicyTool {
         Self::of(Body::InputStreaming(tool), gate)
     }
 
-    /// A tool that the service runs itself; see [`T::server_side`](crate::T::server_side).
+    /// Creates a tool that the service runs itself; see [`T::server_side`](crate::T::server_side).
     #[must_use]
     pub fn server_side(name: impl Into<String>, declaration: Value) -> Self {
         let name = name.into();
         Self::of(Body::ServerSide { name, declaration }, None)
     }
 
-    /// Takes an agent. Its tools are others: whoever registers it registers them, too.
+    /// Creates a tool from an agent, without the agent's tools, which the caller must register too.
     pub(crate) fn agent(tool: TextAgentTool) -> Self {
         Self::of(Body::Agent(Arc::new(tool)), None)
     }
 
-    /// The tool is for agents that name it, and the model of the conversation is not told of it.
+    /// Makes the tool available only to agents that name it, hidden from the model of the
+    /// conversation.
     ///
     /// ```
     /// use recount_tool::T;
@@ -133,7 +135,7 @@ impl PolicyTool {
         self
     }
 
-    /// The tool is one of an agent's own, and comes with it.
+    /// Marks the tool as one of an agent's own.
     pub(crate) fn coming_with_agent(self) -> Self {
         Self {
             came_with_agent: true,
@@ -141,7 +143,7 @@ impl PolicyTool {
         }
     }
 
-    /// The agent that it is, if it is one.
+    /// Returns the agent, if the tool is one.
     #[doc(hidden)]
     pub fn text_agent(&self) -> Option<&Arc<TextAgentTool>> {
         match &self.body {
@@ -169,7 +171,7 @@ impl PolicyTool {
         }
     }
 
-    /// Adds a policy to the one it has; a policy only ever gets stricter.
+    /// Adds a policy to the existing one. Adding only ever makes a policy stricter.
     #[must_use]
     pub fn with_policy(mut self, policy: ToolPolicy) -> Self {
         self.policy = self.policy.merged(policy);
@@ -179,12 +181,11 @@ impl PolicyTool {
         self
     }
 
-    /// Puts what a file of policies says in the place of what holds for it.
+    /// Replaces the tool's policies by those in a file of policies.
     #[must_use]
     pub(crate) fn changed_by(mut self, changes: &PolicyChanges) -> Self {
         let own = changes.tools.get(self.name());
-        // What the service runs itself has no policy; who names it nevertheless is told so when it
-        // is registered.
+        // A server-side tool has no policy. Registration reports a file that names one.
         if self.kind() == ToolKind::ServerSide && own.is_none() {
             return self;
         }
@@ -199,7 +200,7 @@ impl PolicyTool {
         self
     }
 
-    /// Declares the in-doubt rule; of two declared ones the more careful holds.
+    /// Declares the in-doubt rule; of two declared ones the safer applies.
     #[must_use]
     pub fn with_in_doubt(mut self, rule: InDoubt) -> Self {
         let rule = self
@@ -210,15 +211,15 @@ impl PolicyTool {
         self
     }
 
-    /// Makes it a long-running tool.
+    /// Makes the tool a long-running one.
     #[must_use]
     pub fn long_running(mut self) -> Self {
         self.long_running = true;
         self
     }
 
-    /// Declares whether the model waits for the answer; of two declarations the one that it waits
-    /// holds.
+    /// Declares whether the model waits for the result. Of two different declarations, waiting
+    /// applies.
     #[must_use]
     pub fn with_behavior(mut self, behavior: Behavior) -> Self {
         self.behavior = match (self.behavior, behavior) {
@@ -230,7 +231,7 @@ impl PolicyTool {
         self
     }
 
-    /// Lists it under a category; it may have one.
+    /// Adds a category; a tool may have one.
     #[must_use]
     pub fn with_category(mut self, category: impl Into<String>) -> Self {
         self.categories.insert(category.into());
@@ -241,13 +242,13 @@ impl PolicyTool {
     #[must_use]
     pub fn with_secret(mut self, pointer: impl Into<String>) -> Self {
         self.secret.push(pointer.into());
-        // What encloses another stands before it, and each but once.
+        // Sorted, so that an enclosing pointer is first, and without duplicates.
         self.secret.sort_unstable();
         self.secret.dedup();
         self
     }
 
-    /// Takes the whole definition that another program gives of it into its contract:
+    /// Adds the whole definition by another program to the tool's contract:
     /// `{"server": name, "tool": {…}}`.
     #[must_use]
     #[doc(hidden)]
@@ -256,14 +257,14 @@ impl PolicyTool {
         self
     }
 
-    /// The same tool, with the body of another.
+    /// Returns the same tool with the implementation of another.
     #[doc(hidden)]
     pub fn performed_by(self, other: PolicyTool) -> Self {
         let body = other.body;
         Self { body, ..self }
     }
 
-    /// The name the model calls it by.
+    /// Returns the name by which the model calls the tool.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.body {
@@ -275,19 +276,19 @@ impl PolicyTool {
         }
     }
 
-    /// What holds for its calls.
+    /// Returns the policy for its calls.
     #[must_use]
     pub fn policy(&self) -> &ToolPolicy {
         &self.policy
     }
 
-    /// Whether a person must agree before it runs.
+    /// True if a call needs an approval before it runs.
     #[must_use]
     pub fn requires_confirmation(&self) -> bool {
         self.policy.confirm
     }
 
-    /// What that person is told.
+    /// Returns the message for the approver.
     #[must_use]
     pub fn confirmation_message(&self) -> Option<&str> {
         self.policy.confirm_message.as_deref()
@@ -304,7 +305,7 @@ impl PolicyTool {
         }
     }
 
-    /// How its results are understood.
+    /// Returns the kind, which determines the meaning of its results.
     #[must_use]
     pub fn kind(&self) -> ToolKind {
         match self.body {
@@ -317,8 +318,8 @@ impl PolicyTool {
         }
     }
 
-    /// The declaration that the model is given. A tool that runs in the background, may wait for a
-    /// person, or tells its progress is declared non-blocking.
+    /// Returns the declaration for the model. A tool that runs in the background, may wait for an
+    /// approver, or reports progress to the model is declared non-blocking.
     #[must_use]
     pub fn declaration(&self) -> ToolDeclaration {
         let (said, parameters, server_side) = match &self.body {
@@ -358,15 +359,14 @@ impl PolicyTool {
         }
     }
 
-    /// Runs the tool once, without asking for leave and without a time limit: both are the
-    /// engine's.
+    /// Runs the tool once. The engine handles approval and time limit.
     ///
-    /// Each value of a streaming tool goes to `on_yield`, and the tool is not run on before that
-    /// future is done; its error ends the run. A streaming tool that ends well has returned `null`.
+    /// Each value of a streaming tool goes to `on_yield`, and the tool is not polled again before
+    /// that future is done; its error ends the run. A successful streaming tool returns `null`.
     /// Other tools yield nothing.
     ///
     /// A panic becomes a failure. When the token of the context fires, the tool's future is dropped
-    /// and the call is cancelled; when it has fired before, the tool is not run at all. Dropping
+    /// and the call is cancelled. If it has fired before, the tool does not run at all. Dropping
     /// the returned future drops the tool's.
     ///
     /// ```
@@ -395,15 +395,14 @@ impl PolicyTool {
         Fut: Future<Output = Result<(), ToolError>> + Send + 'a,
     {
         let cancellation = context.cancellation.clone();
-        // Begun here and kept on the heap, so that whoever awaits it need not carry the room for
-        // arguments and context.
+        // Started here and boxed, so that the returned future does not hold arguments and context.
         let begun = (!cancellation.is_cancelled()).then(|| self.begin(args, context, on_yield));
         async move {
             let cancelled = || ToolError::Cancelled("the call was cancelled".to_owned());
             let Some(running) = begun else {
                 return ToolOutcome::Failed(cancelled());
             };
-            // The tool first: most are done at once, and then nobody listens for a cancellation.
+            // The tool first: most tools return at once, and then the token is never polled.
             tokio::select! {
                 biased;
                 ended = AssertUnwindSafe(running).catch_unwind() => {
@@ -446,9 +445,10 @@ impl PolicyTool {
             }
             Body::InputStreaming(tool) => {
                 let (sender, yielded) = mpsc::channel(1);
-                let (input, heard) = input::channel();
+                let (input, receiver) = input::channel();
                 let feeding = input::feed(context.input(), input);
-                let running = async { tool.run_with_context(args, context, heard, sender).await };
+                let running =
+                    async { tool.run_with_context(args, context, receiver, sender).await };
                 Box::pin(yielding::run(running, yielded, feeding, on_yield))
             }
             Body::ServerSide { name, .. } => at_once(ToolOutcome::Failed(ToolError::NotAvailable(
@@ -462,7 +462,7 @@ impl PolicyTool {
     }
 }
 
-/// A tool under way.
+/// The future of a running tool.
 type Running<'a> = Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'a>>;
 
 impl From<Arc<dyn ToolFunction>> for PolicyTool {
@@ -485,7 +485,7 @@ fn gate(message: Option<&str>) -> ToolPolicy {
     ToolPolicy::gate(message.unwrap_or_default())
 }
 
-/// What the outcome of a function means when its result comes later.
+/// Converts the outcome of a long-running function, whose result comes later.
 fn paused(outcome: ToolOutcome) -> ToolOutcome {
     match outcome {
         ToolOutcome::Returned(Value::Null) => Pending::new().into(),

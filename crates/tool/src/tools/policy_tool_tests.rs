@@ -37,7 +37,7 @@ fn failing(error: ToolError) -> Arc<dyn ToolFunction> {
     }))
 }
 
-/// Says when it is dropped.
+/// Sets a flag when dropped.
 struct Dropped(Arc<AtomicBool>);
 
 impl Drop for Dropped {
@@ -46,7 +46,7 @@ impl Drop for Dropped {
     }
 }
 
-/// A tool that never ends, and whether its future has been dropped.
+/// A tool that never ends, and a flag that is set when its future is dropped.
 fn endless() -> (PolicyTool, Arc<AtomicBool>) {
     let dropped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&dropped);
@@ -73,7 +73,7 @@ async fn null_from_a_plain_tool_is_a_result() {
 }
 
 #[tokio::test]
-async fn null_from_a_long_running_tool_pauses_and_any_value_is_news() {
+async fn long_running_null_pauses_and_any_value_is_interim() {
     let wrappers: [fn(Arc<dyn ToolFunction>) -> PolicyTool; 3] = [
         |function| plain(Arc::new(LongRunningFunctionTool::new(function))),
         |function| plain(function).long_running(),
@@ -85,16 +85,16 @@ async fn null_from_a_long_running_tool_pauses_and_any_value_is_news() {
             .await;
         assert_eq!(paused, ToolOutcome::Paused(Pending::new()));
         for value in [json!({}), json!(false), json!({"ticket": 7})] {
-            let told = wrap(returning(value.clone()))
+            let outcome = wrap(returning(value.clone()))
                 .run(json!({}), context(), nothing_yielded)
                 .await;
-            assert_eq!(told, ToolOutcome::Paused(Pending::with_interim(value)));
+            assert_eq!(outcome, ToolOutcome::Paused(Pending::with_interim(value)));
         }
     }
 }
 
 #[tokio::test]
-async fn a_failure_of_a_long_running_tool_is_no_pause() {
+async fn long_running_failure_is_no_pause() {
     let error = ToolError::InvalidArgs("no amount".into());
     let tool = plain(failing(error.clone())).long_running();
     assert_eq!(
@@ -104,7 +104,7 @@ async fn a_failure_of_a_long_running_tool_is_no_pause() {
 }
 
 #[tokio::test]
-async fn a_tool_of_any_kind_may_say_that_it_is_pending() {
+async fn plain_tool_may_pause() {
     struct Sometimes;
     #[async_trait]
     impl ToolFunction for Sometimes {

@@ -1,5 +1,4 @@
-//! A gate that the program decides, call by call: asked as a question, and what it says goes on
-//! record.
+//! A gate decided by a closure of the program for each call. The decision is recorded.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,21 +14,22 @@ use crate::run::state::State;
 use recount_session::ToolPolicy;
 
 impl T {
-    /// As [`confirm`](Self::confirm), of the calls for which the closure says so, by their
-    /// arguments and the state.
+    /// Requires an approval for the calls for which the closure returns true, by arguments and
+    /// state.
     ///
-    /// It is asked once about each call that its policies let through, before a person is and
-    /// before anything runs; what it says is on record, so a replay needs no closure. It only
-    /// answers a question: what it writes to the state is dropped, and one that was cut off by a
-    /// crash is asked again. Where it panics, or takes longer than 30 seconds, the gate holds. What
-    /// data can say, [`confirm_when`](Self::confirm_when) says at once; of both together, either
-    /// closes the gate.
+    /// The closure runs once for each call that passes its other policies, before an approver is
+    /// asked and before the tool runs. Its answer is recorded, so a replay needs no closure. Its
+    /// writes to the state are dropped, and it runs again if a crash cut it off. If it panics or
+    /// takes longer than 30 seconds, the call needs an approval. A condition that data can express
+    /// needs only [`confirm_when`](Self::confirm_when); with both, either requires the approval.
     ///
     /// ```
     /// use recount_tool::{State, T};
     /// use serde_json::{Value, json};
     ///
-    /// let refund = T::simple("refund", "Refunds", |_args| async { Ok(json!({"refunded": true})) });
+    /// let refund = T::simple("refund", "Refunds", |_args| async {
+    ///     Ok(json!({"refunded": true}))
+    /// });
     /// let refund = T::confirm_when_fn(refund, "Refund so much?", |args: Value, state: State| async move {
     ///     let limit = state.get::<i64>("refund_limit").unwrap_or(100);
     ///     args["amount"].as_i64().is_none_or(|amount| amount > limit)
@@ -56,14 +56,15 @@ impl T {
     }
 }
 
-/// What the program says of the gate of a call, or why it said nothing.
+/// Runs the tool's predicates for a call; the error says why there is no answer.
 #[doc(hidden)]
 pub async fn verdict(tool: &PolicyTool, args: Value, state: State) -> Result<bool, &'static str> {
     if tool.predicates.is_empty() {
         return Err("the tool has no predicate");
     }
     let predicates = tool.predicates.clone();
-    // The calls stand inside a block, because a predicate may panic before it returns its future.
+    // The calls are inside an async block, because a predicate may panic before it returns its
+    // future.
     let asking = async move {
         for predicate in predicates {
             if predicate(args.clone(), state.clone()).await {
@@ -80,5 +81,5 @@ pub async fn verdict(tool: &PolicyTool, args: Value, state: State) -> Result<boo
     }
 }
 
-/// How long the program may take to say whether a gate holds.
+/// The maximum time for the predicates of one call.
 const VERDICT_LIMIT: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! The short names of the kinds of tool, to be put together with `|`; those of policies stand in
+//! Short constructors for the kinds of tools, to combine with `|`. Those for policies are in
 //! `t_policies`.
 
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::kinds::typed_tool::TypedTool;
 use crate::run::error::ToolError;
 use crate::run::state::State;
 
-/// The short names of tools and policies.
+/// Short names for tools and policies.
 ///
-/// Policies compose in any order and none can be lost; of the same one twice the stricter holds, as
-/// [`ToolPolicy::merged`](crate::ToolPolicy::merged) says. On a set of several tools a policy holds
-/// for each. One that means nothing on its tool, such as a gate on what the service runs itself, is
-/// an error when the tool is registered.
+/// Policies compose in any order, and none is lost. If one is set twice, the stricter applies, as
+/// [`ToolPolicy::merged`](crate::ToolPolicy::merged) defines. On a set of tools, a policy applies
+/// to each tool. A policy without meaning for its tool, such as a gate on a server-side tool, is an
+/// error at registration.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,7 +43,7 @@ use crate::run::state::State;
 pub struct T;
 
 impl T {
-    /// A closure that takes any object.
+    /// Creates a tool from a closure that accepts any object.
     pub fn simple<F, Fut>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -56,7 +56,7 @@ impl T {
         SimpleTool::new(name, description, None, handler).into()
     }
 
-    /// A closure whose arguments are checked against a JSON Schema before it runs.
+    /// Creates a tool from a closure whose arguments are checked against a JSON Schema.
     ///
     /// ```
     /// # use recount_tool::T;
@@ -81,7 +81,7 @@ impl T {
         SimpleTool::new(name, description, Some(schema), handler).into()
     }
 
-    /// A closure whose arguments are a Rust type; see [`TypedTool`].
+    /// Creates a tool from a closure whose arguments are a Rust type; see [`TypedTool`].
     ///
     /// ```
     /// # use recount_tool::T;
@@ -109,13 +109,17 @@ impl T {
         TypedTool::new(name, description, handler).into()
     }
 
-    /// A text agent that the model calls by name; see [`TextAgentTool`](crate::TextAgentTool).
+    /// Creates a text agent that the model calls by name; see
+    /// [`TextAgentTool`](crate::TextAgentTool).
     ///
     /// ```
     /// use recount_tool::{LlmAgent, LlmReply, ScriptedLlm, T};
     ///
     /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
-    /// let verify = T::confirm(T::agent("verify_identity", "Verifies a caller's identity", verifier), "Verify the caller?");
+    /// let verify = T::confirm(
+    ///     T::agent("verify_identity", "Verifies a caller's identity", verifier),
+    ///     "Verify the caller?",
+    /// );
     /// assert!(verify.tools()[0].requires_confirmation());
     /// ```
     pub fn agent(
@@ -126,13 +130,13 @@ impl T {
         TextAgentTool::new(name, description, agent, State::default()).into()
     }
 
-    /// A tool of a type of yours.
+    /// Creates a tool from your own type.
     #[must_use]
     pub fn function(function: Arc<dyn ToolFunction>) -> Toolset {
         PolicyTool::from(function).into()
     }
 
-    /// Several tools at once.
+    /// Creates several tools at once.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -147,7 +151,7 @@ impl T {
         functions.into()
     }
 
-    /// A tool that gives one result after another.
+    /// Creates a tool that sends one result after another.
     ///
     /// ```
     /// # use async_trait::async_trait;
@@ -162,7 +166,9 @@ impl T {
     /// #     fn name(&self) -> &str { "count_down" }
     /// #     fn description(&self) -> &str { "Counts down" }
     /// #     fn parameters(&self) -> Option<Value> { None }
-    /// #     async fn run(&self, _: Value, _: mpsc::Sender<Value>) -> Result<(), ToolError> { Ok(()) }
+    /// #     async fn run(&self, _: Value, _: mpsc::Sender<Value>) -> Result<(), ToolError> {
+    /// #         Ok(())
+    /// #     }
     /// # }
     /// let tools = T::timeout(T::streaming(Arc::new(CountDown)), Duration::from_secs(60));
     /// assert_eq!(tools.tools()[0].name(), "count_down");
@@ -172,7 +178,7 @@ impl T {
         tool.into()
     }
 
-    /// A tool that hears the user while it runs; see [`InputStreamingTool`].
+    /// Creates a tool that receives the user's input while it runs; see [`InputStreamingTool`].
     ///
     /// ```
     /// # use async_trait::async_trait;
@@ -198,7 +204,7 @@ impl T {
         tool.into()
     }
 
-    /// Its result is supplied later from outside; see
+    /// Makes tools long-running, with results supplied later from outside; see
     /// [`LongRunningFunctionTool`](crate::LongRunningFunctionTool).
     ///
     /// ```
@@ -215,36 +221,39 @@ impl T {
         tool.into().map(PolicyTool::long_running)
     }
 
-    /// Google Search, which the service runs itself.
+    /// Returns Google Search, which the service runs itself.
     #[must_use]
     pub fn google_search() -> Toolset {
         Self::server_side("google_search", json!({"googleSearch": {}}))
     }
 
-    /// Execution of code that the model writes, which the service runs itself.
+    /// Returns the execution of code that the model writes, which the service runs itself.
     #[must_use]
     pub fn code_execution() -> Toolset {
         Self::server_side("code_execution", json!({"codeExecution": {}}))
     }
 
-    /// Reading of web pages named in the conversation, which the service runs itself.
+    /// Returns the reading of web pages named in the conversation, which the service runs itself.
     #[must_use]
     pub fn url_context() -> Toolset {
         Self::server_side("url_context", json!({"urlContext": {}}))
     }
 
-    /// Any other tool that the service runs itself, by the declaration that the service takes: an
-    /// object with one field.
+    /// Creates any other server-side tool from the service's declaration, an object with one field.
     ///
-    /// The name is ours, for the registry and for lists. Calls of such a tool never come here, so
-    /// no policy means anything on it, and to put one there is an error when it is registered.
+    /// The name is used only in this library, for the registry and for lists. The service never
+    /// sends calls of such a tool. So a policy on it has no meaning and is an error at
+    /// registration.
     ///
     /// ```
     /// use recount_tool::T;
     /// use serde_json::json;
     ///
     /// let maps = T::server_side("google_maps", json!({"googleMaps": {"enableWidget": true}}));
-    /// assert_eq!(maps.tools()[0].declaration().server_side, Some(json!({"googleMaps": {"enableWidget": true}})));
+    /// assert_eq!(
+    ///     maps.tools()[0].declaration().server_side,
+    ///     Some(json!({"googleMaps": {"enableWidget": true}}))
+    /// );
     /// ```
     #[must_use]
     pub fn server_side(name: impl Into<String>, declaration: Value) -> Toolset {

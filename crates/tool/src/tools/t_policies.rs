@@ -1,4 +1,4 @@
-//! The short names of policies: what holds for the calls of a tool.
+//! Short names for the policies of a tool's calls.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use super::toolset::Toolset;
 use recount_session::ToolPolicy;
 
 impl T {
-    /// A person must agree to each call before it runs, and is told the hint. **Without a journal
-    /// on disk and without a confirmation provider the tool runs unasked**; `.strict()` has it
-    /// denied.
+    /// Requires an approval of each call before it runs, and shows the hint to the approver.
     ///
-    /// When such an agent is built, the log has a warning, and `gate_waived` is on record for each
-    /// call.
+    /// **Without a journal on disk and without a confirmation provider the tool runs unasked**;
+    /// with `.strict()` such calls are denied. Building such an agent logs a warning, and
+    /// `gate_waived` is recorded for each call.
     #[must_use]
     pub fn confirm(tool: impl Into<Toolset>, hint: impl Into<String>) -> Toolset {
         Self::policy(tool, ToolPolicy::gate(hint))
     }
 
-    /// As [`confirm`](Self::confirm); without an answer in time the call counts as denied.
+    /// Requires an approval like [`confirm`](Self::confirm); without an answer in time the call is
+    /// denied.
     ///
     /// ```
     /// use recount_tool::T;
@@ -48,16 +48,20 @@ impl T {
         Self::policy(tool, gate)
     }
 
-    /// As [`confirm`](Self::confirm), of the calls for which the condition holds, of their
-    /// arguments and the state. A call for which it cannot be told, because a value is missing,
-    /// sealed or no number, is asked about, too.
+    /// Requires an approval like [`confirm`](Self::confirm), for calls whose arguments and state
+    /// satisfy the condition.
+    ///
+    /// If a value is missing, sealed or no number, the condition is undecidable and the call needs
+    /// an approval too.
     ///
     /// ```
     /// use recount_session::{Comparison, S};
     /// use recount_tool::T;
     /// use serde_json::json;
     ///
-    /// let refund = T::simple("refund", "Refunds", |_args| async { Ok(json!({"refunded": true})) });
+    /// let refund = T::simple("refund", "Refunds", |_args| async {
+    ///     Ok(json!({"refunded": true}))
+    /// });
     /// let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
     /// let refund = T::confirm_when(refund, "Refund so much?", large);
     /// assert!(refund.tools()[0].policy().gate_terms.when.is_some());
@@ -73,11 +77,11 @@ impl T {
         Self::policy(tool, gate)
     }
 
-    /// The JSON Schema of what a person gives with a yes: an answer that does not fit is refused,
-    /// and the question stays open.
+    /// Requires a payload with an approval, which must fit this JSON Schema.
     ///
-    /// The tool finds it in [`ToolContext::confirmation`](crate::ToolContext::confirmation). A tool
-    /// that cannot see it, such as a closure without a context, is refused when it is registered.
+    /// An answer that does not fit is rejected, and the request stays open. The tool reads the
+    /// payload from [`ToolContext::confirmation`](crate::ToolContext::confirmation). Registration
+    /// rejects a tool that cannot read it, such as a closure without a context.
     ///
     /// ```
     /// use recount_tool::{T, ToolContext, TypedTool};
@@ -96,7 +100,7 @@ impl T {
         Self::with(tool, |policy| policy.gate_terms.payload = Some(schema))
     }
 
-    /// A person may change the arguments with a yes; both are on record, and the changed ones must
+    /// Lets the approver change the arguments. Both versions are recorded, and the changed one must
     /// fit the tool's schema.
     ///
     /// ```
@@ -105,7 +109,7 @@ impl T {
     /// use serde_json::json;
     ///
     /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
-    /// // Whoever changes the amount asks for another's yes.
+    /// // A changed amount needs the approval of another person.
     /// let pay = T::confirm_edits(T::confirm(pay, "Pay?"), Edits::ApprovedAnew);
     /// # let _ = pay;
     /// ```
@@ -114,13 +118,13 @@ impl T {
         Self::with(tool, |policy| policy.gate_terms.edits = Some(edits))
     }
 
-    /// The reason of a no stays on record, and the model hears that there was a no.
+    /// Hides the reason of a denial from the model; the record keeps it.
     #[must_use]
     pub fn keep_reason(tool: impl Into<Toolset>) -> Toolset {
         Self::with(tool, |policy| policy.gate_terms.keeps_reason = true)
     }
 
-    /// What the model is told at once of a call that waits for a person, in place of
+    /// Sets the acknowledgement of a call that waits for an approver. Replaces
     /// `{"status":"awaiting_confirmation","tool":"pay"}`.
     ///
     /// ```
@@ -128,7 +132,10 @@ impl T {
     /// use serde_json::json;
     ///
     /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
-    /// let pay = T::acknowledge(T::confirm(pay, "Pay?"), json!({"status": "A colleague has to agree; go on meanwhile."}));
+    /// let pay = T::acknowledge(
+    ///     T::confirm(pay, "Pay?"),
+    ///     json!({"status": "A colleague has to agree; go on meanwhile."}),
+    /// );
     /// # let _ = pay;
     /// ```
     #[must_use]
@@ -136,15 +143,15 @@ impl T {
         Self::with(tool, |policy| policy.acknowledgement = Some(words))
     }
 
-    /// A cancellation by the model withdraws an open confirmation instead of only being noted on
-    /// it; also where the model cancels the agent that called the tool.
+    /// Makes a cancellation by the model withdraw an open confirmation request, instead of only
+    /// marking it. A cancellation of the agent that called the tool does the same.
     #[must_use]
     pub fn withdraw_on_cancel(tool: impl Into<Toolset>) -> Toolset {
         Self::with(tool, |policy| policy.withdraw_on_cancel = true)
     }
 
-    /// A result from outside whose `status` is `pending` or `in_progress` is news of a long-running
-    /// call, which stays paused, as clients of ADK have it. Any other result ends the call.
+    /// Treats a supplied result whose `status` is `pending` or `in_progress` as an interim
+    /// response. The call stays paused, as ADK clients expect. Any other result ends the call.
     ///
     /// ```
     /// use recount_tool::T;
@@ -159,11 +166,13 @@ impl T {
         Self::with(tool, |policy| policy.interim_status = true)
     }
 
-    /// The progress that a run reports restarts its time limit, and, with [`Progress::Told`], is
-    /// news for the model. MCP servers report it by their notifications, other tools by
-    /// [`ToolContext::progress`](crate::ToolContext::progress); of a tool that gives several
-    /// results each of them counts, too. It holds in an engine; a dispatcher alone keeps the limit
-    /// as it is.
+    /// Makes a run's progress restart its time limit and, with [`Progress::Told`], sends it to the
+    /// model.
+    ///
+    /// MCP servers report progress by notifications, other tools by
+    /// [`ToolContext::progress`](crate::ToolContext::progress); each result of a streaming tool
+    /// counts, too. It applies in an engine; a dispatcher without an engine does not restart the
+    /// limit.
     ///
     /// ```
     /// use recount_session::Progress;
@@ -179,20 +188,23 @@ impl T {
         Self::with(tool, |policy| policy.progress = Some(effect))
     }
 
-    /// A run may take this long; waiting for a person does not count.
+    /// Limits the time of a run, without the time of waiting for an approver.
     #[must_use]
     pub fn timeout(tool: impl Into<Toolset>, limit: Duration) -> Toolset {
         Self::with(tool, |policy| policy.timeout = Some(limit))
     }
 
-    /// A call with the arguments of an earlier, successful one of this session gets that one's
-    /// result.
+    /// Reuses the result of an earlier successful call with equal arguments in the same session.
     ///
     /// ```
     /// use recount_tool::T;
     /// use serde_json::json;
     ///
-    /// let weather = T::cached(T::simple("get_weather", "Tells the weather", |_args| async { Ok(json!({"c": 22})) }));
+    /// let weather = T::cached(T::simple(
+    ///     "get_weather",
+    ///     "Tells the weather",
+    ///     |_args| async { Ok(json!({"c": 22})) },
+    /// ));
     /// assert!(weather.tools()[0].policy().cache);
     /// ```
     #[must_use]
@@ -200,7 +212,7 @@ impl T {
         Self::with(tool, |policy| policy.cache = true)
     }
 
-    /// As [`cached`](Self::cached), of results that are no older than this, by the recorded time.
+    /// Reuses results like [`cached`](Self::cached), up to this age in recorded time.
     #[must_use]
     pub fn cached_for(tool: impl Into<Toolset>, max_age: Duration) -> Toolset {
         Self::with(tool, |policy| {
@@ -209,8 +221,8 @@ impl T {
         })
     }
 
-    /// The model does not wait for the result, and takes it up when it has finished what it is
-    /// saying.
+    /// Makes the model not wait for the result. The model uses the result when it has finished
+    /// speaking.
     ///
     /// ```
     /// use recount_session::FunctionResponseScheduling;
@@ -219,14 +231,15 @@ impl T {
     ///
     /// let search = T::simple("search_kb", "Searches", |_args| async { Ok(json!([])) });
     /// let log = T::simple("log_event", "Logs", |_args| async { Ok(json!({})) });
-    /// let tools = T::background(search) | T::background_with(log, FunctionResponseScheduling::Silent);
+    /// let tools =
+    ///     T::background(search) | T::background_with(log, FunctionResponseScheduling::Silent);
     /// ```
     #[must_use]
     pub fn background(tool: impl Into<Toolset>) -> Toolset {
         Self::background_with(tool, FunctionResponseScheduling::default())
     }
 
-    /// As [`background`](Self::background), with another time for the model to take up the result.
+    /// Runs calls like [`background`](Self::background), with another scheduling of the result.
     #[must_use]
     pub fn background_with(
         tool: impl Into<Toolset>,
@@ -237,11 +250,12 @@ impl T {
         })
     }
 
-    /// A call that the model makes again with equal arguments, while the first one has not ended,
-    /// does not run: it is answered at once with
-    /// `{"status":"pending","tool":"order","call":"fc-1","ticket":"52ab…"}`, the first one's id and
-    /// its name for `Engine::receive_client_message` and `recount respond-call`. The outcome comes
-    /// with the first call.
+    /// Answers a repeated call with equal arguments while the first one is open, without running
+    /// it.
+    ///
+    /// The answer is `{"status":"pending","tool":"order","call":"fc-1","ticket":"52ab…"}`, with the
+    /// first call's id and its name for `Engine::receive_client_message` and
+    /// `recount respond-call`. The result comes with the first call.
     ///
     /// ```
     /// use recount_tool::T;
@@ -256,17 +270,17 @@ impl T {
         Self::with(tool, |policy| policy.repeats = Repeats::PendingTicket)
     }
 
-    /// It may be run again with the same idempotency key: what becomes of a call that was cut off
-    /// is settled by another run.
+    /// Declares the tool idempotent: a call in doubt is settled by another run with the same
+    /// idempotency key.
     #[must_use]
     pub fn idempotent(tool: impl Into<Toolset>) -> Toolset {
         Self::in_doubt(tool, InDoubt::Retry)
     }
 
-    /// Declares what becomes of a call that was cut off between its start and its result.
+    /// Declares the rule for a call in doubt, cut off between its start and its result.
     ///
-    /// [`InDoubt::Retry`] declares the tool idempotent: it may be run again with the same
-    /// idempotency key.
+    /// [`InDoubt::Retry`] declares the tool idempotent: it may run again with the same idempotency
+    /// key.
     ///
     /// ```
     /// use recount_session::policy::InDoubt;
@@ -275,17 +289,18 @@ impl T {
     ///
     /// let read = T::simple("read", "Reads", |_args| async { Ok(json!({"balance": 7})) });
     /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
-    /// let tools = T::in_doubt(read, InDoubt::Retry) | T::in_doubt(T::confirm(pay, "Pay?"), InDoubt::Ask);
+    /// let tools =
+    ///     T::in_doubt(read, InDoubt::Retry) | T::in_doubt(T::confirm(pay, "Pay?"), InDoubt::Ask);
     /// ```
     #[must_use]
     pub fn in_doubt(tool: impl Into<Toolset>, rule: InDoubt) -> Toolset {
         tool.into().map(|tool| tool.with_in_doubt(rule))
     }
 
-    /// A failed run is followed by another, up to so many runs; the wait before doubles each time.
+    /// Retries a failed run, up to this number of runs; the backoff doubles each time.
     ///
-    /// Only of an idempotent tool; of any other it is an error when the tool is registered. The
-    /// backoff is in whole milliseconds on record.
+    /// Only for an idempotent tool; for any other it is an error at registration. The backoff is
+    /// recorded in whole milliseconds.
     ///
     /// ```
     /// use recount_tool::{T, ToolDispatcher};
@@ -307,7 +322,7 @@ impl T {
         Self::with(tool, |policy| policy.retry = Some(retry))
     }
 
-    /// It may be called so often in a session.
+    /// Limits the number of calls in a session.
     #[must_use]
     pub fn limit_per_session(tool: impl Into<Toolset>, calls: u32) -> Toolset {
         Self::with(tool, |policy| {
@@ -318,7 +333,7 @@ impl T {
         })
     }
 
-    /// It may be called so often in any sixty seconds of recorded time.
+    /// Limits the number of calls in any sixty seconds of recorded time.
     #[must_use]
     pub fn limit_per_minute(tool: impl Into<Toolset>, calls: u32) -> Toolset {
         Self::with(tool, |policy| {
@@ -329,7 +344,7 @@ impl T {
         })
     }
 
-    /// It may be called in these phases of the conversation only.
+    /// Restricts the tool to these phases of the conversation.
     ///
     /// ```
     /// use recount_tool::T;
@@ -348,14 +363,16 @@ impl T {
         Self::with(tool, |policy| policy.phases = Some(phases))
     }
 
-    /// It may be called while this holds of the session's state.
+    /// Restricts the tool to times when the condition holds for the session's state.
     ///
     /// ```
     /// use recount_session::S;
     /// use recount_tool::T;
     /// use serde_json::json;
     ///
-    /// let balance = T::simple("balance", "Tells the balance", |_args| async { Ok(json!({"balance": 7})) });
+    /// let balance = T::simple("balance", "Tells the balance", |_args| async {
+    ///     Ok(json!({"balance": 7}))
+    /// });
     /// let balance = T::when(balance, S::is_true("identity_verified"));
     /// # let _ = balance;
     /// ```
@@ -364,13 +381,13 @@ impl T {
         Self::with(tool, |policy| policy.when = Some(condition))
     }
 
-    /// The argument at a JSON Pointer is secret: the journal has it sealed, the tool gets it open.
+    /// Declares the argument at a JSON Pointer secret: the journal stores it sealed, and the tool
+    /// receives it in clear.
     ///
-    /// It is sealed under the session's key before the call goes on record, whatever the tool's
-    /// session is otherwise, so the engine needs a key store. Whoever is asked for leave sees that
-    /// something stands there, and the leave binds the sealed bytes; within a session the same
-    /// secret at the same place has the same ones. Where a part of the way is no object, that part
-    /// is sealed whole.
+    /// It is sealed under the session's key before the call is recorded, even in an unsealed
+    /// session, so the engine needs a key store. An approver sees that a value exists, and the
+    /// approval binds the sealed bytes. Within a session, the same secret at the same place has the
+    /// same sealed bytes. If a part of the path is no object, that part is sealed as a whole.
     ///
     /// ```
     /// use recount_tool::T;
@@ -388,14 +405,14 @@ impl T {
         tool.into().map(|tool| tool.with_secret(pointer.clone()))
     }
 
-    /// Lists it under a category, such as `action` or `context`; the model does not see it.
+    /// Adds a category, such as `action` or `context`; the model does not see it.
     #[must_use]
     pub fn category(tool: impl Into<Toolset>, category: impl Into<String>) -> Toolset {
         let category = category.into();
         tool.into().map(|tool| tool.with_category(category.clone()))
     }
 
-    /// Tells the model whether it waits for the answer, where the platform lets one say so.
+    /// Declares whether the model waits for the result, if the platform supports that.
     ///
     /// ```
     /// use recount_session::catalog::Behavior;
@@ -411,7 +428,7 @@ impl T {
         tool.into().map(|tool| tool.with_behavior(behavior))
     }
 
-    /// Any policy, added to what the tool has.
+    /// Adds any policy to the existing one.
     #[must_use]
     pub fn policy(tool: impl Into<Toolset>, policy: ToolPolicy) -> Toolset {
         tool.into()

@@ -15,7 +15,7 @@ use crate::tools::mistake::ToolMistake;
 use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
 use recount_session::{FunctionResponseScheduling, InDoubt, S};
 
-/// A tool that declares its gate itself.
+/// A tool that declares its own gate.
 struct Gated;
 
 #[async_trait]
@@ -65,7 +65,7 @@ fn registered(tools: Toolset) -> PolicyTool {
     dispatcher.get("pay").unwrap().clone()
 }
 
-/// Every order of every one of the forms, applied to the tool.
+/// Applies all forms to the tool in every order.
 fn each_order(
     tool: &Toolset,
     left: &[(&'static str, Form)],
@@ -97,7 +97,7 @@ fn no_order_of_policies_loses_one() {
 }
 
 #[test]
-fn a_gate_of_the_tools_own_survives_every_form_around_it() {
+fn own_gate_survives_every_form() {
     let around: [fn() -> Toolset; 5] = [
         || T::function(Arc::new(Gated)),
         || Gated.into(),
@@ -127,7 +127,7 @@ fn a_gate_of_the_tools_own_survives_every_form_around_it() {
 }
 
 #[test]
-fn the_same_policy_twice_is_the_stricter_one() {
+fn repeated_policy_keeps_the_stricter_value() {
     let twice = |one: Duration, two: Duration| {
         registered(T::timeout(T::timeout(plain(), one), two))
             .policy()
@@ -142,7 +142,7 @@ fn the_same_policy_twice_is_the_stricter_one() {
 }
 
 #[test]
-fn a_declared_rule_is_not_taken_for_none_though_it_is_the_default() {
+fn declared_default_in_doubt_rule_is_kept() {
     let rule = |one, two| {
         registered(T::in_doubt(T::in_doubt(plain(), one), two))
             .policy()
@@ -170,7 +170,7 @@ fn a_declared_rule_is_not_taken_for_none_though_it_is_the_default() {
 }
 
 #[test]
-fn a_policy_on_a_set_holds_for_each_tool_of_it_and_for_no_other() {
+fn policy_on_a_set_applies_to_its_tools_only() {
     let set = T::confirm(
         plain() | T::simple("b", "", |_| async { Ok(json!(1)) }),
         "both",
@@ -184,7 +184,7 @@ fn a_policy_on_a_set_holds_for_each_tool_of_it_and_for_no_other() {
 }
 
 #[test]
-fn only_a_long_running_tool_tells_the_model_not_to_repeat_it_and_tells_it_once() {
+fn long_running_note_appears_exactly_once() {
     let notes = |tool: Toolset| {
         registered(tool)
             .declaration()
@@ -270,7 +270,7 @@ fn kinds() -> [(ToolKind, Toolset); 5] {
     ]
 }
 
-/// A form, what a mistake calls it, how it is put on a tool, and whether it holds of one.
+/// A form: its name, its name in a mistake, its function, and a test that it applies.
 struct Rule {
     name: &'static str,
     reported: &'static str,
@@ -297,7 +297,7 @@ impl Rule {
     }
 }
 
-/// Whether both hints are there: the tool's own, and that of the form.
+/// True if both hints are there: the tool's own and the form's.
 fn asks(policy: &ToolPolicy) -> bool {
     let hint = policy.confirm_message.as_deref().unwrap_or_default();
     policy.confirm && hint.starts_with("own; hint")
@@ -331,9 +331,9 @@ fn rules() -> Vec<Rule> {
         Rule::new(
             "background_with",
             |tool| T::background_with(tool, FunctionResponseScheduling::Silent),
-            |it, told| {
+            |it, declared| {
                 it.background.map(|it| it.scheduling) == Some(FunctionResponseScheduling::Silent)
-                    && told.behavior == Some(Behavior::NonBlocking)
+                    && declared.behavior == Some(Behavior::NonBlocking)
             },
         )
         .reported_as("background"),
@@ -383,33 +383,34 @@ fn rules() -> Vec<Rule> {
         Rule::new(
             "secret",
             |tool| T::secret(tool, "/card"),
-            |_, told| told.secret == ["/card"],
+            |_, declared| declared.secret == ["/card"],
         ),
         Rule::new(
             "category",
             |tool| T::category(tool, "action"),
-            |_, told| told.category.as_deref() == Some("action"),
+            |_, declared| declared.category.as_deref() == Some("action"),
         ),
         Rule::new(
             "blocking",
             |tool| T::behavior(tool, Behavior::Blocking),
-            |_, told| told.behavior == Some(Behavior::Blocking),
+            |_, declared| declared.behavior == Some(Behavior::Blocking),
         )
         .reported_as("behavior"),
         Rule::new(
             "non_blocking",
             |tool| T::behavior(tool, Behavior::NonBlocking),
-            |_, told| told.behavior.is_some(),
+            |_, declared| declared.behavior.is_some(),
         )
         .reported_as("behavior"),
-        Rule::new("long_running", T::long_running, |_, told| {
-            told.kind == ToolKind::LongRunning
+        Rule::new("long_running", T::long_running, |_, declared| {
+            declared.kind == ToolKind::LongRunning
         }),
         Rule::new("beside_others", |tool| tool | Vec::new(), |_, _| true),
     ]
 }
 
-/// The forms that mean nothing, of two on a tool of a kind: what the rules are, in other words.
+/// Returns the meaningless ones of two forms on a kind of tool: an independent statement of the
+/// rules.
 fn senseless(kind: ToolKind, forms: [&Rule; 2]) -> BTreeSet<&'static str> {
     let has = |name: &str| forms.iter().any(|rule| rule.name == name);
     let streams = matches!(kind, ToolKind::Streaming | ToolKind::InputStreaming);
@@ -429,7 +430,7 @@ fn senseless(kind: ToolKind, forms: [&Rule; 2]) -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
+fn every_pair_of_forms_applies_or_is_rejected() {
     let rules = rules();
     let (mut accepted, mut refused) = (0, 0);
     for (kind, tool) in kinds() {
@@ -449,16 +450,16 @@ fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
             }
             assert_eq!(expected, BTreeSet::new(), "{path}");
             let both = dispatcher.get("pay").unwrap();
-            let (policy, told) = (both.policy(), both.declaration());
+            let (policy, declared) = (both.policy(), both.declaration());
             assert!(
-                (first.holds)(policy, &told) && (second.holds)(policy, &told),
+                (first.holds)(policy, &declared) && (second.holds)(policy, &declared),
                 "{path}: {both:?}"
             );
             assert!(policy.confirm || kind == ToolKind::ServerSide, "{path}");
             let turned = registered((first.put)((second.put)(tool.clone())));
             assert_eq!(
                 (turned.policy(), turned.declaration()),
-                (policy, told),
+                (policy, declared),
                 "{path}"
             );
             accepted += 1;
@@ -469,7 +470,7 @@ fn every_two_forms_in_either_order_hold_on_every_kind_of_tool_or_are_refused() {
 }
 
 #[test]
-fn policies_reach_what_is_for_agents_and_not_what_came_with_one() {
+fn policies_skip_tools_that_came_with_an_agent() {
     let own = plain().map(PolicyTool::for_agents);
     let careful = T::secret(T::confirm(own, "Pay?"), "/card");
     let tool = careful.tools().first().unwrap();
@@ -482,8 +483,8 @@ fn policies_reach_what_is_for_agents_and_not_what_came_with_one() {
         "Ask the clerk?",
     ));
     let all = T::confirm(T::agent("boss", "Rules", boss), "Ask the boss?");
-    let told = all.tools().iter();
-    let told: Vec<_> = told
+    let declared = all.tools().iter();
+    let declared: Vec<_> = declared
         .map(|it| (it.name(), it.confirmation_message(), it.declaration().inner))
         .collect();
     let expected = [
@@ -491,5 +492,5 @@ fn policies_reach_what_is_for_agents_and_not_what_came_with_one() {
         ("clerk", Some("Ask the clerk?"), true),
         ("pay", None, true),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(declared, expected);
 }

@@ -1,4 +1,4 @@
-//! Text agents, each a pure function from a run so far to its next step, and one as a tool.
+//! Text agents, which are pure functions from a run so far to its next step, and one as a tool.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,11 @@ use super::toolset::Toolset;
 use crate::models::llm::{BaseLlm, LlmAnswer, LlmRequest, LlmSaid, LlmTool};
 use crate::run::state::State;
 
-/// An agent that is given a request in words and comes to an answer, turn by turn of a language
-/// model.
+/// An agent that answers a request in words, with one or more turns of a language model.
 ///
-/// It does nothing itself: it looks at what is on record of its run and says what is next. So a run
-/// can be cut off anywhere and goes on in another process. The same run so far must lead to the
-/// same step, whenever it is asked.
+/// It has no side effects: it reads the recorded run so far and returns the next step. So a run can
+/// be cut off anywhere and continue in another process. The same run so far must always give the
+/// same step.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,20 +39,20 @@ use crate::run::state::State;
 /// }
 /// ```
 pub trait TextAgent: Send + Sync + 'static {
-    /// Its name, as it goes on record with each turn.
+    /// Returns the agent's name, recorded with each turn.
     fn name(&self) -> &str;
 
-    /// The tools that are its own: the model of the conversation is not told of them.
+    /// Returns the agent's own tools, which are hidden from the model of the conversation.
     fn tools(&self) -> Toolset {
         Toolset::new()
     }
 
-    /// The tools of the conversation that it may call, too, by name.
+    /// Returns the names of the conversation's tools that the agent may call, too.
     fn shared_tools(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What is next.
+    /// Returns the next step.
     fn next(&self, run: &AgentSoFar<'_>) -> AgentStep;
 }
 
@@ -78,37 +77,40 @@ impl<A: TextAgent + ?Sized> TextAgent for Arc<A> {
 /// The run of an agent so far.
 #[derive(Clone, Debug)]
 pub struct AgentSoFar<'a> {
-    /// What it was asked.
+    /// The request to the agent.
     pub request: String,
-    /// The turns of its model, oldest first. In each that made calls, all of them have ended.
+    /// The turns of the agent's model, oldest first. All calls of these turns have ended.
     pub turns: Vec<AgentTurnSoFar>,
-    /// Who asked last, as its [`AgentAsk::of`], where there is no reply: the process ended, or the
-    /// model could not be reached. What the agent wrote before that question is on record.
+    /// The [`AgentAsk::of`] of a request without reply, because the process ended or the model was
+    /// unreachable. State changes before that request are recorded.
     pub asked: Option<String>,
-    /// The tools that its model may call.
+    /// The tools that the agent's model may call.
     pub tools: &'a [LlmTool],
-    /// The state of the session, for reading and writing. What is written goes on record with the
-    /// step.
+    /// The state of the session, for reading and writing. Writes are recorded with the step.
     pub state: &'a State,
 }
 
 /// One turn of an agent's model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentTurnSoFar {
-    /// The agent that asked, as its [`AgentAsk::of`].
+    /// The agent that made the request, as its [`AgentAsk::of`].
     pub of: String,
-    /// What the model said.
+    /// The parts of the model's reply.
     pub said: Vec<LlmSaid>,
-    /// What came of its calls, in their order.
+    /// The responses to the turn's calls, in their order.
     pub answers: Vec<LlmAnswer>,
 }
 
 impl AgentTurnSoFar {
-    /// The words of the turn.
+    /// Returns the text of the turn.
     ///
     /// ```
     /// use recount_tool::{AgentTurnSoFar, LlmSaid};
-    /// let turn = AgentTurnSoFar { of: "a".into(), said: vec![LlmSaid::text("It is "), LlmSaid::text("paid.")], answers: vec![] };
+    /// let turn = AgentTurnSoFar {
+    ///     of: "a".into(),
+    ///     said: vec![LlmSaid::text("It is "), LlmSaid::text("paid.")],
+    ///     answers: vec![],
+    /// };
     /// assert_eq!(turn.text(), "It is paid.");
     /// ```
     #[must_use]
@@ -120,7 +122,7 @@ impl AgentTurnSoFar {
         words.collect()
     }
 
-    /// Whether the model made calls.
+    /// True if the model made calls.
     #[must_use]
     pub fn has_calls(&self) -> bool {
         self.said.iter().any(|it| match it {
@@ -130,24 +132,24 @@ impl AgentTurnSoFar {
     }
 }
 
-/// What an agent does next.
+/// The next step of an agent.
 pub enum AgentStep {
-    /// Its model is asked.
+    /// Ask the agent's model.
     Ask(AgentAsk),
-    /// It is done: this is its answer.
+    /// Finish with this answer.
     Finish(String),
-    /// It cannot go on, and why: the model that called it hears so.
+    /// Fail with this reason, which the calling model receives.
     Fail(String),
 }
 
-/// What a model is to be asked.
+/// A request to a model.
 pub struct AgentAsk {
-    /// Who asks, as it goes on record: the agent's name, behind its place where agents are put
-    /// together.
+    /// The recorded name of the requesting agent. In a sequence, a prefix for its position precedes
+    /// the name.
     pub of: String,
-    /// The model.
+    /// The model to ask.
     pub llm: Arc<dyn BaseLlm>,
-    /// What it is asked.
+    /// The request to the model.
     pub request: LlmRequest,
 }
 
@@ -171,19 +173,24 @@ impl std::fmt::Debug for AgentAsk {
     }
 }
 
-/// A text agent as a tool: `{"request": "…"}` is what it is asked, and its answer in words is the
-/// result, `{"output": "…"}`.
+/// A text agent as a tool: it is called with `{"request": "…"}`, and its result is
+/// `{"output": "…"}`.
 ///
-/// Its calls pass the same policies as any other and are on record under its own call. Tools of its
-/// own come with it, and the model of the conversation is not told of them. A dispatcher that
-/// stands alone has no journal and runs no agents.
+/// Its calls pass the same policies as any other and are recorded under its own call. It brings its
+/// own tools, which are hidden from the model of the conversation. A dispatcher without an engine
+/// has no journal and runs no agents.
 ///
 /// ```
 /// use recount_tool::{LlmAgent, LlmReply, ScriptedLlm, State, T, TextAgentTool};
 ///
 /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
 /// let state = State::default();
-/// let tool = TextAgentTool::new("verify_identity", "Verifies a caller's identity", verifier, state.clone());
+/// let tool = TextAgentTool::new(
+///     "verify_identity",
+///     "Verifies a caller's identity",
+///     verifier,
+///     state.clone(),
+/// );
 /// let tools = T::timeout(tool, std::time::Duration::from_secs(120));
 /// # let _ = tools;
 /// ```
@@ -196,12 +203,11 @@ pub struct TextAgentTool {
 }
 
 impl TextAgentTool {
-    /// Makes a tool of an agent.
+    /// Creates a tool from an agent.
     ///
-    /// The agent reads and writes the state of the session in which it is called: that is what it
-    /// shares, both ways. What `state` holds now it reads where that session has nothing under the
-    /// same key. It is a copy: what is written to `state` later is not seen, and nothing is written
-    /// to it.
+    /// The agent reads and writes the state of the session in which it is called. For keys that
+    /// this session lacks, it reads the current value in `state`. This is a copy: later writes to
+    /// `state` are not seen, and `state` is never written.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -212,24 +218,24 @@ impl TextAgentTool {
             name: name.into(),
             description: description.into(),
             agent: Arc::new(agent),
-            // As it is now.
+            // A copy of the current values.
             state: state.over(),
         }
     }
 
-    /// The agent.
+    /// Returns the agent.
     #[must_use]
     pub fn agent(&self) -> &Arc<dyn TextAgent> {
         &self.agent
     }
 
-    /// What is read where a session has nothing.
+    /// Returns the default state for keys that a session lacks.
     #[doc(hidden)]
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The names of the tools that its model may call.
+    /// Returns the names of the tools that the agent's model may call.
     #[doc(hidden)]
     pub fn callable(&self) -> Vec<String> {
         names(&*self.agent)
@@ -237,7 +243,7 @@ impl TextAgentTool {
 }
 
 impl From<TextAgentTool> for Toolset {
-    /// The tool, and those of its agent, which the model of the conversation is not told of.
+    /// Returns the tool together with the agent's own tools.
     fn from(tool: TextAgentTool) -> Toolset {
         let own = tool.agent.tools().map_all(PolicyTool::coming_with_agent);
         Toolset::from(PolicyTool::agent(tool)) | own
@@ -253,7 +259,7 @@ impl fmt::Debug for TextAgentTool {
     }
 }
 
-/// The JSON Schema of what an agent is called with.
+/// Returns the JSON Schema of an agent's arguments.
 pub(crate) fn parameters() -> Value {
     json!({
         "type": "object",
@@ -264,8 +270,8 @@ pub(crate) fn parameters() -> Value {
     })
 }
 
-/// The names of all tools that an agent may call: what came with an agent among its tools is that
-/// one's own.
+/// Returns the names of all tools that an agent may call. Tools that came with an agent among its
+/// tools belong to that agent.
 pub(crate) fn names(agent: &dyn TextAgent) -> Vec<String> {
     let tools = agent.tools();
     let own = tools.tools().iter().filter(|tool| !tool.came_with_agent);

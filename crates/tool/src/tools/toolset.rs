@@ -1,4 +1,4 @@
-//! Tools put together with `|`.
+//! Sets of tools, combined with `|`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,10 +17,10 @@ use crate::kinds::input_streaming_tool::InputStreamingTool;
 use crate::kinds::streaming_tool::StreamingTool;
 use crate::run::result_formatter::{ResultFormatter, ToolExecutionMode};
 
-/// Some tools, each with its policy; put together with `|`.
+/// Tools with their policies, combined with `|`.
 ///
-/// Any single tool is a toolset of one, and a whole [`ToolDispatcher`](crate::ToolDispatcher) is
-/// one, too:
+/// A single tool converts to a set of one, and so does a whole
+/// [`ToolDispatcher`](crate::ToolDispatcher):
 ///
 /// ```
 /// use recount_tool::{SimpleTool, T, ToolDispatcher, Toolset};
@@ -37,14 +37,14 @@ use crate::run::result_formatter::{ResultFormatter, ToolExecutionMode};
 #[derive(Clone, Default)]
 pub struct Toolset {
     tools: Vec<PolicyTool>,
-    // What a dispatcher that became a part of this has beside its tools.
+    // The settings of dispatchers that were added, apart from their tools.
     timeout: Option<Duration>,
     providers: Vec<Arc<dyn ConfirmationProvider>>,
     strict: bool,
 }
 
 impl Toolset {
-    /// No tools.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -65,14 +65,14 @@ impl Toolset {
         }
     }
 
-    /// The tools, in the order they were added.
+    /// Returns the tools in the order of addition.
     #[must_use]
     pub fn tools(&self) -> &[PolicyTool] {
         &self.tools
     }
 
-    /// Has tools executed as was said of them by name; what was said last counts. Gives the words
-    /// for those in the background, and the names that no tool has.
+    /// Sets the execution modes of tools by name; the last mode for a name counts. Returns the
+    /// formatters of background tools, and the names without a tool.
     #[doc(hidden)]
     pub fn execute(
         &mut self,
@@ -105,7 +105,7 @@ impl Toolset {
         (formatters, unknown)
     }
 
-    /// Which tools there are, in words.
+    /// Lists the tools in words.
     #[doc(hidden)]
     pub fn in_words(&self) -> String {
         let names: BTreeSet<&str> = self.tools.iter().map(PolicyTool::name).collect();
@@ -116,15 +116,23 @@ impl Toolset {
         format!("there are {}", names.join(", "))
     }
 
-    /// Changes every tool; those that came with an agent have had their policies said where that
-    /// agent was given them, and stay as they are.
+    /// Changes every tool, except those that came with an agent: their policies were set when the
+    /// agent was defined.
     ///
     /// ```
     /// use recount_tool::{LlmAgent, ScriptedLlm, T};
     /// let look = T::simple("look", "Looks", |args| async { Ok(args) });
-    /// let clerk = T::agent("clerk", "Serves", LlmAgent::new("clerk", ScriptedLlm::new([])).tools(look));
+    /// let clerk = T::agent(
+    ///     "clerk",
+    ///     "Serves",
+    ///     LlmAgent::new("clerk", ScriptedLlm::new([])).tools(look),
+    /// );
     /// let gated = T::confirm(clerk, "Ask the clerk?");
-    /// let asks: Vec<bool> = gated.tools().iter().map(|tool| tool.requires_confirmation()).collect();
+    /// let asks: Vec<bool> = gated
+    ///     .tools()
+    ///     .iter()
+    ///     .map(|tool| tool.requires_confirmation())
+    ///     .collect();
     /// assert_eq!(asks, [true, false]);
     /// ```
     #[must_use]
@@ -143,16 +151,16 @@ impl Toolset {
         self
     }
 
-    /// Puts what a file of policies says of the tools in the place of what holds for them, and of
-    /// the time limit of those that have none of their own. What is there is checked when the tools
-    /// are registered.
+    /// Replaces policies of the tools, and the default time limit, by those in a file of policies.
+    /// Registration checks the result.
     ///
     /// ```
     /// use recount_tool::{T, ToolDispatcher, policy_file};
     /// use std::time::Duration;
     ///
     /// let search = || T::confirm(T::simple("search", "Searches", |_| async { Ok(1.into()) }), "Search?");
-    /// let file = policy_file::parse(r#"{"tools": {"search": {"confirm": false, "timeout": "5s"}}}"#)?;
+    /// let file =
+    ///     policy_file::parse(r#"{"tools": {"search": {"confirm": false, "timeout": "5s"}}}"#)?;
     /// let mut tools = ToolDispatcher::new();
     /// tools.register(recount_tool::Toolset::from(search()).with_policies(&file)?)?;
     /// let policy = tools.policies().of("search").clone();
@@ -160,12 +168,15 @@ impl Toolset {
     ///
     /// let other = policy_file::parse(r#"{"tools": {"serch": {"confirm": true}}}"#)?;
     /// let wrong = recount_tool::Toolset::from(search()).with_policies(&other).unwrap_err();
-    /// assert_eq!(wrong.to_string(), "the policies speak of the tool \"serch\", which is not there; did you mean \"search\"?");
+    /// assert_eq!(
+    ///     wrong.to_string(),
+    ///     "the policies speak of the tool \"serch\", which is not there; did you mean \"search\"?"
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// The file names tools that are not among these.
+    /// The file names tools that are not in this set.
     pub fn with_policies(mut self, changes: &PolicyChanges) -> Result<Self, RegistrationError> {
         let names: BTreeSet<&str> = self.tools.iter().map(PolicyTool::name).collect();
         let mut mistakes = Vec::new();
@@ -194,24 +205,24 @@ impl Toolset {
         Ok(self.map_all(|tool| tool.changed_by(changes)))
     }
 
-    /// The same tools, and nobody in this process who answers for them.
+    /// Returns the same tools without confirmation providers.
     #[doc(hidden)]
     pub fn without_providers(mut self) -> Self {
         self.providers.clear();
         self
     }
 
-    /// The default time limit that came with it.
+    /// Returns the default time limit of added dispatchers.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// Whether a dispatcher came with it whose gates always hold.
+    /// True if an added dispatcher always enforces its gates.
     pub(crate) fn is_strict(&self) -> bool {
         self.strict
     }
 
-    /// The different confirmation providers that came with it.
+    /// Returns the different confirmation providers of added dispatchers.
     pub(crate) fn providers(&self) -> &[Arc<dyn ConfirmationProvider>] {
         &self.providers
     }

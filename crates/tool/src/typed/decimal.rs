@@ -1,10 +1,9 @@
-//! A JSON number as the decimal number it is, so that two spellings of one number are equal and no
-//! digit is lost.
+//! A JSON number as an exact decimal number, so that two spellings of one number are equal.
 
 use std::cmp::Ordering;
 
-/// What a JSON number says: `digits` times ten to the power of `exponent`, with no zero at either
-/// end of the digits.
+/// The value of a JSON number: `digits` times ten to the power of `exponent`. The digits neither
+/// start nor end with zero.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     negative: bool,
@@ -21,7 +20,7 @@ impl Decimal {
         };
         let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        // An exponent beyond 64 bits is as good as the largest one: no type holds such a number.
+        // An exponent beyond 64 bits equals the maximum one: no type holds such a number.
         let exponent = exponent.parse().unwrap_or(if exponent.starts_with('-') {
             i64::MIN
         } else {
@@ -48,7 +47,7 @@ impl Decimal {
         }
     }
 
-    /// Its sign and its amount, if it is a whole number of up to 128 bits.
+    /// Returns sign and amount of a whole number of up to 128 bits.
     pub(super) fn whole(&self) -> Option<(bool, u128)> {
         let zeros = usize::try_from(self.exponent).ok()?;
         if self.digits.is_empty() {
@@ -63,12 +62,12 @@ impl Decimal {
 }
 
 impl Decimal {
-    /// True if it is not a whole number.
+    /// True if the number is not whole.
     pub(crate) fn has_fraction(&self) -> bool {
         self.exponent < 0
     }
 
-    /// The power of ten of the first digit, and the digits: what two amounts are compared by.
+    /// Returns the power of ten of the first digit and the digits, by which two amounts compare.
     fn amount(&self) -> Option<(i64, &str)> {
         let length = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
         (length > 0).then(|| (self.exponent.saturating_add(length), self.digits.as_str()))
@@ -77,8 +76,8 @@ impl Decimal {
 
 impl PartialOrd for Decimal {
     fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
-        // Without zeros at the end, the longer of two digit texts with the same start is the
-        // greater amount.
+        // Without trailing zeros, the longer of two digit texts with the same start is the greater
+        // amount.
         let amounts = self.amount().cmp(&other.amount());
         Some(match (self.negative, other.negative) {
             (false, false) => amounts,
@@ -89,19 +88,19 @@ impl PartialOrd for Decimal {
     }
 }
 
-/// The token as a float, if writing that float again gives the same number.
+/// Reads the token as a float, if that float's text denotes the same number.
 pub(crate) fn kept_by_f64(token: &str) -> Option<f64> {
     let float: f64 = token.parse().ok()?;
     (float.is_finite() && Decimal::of(&format!("{float:e}")) == Decimal::of(token)).then_some(float)
 }
 
-/// As [`kept_by_f64`], for a float of single precision.
+/// Reads the token like [`kept_by_f64`], as a float of single precision.
 pub(super) fn kept_by_f32(token: &str) -> Option<f32> {
     let float: f32 = token.parse().ok()?;
     (float.is_finite() && Decimal::of(&format!("{float:e}")) == Decimal::of(token)).then_some(float)
 }
 
-/// How many digits 2^128 has.
+/// The number of digits of 2^128.
 const DIGITS_MAX: usize = 39;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Numbers that a parsed value cannot hold, so that no tool runs with other digits than were
+//! Numbers that a parsed value cannot hold. A tool must not run with other digits than were
 //! approved.
 //!
-//! Arguments and results are on record as text. A [`Value`] has floats of 64 bits, so some numbers
-//! become others in it: 20000000000000000001 becomes 2e19. A parsed value is handed on only where
-//! it is equal to its text, number for number.
+//! Arguments and results are recorded as text. A [`Value`] has floats of 64 bits, which change some
+//! numbers: 20000000000000000001 becomes 2e19. A parsed value is used only if it equals its text,
+//! number for number.
 
 use std::collections::BTreeMap;
 
@@ -15,34 +15,34 @@ use super::decimal::{Decimal, kept_by_f64};
 use super::misfit::Misfit;
 use super::reader;
 
-/// The value of a JSON text, if that holds every number as it is written.
+/// Parses a JSON text whose numbers a [`Value`] can hold exactly.
 ///
 /// # Errors
-/// The place of a number that would lose digits, in words that quote nothing at the `secret`
-/// pointers.
+/// The place of a number that would lose digits. The text quotes nothing at the `secret` pointers.
 #[doc(hidden)]
 pub fn exact_value(json: &Json, secret: &[String]) -> Result<Value, String> {
     if numbers(json.as_str()).all(is_short) {
         return Ok(json.to_value());
     }
-    reader::read(json).map_err(|misfit: Misfit| misfit.told(secret))
+    reader::read(json).map_err(|misfit: Misfit| misfit.message(secret))
 }
 
-/// True if some number of the text is another one in a parsed value.
+/// True if a number of the text would change in a parsed value.
 #[doc(hidden)]
 pub fn is_inexact(json: &Json) -> bool {
     numbers(json.as_str()).any(|it| !is_short(it) && !is_exact(it))
 }
 
-/// True if the text is what `value` was read from.
+/// True if `value` was parsed from the text.
 pub(crate) fn is_text_of(json: &Json, value: &Value) -> bool {
     json.to_value() == *value || exact_value(json, &[]).as_ref() == Ok(value)
 }
 
-/// Two values between which the text lies, number for number: the float at or below each number
-/// that would lose digits, and the float at or above it. A schema whose bounds hold for both holds
-/// for the text. None where a number has a fraction that neither float has, so that it would pass
-/// for a whole one.
+/// Returns two values that enclose the text: each inexact number is rounded down in one, up in the
+/// other.
+///
+/// A schema whose bounds hold for both values holds for the text. `None` if an inexact number has a
+/// fraction, because both floats could be whole.
 pub(crate) fn bounds(json: &Json) -> Option<[Value; 2]> {
     let hides_fraction = |token: &str| {
         !is_exact(token) && Decimal::of(token).has_fraction() && nearest(token).abs() >= WHOLE_FROM
@@ -53,8 +53,7 @@ pub(crate) fn bounds(json: &Json) -> Option<[Value; 2]> {
     Some([false, true].map(|up| bound(json.as_str(), up)))
 }
 
-/// The JSON of words that were made from `shown`, the parsed value of `text`: what they repeat of
-/// it keeps its digits.
+/// Restores the digits of numbers in `words`, which quote `shown`, the parsed value of `text`.
 #[doc(hidden)]
 pub fn restored(words: &Value, shown: &Value, text: &Json) -> Json {
     if !is_inexact(text) {
@@ -62,8 +61,8 @@ pub fn restored(words: &Value, shown: &Value, text: &Json) -> Json {
     }
     let mut out = String::new();
     write_restored(words, shown, text.raw(), &mut out);
-    // Members and items are put together as they were, so this reads; if not, the words stay
-    // without the digits.
+    // The parts are joined as valid JSON, so this parses. Otherwise the words keep their rounded
+    // numbers.
     Json::parse(&out).unwrap_or_else(|_| Json::of(words))
 }
 
@@ -83,7 +82,7 @@ fn write_restored(words: &Value, shown: &Value, text: &RawValue, out: &mut Strin
                 out.push(':');
                 match (shown.get(key), texts.get(key)) {
                     (Some(shown), Some(text)) => write_restored(member, shown, text, out),
-                    // Something may be wrapped around what was shown.
+                    // The response may wrap the shown value.
                     (_, _) => write_restored(member, shown, text, out),
                 }
             }
@@ -134,7 +133,7 @@ fn bound(text: &str, up: bool) -> Value {
     }
 }
 
-/// The float next to a number token: at or above it, or at or below it.
+/// Returns the float next to a number token: at or above it, or at or below it.
 fn next_to(token: &str, up: bool) -> f64 {
     let nearest = nearest(token);
     let is_above = Decimal::of(&format!("{nearest:e}")) > Decimal::of(token);
@@ -157,13 +156,13 @@ fn is_exact(token: &str) -> bool {
     fits || kept_by_f64(token).is_some()
 }
 
-/// True if the number has so few digits that every parser keeps it: the usual case, told without
-/// reading the number.
+/// True if the number has so few digits that every parser keeps it. This is the usual case, checked
+/// without parsing.
 fn is_short(token: &str) -> bool {
     token.len() <= SHORT_DIGITS && !token.contains(['e', 'E'])
 }
 
-/// The number tokens of valid JSON, in their order.
+/// Returns the number tokens of valid JSON in order.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -171,7 +170,7 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
             let at = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit())?;
             let (_, found) = rest.split_at_checked(at)?;
             if let Some(inner) = found.strip_prefix('"') {
-                rest = behind_string(inner);
+                rest = after_string(inner);
                 continue;
             }
             let is_part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
@@ -183,8 +182,8 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The rest of a text behind the closing quote of the string that it begins with.
-fn behind_string(inner: &str) -> &str {
+/// Returns the text after the closing quote of the string at its beginning.
+fn after_string(inner: &str) -> &str {
     let mut is_escaped = false;
     let closing = inner.find(|c: char| {
         let closes = c == '"' && !is_escaped;
@@ -196,10 +195,10 @@ fn behind_string(inner: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// A float holds every decimal number of so many digits.
+/// The number of digits that a float always keeps.
 const SHORT_DIGITS: usize = 15;
 
-/// From here on every float is a whole number: 2^52.
+/// The value from which every float is a whole number: 2^52.
 const WHOLE_FROM: f64 = 4_503_599_627_370_496.0;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The second look at numbers, by the schema: what a type reads through a buffer of serde's.
+//! A second check of numbers, by the schema, for types that serde reads through a buffer.
 //!
-//! For `flatten`, `untagged` and `tag = ".."` serde keeps the members in a buffer, whole numbers as
-//! 64 bits, and a field that is a float takes them from there, rounded, without asking anybody. The
-//! schema still says which places are floats.
+//! For `flatten`, `untagged` and `tag = ".."` serde buffers the members with whole numbers of 64
+//! bits. A float field then takes them from the buffer, rounded, without using this crate's reader.
+//! The schema still shows which places are floats.
 
 use recount_session::Json;
 use serde_json::Value;
@@ -11,8 +11,8 @@ use super::decimal::{kept_by_f32, kept_by_f64};
 use super::misfit::Misfit;
 use super::reader::{Kind, Reader};
 
-/// Finds the first number that stands where the schema has floats only, and that such a float does
-/// not keep.
+/// Rejects the first number that changes as a single-precision float, at a place with only such
+/// floats in the schema.
 pub(crate) fn check(schema: &Value, args: &Json) -> Result<(), Misfit> {
     let mut suspects = Vec::new();
     collect(Reader::of(args.as_str()), &mut Vec::new(), &mut suspects)?;
@@ -45,7 +45,7 @@ pub(crate) fn check(schema: &Value, args: &Json) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// The numbers that a float of single precision changes, with the steps to each.
+/// Collects the numbers that change as single-precision floats, with their paths.
 fn collect<'a>(
     value: Reader<'a>,
     steps: &mut Vec<String>,
@@ -77,7 +77,7 @@ fn collect<'a>(
     Ok(())
 }
 
-/// The schemas with all that they refer to and combine.
+/// Returns the schemas together with those that they refer to or combine.
 fn opened<'s>(root: &'s Value, schemas: Vec<&'s Value>) -> Vec<&'s Value> {
     let mut all: Vec<&Value> = Vec::new();
     let mut left = schemas;
@@ -101,7 +101,7 @@ fn opened<'s>(root: &'s Value, schemas: Vec<&'s Value>) -> Vec<&'s Value> {
     all
 }
 
-/// The schemas for what is one step inside.
+/// Returns the schemas for a member or an item of a value.
 fn inside<'s>(schema: &'s Value, step: &str) -> Vec<&'s Value> {
     let named = schema.get("properties").and_then(|it| it.get(step));
     let index = step.parse::<usize>().ok();

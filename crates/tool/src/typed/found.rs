@@ -1,16 +1,16 @@
-//! A key or a value that does not fit, in words.
+//! Messages about a key or a value that does not fit.
 
 use serde_json::Value;
 
-/// The longest value in a message, in characters.
+/// The maximum length of a value in a message, in characters.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// Says that a value is not the expected one.
+/// Returns the message for a value that is not the expected one.
 pub(crate) fn expected(expected: &str, value: &Value) -> String {
     format!("expected {expected}, found {}", found(value))
 }
 
-/// Says that a key is unknown, and which known one is near.
+/// Returns the message for an unknown key, with the most similar known key.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
     let near = known
         .iter()
@@ -23,7 +23,7 @@ pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
     }
 }
 
-/// A value for a message: on one line, and short.
+/// Formats a value for a message: on one line, and short.
 pub(crate) fn found(value: &Value) -> String {
     let text = match value {
         Value::Object(_) => return "a table".to_owned(),

@@ -1,4 +1,4 @@
-//! Why arguments do not fit a type, in words a model can act on.
+//! The reasons why arguments do not fit a type, in words that a model can act on.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::de::{self, Expected, Unexpected};
 
 use crate::schema::arguments;
 
-/// Why arguments do not fit a type: where, what was expected, what came.
+/// The reason why arguments do not fit a type: the place, the expected and the found value.
 #[derive(Debug)]
 pub(crate) struct Misfit {
     /// The JSON Pointer to the value.
@@ -17,23 +17,23 @@ pub(crate) struct Misfit {
 
 #[derive(Debug)]
 enum Problem {
-    /// Something else was expected than came.
+    /// The value is not the expected one.
     Other { expected: String, found: String },
-    /// The number that came has digits which the type does not hold.
+    /// The number has digits that the type does not hold.
     Digits(String),
-    /// A member is missing; its name.
+    /// A member is missing.
     Missing(&'static str),
-    /// A member came that is not known, beside those that are.
+    /// A member is unknown; the known ones are listed.
     Unknown {
         member: String,
         known: &'static [&'static str],
     },
-    /// In the words of whoever wrote the type.
-    Said(String),
+    /// A message of the type's own code.
+    Custom(String),
 }
 
 impl Misfit {
-    /// A number cannot be held without losing digits.
+    /// Returns the misfit of a number that would lose digits.
     pub(super) fn digits(token: &str) -> Misfit {
         Misfit::new(Problem::Digits(arguments::shortened(
             token,
@@ -41,16 +41,16 @@ impl Misfit {
         )))
     }
 
-    /// The same, seen from one step further out.
+    /// Returns the misfit with one step added at the start of its path.
     pub(super) fn under(mut self, step: &str) -> Misfit {
         self.place.insert_str(0, &format!("/{}", escaped(step)));
         self
     }
 
-    /// What the model is told, quoting nothing of the arguments whose pointers are `secret`.
-    pub(crate) fn told(&self, secret: &[String]) -> String {
-        // What was read through a buffer is reported at the object around it, so whatever encloses
-        // a secret may quote it.
+    /// Returns the message for the model, without quoting arguments at the `secret` pointers.
+    pub(crate) fn message(&self, secret: &[String]) -> String {
+        // A mistake in a buffered value is reported at the object around it. So the message of any
+        // object that encloses a secret may quote it.
         let hidden = secret
             .iter()
             .any(|secret| is_within(secret, &self.place) || is_within(&self.place, secret));
@@ -72,7 +72,7 @@ impl Misfit {
                 &self.place,
                 format!("expected {expected}; what came is secret"),
             ),
-            Problem::Digits(_) | Problem::Said(_) if hidden => {
+            Problem::Digits(_) | Problem::Custom(_) if hidden => {
                 (&self.place, "does not fit; what came is secret".to_owned())
             }
             Problem::Other { expected, found } => {
@@ -84,7 +84,7 @@ impl Misfit {
                     "expected a number of fewer digits, found {token}, of which some would be lost"
                 ),
             ),
-            Problem::Said(text) => (&self.place, arguments::shortened(text, SAID_CHARS_MAX)),
+            Problem::Custom(text) => (&self.place, arguments::shortened(text, CUSTOM_CHARS_MAX)),
         };
         if place.is_empty() {
             wrong
@@ -104,7 +104,7 @@ impl Misfit {
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told(&[]))
+        f.write_str(&self.message(&[]))
     }
 }
 
@@ -112,7 +112,7 @@ impl std::error::Error for Misfit {}
 
 impl de::Error for Misfit {
     fn custom<T: fmt::Display>(said: T) -> Misfit {
-        Misfit::new(Problem::Said(said.to_string()))
+        Misfit::new(Problem::Custom(said.to_string()))
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Misfit {
@@ -152,7 +152,7 @@ impl de::Error for Misfit {
     }
 }
 
-/// What was expected, in JSON's own words.
+/// Returns the expected value in JSON terms.
 fn named(expected: &dyn Expected) -> String {
     match expected.to_string() {
         text if text == "a map" || text.starts_with("struct ") => "an object".to_owned(),
@@ -161,7 +161,7 @@ fn named(expected: &dyn Expected) -> String {
     }
 }
 
-/// What came, in JSON's own words.
+/// Returns the found value in JSON terms.
 fn shown(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Bool(flag) => format!("boolean {flag}"),
@@ -185,7 +185,7 @@ fn listed(names: &[&str]) -> String {
 }
 
 const TOKEN_CHARS_MAX: usize = 60;
-/// The longest pointer to a value that a model is told.
+/// The maximum length of a pointer in a message for a model.
 const PLACE_CHARS_MAX: usize = 200;
-/// The longest message of a type's own, which may quote what came.
-const SAID_CHARS_MAX: usize = 1_000;
+/// The maximum length of a type's own message, which may quote the value.
+const CUSTOM_CHARS_MAX: usize = 1_000;

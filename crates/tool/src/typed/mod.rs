@@ -1,6 +1,6 @@
-//! Arguments read as a Rust type, number for number, and held against what the type can keep.
+//! Arguments read as a Rust type, number for number, without loss of digits.
 //!
-//! It knows no tool. Read `reader`, then `digits`. `found` has the words for what does not fit.
+//! This module knows no tool. Read `reader`, then `digits`. `found` has the messages.
 
 mod decimal;
 pub(super) mod digits;

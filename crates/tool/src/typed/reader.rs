@@ -1,8 +1,8 @@
-//! Reads a type from JSON text without losing a digit of a number or the place of a mistake.
+//! A serde deserializer that keeps every digit of a number and the place of a mistake.
 //!
-//! serde_json reads a number into 64 bits before it knows what the type asks for. Here each value
-//! stays text until the type says what it wants, so whole numbers of 128 bits are exact, and a
-//! number that a float would change is refused.
+//! serde_json reads a number into 64 bits before it knows the requested type. Here each value stays
+//! text until the type requests it. So whole numbers of 128 bits are exact, and a number that a
+//! float would change is rejected.
 
 use recount_session::Json;
 use serde::de::value::BorrowedStrDeserializer;
@@ -21,11 +21,11 @@ pub(crate) fn read<T: DeserializeOwned>(json: &Json) -> Result<T, Misfit> {
     T::deserialize(Reader::of(json.as_str()))
 }
 
-/// One value, as its text without white space around it.
+/// One value, as its text without surrounding white space.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     text: &'a str,
-    /// The key of a member is a string, and yet a type may ask for the number in it.
+    /// True for a key, a string from which a type may also request a number.
     is_key: bool,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The values of an array.
+    /// Returns the values of an array.
     pub(super) fn items(self) -> Result<Vec<Reader<'a>>, Misfit> {
         let items: Vec<&RawValue> = serde_json::from_str(self.text).map_err(Misfit::custom)?;
         Ok(items
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
             .collect())
     }
 
-    /// The keys and values of an object, in the order they came in.
+    /// Returns the keys and values of an object, in their order.
     pub(super) fn members(self) -> Result<Vec<(Reader<'a>, Reader<'a>)>, Misfit> {
         struct Members;
         impl<'de> Visitor<'de> for Members {
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
             .map_err(Misfit::custom)
     }
 
-    /// What a string says.
+    /// Returns the contents of a string.
     pub(super) fn string(self) -> Result<String, Misfit> {
         serde_json::from_str(self.text).map_err(Misfit::custom)
     }
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The number token, if this is one or a key that holds one.
+    /// Returns the number token, if this is a number or a key that holds one.
     pub(super) fn number(self) -> Option<&'a str> {
         let inside = self.text.trim_matches('"');
         let is_number = match self.kind() {
@@ -102,8 +102,7 @@ impl<'a> Reader<'a> {
         is_number.then_some(inside)
     }
 
-    /// A whole number for a type that wants one, however it is spelt: JSON Schema takes 1.0 for an
-    /// integer.
+    /// Reads a whole number in any spelling: in JSON Schema 1.0 is an integer.
     fn whole<V: Visitor<'a>>(self, wide: bool, visitor: V) -> Result<V::Value, Misfit> {
         let Some(token) = self.number() else {
             return self.deserialize_any(visitor);
@@ -116,7 +115,7 @@ impl<'a> Reader<'a> {
             return visitor.visit_u64(number);
         }
         let signed = i128::try_from(amount).map(|it| if negative { -it } else { it });
-        // The least of all has no positive counterpart.
+        // `i128::MIN` has no positive counterpart.
         let least = negative && amount == i128::MIN.unsigned_abs();
         match signed.ok().or(least.then_some(i128::MIN)) {
             Some(number) => match i64::try_from(number) {
@@ -130,7 +129,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a JSON value is.
+/// The kind of a JSON value.
 pub(super) enum Kind {
     Object,
     Array,
@@ -243,7 +242,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Misfit> {
         if name == RAW_VALUE {
-            // Who wants the text gets it from serde_json, which alone knows how it is handed over.
+            // Only serde_json knows how it hands over a `RawValue`.
             return serde_json::Deserializer::from_str(self.text)
                 .deserialize_newtype_struct(name, visitor)
                 .map_err(Misfit::custom);
@@ -287,7 +286,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 }
 
-/// What a visitor left over means that it wanted less.
+/// Returns an error if the visitor left items over.
 fn ended<T>(all: bool, expected: &str, value: T) -> Result<T, Misfit> {
     if all {
         Ok(value)
@@ -321,7 +320,7 @@ impl<'de, I: Iterator<Item = (usize, Reader<'de>)>> SeqAccess<'de> for Items<'_,
 
 struct Members<'de, I> {
     left: I,
-    /// The value whose key was read last.
+    /// The member whose key was read last.
     value: Option<(Reader<'de>, Reader<'de>)>,
 }
 
@@ -355,7 +354,7 @@ impl<'de, I: Iterator<Item = (Reader<'de>, Reader<'de>)>> MapAccess<'de> for &mu
     }
 }
 
-/// A variant: a string, or an object whose one member it is.
+/// A variant: a string, or the only member of an object.
 struct Variant<'de> {
     tag: Reader<'de>,
     content: Option<Reader<'de>>,
@@ -421,5 +420,5 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
     }
 }
 
-/// The name under which serde_json asks for the text of a value.
+/// The name by which serde_json requests the text of a value.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";

@@ -1,4 +1,4 @@
-//! Opening and ending the session's connection. The session goes on while one is being opened.
+//! Opening and ending the session's connection. The session stays responsive while one is opened.
 
 use std::panic::AssertUnwindSafe;
 
@@ -10,18 +10,20 @@ use crate::engine::connection::socket::{self, Socket};
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{Input, Opened, Reply};
 use crate::engine::task::session_task::SessionTask;
-use crate::engine::telling::story::Story;
+use crate::engine::telling::history::History;
 use crate::fixture::Step;
 use crate::ledger::Objects;
 use crate::live::{ConnectError, Connection, continuation, outgoing};
 use crate::session::{Connected, Disconnected, HistorySent, Observation, Rejection};
 
 impl SessionTask {
-    /// Somebody asks for a connection. One that is there or being opened already is theirs, unless
-    /// somebody else asked for it.
+    /// Handles a caller's request for a connection.
+    ///
+    /// A connection that is open or being opened is handed to the caller, unless another caller
+    /// asked for it.
     pub(in crate::engine) async fn connect(&mut self, reply: Reply<()>) -> Result<(), Error> {
         if self.connections.socket.is_some()
-            && std::mem::take(&mut self.connections.reconnecting.is_nobodys)
+            && std::mem::take(&mut self.connections.reconnecting.is_unclaimed)
         {
             return self.hand_back(reply, Ok(()));
         }
@@ -41,7 +43,7 @@ impl SessionTask {
         }
     }
 
-    /// Begins to open a connection; what comes of it returns as `Input::Opened`.
+    /// Starts opening a connection. The result returns as `Input::Opened`.
     pub(super) async fn begin_to_connect(&mut self) -> Result<(), Error> {
         if self.connections.socket.is_some() || self.connections.opening.is_some() {
             return Err(Error::AlreadyConnected { session: self.id });
@@ -62,7 +64,7 @@ impl SessionTask {
         }
         self.recall_handle().await;
         let handle = self.handle_at(self.shared.clock.now()).cloned();
-        let story = self.story(handle.is_some()).await?;
+        let history = self.history_for(handle.is_some()).await?;
         let model = connector.model_name(&agent.model);
         let message = outgoing::message(
             &model,
@@ -72,7 +74,7 @@ impl SessionTask {
             &agent.manner,
         );
         let capabilities = Some(agent.capabilities);
-        let announced = story.as_ref().is_some_and(Story::is_announced);
+        let announced = history.as_ref().is_some_and(History::is_announced);
         let message = continuation::setup(message, handle.as_ref(), announced);
         let connected = Connected {
             model,
@@ -86,12 +88,14 @@ impl SessionTask {
         self.connections.await_connection();
         self.connections.reconnecting.openings += 1;
         let number = self.connections.reconnecting.openings;
-        let (own, farewell) = (self.own.clone(), self.connections.reconnecting.farewell());
+        let (own, closing_socket) = (
+            self.own.clone(),
+            self.connections.reconnecting.closing_socket(),
+        );
         let limit = agent.setup_timeout;
         self.connections.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-            farewell.await;
-            // A connector or a source of tokens that panics must not leave whoever asked without an
-            // answer.
+            closing_socket.await;
+            // A connector or token source that panics must not leave the caller without an answer.
             let opening = async { socket::open(connector.as_ref(), message, limit).await };
             let opening = AssertUnwindSafe(opening).catch_unwind();
             let connection = opening.await.unwrap_or_else(|_| {
@@ -104,22 +108,22 @@ impl SessionTask {
                 number,
                 connected,
                 connection,
-                story,
+                history,
             };
             let _ = own.send(Input::Opened(opened));
         })));
         Ok(())
     }
 
-    /// The connection is there, or it could not be opened.
+    /// Handles the result of opening a connection.
     pub(in crate::engine) async fn opened(&mut self, opened: Opened) -> Result<(), Error> {
         let Opened {
             number,
             connected,
             connection,
-            story,
+            history,
         } = opened;
-        // It was given up while it was under way, and another one may be under way since.
+        // This attempt was given up, and another may be in flight.
         if number != self.connections.reconnecting.openings
             || self.connections.opening.take().is_none()
         {
@@ -130,26 +134,26 @@ impl SessionTask {
                 self.answer_asked(Err(Error::Refused(Rejection::SessionClosed)))
             }
             Ok(connection) => {
-                self.connected(connected, connection, story).await?;
+                self.connected(connected, connection, history).await?;
                 self.answer_asked(Ok(()))
             }
             Err(error) => self.not_opened(error, connected.resumed).await,
         }
     }
 
-    /// As [`begin_to_connect`](SessionTask::begin_to_connect), for nobody or for whoever has asked
-    /// already.
+    /// Opens a connection as [`begin_to_connect`](SessionTask::begin_to_connect) does, without a
+    /// new caller. A caller that already waits gets the error.
     pub(super) async fn connect_by_itself(&mut self) -> Result<(), Error> {
         match self.begin_to_connect().await {
             Ok(()) => Ok(()),
             Err(error @ Error::Ledger(_)) => Err(error),
-            // Somebody else was quicker, or the session has ended: there is nothing to come back
-            // to.
+            // A connection is already open, or the session has ended: there is nothing to
+            // reconnect.
             Err(error) => self.answer_asked(Err(error)),
         }
     }
 
-    /// Tells whoever asked for a connection what came of it.
+    /// Replies to the caller that asked for a connection, if there is one.
     fn answer_asked(&mut self, outcome: Result<(), Error>) -> Result<(), Error> {
         match self.connections.reconnecting.asked.take() {
             Some(asked) => self.hand_back(asked, outcome),
@@ -161,7 +165,7 @@ impl SessionTask {
         &mut self,
         connected: Connected,
         connection: Connection,
-        story: Option<Story>,
+        history: Option<History>,
     ) -> Result<(), Error> {
         self.record_step(|| Step::ConnectionOpened);
         self.put(vec![connected.into()], Objects::default()).await?;
@@ -173,34 +177,35 @@ impl SessionTask {
         self.connections
             .reconnecting
             .connected(self.shared.clock.now());
-        self.connections.reconnecting.is_nobodys = self.handles == 0;
+        self.connections.reconnecting.is_unclaimed = self.handles == 0;
         self.connections.sockets += 1;
         let incoming = self.connections.incoming_sender.clone();
         let media = (self.connections.media.clone(), self.json_depth_max());
         let socket = Socket::start(self.connections.sockets, epoch, connection, incoming, media)
             .recorded(self.recorder());
-        if let Some(story) = story {
-            // What is still owed refers to it, so it comes first.
+        if let Some(history) = history {
+            // Pending responses refer to the history, so the history is sent first.
             let told = HistorySent {
                 epoch,
-                after: story.after,
-                through: story.through,
-                turns: story.turns,
-                left_out: story.left_out,
-                answer_wanted: story.answer_wanted,
-                form: story.form,
+                after: history.after,
+                through: history.through,
+                turns: history.turns,
+                left_out: history.left_out,
+                answer_wanted: history.answer_wanted,
+                form: history.form,
             };
             self.put(vec![told.into()], Objects::default()).await?;
-            for frame in story.frames {
+            for frame in history.frames {
                 socket.send(frame, None);
             }
         }
         self.connections.socket = Some(socket);
         self.perform().await?;
-        self.say_unsaid().await
+        self.send_queued_text().await
     }
 
-    /// Ends the connection and what runs. What waits for a person or a response stays open.
+    /// Ends the connection and cancels running calls. Calls that wait for an approver or a response
+    /// stay open.
     pub(in crate::engine) async fn disconnect(&mut self, reason: &str) -> Result<(), Error> {
         self.connections.opening = None;
         self.stop_reconnecting();
@@ -216,20 +221,20 @@ impl SessionTask {
                 .into(),
             );
         }
-        // What is overdue goes first: a call that starts because of it has not begun, and stands in
-        // the detachment.
+        // Overdue deadlines are recorded first. A call that starts because of one has not begun, so
+        // the detachment lists it.
         let now = self.shared.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         let detachment = self.detachment(reason);
-        // What a connection that is to be left holds back must not start between its end and that
-        // of the runner.
+        // Calls held back during a planned switch must not start between the end of the connection
+        // and the detachment.
         let at = if self.stream.session.leaving.is_some() {
             0
         } else {
             observations.len()
         };
         observations.splice(at..at, detachment);
-        self.connections.hang_up();
+        self.connections.close_socket();
         if !observations.is_empty() {
             self.put_at(now, observations, Objects::default()).await?;
             self.running.attached = None;

@@ -1,4 +1,4 @@
-//! Messages that a service repeats, held back from the record until one of them matters.
+//! Repeated service messages, held back from the record until a later message needs them.
 
 use tokio_util::task::AbortOnDropHandle;
 
@@ -15,7 +15,7 @@ fn handles_only(observations: &[Observation]) -> bool {
 }
 
 impl SessionTask {
-    /// Records what a frame says, or holds it back where it only repeats.
+    /// Records the observations of a frame, or holds them back if they only repeat.
     pub(in crate::engine) async fn record_heard(
         &mut self,
         observations: Vec<Observation>,
@@ -50,13 +50,14 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Records what is held back, before something that needs it.
+    /// Records the held-back messages before another record is appended.
     pub(in crate::engine) async fn record_held(&mut self) -> Result<(), Error> {
         let (batch, handle) = self.connections.reconnecting.held.take();
         if batch.is_empty() {
             return Ok(());
         }
-        // The batch of another kind of record must not take it up a second time.
+        // `put` calls this method again; the messages are taken above, so it records them only
+        // once.
         Box::pin(self.put(batch, Objects::default())).await?;
         if let Some(handle) = handle {
             self.keep_handle(&handle).await;
@@ -64,7 +65,7 @@ impl SessionTask {
         Ok(())
     }
 
-    /// The time of what is held back has come; the row goes on.
+    /// Records the held-back messages once their time has come. The row continues.
     pub(in crate::engine) async fn held_due(&mut self) -> Result<(), Error> {
         let now = self.shared.clock.now();
         if self

@@ -1,15 +1,19 @@
-//! The conversation so far, gathered from the record for a new connection.
+//! The conversation so far, read from the journal for a new connection.
 
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
-use crate::engine::telling::story::{Outline, Part, RECORDS_MAX, Story, bounded, read};
+use crate::engine::telling::history::{History, Outline, Part, RECORDS_MAX, bounded, read};
 use crate::live::continuation::{self, Role};
 use crate::session::{HistoryForm, Json, Route, Seq, response};
 
 impl SessionTask {
-    /// What a connection has to be told that resumes the conversation, or does not.
-    pub(in crate::engine) async fn story(&self, resumes: bool) -> Result<Option<Story>, Error> {
+    /// Returns the history that a new connection needs. `resumes` is true if it resumes by a
+    /// handle.
+    pub(in crate::engine) async fn history_for(
+        &self,
+        resumes: bool,
+    ) -> Result<Option<History>, Error> {
         let covered = self.stream.session.resumption.as_ref().filter(|_| resumes);
         let after = covered.map_or(Seq(0), |it| it.covers);
         let through = self.stream.session.head;
@@ -51,7 +55,7 @@ impl SessionTask {
             frames.push(continuation::text(history, asked));
             HistoryForm::LiveText
         };
-        Ok(Some(Story {
+        Ok(Some(History {
             after,
             through,
             turns: u32::try_from(turns.len()).unwrap_or(u32::MAX),
@@ -72,7 +76,8 @@ impl Stream {
                 Part::Called { call } => {
                     let (name, args) = self.asked_for(*call).await?;
                     let text = format!(
-                        "[tool call] Your call {name}({args}) is under way; its outcome will follow."
+                        "[tool call] Your call {name}({args}) is under way; \
+                         its outcome will follow."
                     );
                     (Role::Engine, text)
                 }

@@ -1,4 +1,4 @@
-//! The calls of a message beyond its limit, recorded one part after another.
+//! The calls of a message beyond its limit, recorded in several batches.
 
 use crate::engine::connection::message_limit::{Rest, mark};
 use crate::engine::error::Error;
@@ -6,8 +6,8 @@ use crate::engine::task::session_task::SessionTask;
 use crate::session::{Observation, Seq};
 
 impl SessionTask {
-    /// Splits off what a message brings from the first call beyond the limit on; it is recorded in
-    /// batches of its own.
+    /// Splits off the observations from the first call beyond the limit. They are recorded in their
+    /// own batches.
     pub(in crate::engine) fn split_off_rest(
         &mut self,
         epoch: Seq,
@@ -22,8 +22,8 @@ impl SessionTask {
         }
     }
 
-    /// Records the next batch of what a message brought beyond the limit.
-    pub(in crate::engine) async fn hear_rest(&mut self) -> Result<(), Error> {
+    /// Records the next batch of observations beyond the limit.
+    pub(in crate::engine) async fn record_rest(&mut self) -> Result<(), Error> {
         let mut next = self.connections.rest.next(self.stream.session.connection);
         if next.is_empty() {
             return Ok(());

@@ -1,6 +1,6 @@
-//! The session's connection: opened, listened to, lost, and opened again.
+//! The session's connection: opening, reading, loss and reconnect.
 //!
-//! Read `connecting`, then `reconnecting`; every other file is about messages of one kind.
+//! Read `connecting`, then `reconnecting`. Each other file handles messages of one kind.
 
 mod connecting;
 mod held_back;
@@ -8,5 +8,5 @@ mod history;
 pub(super) mod message_limit;
 mod noise;
 pub(super) mod reconnecting;
+mod user_text;
 mod withholding;
-mod words;

@@ -1,4 +1,4 @@
-//! Messages that change nothing, left off the record.
+//! Messages without effect, which are not recorded.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,15 @@ use crate::engine::connection::noise::says;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{FrameRejected, Observation, Scope, Seq, Session};
 
-/// The number of such observations of one connection that go on record; a real service sends a
-/// few, and one that sends them without end must not fill the journal.
+/// The maximum number of such observations recorded for one connection. A real service sends a few;
+/// an endless stream of them must not fill the journal.
 const RECORDED_MAX: u32 = 64;
 
 impl SessionTask {
-    /// Takes such observations out, once there were many, and says so once.
+    /// Drops such observations once `RECORDED_MAX` are recorded, and records that once.
     ///
-    /// They are frames that cannot be read, cancellations of calls that are unknown, ends of turns
-    /// in which nothing was said, and, where the connection is left already, further words that it
-    /// will end.
+    /// They are: unreadable frames, cancellations of unknown calls, ends of empty turns, and
+    /// repeated go-away messages on a connection that is already being left.
     pub(super) fn drop_noise(&mut self, epoch: Seq, observations: &mut Vec<Observation>) {
         let leaves = self.stream.session.leaving.is_some() || self.agent.reconnects.is_never();
         let (mut ends, mut has_content) = (0, false);
@@ -62,13 +61,13 @@ impl SessionTask {
             }
             *count <= RECORDED_MAX
         });
-        // What is not on record takes no count of the turns that are.
+        // The media count of a dropped turn end must not go to a recorded one.
         for end in dropped.into_iter().rev() {
             self.connections.media.drop_turn(epoch, end);
         }
     }
 
-    /// True if the turn that ends now has neither words nor media, and nothing waits for its end.
+    /// True if the turn that ends now has no text and no media, and nothing waits for its end.
     fn is_empty_turn(&self, epoch: Seq, ends_before: usize) -> bool {
         let session = &self.stream.session;
         let waits_for_end = session.turn_open
@@ -83,7 +82,7 @@ impl SessionTask {
     }
 }
 
-/// True for the end of a turn, which may be empty.
+/// True for an observation that ends a turn, possibly an empty one.
 fn ends_turn(observation: &Observation) -> bool {
     matches!(
         observation,
@@ -91,7 +90,7 @@ fn ends_turn(observation: &Observation) -> bool {
     )
 }
 
-/// True if one of these ids names a call of the connection, or one that comes with it.
+/// True if one of these ids names a call of the connection or of the same message.
 fn is_known(ids: &[String], beside: &[Observation], session: &Session, epoch: Seq) -> bool {
     let ids: BTreeSet<&String> = ids.iter().collect();
     let named = |id: &Option<String>| id.as_ref().is_some_and(|id| ids.contains(id));

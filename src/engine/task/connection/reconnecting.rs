@@ -1,4 +1,4 @@
-//! The loss of a connection, and the next one.
+//! The loss of a connection, and the reconnect.
 
 use tokio_util::task::AbortOnDropHandle;
 
@@ -18,11 +18,11 @@ use crate::session::{
     ResumptionHandle, Route, Seq, SwitchPlanned, Timestamp,
 };
 
-/// The time to leave in where a service that goes away does not say when.
+/// The time to leave in if a go-away message states none, in milliseconds.
 const TIME_LEFT_MS: u64 = 5_000;
 
 impl SessionTask {
-    /// The service, or the network, ended the connection.
+    /// Handles a connection that the service or the network ended.
     pub(in crate::engine) async fn lost(
         &mut self,
         epoch: Seq,
@@ -30,7 +30,7 @@ impl SessionTask {
     ) -> Result<(), Error> {
         self.record_held().await?;
         self.connections.await_connection();
-        self.connections.hang_up();
+        self.connections.close_socket();
         let again = self.again_after(&lost);
         let (code, reason) = (lost.code, lost.reason);
         let disconnected = Disconnected {
@@ -41,7 +41,7 @@ impl SessionTask {
         match again {
             Again::Wait(ms) => self.reconnect(vec![disconnected.into()], ms).await,
             Again::Never => {
-                // Whoever waits to say something would wait for ever.
+                // Callers with queued text would wait for ever.
                 self.stop_reconnecting();
                 self.record(vec![disconnected.into()]).await
             }
@@ -68,18 +68,20 @@ impl SessionTask {
         self.next_wait()
     }
 
-    /// Opens a connection for what ended while there was none: at once, and with waits where
-    /// connections are lost before the model has shown that it is there.
-    pub(in crate::engine) async fn connect_to_tell(&mut self) -> Result<(), Error> {
+    /// Opens a connection to deliver an outcome that was decided without one.
+    ///
+    /// The first attempt starts at once. Later attempts wait if earlier connections were lost
+    /// before the model took part.
+    pub(in crate::engine) async fn connect_to_deliver(&mut self) -> Result<(), Error> {
         let comes =
             self.connections.opening.is_some() || self.connections.reconnecting.wait.is_some();
         if self.connections.socket.is_some() || comes {
             return Ok(());
         }
-        let before = self.connections.reconnecting.dialled;
-        self.connections.reconnecting.dialled = before.saturating_add(1);
-        // Whatever ended the connection before has begun to count anew; it told nothing all the
-        // same.
+        let before = self.connections.reconnecting.delivery_attempts;
+        self.connections.reconnecting.delivery_attempts = before.saturating_add(1);
+        // The last connection may have reset `attempts` when it ended, although it delivered
+        // nothing.
         self.connections.reconnecting.attempts = self.connections.reconnecting.attempts.max(before);
         if self.connections.reconnecting.attempts == 0 {
             self.connections.reconnecting.attempts = 1;
@@ -87,17 +89,18 @@ impl SessionTask {
         }
         match self.next_wait() {
             Again::Wait(ms) => self.reconnect(Vec::new(), ms).await,
-            // It is told when the session is next resumed.
+            // The outcome is delivered when the session is next resumed.
             Again::GiveUp | Again::Never => Ok(()),
         }
     }
 
-    /// Where nobody has answered what was told, it is not told again before the session is next
-    /// taken up.
+    /// Stops connecting for outcomes that the model did not answer, until a caller next asks for a
+    /// connection.
     pub(in crate::engine) fn note_silence(&mut self) {
         let mut untold = self.stream.session.deliveries.values();
         if untold.any(|it| it.connects.is_some()) {
-            self.connections.reconnecting.dialled = self.agent.reconnects.made(u32::MAX).max(1);
+            self.connections.reconnecting.delivery_attempts =
+                self.agent.reconnects.made(u32::MAX).max(1);
         }
     }
 
@@ -114,7 +117,7 @@ impl SessionTask {
         }
     }
 
-    /// Records `first` and that there will be a try, and waits for its time.
+    /// Records `first` and the scheduled attempt, and sets its timer.
     async fn reconnect(&mut self, first: Vec<Observation>, wait_ms: u64) -> Result<(), Error> {
         let now = self.shared.clock.now();
         let due_us = now.after_ms(wait_ms);
@@ -139,7 +142,7 @@ impl SessionTask {
         self.perform().await
     }
 
-    /// The handle by which the conversation can be resumed at a time, if there is one.
+    /// Returns the handle with which the conversation can be resumed at a time, if there is one.
     pub(super) fn handle_at(&self, at: Timestamp) -> Option<&ResumptionHandle> {
         let known = self.stream.session.resumption.as_ref()?;
         let handle = self.connections.reconnecting.handle.as_ref()?;
@@ -147,7 +150,7 @@ impl SessionTask {
         (is_good && handle.fingerprint() == known.fingerprint).then_some(handle)
     }
 
-    /// The wait is over.
+    /// Connects after the wait of this attempt.
     pub(in crate::engine) async fn reconnect_due(&mut self, attempt: u32) -> Result<(), Error> {
         if self.connections.reconnecting.wait.is_none()
             || self.connections.reconnecting.attempts != attempt
@@ -158,8 +161,8 @@ impl SessionTask {
         self.connect_by_itself().await
     }
 
-    /// A connection could not be opened; `offered` is the fingerprint of the handle that its setup
-    /// showed.
+    /// Handles a connection that could not be opened. `offered` is the fingerprint of the handle in
+    /// its setup.
     pub(super) async fn not_opened(
         &mut self,
         error: ConnectError,
@@ -167,7 +170,7 @@ impl SessionTask {
     ) -> Result<(), Error> {
         let refusal = close_codes::refusal(&error);
         let rejected = offered.filter(|_| self.connections.gives_up_handle(refusal));
-        let (code, reason) = close_codes::told(&error);
+        let (code, reason) = close_codes::code_and_reason(&error);
         self.record_step(|| Step::ConnectionRefused(self.refused(code, &reason)));
         let failed = Observation::from(ConnectFailed {
             attempt: self.connections.reconnecting.attempts.max(1),
@@ -176,14 +179,14 @@ impl SessionTask {
             rejected: rejected.clone(),
         });
         if rejected.is_some() {
-            // That conversation is out of reach. A fresh one is told of it, and there is nothing to
-            // wait for.
+            // That conversation cannot be resumed. A fresh one gets its history, and there is no
+            // reason to wait.
             self.record(vec![failed]).await?;
             self.discard_handle().await;
             return self.connect_by_itself().await;
         }
         if let Some(asked) = self.connections.reconnecting.asked.take() {
-            // Whoever asked tries again, or does not.
+            // The caller decides whether to retry.
             self.record(vec![failed]).await?;
             self.stop_reconnecting();
             return self.hand_back(asked, Err(error.into()));
@@ -198,8 +201,10 @@ impl SessionTask {
         }
     }
 
-    /// There is no next try: what runs is cancelled, what waits stays open. What runs where nobody
-    /// is connected did so before there was anything to tell, and goes on.
+    /// Records that no attempt follows. Running calls are cancelled and waiting calls stay open.
+    ///
+    /// A session without handles connected only to deliver an outcome. Its running calls do not
+    /// depend on the connection and continue.
     async fn give_up(&mut self, first: Vec<Observation>, reason: String) -> Result<(), Error> {
         let attempts = self
             .agent
@@ -230,23 +235,23 @@ impl SessionTask {
         self.perform().await
     }
 
-    /// Ends the tries, and tells whoever waits for a connection that there will be none.
+    /// Ends the attempts, and rejects every caller that waits for a connection.
     pub(in crate::engine) fn stop_reconnecting(&mut self) {
         for reply in self.connections.reconnecting.stop() {
             let _ = reply.send(Err(Error::NotConnected { session: self.id }));
         }
-        self.connections.media.go_on();
+        self.connections.media.release();
     }
 
-    /// The service will end the connection: it is left as soon as nothing is under way on it, and
-    /// in good time.
+    /// Plans to leave a connection that the service will end: as soon as it is idle, or shortly
+    /// before the end.
     fn plan_switch(&mut self, epoch: Seq, time_left: Option<&str>) -> Option<Observation> {
         let planned = self.stream.session.leaving.is_some();
         if planned || self.agent.reconnects.is_never() || self.handles == 0 {
             return None;
         }
         let left_ms = time_left.and_then(milliseconds).unwrap_or(TIME_LEFT_MS);
-        // Closing and reconnecting take their time, too.
+        // Closing and reconnecting take time, too.
         let margin_ms = (left_ms / 4).min(2_000);
         let due_us = self.shared.clock.now().after_ms(left_ms - margin_ms);
         self.connections.media.leave();
@@ -259,8 +264,8 @@ impl SessionTask {
         Some(SwitchPlanned { epoch, due_us }.into())
     }
 
-    /// Takes in what the service said: whether the connection is a good one, or that it is to be
-    /// left. What it repeats without end is taken out.
+    /// Applies what a message says about its connection: that it works, or that the service will
+    /// end it. Drops the noise of the message.
     pub(in crate::engine) fn note_connection(
         &mut self,
         epoch: Seq,
@@ -285,14 +290,14 @@ impl SessionTask {
         observations.extend(planned);
     }
 
-    /// True if what is said now would not reach the model, and will on the next connection.
+    /// True if text sent now would not reach the model, but would on the next connection.
     pub(super) fn is_between_connections(&self) -> bool {
         let comes =
             self.connections.opening.is_some() || self.connections.reconnecting.wait.is_some();
         self.stream.session.leaving.is_some() || (self.connections.socket.is_none() && comes)
     }
 
-    /// Leaves a connection that is to be left, if nothing is under way on it.
+    /// Leaves a connection that the service will end, if it is idle.
     pub(in crate::engine) async fn switch_if_idle(&mut self) -> Result<(), Error> {
         match self.connections.socket.as_ref().map(|socket| socket.epoch) {
             Some(epoch) if self.stream.session.leaving.is_some() && !self.is_under_way(epoch) => {
@@ -314,7 +319,7 @@ impl SessionTask {
         }
         self.record_held().await?;
         self.connections.await_connection();
-        self.connections.hang_up();
+        self.connections.close_socket();
         let (now, reconnects) = (self.shared.clock.now(), self.agent.reconnects);
         self.connections
             .reconnecting
@@ -325,8 +330,8 @@ impl SessionTask {
             code: None,
             reason: reason.clone(),
         };
-        // A good connection that is left is no loss. A service that sends each one away at once
-        // must not be asked for the next one as fast as it answers.
+        // Leaving a working connection is no loss. But if the service ends each one at once, the
+        // waits limit the rate of attempts.
         if self.connections.reconnecting.attempts == 0 {
             self.connections.reconnecting.attempts = 1;
             return self.reconnect(vec![left.into()], 0).await;
@@ -337,15 +342,17 @@ impl SessionTask {
         }
     }
 
-    /// True if the model speaks or is spoken to on the connection, a call of it runs, a response is
-    /// on its way, or the handle is older than what was said.
+    /// True if the connection is in use, or the handle is older than the conversation.
+    ///
+    /// In use means: a turn is open, a call of it runs, a response is queued, or arguments are
+    /// streaming.
     fn is_under_way(&self, epoch: Seq) -> bool {
         let session = &self.stream.session;
         let mut calls = session.calls.values();
-        // Somebody who has something to say waits neither for a tool, whose outcome will be told as
-        // conversation, nor for a handle that comes with the end of a turn.
+        // Queued text waits neither for a tool, whose outcome goes out as conversation, nor for a
+        // handle, which comes at the end of a turn.
         let runs = calls.any(|call| call.epoch == epoch && call.phase.is_running());
-        let may_wait = self.connections.reconnecting.unsaid.is_empty();
+        let may_wait = self.connections.reconnecting.queued_text.is_empty();
         let waits = may_wait && (runs || !session.resumes_whole());
         let goes = session.deliveries.values().any(|it| match it.route {
             Route::ToolResponse { epoch: by } | Route::Conversation { epoch: by } => by == epoch,
@@ -358,8 +365,10 @@ impl SessionTask {
 }
 
 impl Connections {
-    /// True if a refusal speaks of the handle: where the setup is refused, and where the service
-    /// fails a second time, or somebody waits.
+    /// True if a refused setup makes the resumption handle unusable.
+    ///
+    /// A lasting refusal does at once. A doubtful one does the second time, or the first time if a
+    /// caller waits.
     fn gives_up_handle(&mut self, refusal: Refusal) -> bool {
         match refusal {
             Refusal::Lasting => true,
@@ -371,22 +380,22 @@ impl Connections {
         }
     }
 
-    /// Lets the socket say goodbye by itself.
-    pub(in crate::engine) fn hang_up(&mut self) {
+    /// Closes the socket. Its task sends the close frame by itself.
+    pub(in crate::engine) fn close_socket(&mut self) {
         self.reconnecting.leaving = None;
         if let Some(socket) = self.socket.take() {
-            self.reconnecting.farewell = socket.close();
+            self.reconnecting.closing_socket = socket.close();
         }
     }
 
-    /// Has live input wait for the next connection.
+    /// Queues live input until the next connection.
     pub(super) fn await_connection(&mut self) {
         if self.reconnecting.expected.is_none() {
             self.reconnecting.expected = Some(self.media.expect());
         }
     }
 
-    /// Has live input refused where no connection comes.
+    /// Rejects live input if no connection is coming.
     pub(in crate::engine) fn note_awaited(&mut self) {
         let comes = self.opening.is_some() || self.reconnecting.wait.is_some();
         if !comes {

@@ -1,4 +1,4 @@
-//! Words of ours that wait while a model takes no live input.
+//! Outgoing text that waits while a model accepts no live input.
 
 use crate::engine::connection::writer::{Carried, Outgoing};
 use crate::engine::error::Error;
@@ -7,7 +7,7 @@ use crate::engine::task::session_task::SessionTask;
 use crate::session::Seq;
 
 impl SessionTask {
-    /// Tells the way of the live input what the session is now.
+    /// Reports to the media path whether the model waits for a response.
     pub(in crate::engine) fn note_waiting(&self) {
         if let (true, Some(epoch)) = (self.agent.withholds_input, self.stream.session.connection) {
             let blocking = |name: &str| !self.agent.non_blocking.iter().any(|it| it == name);
@@ -17,14 +17,18 @@ impl SessionTask {
         }
     }
 
-    /// True if what the user writes has to wait.
-    pub(super) fn has_words_wait(&self) -> bool {
+    /// True if the user's text has to wait.
+    pub(super) fn must_text_wait(&self) -> bool {
         !self.agent.capabilities.client_content && self.connections.media.is_withholding()
     }
 
-    /// Says something of ours in the conversation, as soon as the model does not wait for a
-    /// response.
-    pub(in crate::engine) fn put_in(&mut self, epoch: Seq, text: String, carries: Option<Carried>) {
+    /// Sends text of the engine as conversation, as soon as the model waits for no response.
+    pub(in crate::engine) fn send_as_conversation(
+        &mut self,
+        epoch: Seq,
+        text: String,
+        carries: Option<Carried>,
+    ) {
         let after = None;
         self.connections.kept.push((
             epoch,
@@ -34,10 +38,10 @@ impl SessionTask {
                 after,
             },
         ));
-        self.say_kept();
+        self.send_kept_text();
     }
 
-    fn say_kept(&mut self) {
+    fn send_kept_text(&mut self) {
         if self.connections.media.is_withholding() {
             return;
         }
@@ -56,22 +60,22 @@ impl SessionTask {
         }
     }
 
-    /// Says what had to wait, if it has to no more.
-    pub(in crate::engine) async fn say_what_waited(&mut self) -> Result<(), Error> {
+    /// Sends the queued text that no longer has to wait.
+    pub(in crate::engine) async fn send_waiting_text(&mut self) -> Result<(), Error> {
         if !self.agent.withholds_input || self.connections.socket.is_none() {
             return Ok(());
         }
-        self.say_kept();
-        if self.is_between_connections() || self.has_words_wait() {
+        self.send_kept_text();
+        if self.is_between_connections() || self.must_text_wait() {
             return Ok(());
         }
-        self.say_unsaid().await
+        self.send_queued_text().await
     }
 }
 
 impl Stream {
-    /// True if what the words carry is still to be told so; its call may have been taken back while
-    /// they waited.
+    /// True if the response that the text carries is still to be delivered on this route. Its call
+    /// may have been cancelled while the text waited.
     fn is_to_be_told(&self, carries: Option<Carried>) -> bool {
         match carries {
             Some(Carried::Response(response, by)) => {

@@ -1,4 +1,4 @@
-//! A tool that asks and waits where it stands: the question goes on record first.
+//! Tools that ask for confirmation while they run. The question is recorded first.
 
 use crate::engine::error::Error;
 use crate::engine::inputs::asking::{ToTool, Waiting, open_request};
@@ -9,7 +9,7 @@ use crate::session::{Call, Decision, Event, Fact, Observation, Phase, Seq, ToolA
 use crate::tool::{ToolConfirmation, ToolError};
 
 impl SessionTask {
-    /// Puts a tool's question on record; from then on everybody who may answer it can.
+    /// Records a tool's question. From then on any approver can answer it.
     pub(in crate::engine) async fn tool_asks(
         &mut self,
         asked: ToolAsked,
@@ -21,7 +21,7 @@ impl SessionTask {
                 "the call waits for an answer already; ask again when that has come".to_owned(),
             )),
             Some(open) if is_run(open, attempt) => None,
-            // Its run is over, so it is about to be stopped.
+            // Its run is over and about to be stopped.
             Some(_) | None => Some(ToolError::Cancelled("the call is over".to_owned())),
         };
         let asked = match (refused, fits(asked.into())) {
@@ -34,7 +34,7 @@ impl SessionTask {
         match asked {
             Ok(asked) => {
                 self.put(vec![asked], Objects::default()).await?;
-                // Its time may have been up before it asked.
+                // Its deadline may have passed before it asked.
                 if let Some(request) = open_request(&self.stream.session, call) {
                     let waiting = Waiting {
                         request,
@@ -53,7 +53,7 @@ impl SessionTask {
         }
     }
 
-    /// Hands what is on record now to the tools that wait for it.
+    /// Sends newly recorded answers to the tools that wait for them.
     pub(in crate::engine) fn answer_tools(&mut self, facts: &[Fact]) {
         for fact in facts {
             let (request, answered) = match &fact.event {
@@ -80,7 +80,7 @@ impl SessionTask {
             };
             let _ = waiting.tool.send(Ok(said));
         }
-        // Whoever has not been answered and waits no more was taken back or cut off.
+        // A tool that got no answer and no longer waits was cancelled or cut off.
         let session = &self.stream.session;
         self.running
             .asking
@@ -89,7 +89,7 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// True if the call's tool waits for an answer where it stands.
+    /// True if the call's tool waits for an answer while it runs.
     pub(in crate::engine) fn waits_in_place(&self, call: Seq) -> bool {
         let open = self.session.calls.get(&call);
         open.is_some_and(|open| open.in_place().is_some())

@@ -1,4 +1,4 @@
-//! Calls that a program makes itself, from the call to its outcome.
+//! Calls made by the embedding program, from the call to its outcome.
 
 use serde_json::Value;
 
@@ -11,11 +11,11 @@ use crate::session::{
 };
 use crate::tool::ToolError;
 
-/// Under what a caller is kept whose call has no record yet, as no record has this number.
+/// The key of a caller whose call is not recorded yet. No record has this number.
 const NOT_ON_RECORD: Seq = Seq(0);
 
 impl SessionTask {
-    /// Records the call of a program; what comes of it goes to `caller`.
+    /// Records a call of the embedding program. `caller` receives its outcome.
     pub(in crate::engine) async fn call_function(
         &mut self,
         name: String,
@@ -60,7 +60,7 @@ impl SessionTask {
         let [received] = received;
         match fits(received) {
             Ok(received) => {
-                // It may be answered in the very batch that receives it.
+                // The batch that receives the call may already answer it.
                 let answer = caller;
                 let caller = Caller { answer, given };
                 self.running.callers.insert(NOT_ON_RECORD, caller);
@@ -73,8 +73,8 @@ impl SessionTask {
         }
     }
 
-    /// Hands what was decided about the calls of programs to whoever made them, and returns the
-    /// records of what was taken.
+    /// Sends decided outcomes to the callers of program calls. Returns the records of the outcomes
+    /// that a caller accepted.
     pub(in crate::engine) async fn answer_callers(
         &mut self,
         facts: &[Fact],
@@ -95,7 +95,7 @@ impl SessionTask {
                     }
                     continue;
                 }
-                // What a run gave that is run again is given again.
+                // A restarted run yields its results again.
                 Event::Decided(Decision::CallStarted(it)) => {
                     let caller = self.running.callers.get_mut(&it.call);
                     let given = caller.and_then(|caller| caller.given.as_mut());
@@ -117,7 +117,7 @@ impl SessionTask {
                 Event::Decided(_) | Event::Observed(_) => continue,
             };
             if let Some(caller) = self.running.callers.remove(&call) {
-                // Whoever made the call may have gone away.
+                // The caller may be gone.
                 let sent = caller.answer.send(match (answer, caller.given) {
                     (Ok(_), Some(given)) => Ok(Value::Array(given)),
                     (answer, _) => answer,

@@ -1,4 +1,4 @@
-//! Extractors at the end of a turn, and what they wrote on record.
+//! Extractors, which run at the end of a turn, and the record of what they wrote.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -11,19 +11,18 @@ use crate::engine::inputs::inbox::Input;
 use crate::engine::task::session_task::SessionTask;
 use crate::tool::State;
 
-/// How long an extractor may take; what it wrote until then is dropped.
+/// The maximum run time of an extractor. Its writes after that are dropped.
 const EXTRACTOR_LIMIT: Duration = Duration::from_secs(30);
 
 impl SessionTask {
-    /// Hands the turn that has ended to every extractor.
+    /// Passes the ended turn to every extractor.
     pub(in crate::engine) fn extract(&mut self) {
         let turn = std::mem::take(&mut self.running.turn);
         self.running.extracting.retain(|task| !task.is_finished());
         for extractor in &self.agent.extractors {
             let (name, state, own) = (extractor.name.clone(), self.state(), self.own.clone());
             let (read, turn, seen) = (extractor.read.clone(), turn.clone(), state.clone());
-            // The call stands inside the block, because a hook may panic before it returns its
-            // future.
+            // The call is inside the block, because a hook may panic before it returns its future.
             let reading = AssertUnwindSafe(async move { read(turn, seen).await });
             let session = self.id;
             let task = tokio::spawn(async move {
@@ -40,8 +39,7 @@ impl SessionTask {
         }
     }
 
-    /// Puts on record what a hook wrote; what cannot stand there is dropped, with a word in the
-    /// log.
+    /// Records the state that a hook wrote. State that does not fit a record is dropped and logged.
     pub(in crate::engine) async fn hook_ended(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Hooks that are asked about calls and responses, and what they said on record.
+//! Hooks for calls and responses, and the record of their answers.
 
 use std::sync::Arc;
 
@@ -17,15 +17,16 @@ use crate::session::{
 use crate::tool::{FunctionCall, State, exact_value};
 
 impl SessionTask {
-    /// Shows calls to `on_tool_call`: those of one frame together, as they came.
+    /// Passes calls to `on_tool_call`. The calls of one frame are passed together, in their order.
     pub(in crate::engine) fn show_calls(&mut self, effects: Vec<Effect>) {
         let Some(hook) = self.agent.hooks.on_tool_call.clone() else {
             return;
         };
-        // Another process owes what another runner does.
-        let (ours, others): (Vec<Effect>, Vec<Effect>) = effects.into_iter().partition(|effect| {
-            matches!(effect, Effect::AskHook { runner, .. } if self.running.attached == Some(*runner))
-        });
+        // Effects of another runner belong to another process.
+        let attached = self.running.attached;
+        let (ours, others): (Vec<Effect>, Vec<Effect>) = effects.into_iter().partition(
+            |effect| matches!(effect, Effect::AskHook { runner, .. } if attached == Some(*runner)),
+        );
         for effect in others {
             self.running.performer.begun(effect, InFlight::Left);
         }
@@ -40,7 +41,7 @@ impl SessionTask {
             let (id, name) = (open.wire_id.clone(), open.name.clone());
             match exact_value(&open.args, &[]) {
                 Ok(args) => shown.push((*call, FunctionCall { id, name, args })),
-                // A hook must not answer for other numbers than those that came.
+                // A hook must not answer for other numbers than those received.
                 Err(problem) => unread.push(unread_by_hook(*call, &problem)),
             }
         }
@@ -78,7 +79,7 @@ impl SessionTask {
         }
     }
 
-    /// Shows a response that the engine made itself to `before_tool_response`.
+    /// Passes a response that the engine made itself to `before_tool_response`.
     pub(super) async fn show_issued(&self, call: Seq, issued: Seq) -> Result<InFlight, Error> {
         let (Some(before), Some(delivery), Some(body)) = (
             self.agent.hooks.before_tool_response.clone(),
@@ -110,7 +111,7 @@ impl SessionTask {
         Ok(InFlight::Together(Arc::new(task)))
     }
 
-    /// Puts on record what a hook said, and what it wrote.
+    /// Records a hook's answers and the state that it wrote.
     pub(in crate::engine) async fn hook_answered(
         &mut self,
         answers: Vec<HookAnswered>,
@@ -154,7 +155,7 @@ impl SessionTask {
                     refused.failure = Some(format!("the hook on_tool_call failed: {rejection}"));
                 }
                 Hook::BeforeToolResponse => refused.response = Some(withheld(shape)),
-                // It says yes or no, which is never large.
+                // A yes or no is never too large.
                 Hook::ConfirmWhen => {}
             }
             refused.into()
@@ -162,8 +163,10 @@ impl SessionTask {
         fits(answer.clone().into()).unwrap_or_else(too_large)
     }
 
-    /// Lets `before_tool_response` see a supplied response that would be taken, or that may be the
-    /// one on record, which it has seen, too; gives back what it does not concern.
+    /// Passes a supplied response to `before_tool_response` if it would be accepted, or might equal
+    /// the recorded one. The recorded one went through the hook, too.
+    ///
+    /// Returns the command and reply if the hook does not apply.
     pub(in crate::engine) fn show_supplied(
         &mut self,
         command: Command,
@@ -208,7 +211,7 @@ impl SessionTask {
                 will_continue,
                 by,
             };
-            // What it says of a repeat is compared and no more.
+            // For a repeat, the hook's result is only compared.
             let state = if taken { state } else { State::default() };
             let _ = own.send(Input::Shown {
                 command,
@@ -225,8 +228,8 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// What a hook wrote to the state, to go on record by its name; what cannot stand there is
-    /// dropped, with a word in the log.
+    /// Returns the observation of the state that a hook wrote, under the hook's name. State that
+    /// does not fit a record is dropped and logged.
     pub(in crate::engine) fn written_by(&self, hook: &str, state: &State) -> Option<Observation> {
         let written = state.take_changes().and_then(|changes| {
             let author = Author::Hook(hook.to_owned());
@@ -236,13 +239,14 @@ impl Stream {
             Ok((!nothing).then_some(changed))
         });
         written.unwrap_or_else(|problem| {
-            tracing::error!(session = %self.session.id, hook, problem, "what a hook wrote was dropped");
+            let session = self.session.id;
+            tracing::error!(%session, hook, problem, "what a hook wrote was dropped");
             None
         })
     }
 }
 
-/// The refusal of a call whose arguments the hook `on_tool_call` cannot be shown as they came.
+/// Returns the refusal of a call whose arguments cannot be passed to `on_tool_call` without loss.
 fn unread_by_hook(call: Seq, problem: &str) -> HookAnswered {
     HookAnswered {
         hook: Hook::OnToolCall,

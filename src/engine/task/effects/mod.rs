@@ -1,6 +1,6 @@
-//! Effects that are owed: begun here, and what comes of them put on record.
+//! Owed effects: how each is started, and how its result is recorded.
 //!
-//! Read `performing`, then `run_tool` and `outcomes`; every other file is one kind of effect.
+//! Read `performing`, then `run_tool` and `outcomes`. Each other file handles one kind of effect.
 
 mod asking;
 mod callers;

@@ -1,4 +1,4 @@
-//! The reports of a run, and the words for the model, fitted to the record.
+//! The reports of a run, and the texts for the model, checked against the limits of a record.
 
 use crate::engine::error::Error;
 use crate::engine::task::session_task::SessionTask;
@@ -11,7 +11,8 @@ use crate::session::{
 use crate::tool::{ToolError, ToolOutcome};
 
 impl SessionTask {
-    /// Puts an event of a tool on record. What is too large for the record is not worth a session.
+    /// Records an event of a tool. An event too large for a record is dropped, because it must not
+    /// stop the session.
     pub(in crate::engine) async fn tool_emitted(
         &mut self,
         emitted: ToolEventEmitted,
@@ -25,7 +26,7 @@ impl SessionTask {
         }
     }
 
-    /// How the runs of a call are told.
+    /// Returns the context for reporting the runs of a call: ids, formatter and hook.
     pub(in crate::engine) fn telling(&self, seq: Seq, attempt: u32, call: &Call) -> Telling {
         Telling {
             session: self.id,
@@ -43,9 +44,10 @@ impl SessionTask {
         }
     }
 
-    /// What a tool's end puts on record: what it wrote to the state, and its outcome. What cannot
-    /// be on record makes it a failure, of which the model is told; of a failed run nothing that it
-    /// wrote is kept.
+    /// Returns the observations of a tool's end: the state that it wrote, and its outcome.
+    ///
+    /// If one does not fit a record, the call fails and the model learns so. The state written by a
+    /// failed run is dropped.
     pub(in crate::engine) fn tool_ended(&self, ended: Ended) -> Vec<Observation> {
         let Ended {
             call,
@@ -74,15 +76,15 @@ impl SessionTask {
         by_hook.into_iter().chain(ended).collect()
     }
 
-    /// What one result of several puts on record. It must fit like any other; one that does not
-    /// ends the call.
+    /// Returns the observations of one streamed result. A result that does not fit a record ends
+    /// the call.
     pub(in crate::engine) fn tool_yielded(&self, yielded: ToolYielded) -> Vec<Observation> {
         let (call, attempt) = (yielded.call, yielded.attempt);
         let fitting = fits(yielded.into()).map(|it| vec![it]);
         fitting.unwrap_or_else(|rejection| self.unfit(call, attempt, &rejection))
     }
 
-    /// Words the end of a background call that somebody takes back.
+    /// Adds the formatter's text to the cancellation of a background call.
     pub(in crate::engine) fn word_cancellation(&self, observation: &mut Observation) {
         if let Observation::OperatorCancelled(it) = observation
             && let Some(call) = self.stream.session.calls.get(&it.call)
@@ -93,8 +95,7 @@ impl SessionTask {
             if unfit(observation).is_some()
                 && let Observation::OperatorCancelled(it) = observation
             {
-                // The words of a formatter are not worth a session, nor a call that cannot be
-                // cancelled.
+                // A formatter's text must neither stop the session nor prevent the cancellation.
                 it.response = None;
             }
         }
@@ -111,7 +112,7 @@ impl SessionTask {
         } else {
             format!("what the tool gave cannot be on record: {rejection}")
         };
-        // Nobody waits any more for a call that is not open.
+        // A call that is not open has no waiting caller.
         let open = self.stream.session.calls.get(&seq);
         let failed = ToolOutcome::Failed(ToolError::ExecutionFailed(told));
         let told = open.map(|call| {
@@ -119,14 +120,14 @@ impl SessionTask {
             let (worded, _) = telling.worded(failed.clone());
             match fits(worded) {
                 Ok(worded) => worded,
-                // The words of a formatter may not fit, either.
+                // The formatter's text may not fit a record, either.
                 Err(_) => telling.in_default_words().worded(failed).0,
             }
         });
         told.into_iter().collect()
     }
 
-    /// True if the tool's results come one by one, so that its end carries none.
+    /// True if the tool streams its results, so its end carries none.
     pub(in crate::engine) fn is_stream(&self, name: &str) -> bool {
         let tool = self.agent.dispatcher.get(name);
         tool.is_some_and(|tool| match tool.kind() {

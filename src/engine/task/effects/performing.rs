@@ -1,4 +1,4 @@
-//! How each effect is begun, once it is on record that it is owed.
+//! The start of each kind of effect, after the batch that makes it owed is durable.
 
 use std::panic::AssertUnwindSafe;
 
@@ -46,9 +46,10 @@ impl SessionTask {
                 runner,
                 ..
             } if self.running.attached == Some(*runner) => self.show_issued(*call, *issued).await?,
-            // Calls are shown together; what another process owes is its own.
+            // Calls are passed to their hook together; effects of another runner belong to that
+            // process.
             Effect::AskHook { .. } => InFlight::Left,
-            // Another process owes it; this one must not run it.
+            // It belongs to another process, and this one must not run it.
             Effect::RunTool { .. } => InFlight::Left,
             Effect::AskConfirmation { call, request } => {
                 Box::pin(self.ask_provider(*call, *request)).await?
@@ -68,13 +69,13 @@ impl SessionTask {
                 InFlight::Left
             }
             Effect::Connect => {
-                // It is left to what comes of it: another try is owed by the next process, or after
-                // the next connection.
-                let _ = self.own.send(Input::ConnectToTell);
+                // It is not tracked here: the next process, or the next connection, owes another
+                // attempt.
+                let _ = self.own.send(Input::ConnectToDeliver);
                 InFlight::Left
             }
             Effect::CloseSession { .. } => {
-                let _ = self.own.send(Input::CloseAsAsked);
+                let _ = self.own.send(Input::CloseIfRequested);
                 InFlight::Left
             }
             Effect::ArmTimer { .. } => InFlight::Timed,
@@ -83,12 +84,13 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Asks the provider of this process, if there is one; the other doors need no asking.
+    /// Asks the confirmation provider of this process, if there is one. Other channels read the
+    /// open request from the journal.
     async fn ask_provider(&self, seq: Seq, request: Seq) -> Result<InFlight, Error> {
         let Some(provider) = self.agent.provider.clone() else {
             return Ok(InFlight::Left);
         };
-        // It is told what the other doors are told.
+        // The provider gets the same request as the other channels.
         let Some(waiting) = self.stream.ledger.waiting(self.id, seq, request).await? else {
             return Ok(InFlight::Left);
         };
@@ -97,7 +99,7 @@ impl SessionTask {
         };
         let (own, session) = (self.own.clone(), self.id);
         Ok(InFlight::begin(CancellationToken::new(), async move {
-            // The call stands inside a block, because a provider may panic before it returns its
+            // The call is inside a block, because a provider may panic before it returns its
             // future.
             let answering = async {
                 let confirmation = provider.confirm(question).await;
@@ -111,7 +113,7 @@ impl SessionTask {
                         confirmation,
                     });
                 }
-                // The question stays open for the other doors.
+                // The request stays open for the other channels.
                 Err(_) => tracing::error!(%session, %request, "the confirmation provider panicked"),
             }
         }))
@@ -136,7 +138,7 @@ impl SessionTask {
         let carried = Carried::Response(seq, delivery.route);
         if as_conversation {
             let words = Box::pin(self.told_as_conversation(delivery, &body)).await?;
-            self.put_in(epoch, words, Some(carried));
+            self.send_as_conversation(epoch, words, Some(carried));
             return Ok(());
         }
         let frame = outgoing::tool_response(delivery, &body, self.agent.capabilities);
@@ -151,15 +153,15 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Tells the model the instruction of the phase it is in.
+    /// Sends the instruction of the current phase to the model.
     fn send_instruction(&mut self, phase: Seq, epoch: Seq) {
         if let Some(instruction) = self.instruction() {
             let words = outgoing::instruction(&instruction, self.agent.capabilities);
-            self.put_in(epoch, words, Some(Carried::Instruction(phase)));
+            self.send_as_conversation(epoch, words, Some(Carried::Instruction(phase)));
         }
     }
 
-    /// What the model is told to be: by the agent, and by the phase of now.
+    /// Returns the system instruction: the agent's, and that of the current phase.
     pub(in crate::engine) fn instruction(&self) -> Option<String> {
         let stay = self.stream.session.phase.as_ref();
         let phase = stay.and_then(|stay| self.stream.session.terms.policies.phase(&stay.phase));
@@ -178,8 +180,8 @@ impl SessionTask {
     ) -> Result<String, Error> {
         let args = self.stream.args_that_ran(delivery.call).await?;
         let text = response::as_conversation(&delivery.name, &args, delivery.outcome, body);
-        // News of a call that has ended since are no news: its outcome follows, and is what may ask
-        // for an answer.
+        // An interim result of a call that has ended needs no reaction: the outcome follows and may
+        // ask for an answer.
         let is_over = !self.stream.session.calls.contains_key(&delivery.call);
         let scheduling = if delivery.outcome == Outcome::Interim && is_over {
             Some(FunctionResponseScheduling::Silent)
@@ -191,13 +193,13 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// True if a response that is still to be told goes another way by now.
-    pub(in crate::engine) fn goes_otherwise(&self, response: Seq, by: Route) -> bool {
+    /// True if a response that is still to be delivered now has another route.
+    pub(in crate::engine) fn is_rerouted(&self, response: Seq, by: Route) -> bool {
         let delivery = self.session.deliveries.get(&response);
         delivery.is_some_and(|it| it.route != by)
     }
 
-    /// What a hook put in the place of a response.
+    /// Returns the response that a hook substituted.
     pub(in crate::engine) async fn answered_by_hook(
         &self,
         answer: Seq,
@@ -206,7 +208,7 @@ impl Stream {
         Ok(recorded.and_then(|it| response_in(&it.fact)))
     }
 
-    /// The response itself: in its own record, or in the one that this refers to.
+    /// Returns the body of a response, from its own record or from the record it refers to.
     pub(in crate::engine) async fn response_body(
         &self,
         issued: Seq,
@@ -227,8 +229,8 @@ impl Stream {
     }
 }
 
-/// A request as a provider is shown it; none of a sealed session without its key, which nobody
-/// serves.
+/// Returns a request as a provider receives it. None for a sealed session without its key, which no
+/// process serves.
 fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest> {
     let PendingConfirmation {
         id,

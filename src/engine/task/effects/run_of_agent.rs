@@ -17,8 +17,7 @@ use crate::session::{
 use crate::tool::{AgentTurnSoFar, LlmAnswer, LlmSaid, LlmTool, TextAgentTool};
 
 impl SessionTask {
-    /// Reads what is on record of the run of an agent; there is nothing to read of a call whose
-    /// tool is none.
+    /// Reads the record of an agent's run. None for a call whose tool is no agent.
     pub(super) fn on_record_of_agent(
         &self,
         seq: Seq,
@@ -101,7 +100,7 @@ impl SessionTask {
         Ok(AgentTurnSoFar { of, said, answers })
     }
 
-    /// What an agent's model is told of a call that it made.
+    /// Returns the response that an agent's model gets for a call that it made.
     async fn answer_to(&self, made: &AgentCall, tool: &str) -> Result<Json, Error> {
         let shape = self.stream.session.terms.policies.response;
         let ended = made.ended.unwrap_or(made.call);
@@ -111,7 +110,7 @@ impl SessionTask {
             return Ok(Json::of(&shape.error("cancelled", it.reason.in_words())));
         }
         if let Some(Event::Decided(Decision::ResponseIssued(it))) = event
-            && went_well(it.outcome)
+            && is_success(it.outcome)
             && self.is_stream(tool)
             && !made.gave.is_empty()
         {
@@ -124,7 +123,7 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// Which agent asked, and which model.
+    /// Returns the agent and the model of a request to a model.
     async fn asked_by(&self, asked: Seq) -> Result<(String, String), Error> {
         if let Some(recorded) = self.recorded(asked).await?
             && let Event::Observed(Observation::LlmAsked(it)) = &recorded.fact.event
@@ -134,8 +133,8 @@ impl Stream {
         Ok(Default::default())
     }
 
-    /// What the model said there in clear; where that cannot be opened any more, it reads what is
-    /// on record.
+    /// Adds the sealed arguments of a call in clear, for its model. If they cannot be opened, the
+    /// model gets the recorded form.
     fn note_secrets(&self, model: &str, received: &FunctionCallReceived, secrets: &mut Secrets) {
         let (Some(name), Some(args)) = (&received.name, &received.args) else {
             return;
@@ -147,7 +146,7 @@ impl Stream {
         }
     }
 
-    /// What a streaming tool gave.
+    /// Returns the results of a streaming tool.
     async fn given(&self, gave: &[Seq]) -> Result<Vec<Json>, Error> {
         let mut given = Vec::with_capacity(gave.len());
         for seq in gave {
@@ -161,8 +160,8 @@ impl Stream {
     }
 }
 
-/// True if all that a streaming tool was to give is what it gave.
-fn went_well(outcome: Outcome) -> bool {
+/// True if a streaming tool yielded all its results.
+fn is_success(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Returned | Outcome::Supplied => true,
         Outcome::Interim

@@ -1,4 +1,4 @@
-//! The run of a tool, from its place among those that run to the report to its session.
+//! The run of a tool: waiting for a slot, running, and reporting to its session.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -14,8 +14,8 @@ use crate::engine::effects::given::{Given, with_given};
 use crate::engine::effects::performer::InFlight;
 use crate::engine::effects::run_of_agent::OnRecord;
 use crate::engine::effects::session_of_run::SessionOfRun;
-use crate::engine::effects::slots::{Held, Slots};
-use crate::engine::effects::text_agents::{Came, Stretch};
+use crate::engine::effects::slots::{RunSlot, Slots};
+use crate::engine::effects::text_agents::{AgentSegment, SegmentEnd};
 use crate::engine::effects::yields::{on_record, recorded};
 use crate::engine::inputs::inbox::{Inbox, Input};
 use crate::engine::task::record::implementations::as_approved;
@@ -28,10 +28,10 @@ use crate::tool::{
     ToolOutcome,
 };
 
-/// A tool, its arguments and its context, unless the call cannot run any more.
+/// A tool, its arguments and its context, or the error for a call that can no longer run.
 type Checked = Result<(Arc<PolicyTool>, Value, ToolContext), ToolError>;
 
-/// One run of a tool, before it has its place.
+/// One run of a tool, before it has a slot.
 struct Run {
     session: SessionId,
     own: Inbox,
@@ -41,15 +41,15 @@ struct Run {
     state: State,
     events: Arc<SessionOfRun>,
     checked: Checked,
-    /// The acknowledgement, where a hook sees it first.
+    /// The acknowledgement, if a hook sees it first.
     acknowledgement: Option<Json>,
-    /// The stretch of a text agent, and the state below its own.
-    stretch: Option<(Stretch, State)>,
+    /// The segment of a text agent, and the state below its own.
+    segment: Option<(AgentSegment, State)>,
     leave: Option<Given>,
-    /// The implementation that was approved.
+    /// The approved implementation.
     approved: Option<Value>,
     beginning: Beginning,
-    place: Held,
+    slot: RunSlot,
 }
 
 impl SessionTask {
@@ -59,16 +59,17 @@ impl SessionTask {
         };
         let cancelled = CancellationToken::new();
         let run = self.run_of(seq, attempt, call, of_agent, cancelled.clone());
-        let span = tracing::info_span!("call", session = %self.id, call = seq.0, tool = %call.name, attempt);
-        tracing::debug!(session = %self.id, call = seq.0, tool = %call.name, attempt, "tool starts");
-        let (beginning, place) = (run.beginning.clone(), run.place.clone());
-        // In a box, or the runtime moves all of it from place to place, to the end.
+        let (session, tool) = (self.id, &call.name);
+        let span = tracing::info_span!("call", %session, call = seq.0, %tool, attempt);
+        tracing::debug!(%session, call = seq.0, %tool, attempt, "tool starts");
+        let (beginning, slot) = (run.beginning.clone(), run.slot.clone());
+        // Boxed, so that the future is not moved.
         let run = Box::pin(run.go().instrument(span));
         InFlight::Run {
             task: tokio::spawn(run).abort_handle(),
             cancelled,
             beginning,
-            place,
+            slot,
         }
     }
 
@@ -102,28 +103,28 @@ impl SessionTask {
             .with_ticket(ticket)
             .with_emitter(Emitter::new(events.clone(), seq, attempt));
         let checked = self.checked(call, context);
-        // Once a call: the model knows already that it runs when it is run again.
+        // Once per call: on a retry the model already knows that it runs.
         let mut acknowledgement =
             (call.background.is_some() && !call.told_meanwhile).then(|| telling.acknowledgement());
         if !telling.is_changed()
             && let Some(response) = acknowledgement.take()
         {
-            // It is queued before the tool can end, so the model hears of it first.
+            // Queued before the tool can end, so the model gets it first.
             _ = on_record(&self.own, telling.yielded(response));
         }
-        let stretch = of_agent
+        let segment = of_agent
             .zip(checked.as_ref().ok())
             .and_then(|(on_record, (tool, ..))| {
                 let tool = tool.text_agent()?.clone();
                 let base = tool.state().clone();
-                let stretch = Stretch {
+                let segment = AgentSegment {
                     tool,
                     on_record,
                     call: seq,
                     attempt,
                     own: self.own.clone(),
                 };
-                Some((stretch, base))
+                Some((segment, base))
             });
         Run {
             session: self.id,
@@ -135,16 +136,16 @@ impl SessionTask {
             events,
             checked,
             acknowledgement,
-            stretch,
+            segment,
             leave: self.stream.leave_given(call),
             approved: self.stream.approved_implementation(call),
             beginning: Beginning::default(),
-            place: Held::default(),
+            slot: RunSlot::default(),
         }
     }
 
-    /// The tool and its arguments. It may have been declared anew since the call was received, with
-    /// another schema.
+    /// Returns the tool and its checked arguments. The tool may have a new schema since the call
+    /// was received.
     fn checked(&self, call: &Call, context: ToolContext) -> Checked {
         let dispatcher = &self.agent.dispatcher;
         let args = self.stream.opened_arguments(call)?;
@@ -159,7 +160,7 @@ impl SessionTask {
 }
 
 impl Run {
-    /// Waits for a place, runs, and reports to the session.
+    /// Waits for a slot, runs, and reports to the session.
     async fn go(mut self) {
         if let Some(response) = self.acknowledgement.take() {
             let seen = self.state.over();
@@ -169,23 +170,23 @@ impl Run {
                 .own
                 .send(Input::HookWrote(Hook::BeforeToolResponse, seen));
         }
-        self.place.hold(self.slots.take(self.session).await);
+        self.slot.hold(self.slots.take(self.session).await);
         if !self.beginning.begin() {
-            self.place.let_go();
+            self.slot.release();
             return;
         }
-        match self.stretch.take() {
-            Some((stretch, base)) => Box::pin(self.go_on(stretch, &base)).await,
+        match self.segment.take() {
+            Some((segment, base)) => Box::pin(self.run_segment(segment, &base)).await,
             None => self.run().await,
         }
     }
 
-    /// One stretch of a text agent's run, which ends the call or leads to calls of its own.
-    async fn go_on(self, stretch: Stretch, base: &State) {
+    /// Runs one segment of a text agent, which ends the call or makes calls of its own.
+    async fn run_segment(self, segment: AgentSegment, base: &State) {
         let state = self.state.above(base);
-        let came = Box::pin(stretch.go(&state)).await;
-        self.place.let_go();
-        if let Some(Came { replied, outcome }) = came {
+        let end = Box::pin(segment.go(&state)).await;
+        self.slot.release();
+        if let Some(SegmentEnd { replied, outcome }) = end {
             let ended = Box::pin(self.telling.ended(outcome, state)).await;
             let _ = self.own.send(Input::AgentEnded(replied, ended));
         }
@@ -214,14 +215,14 @@ impl Run {
             }
             Err(error) => ToolOutcome::Failed(error),
         };
-        self.place.let_go();
+        self.slot.release();
         let ended = self.telling.ended(outcome, self.state).await;
         let ended = ended.ending_session(self.events.ends_session.get());
         let _ = self.own.send(Input::ToolEnded(ended));
     }
 }
 
-/// Runs a tool so that a panic which its own containment misses still ends the call.
+/// Runs a tool so that a panic outside its own containment still ends the call.
 async fn contained<F, Fut>(
     tool: Arc<PolicyTool>,
     args: Value,
@@ -232,7 +233,7 @@ where
     F: FnMut(Value) -> Fut + Send + 'static,
     Fut: Future<Output = Result<(), ToolError>> + Send,
 {
-    // What the run leaves is dropped inside of the block, too.
+    // The leftovers of the run are dropped inside the block, too.
     let run = async move { tool.run(args, context, on_yield).await };
     let ended = AssertUnwindSafe(run).catch_unwind().await;
     ended.unwrap_or_else(|_| {

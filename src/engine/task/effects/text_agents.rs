@@ -1,4 +1,4 @@
-//! The questions, calls and end of a text agent's run on record.
+//! The record of a text agent's run: its requests to a model, its calls and its end.
 
 use tokio::sync::oneshot;
 
@@ -14,7 +14,7 @@ use crate::session::{
 use crate::tool::LlmSaid;
 
 impl SessionTask {
-    /// Puts on record that the model of an agent is about to be asked, and only then lets it be.
+    /// Records that an agent is about to call its model, and only then lets it.
     pub(in crate::engine) async fn agent_asks(
         &mut self,
         asks: Asks,
@@ -55,12 +55,11 @@ impl SessionTask {
         Ok(observations)
     }
 
-    /// Puts a reply on record with the calls that it makes: one batch, as a frame of the
-    /// conversation is.
+    /// Records a reply together with its calls in one batch, as a frame of the conversation is.
     pub(in crate::engine) async fn agent_calls(&mut self, it: Calls) -> Result<(), Error> {
         let (call, attempt) = (it.replied.call, it.replied.attempt);
         let mut observations = vec![it.replied.into()];
-        // What a run says that is over is on record, because it was paid for, and leads to nothing.
+        // The reply of a run that is over is recorded for its cost, and its calls are dropped.
         if self.runs(call, attempt) {
             let calls = it.calls.into_iter();
             observations.extend(calls.filter_map(|said| self.called_by(call, said)));
@@ -100,7 +99,7 @@ impl SessionTask {
         Some(received.into())
     }
 
-    /// Puts the end of a run on record, and the reply that it came with.
+    /// Records the end of a run and the reply that caused it.
     pub(in crate::engine) async fn agent_ended(
         &mut self,
         replied: Option<LlmReplied>,

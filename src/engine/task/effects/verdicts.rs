@@ -1,5 +1,4 @@
-//! Gates that the program decides: it is asked beside the session's loop, and what it says goes on
-//! record.
+//! Predicates of gates: asked outside the session's loop, and their answers recorded.
 
 use crate::engine::effects::performer::InFlight;
 use crate::engine::inputs::inbox::Input;
@@ -8,7 +7,7 @@ use crate::session::{Hook, HookAnswered, Seq};
 use crate::tool::{State, exact_value, verdict};
 
 impl SessionTask {
-    /// Asks the tool's predicate about a call, with the arguments as its tool would get them.
+    /// Asks the tool's predicate about a call, with the arguments that the tool would get.
     pub(super) fn ask_verdict(&self, seq: Seq) -> InFlight {
         let Some(call) = self.stream.session.calls.get(&seq) else {
             return InFlight::Left;

@@ -1,4 +1,4 @@
-//! A person's answer: held against its question, then on record; and what it gives to the run.
+//! An approver's answer: checked against its request, recorded, and passed to the run.
 
 use crate::engine::admission::answering::examine;
 use crate::engine::effects::given::Given;
@@ -13,7 +13,7 @@ use crate::session::{
 use crate::tool::ToolConfirmation;
 
 impl SessionTask {
-    /// Answers a request by the name it has outside.
+    /// Answers a request by its public id.
     pub(in crate::engine) async fn answer_named(
         &mut self,
         request: RequestId,
@@ -27,8 +27,8 @@ impl SessionTask {
         }
     }
 
-    /// Answers as the provider did. Another door may have been quicker, or the answer does not fit:
-    /// that is on record, and no caller waits for it.
+    /// Records the provider's answer. If it came late or does not fit, the refusal is recorded and
+    /// no caller waits for it.
     pub(in crate::engine) async fn provider_answered(
         &mut self,
         request: Seq,
@@ -44,7 +44,7 @@ impl SessionTask {
         }
     }
 
-    /// Answers a request; what does not count is refused on record.
+    /// Answers a request. An answer that does not count is recorded as refused.
     pub(in crate::engine) async fn answer_confirmation(
         &mut self,
         request: Seq,
@@ -70,9 +70,10 @@ impl SessionTask {
         .await
     }
 
-    /// Attaches where the tool of now is not the one that was asked about, or is gone: whoever says
-    /// yes is told so, instead of agreeing to what cannot run. Where this process is attached it
-    /// goes on with the tool of now.
+    /// Attaches if the current tool differs from the approved one or is gone.
+    ///
+    /// The approver then gets an error instead of approving a call that cannot run. A process that
+    /// is attached already continues with the current tool.
     async fn attach_where_tool_changed(&mut self, request: Seq) -> Result<(), Error> {
         let asked = self.stream.session.requests.get(&request);
         let asked = asked.filter(|it| it.state == RequestState::Open);
@@ -97,8 +98,7 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// What the person said by whose leave a call starts, and what its tool has asked, as they are
-    /// on record.
+    /// Returns the records of the approval with which a call starts, and of its tool's question.
     pub(in crate::engine) fn leave_given(&self, call: &Call) -> Option<Given> {
         let Phase::Running {
             leave: Leave::Approved(leave),
@@ -110,7 +110,7 @@ impl Stream {
         let own = call.asked.as_ref();
         let (asked, request) = match own.and_then(|own| Some((own.at, own.answered?))) {
             Some((asked, request)) => (Some(asked), request),
-            // A yes to a doubt says no more than that it may run again.
+            // A yes about a call in doubt says only that it may run again.
             None => (None, call.gate_passed.unwrap_or(leave)),
         };
         match &self.session.requests.get(&request)?.state {
@@ -126,7 +126,7 @@ impl Stream {
         }
     }
 
-    /// The arguments of a call, open or settled: those that a person wrote with a yes, or else the
+    /// Returns the arguments of an open or settled call: those that an approver edited, or else the
     /// model's.
     pub(in crate::engine) async fn args_that_ran(&self, call: Seq) -> Result<Json, Error> {
         if let Some(open) = self.session.calls.get(&call) {

@@ -1,15 +1,15 @@
-//! Batches in which calls arrive or responses were written, and nothing else happens.
+//! Batches in which only calls are received or responses sent.
 //!
-//! They are most of what a session of many open calls records. Such a batch changes what is owed
-//! for the calls and the responses that it names, so the others are not looked at. After every
-//! other batch all that is owed is compared with what is in flight.
+//! They are most of the records of a session with many open calls. Such a batch changes only the
+//! effects of the calls and responses that it names, so the others are skipped. After any other
+//! batch, all owed effects are compared with those in flight.
 
 use crate::engine::task::session_task::SessionTask;
 use crate::session::{Effect, Event, Observation, Seq, owed_about};
 
 impl SessionTask {
-    /// The effects that the last batch newly owes, if it is of this kind; those it settled are
-    /// dropped.
+    /// Returns the effects that the last batch newly owes, if it is of this kind. Drops those it
+    /// settled.
     pub(super) fn owed_by_arrivals(&mut self) -> Option<Vec<Effect>> {
         let first = self.stream.latest.first()?.fact.seq;
         let session = &self.stream.session;

@@ -1,4 +1,4 @@
-//! Attaching: from here on this process runs the session's tools.
+//! Attaching: from then on this process runs the session's tools.
 
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
@@ -6,7 +6,7 @@ use crate::engine::task::session_task::SessionTask;
 use crate::session::{Call, ObjectHash, Observation, Phase, RULES, RunnerAttached, WaitsFor};
 
 impl SessionTask {
-    /// What this process brings to the session.
+    /// Returns the `runner_attached` of this process.
     pub(in crate::engine) fn attachment(
         &self,
         [catalog, policies]: [ObjectHash; 2],
@@ -22,7 +22,7 @@ impl SessionTask {
         }
     }
 
-    /// Attaches, after whatever `first` says.
+    /// Attaches this process as the runner, after recording `first`.
     pub(in crate::engine) async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
         let mut observations = first;
         let (catalog, policies) = (self.catalog_now().await, self.agent.policies.clone());
@@ -38,18 +38,16 @@ impl SessionTask {
         self.perform().await
     }
 
-    /// Attaches where a call waits for somebody who can run it. A session that merely waits gets no
-    /// event.
+    /// Attaches if a call waits for a runner. A session that only waits gets no event.
     pub(in crate::engine) async fn attach_if_needed(&mut self) -> Result<(), Error> {
-        // A call that still runs was begun by a process that is gone: whoever takes its place finds
-        // out what to do.
+        // A running call was started by a process that is gone; the next runner decides what to do.
         let waits = |it: &Call| {
             matches!(
                 it.phase.waits_for(),
                 WaitsFor::Runner | WaitsFor::Tool | WaitsFor::Hook
             ) || it.in_place().is_some()
         };
-        // An engine that shuts down runs nothing any more; the next one attaches.
+        // An engine that shuts down starts nothing, so the next one attaches.
         let may = self.running.attached.is_none() && !self.shared.slots.is_shut();
         let needed = may && self.stream.session.calls.values().any(waits);
         if needed {
@@ -60,13 +58,17 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// A call that may run waits for a program that has its tool, however often others start.
+    /// Warns about startable calls whose tool is gone. They wait for a program that has it.
     fn warn_of_gone_tools(&self) {
         let tools = &self.session.terms.catalog.tools;
         for (seq, call) in &self.session.calls {
             if matches!(call.phase, Phase::Ready { .. }) && !tools.contains_key(&call.name) {
                 let (session, call, tool) = (self.session.id, seq.0, &call.name);
-                tracing::warn!(%session, call, tool, "a call may run, and the agent has no tool of that name any more: it waits until one has, or the call is cancelled");
+                tracing::warn!(
+                    %session, call, tool,
+                    "a call may run, and the agent has no tool of that name any more: \
+                     it waits until one has, or the call is cancelled"
+                );
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Putting observations on record: step, append, publish, and only then perform.
+//! Recording of observations: step, append, publish, and only then perform.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::session::{
 };
 
 impl SessionTask {
-    /// Records `observations`, then performs what is owed.
+    /// Records `observations`, then performs the owed effects.
     pub(in crate::engine) async fn record(
         &mut self,
         observations: Vec<Observation>,
@@ -24,11 +24,11 @@ impl SessionTask {
         self.perform().await
     }
 
-    /// Steps over what a dead process left, whatever is overdue, and `observations`; appends the
-    /// batch and publishes it.
+    /// Appends and publishes one batch: what a dead process left, overdue deadlines, and
+    /// `observations`.
     ///
-    /// Returns the record of the last observation; what went before it and what followed have
-    /// theirs around it.
+    /// Returns the record of the last observation. Earlier observations and the decisions have
+    /// records around it.
     pub(in crate::engine) async fn put(
         &mut self,
         observations: Vec<Observation>,
@@ -38,7 +38,7 @@ impl SessionTask {
             .await
     }
 
-    /// As [`put`](SessionTask::put), of what happened at `now`.
+    /// Works as [`put`](SessionTask::put), for observations made at `now`.
     pub(in crate::engine) async fn put_at(
         &mut self,
         now: Timestamp,
@@ -54,7 +54,7 @@ impl SessionTask {
         if batch.is_empty() {
             return Ok(self.stream.session.head);
         }
-        // Whatever it covers came before this.
+        // Held-back messages are older than this batch.
         self.record_held().await?;
         batch = self.connections.media.with_counts(batch);
         if let Some(redactor) = &self.agent.hooks.redactor {
@@ -98,14 +98,14 @@ impl SessionTask {
                 source,
             };
             let before = self.stream.session.state.clone();
-            // What stands there after an error is on no record, and the task stops over it.
+            // After an error the state here is not recorded, and the task stops.
             step_in_place(&mut self.stream.session, now, observation, &mut facts)
                 .map_err(endless)?;
             if !Arc::ptr_eq(&before, &self.stream.session.state) {
                 changes.push((last, before, self.stream.session.state.clone()));
             }
         }
-        // Only what decides nothing may be acknowledged before it is on the disk.
+        // Only a batch without decisions may be acknowledged before it is on disk.
         let decided = facts
             .iter()
             .any(|fact| matches!(fact.event, Event::Decided(_)));
@@ -190,7 +190,7 @@ impl SessionTask {
                 self.begin_effect(effect).await?;
             }
         }
-        // Those of one frame are shown together.
+        // The calls of one frame are passed to the hook together.
         self.show_calls(calls);
         self.set_timer();
         self.stream.latest = Vec::new();
@@ -199,28 +199,28 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// A record of the session: one of the last batch, as long as that is performed, or what the
-    /// journal has there.
+    /// Returns a record of the session: from the last batch while it is performed, else from the
+    /// journal.
     pub(in crate::engine) async fn recorded(
         &self,
         seq: Seq,
     ) -> Result<Option<Arc<Recorded>>, Error> {
-        // The records of a batch follow each other without a gap.
+        // The records of a batch are consecutive.
         let first = self.latest.first().map_or(seq, |it| it.fact.seq);
         let index = seq.0.checked_sub(first.0).map(usize::try_from);
         let latest = index.and_then(|index| self.latest.get(index.ok()?));
         if let Some(latest) = latest.filter(|it| it.fact.seq == seq) {
             return Ok(Some(latest.clone()));
         }
-        // Seldom, so what a batch holds while it is appended has no room for it.
+        // Boxed because it is rare: a batch in flight should not reserve memory for it.
         let fact = Box::pin(self.ledger.fact(self.session.id, seq)).await?;
         let session = self.session.id;
         Ok(fact.map(|fact| Arc::new(Recorded { session, fact })))
     }
 }
 
-/// True if an observation may be acknowledged before it is on the disk: only what nothing follows
-/// from.
+/// True if an observation may be acknowledged before it is on disk, because no effect follows from
+/// it.
 fn may_be_buffered(observation: &Observation) -> bool {
     match observation {
         Observation::ModelOutputReceived(_)
@@ -251,7 +251,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::LlmAsked(_)
         | Observation::LlmReplied(_)
         | Observation::ToolReturned(_)
-        // Whoever listens acts on it.
+        // Listeners act on it.
         | Observation::ToolEventEmitted(_)
         | Observation::ToolPaused(_)
         | Observation::ToolAsked(_)

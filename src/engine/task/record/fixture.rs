@@ -1,14 +1,14 @@
-//! The session's part of the fixture that is recorded of it.
+//! The session's part in recording a fixture.
 
-use crate::engine::agents::recorded::{OfSession, received};
+use crate::engine::agents::recorded::{SessionRecorder, received};
 use crate::engine::task::session_task::SessionTask;
 use crate::fixture::{Refused, Step};
 use crate::session::Fact;
 
 impl SessionTask {
-    pub(in crate::engine) fn recorder(&self) -> Option<OfSession> {
+    pub(in crate::engine) fn recorder(&self) -> Option<SessionRecorder> {
         let recorder = self.agent.recorder.clone()?;
-        Some(OfSession {
+        Some(SessionRecorder {
             recorder,
             session: self.id,
             clock: self.shared.clock.clone(),
@@ -27,7 +27,7 @@ impl SessionTask {
         }
     }
 
-    /// Why there is no connection, as a step: what the agent redacts is not in it.
+    /// Returns the reason for a missing connection, redacted.
     pub(in crate::engine) fn refused(&self, code: Option<u16>, reason: &str) -> Refused {
         let redactor = self.agent.hooks.redactor.as_ref();
         let redacted = redactor.and_then(|it| it.of(reason));
@@ -35,7 +35,7 @@ impl SessionTask {
         Refused { code, reason }
     }
 
-    /// A frame of the service is dealt with.
+    /// Records a frame of the service as handled.
     pub(in crate::engine) fn record_frame(&self, text: &str) {
         self.record_step(|| received(text, self.agent.hooks.redactor.as_ref()));
     }

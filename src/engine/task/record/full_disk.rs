@@ -1,19 +1,19 @@
-//! A batch that the disk had no room for, appended as soon as it has.
+//! Retry of a batch for which the disk had no room.
 
 use recount_journal::{Durability, Error as JournalError, seal};
 
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
-use crate::engine::task::patient_journal::PAUSE;
+use crate::engine::task::retrying_journal::PAUSE;
 use crate::ledger::{self, Objects, Tail};
 use crate::session::{Fact, OpenWork, Seq};
 
 impl Stream {
-    /// Appends a batch that the disk had no room for, as soon as it has.
+    /// Repeats the append of a batch until the disk has room for it.
     ///
     /// # Errors
-    /// The refusal itself, where the session has no record yet or the engine shuts down; whatever
-    /// else the journal says.
+    /// The refusal itself, if the session has no record yet or the engine shuts down. Any other
+    /// error of the journal.
     pub(super) async fn append_again(
         &mut self,
         refused: ledger::Error,
@@ -50,7 +50,7 @@ impl Stream {
         Err(refused.into())
     }
 
-    /// The key of the session, made as soon as the disk has room for it.
+    /// Creates the key of the session, waiting for disk space.
     pub(in crate::engine) async fn create_key(&self) -> Result<seal::SessionKey, Error> {
         let mut pause = PAUSE;
         loop {
@@ -66,7 +66,7 @@ impl Stream {
     }
 }
 
-/// True if the disk of the journal, or of the key store, had no room.
+/// True if the disk of the journal or of the key store was full.
 fn is_full(error: &ledger::Error) -> bool {
     use std::io::ErrorKind;
     match error {

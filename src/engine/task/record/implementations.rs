@@ -1,5 +1,5 @@
-//! The implementations of tools, looked at again before an approved call starts: what was approved
-//! is what runs.
+//! The implementations of tools, checked again before an approved call starts, so that the approved
+//! tool runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use crate::session::{Call, Catalog, Deadline, Leave, Observation, Phase, RunnerA
 use crate::tool::{PolicyTool, ToolError};
 
 impl SessionTask {
-    /// The catalog as its tools are now, where one of those that are looked at runs something else
-    /// than it says.
+    /// Returns the catalog with current implementations, if one of the selected tools changed.
     pub(super) async fn remade(
         &self,
         catalog: &Arc<Catalog>,
@@ -39,8 +38,7 @@ impl SessionTask {
             });
             now.collect::<Vec<_>>()
         });
-        // One that panics says nothing of what it runs, and is held against that when its tool is
-        // run.
+        // A tool that panics reports no implementation, and is compared with that when it runs.
         let changed = looked.await.unwrap_or_default();
         if changed.is_empty() {
             return None;
@@ -54,15 +52,14 @@ impl SessionTask {
         Some(Arc::new(catalog))
     }
 
-    /// The agent's tools as they are now.
+    /// Returns the current catalog of the agent's tools.
     pub(super) async fn catalog_now(&self) -> Arc<Catalog> {
         let declared = &self.agent.catalog;
         let remade = self.remade(declared, |_| true).await;
         remade.unwrap_or_else(|| declared.clone())
     }
 
-    /// The record that this process goes on with other tools, if one of the tools of these calls is
-    /// another by now.
+    /// Returns a renewed attachment, if a tool of these calls has changed.
     pub(super) async fn renewal(
         &mut self,
         calls: impl IntoIterator<Item = Seq>,
@@ -96,7 +93,7 @@ impl SessionTask {
         Ok(Some((renewed, objects)))
     }
 
-    /// Goes on with the tools of now, where the one of a call is not the one that was asked about.
+    /// Records a renewed attachment if the tool of this call differs from the approved one.
     pub(super) async fn renew_for(&mut self, call: Seq) -> Result<(), Error> {
         if let Some((renewed, objects)) = self.renewal([call]).await? {
             self.put(vec![renewed.into()], objects).await?;
@@ -107,7 +104,7 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// The approved calls that may start with a batch.
+    /// Returns the approved calls that this batch may start.
     pub(super) fn may_start(&self, batch: &[Observation]) -> Vec<Seq> {
         let waits = |seq: &Seq| {
             self.session.calls.get(seq).is_some_and(|call| {
@@ -131,7 +128,7 @@ impl Stream {
         restless.chain(due).filter(waits).collect()
     }
 
-    /// The implementation that a person agreed to have run, of a call that starts by that leave.
+    /// Returns the approved implementation, for a call that starts with an approval.
     pub(in crate::engine) fn approved_implementation(&self, call: &Call) -> Option<Value> {
         let Phase::Running {
             leave: Leave::Approved(_),
@@ -145,10 +142,9 @@ impl Stream {
     }
 }
 
-/// A run that is about to begin; an error where its tool was approved and runs something else by
-/// now.
+/// Returns the run if its tool still has the approved implementation, else an error.
 ///
-/// Between the start on record and the run there may be a wait for a place to run in.
+/// A run may wait for a slot after its start is recorded, so the tool may change in between.
 pub(in crate::engine) async fn as_approved<R>(
     run: Result<(Arc<PolicyTool>, Value, R), ToolError>,
     approved: Option<Value>,

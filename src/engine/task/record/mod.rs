@@ -1,6 +1,6 @@
-//! Batches on record: what is sealed, redacted and checked before, and published behind.
+//! Recording: batches are sealed, redacted and checked, then appended and published.
 //!
-//! Read `batches`, which holds the one path to the journal.
+//! Read `batches`, which holds the only path to the journal.
 
 mod answers;
 mod arrivals;

@@ -4,8 +4,8 @@ use crate::engine::task::session_task::SessionTask;
 use crate::session::{Command, Observation, Rejection};
 
 impl SessionTask {
-    /// Takes out of a second result of a call what is not in the first one, which is on record: the
-    /// same result again is no other.
+    /// Redacts a repeated result as the recorded one was. Otherwise the same result would look like
+    /// another.
     pub(in crate::engine) fn redact_repeat(&self, command: &mut Command) {
         if let Command::SupplyResponse { call, response, .. } = command
             && self.stream.session.supplied.contains_key(call)
@@ -15,7 +15,7 @@ impl SessionTask {
         }
     }
 
-    /// The observation of a command, unless the redactor makes it unfit for the record.
+    /// Returns the observation of a command, unless the redactor makes it unfit for a record.
     pub(in crate::engine) fn fits_redacted(
         &self,
         observation: Observation,

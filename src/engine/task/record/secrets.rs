@@ -1,4 +1,4 @@
-//! What is sealed on its way to the record, and opened on its way to a tool.
+//! Sealing of secrets before they are recorded, and opening them for a tool.
 
 use crate::engine::admission::opened_arguments::opened;
 use crate::engine::error::Error;
@@ -11,7 +11,7 @@ use crate::session::{
 use crate::tool::ToolError;
 
 impl SessionTask {
-    /// How the records of a new session are written.
+    /// Returns the seal of a new session's records.
     pub(in crate::engine) async fn new_seal(&self) -> Result<Seal, Error> {
         let bodies = self.agent.sealed;
         let key = if bodies {
@@ -22,8 +22,7 @@ impl SessionTask {
         Ok(Seal { key, bodies })
     }
 
-    /// Seals the secret arguments of the calls among `observations`, so that nothing that follows
-    /// ever sees them.
+    /// Seals the secret arguments of calls, so that no later step sees them in clear.
     pub(in crate::engine) async fn seal_secrets(
         &mut self,
         observations: &mut [Observation],
@@ -39,8 +38,7 @@ impl SessionTask {
                     let no_key_store = ledger::Error::NoKeyStore { session: self.id };
                     let key = self.stream.seal.key.as_ref().ok_or(no_key_store)?;
                     seal_arguments(key, call, &secret)?;
-                    // It holds the secrets in clear, and all that it says stands in the arguments
-                    // read out of it.
+                    // It contains the secrets in clear, and the arguments carry all its data.
                     call.original_args = None;
                 }
             } else if let Observation::ResumptionHandleReceived(it) = observation {
@@ -50,19 +48,19 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Keeps a handle: in memory, and in the side store if there is one. Its record is durable by
-    /// now.
+    /// Stores a handle in memory and in the side store, if there is one. Its record is durable
+    /// already.
     pub(in crate::engine) async fn keep_handle(&mut self, handle: &ResumptionHandle) {
         let newest = self.stream.session.resumption.as_ref();
         if newest.is_none_or(|it| it.fingerprint != handle.fingerprint()) {
-            // The service gave it and said at the same time that it is none.
+            // The service sent the handle and also said that it cannot be resumed.
             return;
         }
         self.connections.reconnecting.handle = Some(handle.clone());
         if self.stream.ledger.keys().is_none() {
             return;
         }
-        // Without it the conversation cannot be resumed by its handle, and everything else goes on.
+        // Without it the conversation cannot be resumed by its handle. Everything else works.
         if let Err(error) = self
             .stream
             .ledger
@@ -73,7 +71,7 @@ impl SessionTask {
         }
     }
 
-    /// Looks for the handle that a process before this one kept.
+    /// Reads the handle that an earlier process stored.
     pub(in crate::engine) async fn recall_handle(&mut self) {
         if self.connections.reconnecting.handle.is_some()
             || self.stream.session.resumption.is_none()
@@ -82,14 +80,14 @@ impl SessionTask {
         }
         match self.stream.ledger.resumption_handle(self.id).await {
             Ok(handle) => self.connections.reconnecting.handle = handle,
-            // A fresh conversation is told of this one.
+            // A fresh conversation gets the history instead.
             Err(error) => {
                 tracing::warn!(session = %self.id, %error, "the resumption handle was not found");
             }
         }
     }
 
-    /// Forgets the handle of a conversation that has ended, or is out of reach.
+    /// Discards the handle of a conversation that has ended or cannot be resumed.
     pub(in crate::engine) async fn discard_handle(&mut self) {
         self.connections.reconnecting.handle = None;
         if let Err(error) = self.stream.ledger.discard_resumption_handle(self.id).await {
@@ -99,12 +97,12 @@ impl SessionTask {
 }
 
 impl Stream {
-    /// The arguments as the model sent them, for the tool alone.
+    /// Returns the arguments as the model sent them, for the tool alone.
     pub(in crate::engine) fn opened_arguments(&self, call: &Call) -> Result<Json, ToolError> {
         opened(self.session.id, &self.seal, call, &call.args)
     }
 
-    /// The arguments of a call of this tool, with what is sealed in clear.
+    /// Returns the arguments of a call with their sealed parts in clear.
     pub(in crate::engine) fn opened_args(
         &self,
         tool: &str,

@@ -1,12 +1,12 @@
-//! A person is asked, and one answer counts.
+//! Confirmation requests: a person is asked, and one answer counts.
 //!
 //! ```text
 //! Gated ─▶ confirmation_requested ─┬─ confirmation_answered yes ─▶ Approved
 //!    └─▶ gate_waived               ├─ confirmation_answered no ──▶ Denied ─▶ response_issued
-//!                                  ├─ of a doubt, with what was found ─▶ Found ─▶ response_issued
+//!                                  ├─ confirmation_answered with a found outcome ─▶ Found
 //!                                  ├─ deadline_passed ─▶ confirmation_expired ─▶ Denied
-//!                                  ├─ contract changed ─▶ confirmation_reopened ─▶ asked anew
-//!                                  └─ taken back ─▶ confirmation_withdrawn
+//!                                  ├─ contract changed ─▶ confirmation_reopened ─▶ asked again
+//!                                  └─ cancelled ─▶ confirmation_withdrawn
 //! ```
 
 use std::collections::BTreeMap;
@@ -29,25 +29,26 @@ use crate::record::observation::Deadline;
 use crate::record::observation::ToolAsked;
 use crate::reducers::earlier::cache;
 use crate::reducers::running::in_place;
+use crate::reducers::telling::responses::engine_response;
 use crate::reducers::telling::responses::error;
-use crate::reducers::telling::responses::made_here;
-use crate::reducers::telling::responses::refers;
+use crate::reducers::telling::responses::recorded_response;
 use crate::state::effect::Effect;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// Whether a gate holds.
+/// The state of a confirmation gate for one call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
     Open,
     Closed,
-    /// The program has not said yet.
+    /// The program has not decided yet.
     Unknown,
 }
 
-/// Whether the gate holds for this call, as it and the state are now; one of which the program has
-/// not spoken counts as holding.
+/// True if the gate holds for this call, with its current arguments and the current state.
+///
+/// A gate that the program has not decided yet counts as holding.
 pub(crate) fn gated(session: &Session, call: &Call) -> bool {
     gate(session, call) != Gate::Open
 }
@@ -91,7 +92,7 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
     Json::parse(text?).ok()
 }
 
-/// Asks a person, or says why nobody is asked.
+/// Asks a person, or waives the gate if gates are not enforced.
 pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let gates = &session.terms.gates;
     if !gates.enforced {
@@ -101,7 +102,7 @@ pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> 
     request(session, seq, call, question(call))
 }
 
-/// What there is to ask about a call: once it was started, nobody can say that it did not run.
+/// The subject of a request about a call. A call that was started may have run, so it is in doubt.
 fn question(call: &Call) -> About {
     if call.attempts > 0 {
         About::InDoubt
@@ -110,12 +111,12 @@ fn question(call: &Call) -> About {
     }
 }
 
-/// Puts the question; nothing while no runner declares the tool.
+/// Requests a confirmation. Returns `None` while no runner declares the tool.
 pub(crate) fn request(session: &Session, seq: Seq, call: &Call, about: About) -> Option<Decision> {
     ask_about(session, seq, call, about).map(Decision::from)
 }
 
-/// The question, as the tool in force asks it.
+/// The confirmation request, with the terms of the tool in force.
 fn ask_about(
     session: &Session,
     seq: Seq,
@@ -123,7 +124,8 @@ fn ask_about(
     about: About,
 ) -> Option<ConfirmationRequested> {
     let policy = session.terms.policies.of(&call.name);
-    // A doubt has no payload: nobody is to add anything to what may have run.
+    // A request about a doubt has no payload, because nothing may be added to a call that may have
+    // run.
     let gate = policy.confirm && about == About::Gate;
     let waits = call.in_place().map(|it| &it.question);
     let own = waits.or(call.asked.as_deref());
@@ -162,8 +164,10 @@ fn ask_about(
     Some(question)
 }
 
-/// The tool ends its run with a question, or waits for the answer. No gate is meant, so nobody
-/// waives it.
+/// Folds a question that a tool asks itself.
+///
+/// The tool ends its run with the question, or waits for the answer. The question is no gate, so it
+/// cannot be waived.
 pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
     if it.in_place {
         return in_place::asked(session, at, it);
@@ -183,13 +187,13 @@ pub(crate) fn gate_waived(session: &mut Session, call: Seq) {
 pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
     let at = session.at;
     let call = session.calls.get(&it.call);
-    // One that waits in its run still gives the result that equal calls wait for.
+    // A call that waits inside its run still produces the result that equal calls wait for.
     let stops = call.filter(|call| call.in_place().is_none());
     let key = stops.and_then(|call| call.cache_key);
     cache::stopped(session, it.call, key);
     if let Some(call) = session.calls.get_mut(&it.call) {
         if call.contract != Some(it.contract) {
-            // What was given for another contract may not fit this one.
+            // An answer to a request with another contract may not fit this one.
             call.gate_passed = None;
         }
         call.contract = Some(it.contract);
@@ -210,7 +214,7 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
     session.requests.insert(seq, request);
 }
 
-/// What a waiting question leads to by itself: it expires, or is asked anew because the tool has
+/// The next decision about an open request: it expires, or is replaced because the contract
 /// changed.
 pub(crate) fn wait(
     session: &Session,
@@ -225,16 +229,17 @@ pub(crate) fn wait(
     reopen(session, seq, call, request)
 }
 
-/// Asks anew where the contract in force is not the one that was asked about.
+/// Asks again if the contract in force is not the one that was asked about.
 ///
-/// A tool that is gone has no contract; its question waits until somebody declares the tool again.
+/// A tool that is no longer declared has no contract. Its request waits until a runner declares the
+/// tool again.
 pub(crate) fn reopen(session: &Session, seq: Seq, call: &Call, request: Seq) -> Option<Decision> {
     let contract_before = call.contract?;
     if session.terms.contract(&call.name)? == contract_before {
         return None;
     }
-    // A waiting question keeps its subject; a call that goes back to a person after a start asks
-    // about another.
+    // An open request keeps its subject. A call that returns to a person after a start gets another
+    // subject.
     let own = call.asked.as_ref().and_then(|own| own.answered);
     let about = if let Phase::AwaitingConfirmation { about, .. } = call.phase {
         about
@@ -278,8 +283,8 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
     let Some(call) = session.calls.get_mut(&seq) else {
         return;
     };
-    // Yes or no, its tool goes on by itself.
-    if in_place::go_on(call, now) {
+    // After a yes and after a no, the tool continues its run by itself.
+    if in_place::resume(call, now) {
         return;
     }
     if let Phase::AwaitingConfirmation { request, about, .. } = call.phase {
@@ -342,7 +347,7 @@ pub(crate) fn expired(session: &mut Session, at: Seq, it: &ConfirmationExpired) 
     set_request(session, it.request, RequestState::Expired { at });
     let now = session.at;
     if let Some(call) = session.calls.get_mut(&it.call)
-        && !in_place::go_on(call, now)
+        && !in_place::resume(call, now)
         && let Phase::AwaitingConfirmation { about, .. } = call.phase
     {
         call.phase = Phase::Denied {
@@ -370,7 +375,7 @@ pub(crate) fn withdrawn(session: &mut Session, at: Seq, it: &ConfirmationWithdra
     }
 }
 
-/// The response to a call that a person denied, or about which nobody answered.
+/// The response to a call that was denied, or whose request expired.
 pub(crate) fn deny(
     session: &Session,
     seq: Seq,
@@ -380,8 +385,8 @@ pub(crate) fn deny(
     expired: bool,
 ) -> Decision {
     let shape = session.terms.policies.response;
-    let (outcome, told) = match (about, expired) {
-        // No leave to run again leaves the first run as unknown as it was.
+    let (outcome, response) = match (about, expired) {
+        // Without permission to run again, the outcome of the first run stays unknown.
         (About::InDoubt, _) => (Outcome::Unknown, response::unknown_outcome(shape)),
         (About::Tool, true) => (
             Outcome::Expired,
@@ -410,20 +415,20 @@ pub(crate) fn deny(
                 About::Tool => "the tool asked a person, who said no, so it did not go on",
                 About::Gate | About::InDoubt => "the call was denied and did not run",
             };
-            let told = match reason.filter(|_| !keeps) {
+            let message = match reason.filter(|_| !keeps) {
                 Some(reason) => format!("{ending}: {reason}"),
                 None => ending.to_owned(),
             };
-            (Outcome::Denied, error(session, "cancelled", &told))
+            (Outcome::Denied, error(session, "cancelled", &message))
         }
     };
-    made_here(session, seq, call, outcome, told)
+    engine_response(session, seq, call, outcome, response)
 }
 
-/// The response to a call that was in doubt, as a person found out what became of it.
+/// The response to a call in doubt whose outcome a person stated.
 ///
-/// A result that somebody gives for a call is supplied, whichever question it answers; a failure is
-/// one, and its words are shaped as those of any other.
+/// A stated result counts as supplied, whichever question it answers. A stated failure counts as
+/// failed and is shaped like any other failure.
 pub(crate) fn found(
     session: &Session,
     seq: Seq,
@@ -432,22 +437,23 @@ pub(crate) fn found(
     failed: Option<&str>,
 ) -> Decision {
     let Some(reason) = failed else {
-        return refers(session, seq, call, Outcome::Supplied, of);
+        return recorded_response(session, seq, call, Outcome::Supplied, of);
     };
-    let told = failure(session, &call.name, reason);
-    made_here(session, seq, call, Outcome::Failed, told)
+    let response = failure(session, &call.name, reason);
+    engine_response(session, seq, call, Outcome::Failed, response)
 }
 
-/// What the model is told of a failure that a person found out about, unless the tool keeps a
-/// person's words to itself.
+/// The error response for a failure that a person stated.
+///
+/// It contains the person's words unless the tool's policy keeps them private.
 pub(crate) fn failure(session: &Session, name: &str, reason: &str) -> Json {
     let keeps = session.terms.policies.of(name).gate_terms.keeps_reason;
-    let told = if keeps {
+    let message = if keeps {
         "the call failed, as a person found out"
     } else {
         reason
     };
-    error(session, "execution_failed", told)
+    error(session, "execution_failed", message)
 }
 
 pub(crate) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {

@@ -30,7 +30,7 @@ fn settled(history: &History) -> Outcome {
     history.session().settled[&history.call_seq()].outcome
 }
 
-fn told(history: &History) -> serde_json::Value {
+fn last_response(history: &History) -> serde_json::Value {
     let issued = history
         .facts()
         .iter()
@@ -93,18 +93,18 @@ fn an_approved_call_starts_once_and_is_answered_once() {
 }
 
 #[test]
-fn a_denied_call_never_starts_and_the_model_hears_the_reason() {
+fn denied_call_never_starts_and_model_gets_reason() {
     let denied = asked().denied("ada", Some("too much"));
     assert_eq!(settled(&denied), Outcome::Denied);
     assert_eq!(
-        told(&denied)["error"],
+        last_response(&denied)["error"],
         "the call was denied and did not run: too much"
     );
     assert!(!denied.kinds().contains(&"call_started"));
 }
 
 #[test]
-fn a_plain_call_of_the_same_turn_does_not_wait_for_the_gated_one() {
+fn plain_call_does_not_wait_for_gated_call_of_same_turn() {
     let both = asked()
         .call("c2", "look", json!({}))
         .started()
@@ -157,7 +157,7 @@ fn question(effect: &Effect) -> Option<Seq> {
 }
 
 #[test]
-fn of_sixty_four_answers_the_first_counts_and_the_others_are_told_it() {
+fn first_of_many_answers_counts_and_others_learn_it() {
     let asked = asked();
     let request = asked.request();
     let mut granted = asked.granted("ada");
@@ -180,7 +180,7 @@ fn of_sixty_four_answers_the_first_counts_and_the_others_are_told_it() {
 }
 
 #[test]
-fn an_approval_after_a_denial_is_told_the_denial() {
+fn approval_after_denial_is_rejected_with_the_denial() {
     let request = asked().request();
     let denied = asked().denied("ada", None);
     let rejection = denied.rejection(answer_to(request, true, None, "bob"));
@@ -191,7 +191,7 @@ fn an_approval_after_a_denial_is_told_the_denial() {
 }
 
 #[test]
-fn sixteen_refused_answers_are_on_record_one_more_says_so_and_then_none() {
+fn refused_answers_are_recorded_up_to_a_limit() {
     let request = asked().request();
     let mut denied = asked().denied("ada", None);
     let by = Actor::embedder("bob");
@@ -240,7 +240,7 @@ fn a_response_for_a_call_that_a_person_decides_is_refused() {
 }
 
 #[test]
-fn silence_becomes_a_no_by_the_recorded_clock_and_a_late_answer_is_refused() {
+fn request_expires_by_recorded_clock_and_rejects_late_answer() {
     let request = asked().request();
     let expired = asked().timed_out();
     assert_eq!(settled(&expired), Outcome::Expired);
@@ -250,7 +250,7 @@ fn silence_becomes_a_no_by_the_recorded_clock_and_a_late_answer_is_refused() {
 }
 
 #[test]
-fn an_expiry_that_nobody_looked_at_is_overdue() {
+fn unrecorded_expiry_is_overdue() {
     let asked = asked();
     let due_us = asked.now().after_ms(60_000);
     let (call, request) = (asked.call_seq(), asked.request());
@@ -263,7 +263,7 @@ fn an_expiry_that_nobody_looked_at_is_overdue() {
 }
 
 #[test]
-fn a_question_stays_open_over_turns_interruptions_lost_connections_and_restarts() {
+fn request_survives_turns_reconnects_and_restarts() {
     let asked = asked();
     let (epoch, request) = (asked.epoch(), asked.request());
     let later = asked
@@ -281,7 +281,7 @@ fn a_question_stays_open_over_turns_interruptions_lost_connections_and_restarts(
 }
 
 #[test]
-fn a_question_stays_open_when_the_model_takes_its_call_back_and_shows_it() {
+fn request_survives_cancellation_by_model_and_shows_it() {
     let disowned = asked().taken_back("c1");
     assert!(disowned.current().model_lost_interest);
     let (call, request) = (disowned.call_seq(), disowned.request());
@@ -307,7 +307,7 @@ fn a_question_stays_open_when_the_model_takes_its_call_back_and_shows_it() {
 }
 
 #[test]
-fn a_tool_that_says_so_lets_the_model_withdraw_its_question() {
+fn withdraw_on_cancel_lets_model_withdraw_request() {
     let careful = tools().withdraw_on_cancel("pay");
     let asked = support()
         .attached(&careful)
@@ -325,7 +325,7 @@ fn a_tool_that_says_so_lets_the_model_withdraw_its_question() {
 }
 
 #[test]
-fn a_changed_contract_asks_anew_and_the_old_request_names_the_new_one() {
+fn changed_contract_reopens_and_old_request_names_new_one() {
     let before = asked();
     let changed = before.clone().attached(&tools().changed("pay"));
     assert_eq!(changed.kinds().last(), Some(&"confirmation_reopened"));
@@ -339,7 +339,7 @@ fn a_changed_contract_asks_anew_and_the_old_request_names_the_new_one() {
 }
 
 #[test]
-fn a_changed_contract_takes_back_an_approval_that_was_not_used() {
+fn changed_contract_voids_unused_approval() {
     let waiting = support()
         .detached()
         .call("c1", "pay", json!({}))
@@ -351,14 +351,14 @@ fn a_changed_contract_takes_back_an_approval_that_was_not_used() {
 }
 
 #[test]
-fn a_reworded_description_strands_nobody() {
+fn reworded_description_keeps_request_open() {
     let before = asked();
     let reworded = before.clone().attached(&tools().reworded("pay"));
     assert_eq!(reworded.request(), before.request());
 }
 
 #[test]
-fn a_yes_for_a_tool_that_is_gone_is_refused_until_it_is_back_and_a_no_is_taken() {
+fn approval_needs_declared_tool_and_denial_does_not() {
     let gone = asked().attached(&tools().without("pay"));
     let tool = "pay".to_owned();
     let yes = answer_to(gone.request(), true, None, "ada");
@@ -372,7 +372,7 @@ fn a_yes_for_a_tool_that_is_gone_is_refused_until_it_is_back_and_a_no_is_taken()
 }
 
 #[test]
-fn an_approval_on_a_desk_waits_until_somebody_has_the_tool() {
+fn approval_without_runner_waits_for_a_runner_with_the_tool() {
     let approved = asked().detached().granted("ada");
     let gone = approved.attached(&tools().without("pay"));
     assert!(!gone.kinds().contains(&"call_started"));
@@ -380,14 +380,14 @@ fn an_approval_on_a_desk_waits_until_somebody_has_the_tool() {
 }
 
 #[test]
-fn a_gate_that_comes_after_the_verdict_still_holds() {
+fn gate_declared_after_verdict_still_holds() {
     let waiting = support().detached().call("c1", "look", json!({}));
     let gated = waiting.attached(&tools().gated("look")).asked();
     assert_eq!(settled(&gated.denied("ada", None)), Outcome::Denied);
 }
 
 #[test]
-fn a_gate_that_comes_while_a_call_is_in_doubt_asks_whether_it_may_run_again() {
+fn new_gate_on_call_in_doubt_asks_about_rerun() {
     let tools = tools().in_doubt("look", InDoubt::Retry);
     let cut_off = support()
         .attached(&tools)
@@ -397,11 +397,11 @@ fn a_gate_that_comes_while_a_call_is_in_doubt_asks_whether_it_may_run_again() {
     let asked = cut_off.attached(&tools.gated("look")).asked();
     let denied = asked.denied("ada", None);
     assert_eq!(settled(&denied), Outcome::Unknown);
-    assert_eq!(told(&denied)["kind"], "unknown_outcome");
+    assert_eq!(last_response(&denied)["kind"], "unknown_outcome");
 }
 
 #[test]
-fn a_gate_that_does_not_hold_says_why_on_record() {
+fn waived_gate_records_its_reason() {
     let open = support().attached(&tools().gates_waived("no durable journal"));
     let call = open.session().head.next();
     let running = open.call("c1", "pay", json!({})).started();
@@ -414,7 +414,7 @@ fn a_gate_that_does_not_hold_says_why_on_record() {
 }
 
 #[test]
-fn a_tool_that_fails_after_the_approval_has_used_it_up() {
+fn failed_run_uses_up_its_approval() {
     let request = asked().request();
     let failed = asked().granted("ada").failed(json!({"error": "no funds"}));
     assert_eq!(settled(&failed), Outcome::Failed);
@@ -423,7 +423,7 @@ fn a_tool_that_fails_after_the_approval_has_used_it_up() {
 }
 
 #[test]
-fn a_gated_long_running_call_starts_once_and_its_later_response_settles_it() {
+fn gated_long_running_call_starts_once_and_is_settled_later() {
     let ordered = support()
         .call("c1", "order", json!({}))
         .asked()
@@ -436,7 +436,7 @@ fn a_gated_long_running_call_starts_once_and_its_later_response_settles_it() {
 }
 
 #[test]
-fn an_answer_on_record_to_a_question_that_is_over_changes_nothing() {
+fn recorded_answer_to_closed_request_changes_nothing() {
     let request = asked().request();
     let other = ConfirmationAnswered {
         request,
@@ -460,7 +460,7 @@ fn an_answer_on_record_to_a_question_that_is_over_changes_nothing() {
 }
 
 #[test]
-fn the_time_of_a_question_that_was_asked_anew_says_nothing_about_the_new_one() {
+fn deadline_of_superseded_request_does_not_expire_new_one() {
     let before = asked();
     let deadline = Deadline::Confirmation {
         call: before.call_seq(),

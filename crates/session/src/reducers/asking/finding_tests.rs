@@ -21,7 +21,7 @@ fn asked_about_the_gate(tools: &Toolbox) -> History {
     opened.call("c1", "pay", json!({"cents": 4200}))
 }
 
-/// A gated call that had started when its runner died, and about which a person is asked.
+/// A gated call whose runner detached during the run, so that a person is asked about the doubt.
 fn in_doubt(tools: &Toolbox) -> History {
     let running = asked_about_the_gate(tools).granted("ada").started();
     running.detached().attached(tools).asked()
@@ -40,7 +40,7 @@ fn receipt() -> Finding {
 }
 
 #[test]
-fn what_a_person_found_is_the_outcome_and_the_tool_does_not_run_again() {
+fn stated_outcome_settles_call_without_another_run() {
     let doubt = in_doubt(&tools());
     let epoch = doubt.epoch();
     let when = given(&doubt).when_asked(settles(&doubt, receipt()));
@@ -62,7 +62,7 @@ fn what_a_person_found_is_the_outcome_and_the_tool_does_not_run_again() {
 }
 
 #[test]
-fn why_it_failed_stays_on_record_where_the_tool_keeps_what_people_say() {
+fn failure_reason_is_kept_from_model_if_policy_says_so() {
     let keeps = tools().policy("pay", |policy| policy.gate_terms.keeps_reason = true);
     let doubt = in_doubt(&keeps);
     let failed = settles(&doubt, Finding::failed("the customer is a fraud"));
@@ -71,7 +71,7 @@ fn why_it_failed_stays_on_record_where_the_tool_keeps_what_people_say() {
 }
 
 #[test]
-fn only_a_doubt_can_be_settled_and_any_other_question_stays_open() {
+fn only_requests_about_doubts_accept_an_outcome() {
     let gate = asked_about_the_gate(&tools());
     let rejection = gate.rejection(settles(&gate, receipt()));
     assert_eq!(rejection, Rejection::NothingToSettle);
@@ -81,7 +81,7 @@ fn only_a_doubt_can_be_settled_and_any_other_question_stays_open() {
 }
 
 #[test]
-fn a_result_that_is_no_object_and_a_yes_with_an_outcome_are_refused_and_it_stays_open() {
+fn malformed_findings_are_rejected_and_request_stays_open() {
     let doubt = in_doubt(&tools());
     let none = settles(&doubt, Finding::done(&json!("paid")));
     assert_eq!(doubt.rejection(none), Rejection::ResponseNotAnObject);
@@ -107,7 +107,7 @@ fn a_result_that_is_no_object_and_a_yes_with_an_outcome_are_refused_and_it_stays
 }
 
 #[test]
-fn what_a_person_found_goes_through_the_hook_that_sees_every_response() {
+fn stated_outcome_goes_through_response_hook() {
     let hooks = Hooks {
         before_tool_response: true,
         ..Hooks::default()
@@ -122,7 +122,7 @@ fn what_a_person_found_goes_through_the_hook_that_sees_every_response() {
 }
 
 #[test]
-fn what_was_given_at_the_gate_holds_for_the_run_after_a_doubt_unless_the_contract_changed() {
+fn gate_answer_holds_after_doubt_unless_contract_changed() {
     let gate = asked_about_the_gate(&tools());
     let passed = Some(gate.request());
     let doubt = gate.granted("ada").started().detached();
@@ -136,7 +136,7 @@ fn what_was_given_at_the_gate_holds_for_the_run_after_a_doubt_unless_the_contrac
 }
 
 #[test]
-fn it_reads_as_it_was_written() {
+fn finding_survives_a_round_trip() {
     for text in [r#"{"done":{"receipt":17.0}}"#, r#"{"failed":"gone"}"#] {
         let found: Finding = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&found).unwrap(), text);
@@ -153,7 +153,7 @@ fn it_reads_as_it_was_written() {
 }
 
 #[test]
-fn a_doubt_asks_for_no_payload_although_the_gate_did() {
+fn request_about_doubt_has_no_payload() {
     let tools = tools().policy("pay", |policy| {
         policy.gate_terms.payload = Some(json!({"type": "object"}));
     });
@@ -169,7 +169,7 @@ fn a_doubt_asks_for_no_payload_although_the_gate_did() {
 }
 
 #[test]
-fn a_finding_on_record_that_answers_a_gate_settles_nothing() {
+fn recorded_finding_for_a_gate_settles_nothing() {
     let gated = asked_about_the_gate(&tools()).asked();
     let answered = ConfirmationAnswered {
         request: gated.request(),

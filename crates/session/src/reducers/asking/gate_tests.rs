@@ -1,4 +1,4 @@
-//! Which calls a gate holds, and what an answer may change.
+//! The calls that a gate holds, and the arguments that an answer may change.
 
 #![expect(
     clippy::indexing_slicing,
@@ -34,7 +34,7 @@ fn answer(history: &History, answer: ToolConfirmation) -> Result<Observation, Re
     )
 }
 
-/// What an answer to the open question is on record.
+/// The recorded answer to the open request.
 fn taken(history: &History, given: ToolConfirmation) -> Observation {
     answer(history, given).unwrap_or_else(|refused| unreachable!("{refused}"))
 }
@@ -44,7 +44,7 @@ fn edited(args: &str) -> ToolConfirmation {
     ToolConfirmation::confirmed().with_args(args.to_value())
 }
 
-/// Whether a call with these arguments is asked about where amounts above 1000 are.
+/// True if a call with these arguments is gated by a condition on amounts above 1000.
 fn asks(args: Value) -> bool {
     let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
     let tools = paying(|policy| policy.gate_terms.when = Some(large));
@@ -54,14 +54,14 @@ fn asks(args: Value) -> bool {
 }
 
 #[test]
-fn a_conditional_gate_holds_the_calls_of_which_it_speaks() {
+fn conditional_gate_holds_matching_calls() {
     assert!(!asks(json!({"amount": 1000})));
     assert!(asks(json!({"amount": 1001})));
     assert!(asks(json!({"amount": 1000.5})));
 }
 
 #[test]
-fn a_call_of_which_nobody_can_tell_is_asked_about() {
+fn call_with_undecidable_condition_is_gated() {
     for args in [
         json!({}),
         json!({"amount": "7"}),
@@ -73,7 +73,7 @@ fn a_call_of_which_nobody_can_tell_is_asked_about() {
 }
 
 #[test]
-fn an_unknown_part_decides_nothing_that_the_others_decide() {
+fn unknown_operand_matters_only_if_it_decides() {
     let risky = S::or([
         S::is_true("new_customer"),
         S::and([
@@ -133,7 +133,7 @@ fn a_call_runs_with_the_arguments_that_the_answer_changed() {
 }
 
 #[test]
-fn changed_arguments_are_asked_about_anew_where_the_tool_says_so() {
+fn edited_arguments_need_new_approval_if_policy_says_so() {
     let tools = paying(|policy| policy.gate_terms.edits = Some(Edits::ApprovedAnew));
     let asked = called(&tools, json!({"cents": 5000})).asked();
     let changed = taken(&asked, edited(r#"{"cents":4000}"#));
@@ -154,7 +154,7 @@ fn changed_arguments_are_asked_about_anew_where_the_tool_says_so() {
 }
 
 #[test]
-fn a_reason_that_the_tool_keeps_is_not_for_the_model() {
+fn private_reason_is_not_sent_to_the_model() {
     let tools = paying(|policy| policy.gate_terms.keeps_reason = true);
     let denied = called(&tools, json!({}))
         .asked()
@@ -174,7 +174,7 @@ fn a_reason_that_the_tool_keeps_is_not_for_the_model() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_is_refused_and_the_request_stays_open() {
+fn unfit_answer_is_rejected_and_request_stays_open() {
     let asked = called(&paying(|_| ()), json!({})).asked();
     let Phase::AwaitingConfirmation { request, .. } = asked.current().phase else {
         unreachable!()
@@ -196,7 +196,7 @@ fn an_answer_that_does_not_fit_is_refused_and_the_request_stays_open() {
 }
 
 #[test]
-fn a_no_beside_other_arguments_is_a_no() {
+fn denial_with_edited_arguments_is_a_denial() {
     let tools = paying(|policy| policy.gate_terms.edits = Some(Edits::ApprovedAnew));
     let asked = called(&tools, json!({"cents": 5000})).asked();
     let mut no = edited(r#"{"cents":4000}"#);
@@ -207,7 +207,7 @@ fn a_no_beside_other_arguments_is_a_no() {
 }
 
 #[test]
-fn the_result_of_changed_arguments_is_used_again_for_those_only() {
+fn result_of_edited_arguments_is_cached_under_them() {
     let tools = paying(|policy| policy.gate_terms.edits = Some(Edits::Allowed)).cached("pay");
     let asked = called(&tools, json!({"cents": 5000})).asked();
     let paid = asked

@@ -1,17 +1,16 @@
-//! Calls and responses that the embedding program looks at first.
+//! Hooks: calls and responses that the embedding program sees first.
 //!
 //! ```text
 //! function_call_received ─▶ AwaitingHook ─ hook_answered ─┬─ a response ─▶ Supplied
-//!                                                         ├─ nothing ────▶ Received, and on as ever
+//!                                                         ├─ nothing ────▶ Received
 //!                                                         └─ a failure ──▶ Refused
 //! response_issued ─▶ Wording::AwaitingHook ─ hook_answered ─▶ Wording::Hooked ─▶ sent
-//! policy_decided{ask_program} ─▶ AwaitingVerdict ─ hook_answered ─┬─ gated, or a failure ─▶ Gated
-//!                                                                 └─ not gated ───────────▶ Permitted
+//! policy_decided{ask_program} ─▶ AwaitingVerdict ─ hook_answered ─┬─ gated, or failed ─▶ Gated
+//!                                                                 └─ not gated ─▶ Permitted
 //! ```
 //!
-//! A hook is code that may have done the tool's work. So one that was cut off is in doubt, like a
-//! run. Whether a gate holds is a question and no work: who was cut off before it said so is asked
-//! again.
+//! A hook is code that may have done the tool's work, so a hook that was cut off is in doubt, like
+//! a run. The question whether a gate holds does no work, so it is asked again.
 
 use super::confirmation;
 use crate::calls::call::{Call, Flaw, Leave, Phase};
@@ -25,18 +24,17 @@ use crate::state::effect::Effect;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// Where a call that was just received begins.
+/// The first phase of a call that was received.
 ///
-/// What the model got wrong, and what is not there in this phase, no hook needs to see.
+/// The hook does not see malformed calls, nor calls whose tool is unavailable in this phase.
 pub(crate) fn first_phase(session: &Session, call: &Call) -> Phase {
     let sound = match &call.flaw {
         None => true,
-        // Of a tool that nobody declares, no arguments are right; the program may know it all the
-        // same.
+        // No arguments fit an undeclared tool, but the program may know that tool all the same.
         Some(Flaw::InvalidArgs(_)) => !session.terms.catalog.tools.contains_key(&call.name),
         Some(Flaw::MissingName | Flaw::MalformedArgs(_) | Flaw::BeyondMax(_)) => false,
     };
-    // It is refused for the calls before it, and is not in their number yet.
+    // The limit counts the older open calls. This call is not among them yet.
     let sound = sound && limits::open_reached(session, session.calls.len()).is_none();
     let asked = session.terms.policies.hooks.on_tool_call
         && sound
@@ -71,12 +69,12 @@ pub(crate) fn answered(session: &mut Session, seq: Seq, it: &HookAnswered) {
         Hook::ConfirmWhen => {
             let declared = &session.terms.catalog.clone().tools;
             let waits = session.calls.get_mut(&it.call);
-            // Nobody could be asked about a tool that is gone; the program is asked again when it
-            // is back.
+            // A tool that is no longer declared cannot be asked about. The program is asked again
+            // when a runner declares the tool.
             if let Some(call) = waits.filter(|it| it.phase == Phase::AwaitingVerdict)
                 && declared.contains_key(&call.name)
             {
-                // What cannot be told counts as holding.
+                // Without a verdict the gate counts as holding.
                 let gated = it.gated.unwrap_or(true);
                 call.gate_verdict = Some(gated);
                 call.phase = gate_decided(gated);
@@ -93,14 +91,14 @@ pub(crate) fn answered(session: &mut Session, seq: Seq, it: &HookAnswered) {
             let delivery = session.deliveries.get(&issued);
             let waits = delivery.filter(|it| it.wording == Wording::AwaitingHook);
             if let Some(call) = waits.map(|it| it.call) {
-                session.deliveries.word(issued, wording);
-                redelivery::worded(session, call, issued, wording);
+                session.deliveries.set_wording(issued, wording);
+                redelivery::set_wording(session, call, issued, wording);
             }
         }
     }
 }
 
-/// What becomes of a call whose hook was cut off.
+/// The phase of a call whose hook was cut off.
 pub(crate) fn cut_off(policies: &PolicySet, call: &Call) -> Phase {
     match policies.of(&call.name).in_doubt {
         InDoubt::Retry if policies.hooks.on_tool_call => Phase::AwaitingHook,
@@ -119,9 +117,8 @@ fn gate_decided(gated: bool) -> Phase {
     }
 }
 
-/// Under other terms the gate of a call whose verdict is still out may not be the program's any
-/// more.
-pub(crate) fn gates_declared_anew(session: &mut Session) {
+/// Decides the waiting gates that the new terms no longer leave to the program.
+pub(crate) fn decide_reassigned_gates(session: &mut Session) {
     let waiting = session.calls.iter();
     let waiting = waiting.filter(|(_, call)| call.phase == Phase::AwaitingVerdict);
     let declared = waiting.filter(|(_, call)| {
@@ -148,7 +145,7 @@ pub(crate) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     );
 }
 
-/// The effects that are owed for these calls and responses.
+/// Adds the effects that are owed for these calls and responses.
 pub(crate) fn owed_about<'s>(
     session: &Session,
     calls: impl Iterator<Item = (&'s Seq, &'s Call)> + Clone,

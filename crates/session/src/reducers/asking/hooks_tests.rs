@@ -40,7 +40,7 @@ fn ask(history: &History) -> Effect {
 }
 
 #[test]
-fn a_call_waits_for_the_hook_and_then_takes_its_course() {
+fn call_waits_for_the_hook_and_then_proceeds() {
     let looking = call("look");
     assert_eq!(owed(looking.session()), [ask(&looking)]);
     given(&looking).when(said(&looking, None)).then_kinds([
@@ -55,7 +55,7 @@ fn a_call_waits_for_the_hook_and_then_takes_its_course() {
 }
 
 #[test]
-fn a_gated_call_that_the_program_answers_runs_nothing_and_asks_nobody() {
+fn hook_response_skips_gate_and_run() {
     let paying = call("pay");
     let done = given(&paying)
         .when(said(&paying, Some(json!({"paid": true}))))
@@ -73,7 +73,7 @@ fn a_gated_call_that_the_program_answers_runs_nothing_and_asks_nobody() {
 }
 
 #[test]
-fn a_hook_that_fails_has_said_no() {
+fn failed_hook_refuses_the_call() {
     let looking = call("look");
     let failed = HookAnswered {
         failure: Some("it panicked".to_owned()),
@@ -93,7 +93,7 @@ fn a_hook_that_fails_has_said_no() {
 }
 
 #[test]
-fn what_the_hook_says_of_a_call_that_does_not_wait_for_it_changes_nothing() {
+fn hook_answer_for_call_not_waiting_changes_nothing() {
     let looking = call("look");
     let running = looking.clone().observed(said(&looking, None));
     let late = said(&running, Some(json!({"late": true})));
@@ -106,7 +106,7 @@ fn a_hook_that_was_cut_off_may_have_done_the_work() {
     let decided = looking.attached(&tools());
     let end = decided.session().settled.values().next();
     assert_eq!(end.map(|it| it.outcome), Some(Outcome::Unknown));
-    // What may run again may be asked again; without the hook it takes its course.
+    // A tool that may run again has its hook asked again. Without the hook, the call runs.
     let again = call("retry").attached(&tools());
     assert_eq!(owed(again.session()), [ask(&again)]);
     let without = call("retry").attached(&tools().hooks(Hooks::default()));
@@ -114,7 +114,7 @@ fn a_hook_that_was_cut_off_may_have_done_the_work() {
 }
 
 #[test]
-fn what_is_wrong_with_a_call_needs_no_hook() {
+fn malformed_call_skips_the_hook() {
     let support = history().opened("support").attached(&tools()).connected();
     let unnamed = FunctionCallReceived {
         epoch: support.epoch(),
@@ -132,13 +132,13 @@ fn what_is_wrong_with_a_call_needs_no_hook() {
     given(&support)
         .when(unnamed)
         .then_kinds(["policy_decided", "response_issued"]);
-    // A program that calls has no need to be asked by itself.
+    // The program's hook does not see calls that the program itself makes.
     let own = support.program_call("look", json!({}));
     assert!(own.current().phase.is_running());
 }
 
 #[test]
-fn a_response_of_our_own_waits_for_the_hook_and_goes_out_in_its_words() {
+fn engine_response_waits_for_hook_and_takes_its_content() {
     let unknown = call("nothing");
     let refused = unknown.clone().observed(said(&unknown, None));
     let issued = refused.session().head;
@@ -168,7 +168,7 @@ fn a_response_of_our_own_waits_for_the_hook_and_goes_out_in_its_words() {
         owed(done.session())[..],
         [Effect::SendResponse { .. }]
     ));
-    // A process without the hook sends what was issued.
+    // A process without the hook sends the response as issued.
     let plain = refused.attached(&tools().hooks(Hooks::default()));
     assert!(matches!(
         owed(plain.session())[..],
@@ -177,7 +177,7 @@ fn a_response_of_our_own_waits_for_the_hook_and_goes_out_in_its_words() {
 }
 
 #[test]
-fn a_response_that_waits_for_the_hook_is_told_without_the_id_that_was_taken_back_meanwhile() {
+fn response_waiting_for_hook_loses_its_cancelled_id() {
     let support = history().opened("support").attached(&tools()).connected();
     let refused = support.call("c1", "look", json!({}));
     let failed = HookAnswered {
@@ -225,7 +225,7 @@ fn gate_said(history: &History, gated: Option<bool>) -> HookAnswered {
 }
 
 #[test]
-fn a_gate_that_the_program_decides_is_asked_about_before_a_person_is() {
+fn program_gate_asks_the_program_before_a_person() {
     let refund = refund(&by_program());
     let runner = refund.session().runner.map_or(Seq(0), |it| it.seq);
     let owes = Effect::AskHook {
@@ -246,7 +246,7 @@ fn a_gate_that_the_program_decides_is_asked_about_before_a_person_is() {
 }
 
 #[test]
-fn who_was_cut_off_before_it_said_whether_the_gate_holds_is_asked_again_and_nothing_is_in_doubt() {
+fn gate_hook_cut_off_is_asked_again_without_doubt() {
     let cut_off = refund(&by_program()).detached();
     assert_eq!(cut_off.current().phase, Phase::AwaitingVerdict);
     assert_eq!(owed(cut_off.session()), []);
@@ -261,14 +261,14 @@ fn who_was_cut_off_before_it_said_whether_the_gate_holds_is_asked_again_and_noth
 }
 
 #[test]
-fn what_the_program_said_is_not_asked_again_before_the_start() {
+fn program_verdict_is_not_asked_again_before_start() {
     let none = by_program().running_max(0);
     let waits = refund(&none);
     let waits = waits.clone().observed(gate_said(&waits, Some(false)));
     assert_eq!(waits.current().phase.name(), "ready");
     let runs = waits.attached(&by_program());
     assert!(runs.current().phase.is_running());
-    // A gate that holds always came meanwhile: nobody has given leave for that.
+    // A gate without the program was declared since, and nothing permits that call.
     let waits = refund(&none);
     let waits = waits.clone().observed(gate_said(&waits, Some(false)));
     let asked = waits.attached(&by_program().gated("refund").policy("refund", |policy| {
@@ -281,7 +281,7 @@ fn what_the_program_said_is_not_asked_again_before_the_start() {
 }
 
 #[test]
-fn a_gate_that_is_the_programs_no_more_is_decided_by_what_is_declared() {
+fn gate_no_longer_left_to_program_follows_declaration() {
     let open = refund(&by_program()).attached(&toolbox().plain("refund"));
     assert!(open.current().phase.is_running());
     let gated = refund(&by_program()).attached(&toolbox().gated("refund"));
@@ -291,7 +291,7 @@ fn a_gate_that_is_the_programs_no_more_is_decided_by_what_is_declared() {
 }
 
 #[test]
-fn a_condition_that_says_so_already_spares_the_program_the_question() {
+fn true_condition_skips_the_program_verdict() {
     let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
     let tools = by_program().policy("refund", |policy| {
         policy.gate_terms.when = Some(large.clone())
@@ -314,7 +314,7 @@ fn a_late_verdict_of_the_program_changes_nothing() {
 }
 
 #[test]
-fn a_tool_that_nobody_declares_is_the_programs_to_know_whatever_its_arguments() {
+fn hook_sees_undeclared_tool_with_any_arguments() {
     let support = history().opened("support").attached(&tools()).connected();
     let unfit = |name: &str| FunctionCallReceived {
         epoch: support.epoch(),
@@ -336,8 +336,8 @@ fn a_tool_that_nobody_declares_is_the_programs_to_know_whatever_its_arguments() 
         .then_kinds(["policy_decided", "response_issued"]);
 }
 
-/// What is owed about the response of the current call: whether a hook is asked, or it leaves.
-fn looked_at(history: &History) -> Option<bool> {
+/// True if the hook is asked about the response of the current call, false if the response is sent.
+fn hook_is_asked(history: &History) -> Option<bool> {
     owed(history.session()).into_iter().find_map(|it| match it {
         Effect::AskHook { of, .. } => of.map(|_| true),
         Effect::SendResponse { .. } => Some(false),
@@ -351,7 +351,7 @@ fn looked_at(history: &History) -> Option<bool> {
 }
 
 #[test]
-fn a_response_waits_for_the_hook_unless_its_words_went_through_one_already() {
+fn response_waits_for_hook_unless_hook_saw_its_content() {
     let shown = Hooks {
         on_tool_call: false,
         before_tool_response: true,
@@ -361,16 +361,17 @@ fn a_response_waits_for_the_hook_unless_its_words_went_through_one_already() {
         let support = support.attached(&tools().hooks(hooks)).connected();
         support.call("c1", "look", json!({})).started()
     };
-    // What a tool returned was shown before it was recorded; what the engine says was not.
-    assert_eq!(looked_at(&of(shown).returned(json!({}))), Some(false));
-    assert_eq!(looked_at(&of(shown).cancelled()), Some(true));
+    // The hook saw the tool's result before it was recorded. It has not seen responses of the
+    // engine.
+    assert_eq!(hook_is_asked(&of(shown).returned(json!({}))), Some(false));
+    assert_eq!(hook_is_asked(&of(shown).cancelled()), Some(true));
     let support = history().opened("support").attached(&tools().hooks(shown));
     let refused = support.connected().call("c1", "nothing", json!({}));
-    assert_eq!(looked_at(&refused), Some(true));
+    assert_eq!(hook_is_asked(&refused), Some(true));
 }
 
 #[test]
-fn a_hook_that_comes_later_is_not_shown_what_was_issued_before() {
+fn later_hook_does_not_see_earlier_responses() {
     let support = history().opened("support");
     let support = support
         .attached(&tools().hooks(Hooks::default()))
@@ -379,7 +380,7 @@ fn a_hook_that_comes_later_is_not_shown_what_was_issued_before() {
         support.clone().call("c1", "nothing", json!({})),
         support.call("c1", "look", json!({})).cancelled(),
     ] {
-        assert_eq!(looked_at(&issued), Some(false));
-        assert_eq!(looked_at(&issued.attached(&tools())), Some(false));
+        assert_eq!(hook_is_asked(&issued), Some(false));
+        assert_eq!(hook_is_asked(&issued.attached(&tools())), Some(false));
     }
 }

@@ -1,7 +1,7 @@
 //! Questions about a call: to a person, and to the embedding program.
 //!
-//! It does not know when they are due: dispatcher and tracker do. Read `confirmation`, then
-//! `hooks`; `verdict_inputs` are the numbers and values that a verdict rests on.
+//! This module does not know when a question is due; the dispatcher and the tracker do. Read
+//! `confirmation`, then `hooks`. `verdict_inputs` holds the values that a verdict depends on.
 
 pub(crate) mod confirmation;
 pub(crate) mod hooks;

@@ -1,4 +1,4 @@
-//! What a verdict read, as it goes on record with it.
+//! The inputs of a verdict, as they are recorded with it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::reducers::telling::phases;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// What a verdict depends on beside the call and the policies.
+/// The inputs that a verdict depends on, besides the call and the policies.
 #[derive(Serialize)]
 pub(crate) struct Inputs<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

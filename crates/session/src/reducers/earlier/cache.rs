@@ -1,16 +1,16 @@
-//! Results that are used again: derived from the stream, so a restart keeps them and a replay
-//! repeats them.
+//! Cached results. They are derived from events, so a restart keeps them and a replay repeats them.
 //!
 //! ```text
 //! received ─▶ policy_decided{cached} ─▶ call_ready ─┬─▶ result_reused ─▶ response_issued
 //! (as any other call) ─▶ call_ready ────────────────┤
-//!                                                   └─ waits while an equal call runs, so that one run serves all
+//!                                                   └─ waits while an equal call runs, so
+//!                                                      that one run serves all of them
 //! ```
 //!
-//! Two calls are equal if they name the same tool and their arguments are the same text with keys
-//! sorted: `1` and `1.0` are different, as are 2^53 and 2^53+1. Only results count, not failures,
-//! and only while the tool's contract is the one that gave them. A hit asks nobody: nothing runs,
-//! and the model has the result from the earlier call already.
+//! Two calls are equal if they name the same tool and their arguments are the same text with sorted
+//! keys. So `1` and `1.0` differ, and so do 2^53 and 2^53+1. Only results are cached, not failures,
+//! and only while the tool's contract stays the same. A hit needs no approval: nothing runs, and
+//! the model already has the result from the earlier call.
 
 use crate::calls::call::Call;
 use crate::calls::reusable::Cached;
@@ -23,13 +23,13 @@ use crate::values::milliseconds;
 use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;
 
-/// What a call shares results by, if its tool's policy lets it.
+/// The cache key of a call, if its tool's policy allows caching.
 pub(crate) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
-    (policy.cache && call.flaw.is_none()).then(|| asks_for(call))
+    (policy.cache && call.flaw.is_none()).then(|| call_hash(call))
 }
 
-/// What a call asks for: equal calls have it in common.
-pub(crate) fn asks_for(call: &Call) -> ObjectHash {
+/// The hash of a call's tool and canonical arguments, the same for equal calls.
+pub(crate) fn call_hash(call: &Call) -> ObjectHash {
     let mut text = String::with_capacity(call.name.len() + 1 + call.args.as_str().len());
     text.push_str(&call.name);
     text.push('\u{1}');
@@ -37,7 +37,7 @@ pub(crate) fn asks_for(call: &Call) -> ObjectHash {
     ObjectHash::of(text.as_bytes())
 }
 
-/// The `tool_returned` of an equal call, if it may be used again now.
+/// The `tool_returned` record of an equal call, if its result may be reused now.
 pub(crate) fn fresh(session: &Session, call: &Call) -> Option<Seq> {
     let cached = session.cache.results.get(&call.cache_key?)?;
     let policy = session.terms.policies.of(&call.name);
@@ -48,34 +48,35 @@ pub(crate) fn fresh(session: &Session, call: &Call) -> Option<Seq> {
     (policy.cache && young && same_tool).then_some(cached.of)
 }
 
-/// What a ready call does instead of running: it takes an earlier result, or waits for one.
-pub(crate) enum Instead {
+/// The alternatives to running a ready call: reuse an earlier result, or wait for one.
+pub(crate) enum Alternative {
     Reuse(ResultReused),
     Wait,
 }
 
-pub(crate) fn instead(session: &Session, seq: Seq, call: &Call) -> Option<Instead> {
+pub(crate) fn alternative(session: &Session, seq: Seq, call: &Call) -> Option<Alternative> {
     let key = call.cache_key?;
     if let Some(of) = fresh(session, call) {
-        return Some(Instead::Reuse(ResultReused { call: seq, of }));
+        return Some(Alternative::Reuse(ResultReused { call: seq, of }));
     }
     let shared = session.terms.policies.of(&call.name).cache;
     let running = session.cache.running.get(&key)?;
-    (shared && *running != seq).then_some(Instead::Wait)
+    (shared && *running != seq).then_some(Alternative::Wait)
 }
 
-/// Whether a ready call can only wait for an equal one.
+/// True if a ready call can only wait for an equal one.
 pub(crate) fn waits(session: &Session, seq: Seq, call: &Call) -> bool {
-    match instead(session, seq, call) {
-        Some(Instead::Wait) => true,
-        Some(Instead::Reuse(_)) | None => false,
+    match alternative(session, seq, call) {
+        Some(Alternative::Wait) => true,
+        Some(Alternative::Reuse(_)) | None => false,
     }
 }
 
-/// The call rests from here on, or does not: whoever rests is woken by what it waits for, and
-/// looked at by nobody else.
-pub(crate) fn rests(session: &mut Session, seq: Seq, key: ObjectHash, rests: bool) {
-    if rests {
+/// Adds a call to the calls that wait for an equal one, or removes it.
+///
+/// A waiting call is woken only by the call that it waits for.
+pub(crate) fn set_waiting(session: &mut Session, seq: Seq, key: ObjectHash, waits: bool) {
+    if waits {
         session.cache.waiting.entry(key).or_default().insert(seq);
     } else if let Some(waiting) = session.cache.waiting.get_mut(&key) {
         waiting.remove(&seq);
@@ -85,7 +86,7 @@ pub(crate) fn rests(session: &mut Session, seq: Seq, key: ObjectHash, rests: boo
     }
 }
 
-/// All of them are looked at anew.
+/// Clears the waiting calls, because the caller examines all of them again.
 pub(crate) fn wake_all(session: &mut Session) {
     session.cache.waiting.clear();
 }
@@ -99,7 +100,7 @@ fn wake(session: &mut Session, key: ObjectHash) {
 pub(crate) fn started(session: &mut Session, seq: Seq) {
     if let Some(key) = session.calls.get(&seq).and_then(|call| call.cache_key) {
         session.cache.running.insert(key, seq);
-        // The others wait for this one from here on.
+        // The other calls with this key wait for this one now.
         let waiting = session.cache.waiting.get(&key);
         for other in waiting.into_iter().flatten().filter(|it| **it != seq) {
             session.restless.remove(other);
@@ -107,7 +108,7 @@ pub(crate) fn started(session: &mut Session, seq: Seq) {
     }
 }
 
-/// A tool gave a result: equal calls may use it from here on.
+/// Stores a result, so that equal calls may reuse it.
 pub(crate) fn returned(session: &mut Session, call: Seq, of: Seq) {
     let Some(call) = session.calls.get(&call) else {
         return;
@@ -124,7 +125,7 @@ pub(crate) fn returned(session: &mut Session, call: Seq, of: Seq) {
     }
 }
 
-/// When the model should take up a result that is used again, where the result said so itself.
+/// The scheduling of a reused result, if the result itself asked for one.
 pub(crate) fn scheduling_of(
     session: &Session,
     it: &ResultReused,
@@ -134,8 +135,7 @@ pub(crate) fn scheduling_of(
     cached.scheduling.filter(|_| cached.of == it.of)
 }
 
-/// The call ended, goes on elsewhere, or goes back to a person: whoever waited for its result need
-/// not wait any longer.
+/// Wakes the calls that wait for this one, because it ended, paused or returned to a person.
 pub(crate) fn stopped(session: &mut Session, seq: Seq, key: Option<ObjectHash>) {
     if let Some(key) = key
         && session.cache.running.get(&key) == Some(&seq)

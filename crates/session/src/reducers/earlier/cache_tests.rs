@@ -16,14 +16,14 @@ fn with(tools: &Toolbox) -> History {
     history().opened("support").attached(tools).connected()
 }
 
-/// `look` was called with `args` and returned.
+/// A history in which `look` was called with `args` and returned.
 fn looked(tools: &Toolbox, args: &str) -> History {
     called(with(tools), "c1", args)
         .started()
         .returned(json!({"found": 1}))
 }
 
-/// The arguments are the text as it is, because a number must not pass through a float.
+/// The arguments are passed as text, because a number must not pass through a float.
 fn called(history: History, id: &str, args: &str) -> History {
     let call = FunctionCallReceived {
         epoch: history.epoch(),
@@ -41,7 +41,7 @@ fn called(history: History, id: &str, args: &str) -> History {
     history.observed(call)
 }
 
-/// The `tool_returned` on record, in order.
+/// The `tool_returned` records, in order.
 fn results(history: &History) -> Vec<Seq> {
     let facts = history.facts().iter();
     let returned = facts.filter(|fact| fact.event.kind() == "tool_returned");
@@ -68,7 +68,7 @@ const REUSED: [&str; 4] = [
 ];
 const RUNS: [&str; 3] = ["policy_decided", "call_ready", "call_started"];
 
-/// What a further call with these arguments leads to.
+/// The effect of a further call with these arguments.
 fn leads_to(history: &History, args: &str) -> Vec<&'static str> {
     let before = history.facts().len();
     let after = called(history.clone(), "again", args);
@@ -143,7 +143,7 @@ fn another_tool_with_the_same_arguments_runs() {
 }
 
 #[test]
-fn a_failure_is_never_used_again() {
+fn failure_is_never_reused() {
     let failed = called(with(&tools()), "c1", "{}").failed(json!({"error": "no"}));
     assert_eq!(leads_to(&failed, "{}"), RUNS);
 }
@@ -159,7 +159,7 @@ fn without_the_policy_every_call_runs() {
 }
 
 #[test]
-fn of_ten_equal_calls_at_once_one_runs_and_all_are_answered() {
+fn one_of_ten_equal_calls_runs_and_all_are_answered() {
     let mut calls = with(&tools());
     for n in 0..10 {
         calls = called(calls, &format!("c{n}"), r#"{"a":1}"#);
@@ -176,12 +176,12 @@ fn of_ten_equal_calls_at_once_one_runs_and_all_are_answered() {
 }
 
 #[test]
-fn a_result_is_used_until_it_is_too_old_by_the_recorded_clock() {
+fn result_is_reused_until_its_maximum_age() {
     let looked = looked(&tools().cached_for_ms("look", 60_000), "{}");
     assert_eq!(leads_to(&looked.clone().later(60_000), "{}"), REUSED);
     let old = looked.later(60_001);
     assert_eq!(leads_to(&old, "{}"), RUNS);
-    // A use does not make it younger; another run does.
+    // Another run renews the age of a result, and a reuse does not.
     let again = called(old, "c2", "{}").started().returned(json!({}));
     assert_eq!(leads_to(&again.clone().later(60_000), "{}"), REUSED);
     assert_eq!(leads_to(&again.later(60_001), "{}"), RUNS);
@@ -199,7 +199,7 @@ fn a_tool_of_another_contract_gives_its_own_result() {
 }
 
 #[test]
-fn a_gated_call_that_has_its_result_asks_nobody() {
+fn gated_call_with_cached_result_needs_no_approval() {
     let tools = toolbox().gated("look").cached("look");
     let looked = called(with(&tools), "c1", "{}")
         .granted("ada")
@@ -212,7 +212,7 @@ fn a_gated_call_that_has_its_result_asks_nobody() {
 }
 
 #[test]
-fn a_restart_keeps_what_was_found() {
+fn restart_keeps_cached_results() {
     let looked = looked(&tools(), "{}")
         .detached()
         .attached(&tools())
@@ -226,11 +226,11 @@ fn a_restart_keeps_what_was_found() {
 }
 
 #[test]
-fn an_earlier_result_is_there_without_a_runner() {
+fn cached_result_needs_no_runner() {
     assert_eq!(leads_to(&looked(&tools(), "{}").detached(), "{}"), REUSED);
 }
 
-/// Two equal calls, of which the first runs and the second waits for it.
+/// Two equal calls: the first runs and the second waits for it.
 fn two(tools: &Toolbox) -> History {
     let first = called(with(tools), "c1", "{}").started();
     let both = called(first, "c2", "{}");
@@ -238,7 +238,7 @@ fn two(tools: &Toolbox) -> History {
     both.about("c1")
 }
 
-/// The second one has been started.
+/// Asserts that the second call was started.
 fn second_runs(history: History) {
     let second = history.about("c2").started();
     assert_eq!(second.attempt(), 1);
@@ -246,21 +246,21 @@ fn second_runs(history: History) {
 }
 
 #[test]
-fn where_the_one_that_runs_gives_no_result_the_next_one_runs() {
+fn waiting_call_runs_if_the_first_has_no_result() {
     second_runs(two(&tools()).failed(json!({"error": "no"})));
     second_runs(two(&tools()).cancelled());
     second_runs(two(&tools()).taken_back("c1"));
     second_runs(two(&tools().timeout_ms("look", 5)).timed_out());
-    // In doubt, and settled as unknown.
+    // The call in doubt is settled as unknown.
     second_runs(two(&tools()).attached(&tools()));
 }
 
 #[test]
-fn where_the_one_that_was_cut_off_goes_to_a_person_the_next_one_runs() {
+fn waiting_call_runs_if_the_first_needs_a_person() {
     let tools = tools().in_doubt("look", InDoubt::Ask);
     let asked = two(&tools).attached(&tools).asked();
     second_runs(asked.clone());
-    // Whoever was asked about takes the result of the one that ran meanwhile.
+    // The call that a person was asked about takes the result of the call that ran meanwhile.
     let done = asked
         .about("c2")
         .returned(json!({}))
@@ -272,13 +272,13 @@ fn where_the_one_that_was_cut_off_goes_to_a_person_the_next_one_runs() {
 }
 
 #[test]
-fn where_the_one_that_runs_goes_on_elsewhere_nobody_waits_for_it() {
+fn equal_call_does_not_wait_for_paused_call() {
     let tools = toolbox().long_running("look").cached("look");
     second_runs(two(&tools).paused(None));
 }
 
 #[test]
-fn the_one_that_is_cut_off_runs_again_alone_and_serves_both() {
+fn call_cut_off_runs_again_and_serves_both() {
     let tools = tools().in_doubt("look", InDoubt::Retry);
     let again = two(&tools).detached();
     assert_eq!(again.session().running(), 0);
@@ -290,7 +290,7 @@ fn the_one_that_is_cut_off_runs_again_alone_and_serves_both() {
 }
 
 #[test]
-fn while_the_one_that_failed_waits_for_its_next_run_the_others_wait() {
+fn equal_calls_wait_while_the_first_is_retried() {
     let tools = tools().retried("look", 2, 100);
     let retrying = two(&tools).failed(json!({"error": "busy"}));
     assert_eq!(retrying.session().running(), 0);
@@ -300,7 +300,7 @@ fn while_the_one_that_failed_waits_for_its_next_run_the_others_wait() {
 }
 
 #[test]
-fn two_that_ran_at_once_without_the_policy_run_one_by_one_under_it() {
+fn parallel_runs_become_sequential_under_cache_policy() {
     let cached = tools().in_doubt("look", InDoubt::Retry);
     let free = toolbox().plain("look").in_doubt("look", InDoubt::Retry);
     let both = two(&cached).attached(&free);
@@ -317,7 +317,7 @@ fn two_that_ran_at_once_without_the_policy_run_one_by_one_under_it() {
 }
 
 #[test]
-fn what_the_result_says_of_its_scheduling_goes_with_it() {
+fn reused_result_keeps_its_own_scheduling() {
     let looked = called(with(&tools()), "c1", "{}");
     let returned = ToolReturned {
         scheduling: Some(FunctionResponseScheduling::Interrupt),
@@ -337,7 +337,7 @@ fn looked_in_background(tools: &Toolbox) -> History {
 }
 
 #[test]
-fn an_equal_call_of_a_tool_that_is_gone_is_refused() {
+fn equal_call_to_undeclared_tool_is_refused() {
     let gone = looked(&tools(), "{}").attached(&tools().without("look"));
     assert_eq!(leads_to(&gone, "{}"), ["policy_decided", "response_issued"]);
 }
@@ -364,7 +364,7 @@ fn a_call_with_a_flaw_is_refused_although_an_equal_one_returned() {
 }
 
 #[test]
-fn whoever_waits_for_an_equal_call_rests_until_it_is_over() {
+fn waiting_call_is_not_restless_until_the_first_ends() {
     let many = |n: usize| (1..=n).fold(with(&tools()), |it, n| called(it, &format!("c{n}"), "{}"));
     let rests = |history: &History| history.session().restless.is_empty();
     let nobody_waits = |history: &History| history.session().cache.waiting.is_empty();
@@ -382,7 +382,7 @@ fn whoever_waits_for_an_equal_call_rests_until_it_is_over() {
 }
 
 #[test]
-fn a_result_of_before_the_tool_was_declared_cacheable_is_not_used_again() {
+fn result_from_before_cache_policy_is_not_reused() {
     let plain = toolbox().plain("look");
     let before = looked(&plain, "{}").attached(&tools());
     let again = called(before, "c2", "{}").started();

@@ -1,8 +1,9 @@
-//! How often a tool may be called: counted by the recorded time, so a restart forgets nothing.
+//! The limits of calls per tool, counted by recorded time so that a restart forgets nothing.
 //!
-//! A call counts when it is let through, also one that a person denies later, or that waits for an
-//! equal call and then takes its result: whether it will run is not known yet. Calls of before a
-//! limit per minute was declared do not count towards it; a limit per session counts all.
+//! A call counts when the policies let it through, because whether it will run is not known yet. So
+//! it counts even if a person denies it later, or if it waits for an equal call and takes its
+//! result. Calls from before a limit per minute was declared do not count towards it. A limit per
+//! session counts all calls.
 
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use crate::policies::policy::Limits;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// How often a limited tool was used, as a verdict records it.
+/// The number of calls of a limited tool, as a verdict records it.
 ///
 /// ```json
 /// {"session":7,"minute":3}
@@ -21,14 +22,14 @@ pub(crate) struct Used {
     minute: u32,
 }
 
-/// How often the tool was used, if that is limited.
+/// The number of calls of a tool, if the tool is limited.
 pub(crate) fn used(session: &Session, tool: &str) -> Option<Used> {
     if session.terms.policies.of(tool).limits == Limits::default() {
         return None;
     }
     let uses = session.uses.get(tool);
     let since = session.at.before_ms(MINUTE_MS);
-    // Time never runs backwards in a session, so the times are in order.
+    // Time never runs backwards in a session, so the times are sorted.
     let minute = uses.map_or(0, |uses| {
         uses.recent.len() - uses.recent.partition_point(|at| *at <= since)
     });
@@ -38,7 +39,7 @@ pub(crate) fn used(session: &Session, tool: &str) -> Option<Used> {
     })
 }
 
-/// What a limit says against one more call.
+/// The reason for a refusal, if one more call would exceed a limit of the tool.
 pub(crate) fn reached(session: &Session, tool: &str) -> Option<String> {
     let limits = session.terms.policies.of(tool).limits;
     let used = used(session, tool)?;
@@ -53,20 +54,20 @@ pub(crate) fn reached(session: &Session, tool: &str) -> Option<String> {
     ))
 }
 
-/// The refusal of a call that its message brought beyond the maximum of `max` calls.
+/// The reason for refusing a call beyond the `max` calls that one message may contain.
 pub(crate) fn beyond_message(max: u32) -> String {
     format!("one message may bring {max} calls, and this one came beyond them; it did not run")
 }
 
-/// The objection of the limit of open calls to one more, with this number of older calls open.
+/// The reason for a refusal, if `older` open calls reach the limit of open calls.
 pub(crate) fn open_reached(session: &Session, older: usize) -> Option<String> {
     let max = session.terms.policies.open_calls_max?;
     let reached = u32::try_from(older).unwrap_or(u32::MAX) >= max;
-    let told = || format!("{max} calls may be open at the same time, and are; it did not run");
-    reached.then(told)
+    let reason = || format!("{max} calls may be open at the same time, and are; it did not run");
+    reached.then(reason)
 }
 
-/// One more call was let through.
+/// Counts one call that was let through.
 pub(crate) fn count(session: &mut Session, call: Seq) {
     let Some(call) = session.calls.get(&call) else {
         return;

@@ -11,14 +11,14 @@ fn look(history: History, n: u32) -> History {
     history.call(&format!("c{n}"), "look", json!({"n": n}))
 }
 
-/// `look` is called and returns, once for each number.
+/// Calls `look` once for each number, and each call returns.
 fn looks(history: History, calls: impl IntoIterator<Item = u32>) -> History {
     calls.into_iter().fold(history, |history, n| {
         look(history, n).started().returned(json!({}))
     })
 }
 
-/// The verdict on the last call, and what it depended on.
+/// The verdict on the last call, with its inputs.
 fn verdict(history: &History) -> (Verdict, Rule, Option<String>) {
     let decided = history
         .facts()
@@ -63,7 +63,7 @@ fn restarted(history: History, tools: &Toolbox) -> History {
 }
 
 #[test]
-fn a_tool_is_called_as_often_as_a_session_allows_and_no_more() {
+fn session_limit_refuses_further_calls() {
     let twice = toolbox().plain("look").per_session("look", 2);
     let first = look(with(&twice), 1);
     assert_eq!(verdict(&first), allowed(0, 0));
@@ -92,24 +92,24 @@ fn a_limit_holds_across_restarts() {
     let two = restarted(looks(with(&twice), [1, 2]), &twice);
     let refused_once = look(two.later(59_999), 3);
     assert_eq!(verdict(&refused_once), refused(2, 2));
-    // The refused call does not count, and a minute after the first ones there is room again.
+    // The refused call does not count, and the first calls are a minute old now.
     let later = restarted(refused_once.later(1), &twice);
     assert_eq!(verdict(&look(later, 4)), allowed(2, 0));
 }
 
 #[test]
-fn the_minute_slides() {
+fn minute_limit_uses_a_sliding_window() {
     let twice = toolbox().plain("look").per_minute("look", 2);
     let one = looks(with(&twice), [1]).later(40_000);
     let two = looks(one, [2]).later(20_000);
-    // The first is a minute old and counts no more; the second does.
+    // The first call is a minute old and counts no more. The second call counts.
     let three = look(two, 3);
     assert_eq!(verdict(&three), allowed(2, 1));
     assert_eq!(verdict(&look(three.later(39_999), 4)), refused(3, 2));
 }
 
 #[test]
-fn a_clock_that_stands_still_gives_no_more_room() {
+fn stopped_clock_does_not_free_the_minute_limit() {
     let twice = toolbox().plain("look").per_minute("look", 2);
     let mut calls = looks(with(&twice), [1, 2]);
     for n in 3..6 {
@@ -119,7 +119,7 @@ fn a_clock_that_stands_still_gives_no_more_room() {
 }
 
 #[test]
-fn a_clock_that_goes_back_gives_no_more_room() {
+fn clock_going_back_does_not_free_the_minute_limit() {
     let twice = toolbox().plain("look").per_minute("look", 2);
     let calls = looks(with(&twice), [1, 2]);
     let call = FunctionCallReceived {
@@ -139,7 +139,10 @@ fn a_clock_that_goes_back_gives_no_more_room() {
     let done = step(calls.session().clone(), earlier, call.into());
     let refused = done.ok().is_some_and(|done| {
         let decided = |fact: &Fact| {
-            matches!(&fact.event, Event::Decided(Decision::PolicyDecided(it)) if it.rule == Rule::Limit)
+            let Event::Decided(Decision::PolicyDecided(it)) = &fact.event else {
+                return false;
+            };
+            it.rule == Rule::Limit
         };
         done.facts.iter().any(decided)
     });
@@ -147,7 +150,7 @@ fn a_clock_that_goes_back_gives_no_more_room() {
 }
 
 #[test]
-fn none_may_be_called_where_the_limit_is_nought() {
+fn limit_of_zero_refuses_every_call() {
     let never = toolbox().plain("look").per_minute("look", 0);
     assert_eq!(verdict(&look(with(&never), 1)), refused(0, 0));
     let never = toolbox().plain("look").per_session("look", 0);
@@ -155,7 +158,7 @@ fn none_may_be_called_where_the_limit_is_nought() {
 }
 
 #[test]
-fn each_tool_has_its_own_limit_and_an_unlimited_one_says_nothing_of_its_use() {
+fn limits_are_per_tool_and_unlimited_tools_record_no_use() {
     let tools = toolbox().plain("look").per_session("look", 1).plain("find");
     let both = looks(with(&tools), [1]).call("c2", "find", json!({}));
     assert_eq!(verdict(&both), (Verdict::Allowed, Rule::Default, None));
@@ -178,14 +181,14 @@ fn a_reused_result_does_not_count() {
 }
 
 #[test]
-fn a_call_that_a_person_denies_counts() {
+fn denied_call_counts_towards_limit() {
     let once = toolbox().gated("look").per_session("look", 1);
     let denied = look(with(&once), 1).denied("ada", None);
     assert_eq!(verdict(&look(denied, 2)), refused(1, 0));
 }
 
 #[test]
-fn a_call_that_runs_again_counts_once() {
+fn call_that_is_retried_counts_once() {
     let tools = toolbox()
         .plain("look")
         .retried("look", 3, 1)
@@ -198,12 +201,12 @@ fn a_call_that_runs_again_counts_once() {
 }
 
 #[test]
-fn a_limit_that_is_declared_later_counts_the_calls_of_before_in_the_session() {
+fn session_limit_declared_later_counts_earlier_calls() {
     let free = toolbox().plain("look");
     let limited = toolbox().plain("look").per_session("look", 2);
     let calls = looks(with(&free), [1, 2]).attached(&limited);
     assert_eq!(verdict(&look(calls, 3)), refused(2, 0));
-    // A limit per minute counts from when it holds.
+    // A limit per minute counts only calls since its declaration.
     let limited = toolbox().plain("look").per_minute("look", 1);
     let calls = looks(with(&free), [1, 2]).attached(&limited);
     let one = look(calls, 3);
@@ -218,21 +221,21 @@ fn open_calls_beyond_the_limit_are_refused() {
     assert_eq!(verdict(&asked).0, Verdict::Ask);
     let third = look(asked.clone(), 3);
     assert_eq!(verdict(&third), (Verdict::Refused, Rule::Limit, None));
-    // It is answered at once, and the others stay open.
+    // The third call is answered at once, and the others stay open.
     assert_eq!(third.session().calls.len(), 2);
     assert_eq!(third.kinds().last(), Some(&"response_issued"));
-    // Where one has ended there is room again.
+    // A call that has ended frees its place.
     assert_eq!(verdict(&look(asked.denied("ada", None), 4)).0, Verdict::Ask);
 }
 
 #[test]
-fn policies_without_the_limit_take_any_number_of_open_calls() {
+fn open_calls_are_unlimited_by_default() {
     let asked = (1..=300).fold(with(&toolbox().gated("look")), look);
     assert_eq!(asked.session().calls.len(), 300);
 }
 
 #[test]
-fn calls_beyond_those_of_a_message_are_refused() {
+fn calls_beyond_the_message_limit_are_refused() {
     let calls = with(&toolbox().plain("look"));
     let call = FunctionCallReceived {
         epoch: calls.epoch(),

@@ -1,6 +1,7 @@
-//! Earlier calls: their results used again, their repeats, and how many there may be.
+//! Earlier calls: cached results, repeats, and limits.
 //!
-//! It knows no order of checks: the dispatcher has that. Read `cache`, then `repeats` and `limits`.
+//! This module does not know the order of the checks; the dispatcher does. Read `cache`, then
+//! `repeats` and `limits`.
 
 pub(crate) mod cache;
 pub(crate) mod limits;

@@ -1,13 +1,13 @@
-//! The model repeats a call that has not ended.
+//! Repeats: equal calls that the model makes while the first one is open.
 //!
 //! ```text
-//! received ─▶ policy_decided{pending} ─▶ response_issued{refused}, with the ticket of the call that is pending
+//! received ─▶ policy_decided{pending} ─▶ response_issued{refused}, with the pending call's ticket
 //! ```
 //!
-//! The repeat ends at once and nothing runs for it: what becomes of the pending call is told by
-//! that one's id, so nobody is left waiting and nothing is told twice. Two calls are equal as the
-//! cache has it: the same tool, and the same arguments as the model sent them. Calls that a program
-//! or an agent makes repeat nothing, because each waits for its own.
+//! The repeat ends at once and nothing runs for it. The outcome of the pending call is sent under
+//! that call's id, so no call is left waiting and nothing is sent twice. Two calls are equal as in
+//! the cache: the same tool, and the same arguments as the model sent them. Calls of a program or
+//! an agent are never repeats, because each caller waits for its own result.
 
 use serde_json::{Map, Value, json};
 
@@ -20,10 +20,10 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// By what the repeats of a call are known, if its tool's policy answers them.
+/// The key that identifies repeats of a call, if its tool's policy answers them.
 pub(crate) fn key_of(policy: &ToolPolicy, call: &Call) -> Option<ObjectHash> {
     let answered = policy.repeats == Repeats::PendingTicket;
-    (answered && call.flaw.is_none() && !call.made_inside()).then(|| cache::asks_for(call))
+    (answered && call.flaw.is_none() && !call.made_inside()).then(|| cache::call_hash(call))
 }
 
 /// The oldest open call that this one repeats.
@@ -38,7 +38,7 @@ pub(crate) fn pending(session: &Session, seq: Seq, call: &Call) -> Option<Seq> {
         .map(|(it, _)| *it)
 }
 
-/// What a repeat is told.
+/// The response to a repeat: the ticket of the pending call.
 pub(crate) fn ticket(session: &Session, seq: Seq, call: &Call) -> Option<Json> {
     let of = pending(session, seq, call)?;
     let mut words = Map::new();

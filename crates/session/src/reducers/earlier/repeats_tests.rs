@@ -30,7 +30,7 @@ fn verdict(history: &History) -> PolicyDecided {
     decided.unwrap_or_else(|| unreachable!("every call is judged"))
 }
 
-fn told(history: &History) -> Value {
+fn response(history: &History) -> Value {
     let issued = history.facts().iter().rev().find_map(|fact| {
         if let Event::Decided(Decision::ResponseIssued(it)) = &fact.event {
             it.response.as_ref().map(Json::to_value)
@@ -42,7 +42,7 @@ fn told(history: &History) -> Value {
 }
 
 #[test]
-fn the_repeat_of_a_pending_call_gets_the_pending_ticket_and_not_a_second_run() {
+fn repeat_of_pending_call_gets_its_ticket_and_does_not_run() {
     let paused = support().call("c1", "order", json!({"n": 1, "m": 2}));
     let paused = paused.started().paused(None);
     let first = paused.call_seq();
@@ -55,16 +55,16 @@ fn the_repeat_of_a_pending_call_gets_the_pending_ticket_and_not_a_second_run() {
     assert_eq!(judged.inputs, Some(Json::of(&json!({"of": first.0}))));
     let ticket = again.session().id.call_id(first).to_string();
     let words = json!({"status": "pending", "tool": "order", "call": "c1", "ticket": ticket});
-    assert_eq!(told(&again), words);
+    assert_eq!(response(&again), words);
     let ended = again.session().settled[&again.call_seq()];
     assert_eq!((ended.outcome, ended.attempts), (Outcome::Refused, 0));
-    // The outcome comes with the first call, and nothing is left open.
+    // The outcome is sent for the first call, and no call stays open.
     let supplied = again.about("c1").supplied(json!({"shipped": true}));
     assert!(supplied.session().calls.is_empty());
 }
 
 #[test]
-fn it_is_a_repeat_in_whatever_way_the_first_call_is_pending() {
+fn call_is_repeat_in_every_pending_phase() {
     let asked = support().call("c1", "pay", json!({"cents": 1}));
     let again = asked.clone().call("c2", "pay", json!({"cents": 1}));
     assert_eq!(verdict(&again).rule, Rule::Pending);
@@ -77,7 +77,7 @@ fn it_is_a_repeat_in_whatever_way_the_first_call_is_pending() {
 }
 
 #[test]
-fn other_arguments_another_policy_a_call_that_ended_and_a_programs_own_are_no_repeats() {
+fn only_equal_open_model_calls_are_repeats() {
     let paused = support()
         .call("c1", "order", json!({"n": 1}))
         .started()
@@ -97,7 +97,7 @@ fn other_arguments_another_policy_a_call_that_ended_and_a_programs_own_are_no_re
 }
 
 #[test]
-fn a_call_of_before_repeats_were_answered_has_no_ticket_to_give() {
+fn call_from_before_repeat_policy_has_no_ticket() {
     let plain = toolbox().long_running("order");
     let support = history().opened("support").attached(&plain).connected();
     let first = support

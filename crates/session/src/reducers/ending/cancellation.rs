@@ -1,4 +1,4 @@
-//! Calls that are taken back: by the model, or by somebody outside.
+//! Calls that are cancelled by the model or by an operator.
 
 use crate::record::decision::CancelReason;
 use crate::record::observation::{CallCancellationReceived, OperatorCancelled};
@@ -7,13 +7,15 @@ use crate::state::session::Session;
 use crate::state::waiting;
 use crate::values::id::Seq;
 
-/// The model takes calls back. An unknown id has no effect, and neither has that of a call whose
-/// response has left.
+/// Folds a cancellation by the model.
 ///
-/// It is a statement about the model's interest, and undoes nothing. A call that has ended keeps
-/// its outcome, which is told without its id. One that a person is deciding, or that goes on
-/// elsewhere, stays open and shows that the model lost interest; only a tool that says so lets its
-/// question be withdrawn. So does the call of an agent for the calls that it made.
+/// An unknown id has no effect, and neither has the id of a call whose response was sent.
+///
+/// A cancellation says that the model lost interest; it undoes nothing. A call that has ended keeps
+/// its outcome, which is sent without its id. A call that waits for a person or for a result from
+/// outside stays open and shows that the model lost interest. Only a tool with `withdraw_on_cancel`
+/// lets its request be withdrawn. The same holds for an agent's call while calls that it made wait
+/// outside.
 pub(crate) fn cancellation_received(session: &mut Session, it: &CallCancellationReceived) {
     if session.connection != Some(it.epoch) {
         return;
@@ -23,10 +25,10 @@ pub(crate) fn cancellation_received(session: &mut Session, it: &CallCancellation
         .iter()
         .filter_map(|id| session.wire_ids.get(&(it.epoch, id.clone())).copied())
         .collect();
-    redelivery::taken_back(session, &it.ids);
+    redelivery::forget_cancelled(session, &it.ids);
     for seq in calls {
         if !session.calls.contains_key(&seq) {
-            conversation::taken_back(session, seq);
+            conversation::clear_cancelled_id(session, seq);
             continue;
         }
         let waiting = waiting::outside(session, seq);
@@ -36,14 +38,14 @@ pub(crate) fn cancellation_received(session: &mut Session, it: &CallCancellation
                 call.model_lost_interest = true;
             }
         }
-        // What was said of it meanwhile has lost its point; its end, if it comes, is told as
+        // Interim responses are of no use now. The end of the call, if it comes, is sent as
         // conversation.
         let of_call = session
             .deliveries
             .of_call(seq)
             .map(|(response, _)| response);
         let of_call: Vec<Seq> = of_call.collect();
-        redelivery::no_longer_told(session, &of_call);
+        redelivery::drop_responses(session, &of_call);
         if let Some(call) = session.calls.get_mut(&seq).filter(|_| !stays) {
             call.cancel = Some(CancelReason::Model);
         }

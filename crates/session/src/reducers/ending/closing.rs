@@ -1,18 +1,19 @@
 //! The end of a session that a tool asked for.
 //!
 //! ```text
-//! tool_returned{ends_session} ─▶ response_issued ─┬─ responses_sent ──────────┬─▶ CloseSession is owed ─▶ session_closed
-//!                                                 └─ the connection is gone ──┘
+//! tool_returned{ends_session} ─▶ response_issued ─┬─ responses_sent ─────────┐
+//!                                                 └─ the connection is gone ─┴─▶ CloseSession is
+//!                                                                owed ─▶ session_closed
 //! ```
 //!
-//! Where the tool was called by an agent, the reply is that of the agent, or of the one whose agent
-//! called that: the close waits for it as long as that will come by itself and be heard: not where
-//! somebody outside is waited for, a tool that is not there any more or one that may run without
-//! end, nor where the connection is gone.
+//! If an agent called the tool, the response of the outermost agent call is sent first. The close
+//! waits for that response while it will come by itself and can be received. It does not wait for a
+//! person or for a result from outside. It does not wait for an undeclared tool or for a run
+//! without a time limit, nor after the connection is gone.
 //!
-//! The wish stands in the record of the tool's end, so a crash between the reply and the close
-//! loses neither. The model hears the reply first, as far as it still can hear it on the connection
-//! of now: nobody connects again to tell it that the conversation is over.
+//! The request to close is part of the record of the tool's end, so a crash between response and
+//! close loses neither. The model receives the response first, if it still can on the current
+//! connection. No new connection is opened to say that the conversation is over.
 
 use crate::calls::call::{Phase, WaitsFor};
 use crate::record::decision::Route;
@@ -24,8 +25,9 @@ use crate::state::waiting;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
 
-/// A tool that ended well wants the session to end; the first one counts.
-pub(crate) fn asked_for(session: &mut Session, of: Seq, tool: String, it: &ToolReturned) {
+/// Folds a tool's request to end the session. A failed tool cannot request it, and the first
+/// request counts.
+pub(crate) fn close_requested(session: &mut Session, of: Seq, tool: String, it: &ToolReturned) {
     let Some(reason) = it.ends_session.clone().filter(|_| !it.failed) else {
         return;
     };
@@ -39,7 +41,7 @@ pub(crate) fn asked_for(session: &mut Session, of: Seq, tool: String, it: &ToolR
     });
 }
 
-/// The call that nobody's agent made, of those in whose runs this one was made.
+/// The outermost call around this one, which no agent made.
 fn outermost(session: &Session, mut call: Seq) -> Seq {
     while let Some(parent) = session.calls.get(&call).and_then(|it| it.parent) {
         call = parent;
@@ -47,8 +49,8 @@ fn outermost(session: &Session, mut call: Seq) -> Seq {
     call
 }
 
-/// Whether an agent that is still at work will reply by itself, to somebody who hears it.
-fn is_going_to_reply(session: &Session, call: Seq) -> bool {
+/// True if an agent that still runs will reply by itself, and its caller can receive the reply.
+fn will_reply(session: &Session, call: Seq) -> bool {
     let Some(outermost) = session.calls.get(&call) else {
         return false;
     };
@@ -56,12 +58,13 @@ fn is_going_to_reply(session: &Session, call: Seq) -> bool {
         true => session.runner.is_some(),
         false => session.connection.is_some(),
     };
-    is_heard && waiting::outside(session, call).is_empty() && comes_to_an_end(session, call)
+    is_heard && waiting::outside(session, call).is_empty() && ends_by_itself(session, call)
 }
 
-/// Whether nothing keeps this call open for ever: a tool that nobody has any more, or one that may
-/// run without end.
-fn comes_to_an_end(session: &Session, call: Seq) -> bool {
+/// True if nothing keeps this call open forever.
+///
+/// A tool that is no longer declared would, and so would a run without a time limit.
+fn ends_by_itself(session: &Session, call: Seq) -> bool {
     let mut open = vec![call];
     while let Some(seq) = open.pop() {
         let Some(call) = session.calls.get(&seq) else {
@@ -69,7 +72,7 @@ fn comes_to_an_end(session: &Session, call: Seq) -> bool {
         };
         let ends = match call.phase.waits_for() {
             WaitsFor::Runner => session.terms.catalog.tools.contains_key(&call.name),
-            // A run of an agent ends with what its model says.
+            // An agent's run ends with the replies of its model, so it needs no deadline.
             WaitsFor::Tool => call.agent.is_some() || has_deadline(&call.phase),
             WaitsFor::Calls => {
                 open.extend(call.awaited());
@@ -102,17 +105,17 @@ pub(crate) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     let Some(closing) = session.closing.as_ref().filter(|_| !session.closed) else {
         return;
     };
-    if is_going_to_reply(session, closing.call) {
+    if will_reply(session, closing.call) {
         return;
     }
     let mut replies = session.deliveries.of_call(closing.call);
-    let on_its_way = replies.any(|(_, it)| match it.route {
+    let is_unsent = replies.any(|(_, it)| match it.route {
         Route::ToolResponse { epoch } | Route::Conversation { epoch } => {
             !it.sent && session.connection == Some(epoch)
         }
         Route::Parked | Route::Connect | Route::Notify | Route::Caller | Route::Parent => false,
     });
-    if !on_its_way {
+    if !is_unsent {
         let Closing { of, call, .. } = *closing;
         effects.push(Effect::CloseSession { of, call });
     }

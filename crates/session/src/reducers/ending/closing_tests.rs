@@ -21,7 +21,7 @@ fn wants_to_close(history: &History) -> bool {
 }
 
 #[test]
-fn the_reply_goes_before_the_end() {
+fn response_is_sent_before_the_close() {
     let returned = running().returned_and_ends(WHY);
     assert!(!wants_to_close(&returned), "the reply has not left");
     let sent = returned.sent();
@@ -35,11 +35,11 @@ fn the_reply_goes_before_the_end() {
 }
 
 #[test]
-fn a_reply_that_cannot_leave_any_more_is_not_waited_for() {
+fn close_does_not_wait_for_unsendable_response() {
     let returned = running().returned_and_ends(WHY);
     assert!(wants_to_close(&returned.clone().disconnected()));
     let taken_back = returned.clone().taken_back("c1");
-    // It is told as conversation then, which goes before the end, too.
+    // The response is sent as conversation then, and the close waits for it, too.
     assert!(!wants_to_close(&taken_back));
     assert!(wants_to_close(&taken_back.sent()));
     let apart = running().disconnected().returned_and_ends(WHY);
@@ -49,7 +49,7 @@ fn a_reply_that_cannot_leave_any_more_is_not_waited_for() {
 }
 
 #[test]
-fn the_reply_of_the_agent_that_called_it_goes_before_the_end() {
+fn agents_response_is_sent_before_the_close() {
     let tools = toolbox().plain("end").gated("pay").plain("work");
     let tools = tools
         .timeout_ms("work", 1_000)
@@ -77,15 +77,15 @@ fn the_reply_of_the_agent_that_called_it_goes_before_the_end() {
     let told = told.at_call(boss).asks_model().model_done();
     assert!(!wants_to_close(&told), "the reply has not left");
     assert!(wants_to_close(&told.sent()));
-    // A person may take weeks.
+    // The close does not wait for a person, who may take weeks.
     assert!(wants_to_close(&ended(&["pay", "end"])));
-    // A stream may never end, nor may anything else without a time limit.
+    // A stream may never end, and neither may a run without a time limit.
     assert!(wants_to_close(&ended(&["watch", "end"])));
     assert!(wants_to_close(&ended(&["toil", "end"])));
 }
 
 #[test]
-fn the_reply_of_an_agent_that_nobody_has_any_more_or_that_nobody_hears_is_not_waited_for() {
+fn close_does_not_wait_for_unreachable_agent() {
     let tools = toolbox().plain("end").inner("end").plain("other");
     let without_clerk = tools.clone().agent("boss", ["clerk"]);
     let tools = without_clerk.clone().agent("clerk", ["end"]);
@@ -97,12 +97,12 @@ fn the_reply_of_an_agent_that_nobody_has_any_more_or_that_nobody_hears_is_not_wa
     let ended = works(support.clone().call("c1", "boss", json!({})));
     assert!(!wants_to_close(&ended));
     let gone = ended.clone().disconnected();
-    assert!(wants_to_close(&gone), "nobody hears the reply");
+    assert!(wants_to_close(&gone), "the reply reaches no model");
     let back = |tools| gone.clone().detached().attached(tools).connected();
     assert!(!wants_to_close(&back(&tools)), "it is told there");
     assert!(wants_to_close(&back(&without_clerk)));
 
-    // A program hears it without a connection, as long as it is there.
+    // A program receives the reply without a connection, as long as its process is attached.
     let apart = support.disconnected().program_call("boss", json!({}));
     let ended = works(apart);
     assert!(!wants_to_close(&ended));
@@ -110,7 +110,7 @@ fn the_reply_of_an_agent_that_nobody_has_any_more_or_that_nobody_hears_is_not_wa
 }
 
 #[test]
-fn other_replies_are_not_waited_for_and_what_runs_ends_with_the_session() {
+fn close_ends_other_calls_without_their_responses() {
     let works = support().call("c1", "work", json!({})).started();
     let ends = works.call("c2", "end", json!({})).started();
     let sent = ends.returned_and_ends(WHY).sent();
@@ -122,7 +122,7 @@ fn other_replies_are_not_waited_for_and_what_runs_ends_with_the_session() {
 }
 
 #[test]
-fn a_run_that_failed_or_is_of_before_ends_nothing() {
+fn failed_or_older_run_cannot_close_the_session() {
     let failed = ToolReturned {
         ends_session: Some(WHY.to_owned()),
         ..running().tool_returned(true, &json!({}))
@@ -138,7 +138,7 @@ fn a_run_that_failed_or_is_of_before_ends_nothing() {
 }
 
 #[test]
-fn the_first_of_two_reasons_counts_and_is_open_work_until_the_end() {
+fn first_close_request_counts_and_stays_open_work() {
     let first = running().returned_and_ends(WHY);
     let second = first
         .call("c2", "end", json!({}))

@@ -1,6 +1,6 @@
-//! Ends from outside: calls that are taken back, outcomes found later, the close of the session.
+//! Ends from outside: cancelled calls, outcomes found later, and the close of the session.
 //!
-//! The end of a call that ran is the tracker's. Each file stands for itself.
+//! The tracker handles the end of a call that ran. The files do not depend on each other.
 
 pub(crate) mod cancellation;
 pub(crate) mod closing;

@@ -1,11 +1,11 @@
-//! What became of a call whose outcome was unknown when it ended, found out later.
+//! The outcome of a call that ended as unknown, found later.
 //!
 //! ```text
-//! response_issued{unknown, timed_out} ─▶ outcome_found ─▶ outcome_reconciled ─▶ told as conversation
+//! response_issued{unknown, timed_out} ─▶ outcome_found ─▶ outcome_reconciled ─▶ sent as text
 //! ```
 //!
-//! The call has ended and stays so: this is no second outcome, and nothing runs. The first word of
-//! it counts.
+//! The call has ended and keeps its outcome: this is no second outcome, and nothing runs. The first
+//! finding counts.
 
 use crate::admission::admit::reconcilable;
 use crate::calls::deliveries::{Delivery, Wording};
@@ -39,7 +39,8 @@ pub(crate) fn outcome_found(session: &mut Session, at: Seq, it: &OutcomeFound) {
     });
 }
 
-/// The model hears of it without the id of the call, which was answered.
+/// Reports the finding to the model. It goes without the id of the call, because the id was
+/// answered.
 pub(crate) fn next(session: &Session) -> Option<Decision> {
     let ToReconcile {
         call,
@@ -51,7 +52,7 @@ pub(crate) fn next(session: &Session) -> Option<Decision> {
         .settled
         .get(call)
         .is_some_and(|it| it.made_by_program);
-    // A program that made the call itself has had its answer, and no model asked.
+    // A program that made the call has its answer already, and no model asked.
     let route = if by_program {
         Route::Caller
     } else {
@@ -79,7 +80,7 @@ pub(crate) fn outcome_reconciled(session: &mut Session, at: Seq, it: &OutcomeRec
         | Route::Notify => {}
         Route::Caller | Route::Parent => return,
     }
-    let shown = session.terms.policies.hooks.before_tool_response;
+    let has_hook = session.terms.policies.hooks.before_tool_response;
     let delivery = Delivery {
         call: it.call,
         wire_id: None,
@@ -88,7 +89,7 @@ pub(crate) fn outcome_reconciled(session: &mut Session, at: Seq, it: &OutcomeRec
         route: it.route,
         will_continue: None,
         scheduling: None,
-        wording: if shown {
+        wording: if has_hook {
             Wording::AwaitingHook
         } else {
             Wording::AsIssued
@@ -97,12 +98,12 @@ pub(crate) fn outcome_reconciled(session: &mut Session, at: Seq, it: &OutcomeRec
         connects: conversation::connects(session, it.told_as(), it.route).then_some(session.at),
         sent: false,
     };
-    redelivery::reconciled(session, at, &delivery);
-    // Of that one the model hears only if the service delivers its call again.
+    redelivery::remember_reconciled(session, at, &delivery);
+    // With `Notify`, the model receives the finding only if the service redelivers the call.
     if it.route != Route::Notify {
         session.deliveries.insert(at, delivery);
     }
-    redelivery::note_gone(session, it.call);
+    redelivery::update_ended(session, it.call);
 }
 
 #[cfg(test)]

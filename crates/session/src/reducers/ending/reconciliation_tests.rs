@@ -38,7 +38,7 @@ fn receipt() -> Finding {
 }
 
 #[test]
-fn an_unknown_outcome_that_is_found_out_is_told_as_conversation_and_stays_the_one_outcome() {
+fn reconciled_outcome_is_conversation_and_not_a_second_end() {
     for history in [unknown(), running().timed_out()] {
         let before = history.session().settled[&history.call_seq()];
         let epoch = history.epoch();
@@ -66,7 +66,7 @@ fn an_unknown_outcome_that_is_found_out_is_told_as_conversation_and_stays_the_on
 }
 
 #[test]
-fn one_reconciliation_counts_and_the_next_is_told_it() {
+fn first_reconciliation_counts_and_next_learns_it() {
     let history = unknown();
     let found = history
         .clone()
@@ -79,7 +79,7 @@ fn one_reconciliation_counts_and_the_next_is_told_it() {
         (reconciled.found, reconciled.by.name.as_str()),
         (FoundAs::Done, "ada")
     );
-    // What passes no door changes nothing, either.
+    // A second finding that bypasses admission changes nothing either.
     let again = OutcomeFound {
         call: history.call_seq(),
         tool: "pay".to_owned(),
@@ -127,7 +127,7 @@ fn only_what_ended_without_a_known_outcome_can_be_reconciled() {
 }
 
 #[test]
-fn a_late_result_of_an_older_attempt_is_recorded_and_changes_nothing() {
+fn late_result_of_older_attempt_changes_nothing() {
     let again = tools().in_doubt("pay", InDoubt::Retry);
     let first = history().opened("support").attached(&again).connected();
     let first = first.call("c1", "pay", json!({})).started();
@@ -140,7 +140,7 @@ fn a_late_result_of_an_older_attempt_is_recorded_and_changes_nothing() {
 }
 
 #[test]
-fn a_program_that_made_the_call_itself_has_had_its_answer() {
+fn reconciliation_of_program_call_sends_nothing() {
     let attached = history().opened("support").attached(&tools()).connected();
     let call = attached.program_call("pay", json!({})).started();
     let history = call.detached().attached(&tools());
@@ -150,7 +150,7 @@ fn a_program_that_made_the_call_itself_has_had_its_answer() {
 }
 
 #[test]
-fn what_was_found_out_waits_for_the_hook_that_sees_every_response() {
+fn reconciled_outcome_waits_for_response_hook() {
     let hooks = Hooks {
         before_tool_response: true,
         ..Hooks::default()

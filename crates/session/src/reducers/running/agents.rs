@@ -1,16 +1,18 @@
-//! Agents that are called as tools: turns of their model, and the calls that come of them.
+//! Agents that are called as tools: the turns of their model, and the calls that it makes.
 //!
 //! ```text
-//! call_started ─▶ Running ─ llm_asked ─ llm_replied ─┬─ without calls ─▶ tool_returned, in the same batch
-//!                    ▲                               └─ with calls ────▶ AwaitingCalls, and nothing is owed for it
-//!                    └── call_started ◀─ all of them have ended, a runner and a place are there ─┘
-//! cut off while its model was asked ─▶ AwaitingCalls, with none open
+//! call_started ─▶ Running ─ llm_asked ─ llm_replied ─┬─ without calls ─▶ tool_returned in the
+//!                    ▲                               │                   same batch
+//!                    │                               └─ with calls ─▶ AwaitingCalls (nothing owed)
+//!                    └─ call_started ◀─ all calls have ended, a runner and a slot are free ──┘
+//! cut off during a turn ─▶ AwaitingCalls, with no open calls
 //! ```
 //!
-//! Each stretch in which the model is asked is a start, so a place among what runs, a time limit
-//! and a runner are had as by any tool, and none of them by a run that waits. A start by the same
-//! leave repeats nothing: what was replied and what its calls came to is on record. So a run that
-//! was cut off is not in doubt; its calls are, by their own rules. They end with it.
+//! Each turn is a start of the call. So a turn has a slot, a time limit and a runner, like the run
+//! of any tool. An agent between two turns has none of them. A start under the same permission
+//! repeats nothing, because the replies and the ends of the calls are on record. So a run that was
+//! cut off is not in doubt. Its calls may be, by the rules of their own tools. They end when the
+//! agent's call ends.
 
 use super::attempts;
 use crate::calls::agent_run::{AgentCall, AgentTurn};
@@ -24,17 +26,19 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
-/// How often a model that cannot be reached is asked where the agent's policy says nothing.
+/// The retry rule for a model that cannot be reached, if the agent's policy has none.
 const ASKED_AGAIN: Retry = Retry {
     attempts_max: 4,
     backoff_ms: 500,
 };
 
-/// The `error_kind` of a run whose model could not be reached: it may be by and by.
+/// The `error_kind` of a run whose model could not be reached. A later attempt may succeed.
 const UNREACHED: &str = "llm_unavailable";
 
-/// Whether the tool is there for whoever calls it: an agent has those that it names, and the model
-/// of the conversation those that are not for agents only.
+/// True if the caller may use the tool.
+///
+/// An agent may use the tools that it names. The model of the conversation may use the tools that
+/// are not for agents only.
 pub(crate) fn has_tool(session: &Session, call: &Call) -> bool {
     match call.parent {
         Some(parent) => {
@@ -55,8 +59,9 @@ fn declared<'a>(session: &'a Session, agent: &Call) -> Option<&'a AgentDeclarati
     tool.agent.as_ref()
 }
 
-/// A call says that it was made in the run of an agent: it counts where that run waits for one
-/// more.
+/// Adds a call to the current turn of the agent that made it.
+///
+/// If the agent waits for no further call, the new call is cancelled.
 pub(crate) fn call_received(session: &mut Session, seq: Seq, parent: Option<Seq>) {
     let Some(parent) = parent else {
         return;
@@ -86,7 +91,7 @@ pub(crate) fn llm_asked(session: &mut Session, seq: Seq, it: &LlmAsked) {
     }
 }
 
-/// A reply counts where its question is on record for this start.
+/// Folds a reply of the model. It counts only if its `llm_asked` record belongs to this start.
 pub(crate) fn llm_replied(session: &mut Session, seq: Seq, it: &LlmReplied) {
     let now = session.at;
     let Some(call) = attempts::running(session, it.call, it.attempt) else {
@@ -109,24 +114,24 @@ pub(crate) fn llm_replied(session: &mut Session, seq: Seq, it: &LlmReplied) {
     });
     if made > 0 {
         note_time_left(call, now);
-        rest(call, made);
-        // Nobody knows how long it waits, so equal calls need not wait with it.
+        await_calls(call, made);
+        // The calls may take any time, so equal calls do not wait for the agent.
         let key = call.cache_key;
         cache::stopped(session, it.call, key);
     }
 }
 
-/// The run waits from here on: for so many calls, or for a runner to go on with it.
+/// Ends a turn: the run waits for `open` calls, or for a runner if there are none.
 ///
-/// Of a stretch that was cut off nothing counts against its time limit: how long the process was
-/// away nobody had of it.
-pub(crate) fn rest(call: &mut Call, open: u32) {
+/// A turn that was cut off does not count against the time limit, because the agent could not use
+/// the time without a process.
+pub(crate) fn await_calls(call: &mut Call, open: u32) {
     if let Phase::Running { leave, .. } = call.phase {
         call.phase = Phase::AwaitingCalls { leave, open };
     }
 }
 
-/// Its time limit rests: what is left of it is left when it goes on.
+/// Stores the rest of the time limit for the next turn.
 pub(crate) fn note_time_left(call: &mut Call, now: Timestamp) {
     if let Phase::Running { deadline, .. } = call.phase
         && let Some(run) = call.run_of_agent()
@@ -135,13 +140,13 @@ pub(crate) fn note_time_left(call: &mut Call, now: Timestamp) {
     }
 }
 
-/// When the time of a run that goes on is up, where there is a limit.
+/// The deadline of a run that continues, if it has a time limit.
 pub(crate) fn deadline(session: &Session, call: &Call) -> Option<Timestamp> {
     let left = call.agent.as_deref()?.time_left_us?;
     Some(Timestamp(session.at.0.saturating_add(left)))
 }
 
-/// A call ended: the run that made it may go on, and the calls that it made itself end.
+/// Folds the end of a call into the run that made it, and cancels the calls that it made itself.
 pub(crate) fn call_ended(session: &mut Session, seq: Seq, call: &Call, at: Seq) {
     if let Some(parent) = call.parent
         && let Some(agent) = session.calls.get_mut(&parent)
@@ -165,14 +170,14 @@ pub(crate) fn call_ended(session: &mut Session, seq: Seq, call: &Call, at: Seq) 
     }
 }
 
-/// A call that an agent made gave one result of several.
-pub(crate) fn call_gave(session: &mut Session, call: Seq, gave: Seq) {
+/// Adds one of several results to a call that an agent made.
+pub(crate) fn result_yielded(session: &mut Session, call: Seq, result: Seq) {
     if let Some(made) = made_by_agent(session, call) {
-        made.gave.push(gave);
+        made.gave.push(result);
     }
 }
 
-/// What the agent of its parent knows of a call.
+/// The entry of a call in its agent's run.
 fn made_by_agent(session: &mut Session, call: Seq) -> Option<&mut AgentCall> {
     let parent = session.calls.get(&call)?.parent?;
     let run = session.calls.get_mut(&parent)?.run_of_agent()?;
@@ -180,9 +185,9 @@ fn made_by_agent(session: &mut Session, call: Seq) -> Option<&mut AgentCall> {
     made.find(|it| it.call == call)
 }
 
-/// A start of the call: of an agent, or of what is none any more.
+/// Folds a start into the agent's run. Drops the run if the tool is no longer an agent.
 pub(crate) fn started(session: &mut Session, seq: Seq) {
-    // What a run gave that is run again is given again.
+    // A repeated run yields its results again.
     if let Some(made) = made_by_agent(session, seq) {
         made.gave.clear();
     }
@@ -206,15 +211,17 @@ pub(crate) fn started(session: &mut Session, seq: Seq) {
     }
 }
 
-/// How often an agent's model is asked again, and how often it could not be reached so far.
+/// The retry rule for an agent's model, and the number of failed attempts so far.
 pub(crate) fn retry(session: &Session, call: &Call) -> Option<(Retry, u32)> {
     let run = call.agent.as_deref()?;
     let own = session.terms.policies.of(&call.name).retry;
     Some((own.unwrap_or(ASKED_AGAIN), run.failures))
 }
 
-/// Whether a failure may pass; that of an agent only where its model could not be reached.
-pub(crate) fn may_pass(call: &mut Call, error_kind: Option<&str>) -> Option<bool> {
+/// True if the failure of an agent may pass, because its model could not be reached.
+///
+/// The failure is counted then. Returns `None` for other tools.
+pub(crate) fn failure_may_pass(call: &mut Call, error_kind: Option<&str>) -> Option<bool> {
     let run = call.run_of_agent()?;
     let passing = error_kind == Some(UNREACHED);
     if passing {

@@ -27,22 +27,22 @@ fn called() -> History {
     attached(&tools()).call("c1", "clerk", json!({"request": "go"}))
 }
 
-fn clerk(told: &History) -> &Call {
-    let mut calls = told.session().calls.values();
+fn clerk(history: &History) -> &Call {
+    let mut calls = history.session().calls.values();
     calls.find(|it| it.name == "clerk").unwrap()
 }
 
-fn clerk_seq(told: &History) -> Seq {
-    let mut calls = told.session().calls.iter();
+fn clerk_seq(history: &History) -> Seq {
+    let mut calls = history.session().calls.iter();
     *calls.find(|(_, it)| it.name == "clerk").unwrap().0
 }
 
-fn settled(told: &History, call: Seq) -> Outcome {
-    told.session().settled[&call].outcome
+fn settled(history: &History, call: Seq) -> Outcome {
+    history.session().settled[&call].outcome
 }
 
-fn runs(told: &History) -> Vec<(Seq, u32)> {
-    let effects = owed(told.session()).into_iter();
+fn runs(history: &History) -> Vec<(Seq, u32)> {
+    let effects = owed(history.session()).into_iter();
     let run = |effect| {
         if let Effect::RunTool { call, attempt, .. } = effect {
             return Some((call, attempt));
@@ -53,12 +53,12 @@ fn runs(told: &History) -> Vec<(Seq, u32)> {
 }
 
 #[test]
-fn a_run_waits_for_its_calls_and_owes_nothing_meanwhile() {
+fn agent_waiting_for_its_calls_owes_nothing() {
     let waits = called().asks_model().model_calls(&["look", "pay"]);
     let (look, parent) = (Seq(waits.call_seq().0 - 4), clerk_seq(&waits));
     assert_eq!(clerk(&waits).phase.name(), "awaiting_calls");
     assert_eq!(runs(&waits), [(look, 1)]);
-    // One has ended, a person decides about the other.
+    // One call has ended, and a person decides about the other.
     let asked = waits.clone().at_call(look).returned(json!({"found": 1}));
     assert_eq!(runs(&asked), []);
     assert!(asked.session().should_pause());
@@ -72,7 +72,7 @@ fn a_run_waits_for_its_calls_and_owes_nothing_meanwhile() {
 }
 
 #[test]
-fn what_an_agent_called_goes_to_the_agent_and_to_no_model() {
+fn agents_call_answers_the_agent_and_not_the_model() {
     let waits = called().asks_model().model_calls(&["look", "nothing"]);
     let told = waits.facts().iter().filter_map(|fact| {
         if let Event::Decided(Decision::ResponseIssued(it)) = &fact.event {
@@ -90,7 +90,7 @@ fn what_an_agent_called_goes_to_the_agent_and_to_no_model() {
 }
 
 #[test]
-fn an_agent_may_call_the_tools_that_it_names_and_a_model_those_that_are_not_inner() {
+fn agent_may_call_named_tools_and_model_no_inner_ones() {
     let refused = called().asks_model().model_calls(&["secret"]);
     assert_eq!(settled(&refused, refused.call_seq()), Outcome::Refused);
     let by_model = attached(&tools()).call("c1", "look", json!({}));
@@ -100,7 +100,7 @@ fn an_agent_may_call_the_tools_that_it_names_and_a_model_those_that_are_not_inne
 }
 
 #[test]
-fn a_run_that_was_cut_off_goes_on_by_its_leave_and_its_calls_by_their_rules() {
+fn agent_cut_off_continues_under_its_permission() {
     let asking = called().asks_model();
     let parent = clerk_seq(&asking);
     let cut_off = asking.detached();
@@ -108,7 +108,7 @@ fn a_run_that_was_cut_off_goes_on_by_its_leave_and_its_calls_by_their_rules() {
     let again = cut_off.attached(&tools());
     assert_eq!(runs(&again), [(parent, 2)]);
     assert_eq!(again.session().settled.len(), 0);
-    // The reply to the question of the old process counts no more; that to a new one does.
+    // A reply to the old process's question does not count any more. A reply to a new one does.
     let stale = LlmReplied {
         attempt: 1,
         ..again.clone().at_call(parent).llm_replied(1)
@@ -127,7 +127,7 @@ fn a_run_that_was_cut_off_goes_on_by_its_leave_and_its_calls_by_their_rules() {
 }
 
 #[test]
-fn a_reply_without_a_question_on_record_counts_nothing() {
+fn reply_without_recorded_question_does_not_count() {
     let running = called();
     let replied = running.llm_replied(1);
     let same = running.clone().observed(replied);
@@ -135,7 +135,7 @@ fn a_reply_without_a_question_on_record_counts_nothing() {
 }
 
 #[test]
-fn a_run_that_waits_takes_no_place_and_goes_on_when_one_is_free() {
+fn waiting_agent_holds_no_slot_and_continues_in_a_free_one() {
     let tools = tools().running_max(1);
     let waits = attached(&tools)
         .call("c1", "clerk", json!({}))
@@ -150,7 +150,7 @@ fn a_run_that_waits_takes_no_place_and_goes_on_when_one_is_free() {
 }
 
 #[test]
-fn the_calls_of_a_run_end_with_it() {
+fn calls_of_an_agent_end_with_it() {
     let waits = called().asks_model().model_calls(&["look", "pay", "ship"]);
     let parent = clerk_seq(&waits);
     let (pay, ship) = (Seq(waits.call_seq().0 - 3), waits.call_seq());
@@ -171,7 +171,7 @@ fn the_calls_of_a_run_end_with_it() {
             assert_eq!(settled(&ended, call), Outcome::Withdrawn);
         }
     }
-    // One that comes too late ends at once.
+    // A call that arrives after the agent has ended is cancelled at once.
     let late = waits
         .at_call(parent)
         .cancelled()
@@ -189,21 +189,21 @@ fn more_calls_than_the_reply_made_end_at_once() {
 }
 
 #[test]
-fn a_time_limit_rests_while_calls_are_open() {
+fn time_limit_pauses_while_calls_are_open() {
     let tools = tools().timeout_ms("clerk", 1_000);
     let asking = attached(&tools).call("c1", "clerk", json!({})).asks_model();
     let waits = asking.later(400).model_calls(&["look"]);
     let (parent, look) = (clerk_seq(&waits), waits.call_seq());
     let back = waits.later(50_000).at_call(look).returned(json!({}));
     let now = back.now();
-    let due = |told: &History| {
-        if let Phase::Running { deadline, .. } = clerk(told).phase {
+    let due = |history: &History| {
+        if let Phase::Running { deadline, .. } = clerk(history).phase {
             return deadline;
         }
         None
     };
     assert_eq!(due(&back), Some(now.after_ms(600)));
-    // Nobody had anything of what was cut off, and of the time in which there was no process.
+    // A turn that was cut off does not count, and neither does the time without a process.
     for gone in [
         back.clone().later(100).detached(),
         back.clone()
@@ -221,21 +221,24 @@ fn a_time_limit_rests_while_calls_are_open() {
 }
 
 #[test]
-fn a_model_that_cannot_be_reached_is_asked_again_and_then_no_more() {
-    let mut told = called().asks_model();
-    let parent = clerk_seq(&told);
+fn unreachable_model_is_retried_up_to_a_limit() {
+    let mut failing = called().asks_model();
+    let parent = clerk_seq(&failing);
     for wait in [500, 1_000, 2_000] {
-        told = told.failed_as("llm_unavailable");
-        let Phase::Retrying { due, .. } = told.current().phase else {
-            unreachable!("{:?}", told.current().phase);
+        failing = failing.failed_as("llm_unavailable");
+        let Phase::Retrying { due, .. } = failing.current().phase else {
+            unreachable!("{:?}", failing.current().phase);
         };
-        assert_eq!(due, told.now().after_ms(wait));
-        told = told.timed_out().asks_model();
+        assert_eq!(due, failing.now().after_ms(wait));
+        failing = failing.timed_out().asks_model();
     }
-    let given_up = told.clone().failed_as("llm_unavailable");
+    let given_up = failing.clone().failed_as("llm_unavailable");
     assert_eq!(settled(&given_up, parent), Outcome::Failed);
-    // A reply begins the count anew; another failure is final at once.
-    let replied = told.model_calls(&["nothing"]).at_call(parent).asks_model();
+    // A reply resets the number of failures. A failure of another kind is final at once.
+    let replied = failing
+        .model_calls(&["nothing"])
+        .at_call(parent)
+        .asks_model();
     let replied = replied.failed_as("llm_unavailable");
     assert_eq!(replied.current().phase.name(), "retrying");
     let failed = called().asks_model().failed_as("execution_failed");
@@ -243,7 +246,7 @@ fn a_model_that_cannot_be_reached_is_asked_again_and_then_no_more() {
 }
 
 #[test]
-fn an_agent_that_was_declared_anew_is_asked_about_like_any_gated_tool() {
+fn changed_agent_contract_reopens_the_request() {
     let gated = tools().policy("clerk", |policy| policy.confirm = true);
     let granted = attached(&gated)
         .call("c1", "clerk", json!({}))
@@ -260,7 +263,7 @@ fn an_agent_that_was_declared_anew_is_asked_about_like_any_gated_tool() {
 }
 
 #[test]
-fn an_agent_called_by_an_agent_is_a_call_as_any_other() {
+fn nested_agent_is_a_call_like_any_other() {
     let tools = tools().agent("boss", ["clerk"]);
     let inner = attached(&tools)
         .call("c1", "boss", json!({}))
@@ -283,7 +286,7 @@ fn an_agent_called_by_an_agent_is_a_call_as_any_other() {
 }
 
 #[test]
-fn a_question_under_an_agent_outlives_that_the_model_took_the_agent_back() {
+fn request_below_cancelled_agent_stays_open() {
     let tools = tools().agent("boss", ["clerk"]);
     let asks = |tools: &Toolbox, calls: &[&str]| {
         attached(tools)
@@ -293,18 +296,18 @@ fn a_question_under_an_agent_outlives_that_the_model_took_the_agent_back() {
             .asks_model()
             .model_calls(calls)
     };
-    let lost = |told: &History| {
-        let lost = told.session().calls.iter();
+    let lost = |history: &History| {
+        let lost = history.session().calls.iter();
         let lost = lost.filter(|(_, call)| call.model_lost_interest);
         lost.map(|(_, call)| call.name.clone()).collect::<Vec<_>>()
     };
     let taken_back = asks(&tools, &["look", "pay"]).taken_back("c1");
     assert_eq!(taken_back.session().calls.len(), 4);
-    // Whoever decides about it sees that.
+    // The approver sees that the model lost interest.
     assert_eq!(lost(&taken_back), ["boss", "pay"]);
     let ship = asks(&tools, &["ship"]).paused(None).taken_back("c1");
     assert_eq!(lost(&ship), ["boss", "ship"]);
-    // What comes of it in the end is told in words, as of any call that was taken back.
+    // The final result is sent as conversation, like that of any cancelled call.
     let paid = asks(&tools, &["pay"]).taken_back("c1").granted("ada");
     let paid = paid.returned(json!({"paid": true}));
     let seq = |name: &str| {
@@ -320,7 +323,7 @@ fn a_question_under_an_agent_outlives_that_the_model_took_the_agent_back() {
     let epoch = done.epoch();
     assert_eq!(routes, [Route::Conversation { epoch }]);
 
-    // Nobody outside is waited for, or the tool says that its question goes with the call.
+    // The call ends if it waits for nothing outside, or if the tool lets its request be withdrawn.
     let runs = asks(&tools, &["look"]).taken_back("c1");
     assert!(runs.session().calls.is_empty());
     let careful = tools.clone().withdraw_on_cancel("pay");
@@ -343,9 +346,9 @@ fn equal_calls_do_not_wait_for_a_cached_agent_that_waits_itself() {
     let equal = second.call_seq();
     assert_eq!(second.current().phase.name(), "ready");
     let waits = second.at_call(first).model_calls(&["pay"]);
-    let phase = |told: &History| told.session().calls.get(&equal).unwrap().phase.name();
+    let phase = |history: &History| history.session().calls.get(&equal).unwrap().phase.name();
     assert_eq!(phase(&waits), "running");
-    // Whoever is done first serves the next.
+    // The result of the run that ends first is reused by the next call.
     let done = waits.at_call(equal).asks_model().model_done();
     let third = done.call("c3", "clerk", json!({}));
     let (of, outcome) = (third.kinds(), settled(&third, third.call_seq()));
@@ -354,15 +357,15 @@ fn equal_calls_do_not_wait_for_a_cached_agent_that_waits_itself() {
 }
 
 #[test]
-fn what_a_streaming_tool_gave_an_agent_is_that_of_its_last_run() {
+fn agent_gets_stream_results_of_the_last_run() {
     let tools = tools().agent("clerk", ["count"]).streaming("count");
     let tools = tools.in_doubt("count", InDoubt::Retry);
     let counts = attached(&tools)
         .call("c1", "clerk", json!({}))
         .asks_model()
         .model_calls(&["count"]);
-    let gave = |told: &History| {
-        let run = clerk(told).agent.as_ref().unwrap();
+    let gave = |history: &History| {
+        let run = clerk(history).agent.as_ref().unwrap();
         run.turns[0].calls[0].gave.clone()
     };
     let first = counts.yielded(json!(1));
@@ -377,7 +380,7 @@ fn what_a_streaming_tool_gave_an_agent_is_that_of_its_last_run() {
         .map(|it| it.seq)
         .collect();
     assert_eq!(gave(&two), told[1..]);
-    // What a run says that is over counts nothing.
+    // A result of an older run does not count.
     let stale = ToolYielded {
         attempt: 1,
         ..two.tool_yielded(&json!(3))
@@ -386,8 +389,8 @@ fn what_a_streaming_tool_gave_an_agent_is_that_of_its_last_run() {
 }
 
 #[test]
-fn the_last_question_without_a_reply_is_known_until_there_is_one() {
-    let unanswered = |told: &History| clerk(told).agent.as_ref().unwrap().unanswered;
+fn unanswered_question_is_known_until_the_reply() {
+    let unanswered = |history: &History| clerk(history).agent.as_ref().unwrap().unanswered;
     let asking = called();
     assert_eq!(unanswered(&asking), None);
     let asking = asking.asks_model();
@@ -422,8 +425,8 @@ fn a_hook_sees_no_call_that_its_agent_may_not_make() {
         let refused = asking.clone().model_calls(&[name]);
         assert_eq!(settled(&refused, refused.call_seq()), Outcome::Refused);
     }
-    // Nor one by the model of a tool that is for agents; of a tool that nobody declares the program
-    // may know.
+    // The hook does not see a conversation model's call to a tool that only agents may call. It
+    // sees calls to undeclared tools, because the program may know them.
     let inner = asking.clone().call("c2", "look", json!({}));
     assert_eq!(settled(&inner, inner.call_seq()), Outcome::Refused);
     let unknown = asking.call("c2", "nothing", json!({}));

@@ -1,4 +1,4 @@
-//! The attempts of calls: which of them runs, and how long it may.
+//! The attempts of calls: the running one, and its time limit.
 
 use std::time::Duration;
 
@@ -6,8 +6,9 @@ use crate::calls::call::{Call, Phase};
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// The call, if that attempt of it runs; what an older attempt reports is on record and changes
-/// nothing.
+/// Returns the call, if this attempt of it runs.
+///
+/// Reports of an older attempt are recorded but change nothing.
 pub(crate) fn running(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
     session
         .calls
@@ -15,7 +16,7 @@ pub(crate) fn running(session: &mut Session, call: Seq, reported: u32) -> Option
         .filter(|call| matches!(call.phase, Phase::Running { attempt, .. } if attempt == reported))
 }
 
-/// How long a run of the tool may take: what its policy says, or else what holds for inline calls.
+/// The time limit of a run: that of the tool's policy, or else that of inline calls.
 pub(crate) fn time_limit(session: &Session, name: &str) -> Option<Duration> {
     let policies = &session.terms.policies;
     let policy = policies.of(name);

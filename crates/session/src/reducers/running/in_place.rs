@@ -1,18 +1,19 @@
-//! A tool that asks while it runs, and waits where it stands.
+//! Tools that ask a question and wait for the answer inside their run.
 //!
 //! ```text
-//! Running ─ tool_asked ─▶ Asking ─▶ AwaitingConfirmation ─┬─ answered, yes or no ───▶ Running
-//!                                                         ├─ nobody did in time ────▶ Running
-//!                                                         ├─ the run ends by itself ▶ withdrawn, then as it reports
-//!                                                         ├─ the runner is gone ────▶ withdrawn, then InDoubt
-//!                                                         └─ taken back ────────────▶ Withdrawn
+//! Running ─ tool_asked ─▶ Asking ─▶ AwaitingConfirmation
+//!   ├─ answered, yes or no ─▶ Running
+//!   ├─ expired ─────────────▶ Running
+//!   ├─ the run reports ─────▶ request withdrawn, then as reported
+//!   ├─ the runner is gone ──▶ request withdrawn, then InDoubt
+//!   └─ cancelled ───────────▶ Withdrawn
 //! ```
 //!
-//! It is one run from start to end: it keeps its place among those that may run, so that one that
-//! goes on need not queue, and the attempt stays owed. Its time limit rests and goes on with what
-//! was left. A no does not end it, because only its body knows what it has done so far. Whose
-//! process is gone is in doubt: what the body knew is gone with it, so neither the question nor an
-//! answer could be used by anybody.
+//! It is one run from start to end. It keeps its slot, so that it need not queue to continue, and
+//! its attempt stays owed. Its time limit pauses and continues with what was left. A no does not
+//! end the run, because only the tool knows what it has done so far. If the process is gone, the
+//! call is in doubt. The tool's progress is lost with the process, so neither the question nor an
+//! answer is of use.
 
 use super::attempts;
 use crate::calls::call::{Asked, Call, InPlace, Phase};
@@ -48,8 +49,8 @@ pub(crate) fn asked(session: &mut Session, at: Seq, it: &ToolAsked) {
     call.phase = Phase::Asking { in_place };
 }
 
-/// The run goes on, if it waits: with an answer, or without one.
-pub(crate) fn go_on(call: &mut Call, now: Timestamp) -> bool {
+/// Resumes a run that waits, with or without an answer. Returns false if it does not wait.
+pub(crate) fn resume(call: &mut Call, now: Timestamp) -> bool {
     let Some(waiting) = call.take_in_place() else {
         return false;
     };
@@ -64,22 +65,23 @@ pub(crate) fn go_on(call: &mut Call, now: Timestamp) -> bool {
     true
 }
 
-/// The call, if that attempt of it runs and reports something: one that waits for an answer goes on
-/// without it.
+/// Returns the call, if this attempt of it runs and reports something.
+///
+/// A run that waits for an answer resumes without it, and its request becomes pointless.
 pub(crate) fn reporting(session: &mut Session, call: Seq, reported: u32) -> Option<&mut Call> {
     let now = session.at;
     if let Some(waits) = session.calls.get_mut(&call)
         && waits.run().is_some_and(|(attempt, _)| attempt == reported)
     {
         let request = open_request(waits);
-        if go_on(waits, now) {
+        if resume(waits, now) {
             waits.moot = request.map(|request| (request, CancelReason::ToolEnded));
         }
     }
     attempts::running(session, call, reported)
 }
 
-/// The process in which it waits is gone.
+/// Puts a waiting run in doubt, because its process is gone.
 pub(crate) fn cut_off(call: &mut Call) {
     let request = open_request(call);
     if let Some(waiting) = call.take_in_place() {
@@ -90,7 +92,7 @@ pub(crate) fn cut_off(call: &mut Call) {
     }
 }
 
-/// Withdraws a request for which nobody waits any more.
+/// Withdraws a request that has become pointless.
 pub(crate) fn withdraw_moot(call: Seq, about: &Call) -> Option<Decision> {
     let (request, reason) = about.moot?;
     let withdrawn = ConfirmationWithdrawn {

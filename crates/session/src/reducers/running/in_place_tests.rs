@@ -1,4 +1,4 @@
-//! A tool that waits where it stands: its time, its place, its ends.
+//! Tools that wait for an answer inside their run: time limit, slot and ends.
 
 #![expect(
     clippy::expect_used,
@@ -86,7 +86,7 @@ fn the_wait_does_not_count_against_the_time_limit() {
 }
 
 #[test]
-fn a_yes_a_no_and_silence_all_let_the_tool_go_on() {
+fn yes_no_and_expiry_all_resume_the_run() {
     let asked = || sending(&tools()).asks_in_place("Send it?").asked();
     for answered in [
         asked().granted("ada"),
@@ -102,7 +102,7 @@ fn a_yes_a_no_and_silence_all_let_the_tool_go_on() {
 }
 
 #[test]
-fn it_keeps_its_place_and_is_listed_as_a_question() {
+fn waiting_run_keeps_its_slot_and_is_open_work() {
     let asked = sending(&tools()).asks_in_place("Send it?");
     let waits = asked.clone().call("c2", "send", json!({"to": "eve"}));
     assert_eq!(waits.current().phase.name(), "ready");
@@ -127,7 +127,7 @@ fn it_keeps_its_place_and_is_listed_as_a_question() {
 }
 
 #[test]
-fn whose_process_is_gone_is_in_doubt_and_its_question_withdrawn() {
+fn lost_process_puts_run_in_doubt_and_withdraws_request() {
     for (rule, phase) in [
         (InDoubt::SettleUnknown, None),
         (InDoubt::Retry, Some("in_doubt")),
@@ -153,7 +153,7 @@ fn whose_process_is_gone_is_in_doubt_and_its_question_withdrawn() {
             assert_eq!(about, About::InDoubt);
         }
     }
-    // After the yes it is as before: what it did with it, nobody knows.
+    // After the yes the run is in doubt as usual, because nothing shows what the tool did.
     let answered = sending(&tools()).asks_in_place("Send it?").granted("ada");
     let gone = answered.detached();
     assert_eq!(withdrawn_because(&gone), None);
@@ -161,7 +161,7 @@ fn whose_process_is_gone_is_in_doubt_and_its_question_withdrawn() {
 }
 
 #[test]
-fn a_tool_that_ends_without_the_answer_withdraws_its_question() {
+fn run_that_ends_early_withdraws_its_request() {
     let asked = sending(&tools()).asks_in_place("Send it?");
     let request = asked.request();
     let again = asked.clone().asks_in_place("Or that?");
@@ -183,7 +183,7 @@ fn a_tool_that_ends_without_the_answer_withdraws_its_question() {
 }
 
 #[test]
-fn taken_back_it_is_stopped_and_only_disowned_it_waits_on() {
+fn operator_cancels_the_run_and_model_does_not() {
     let asked = || sending(&tools()).asks_in_place("Send it?");
     let cancelled = asked().cancelled();
     assert_eq!(withdrawn_because(&cancelled), Some(CancelReason::Operator));
@@ -195,7 +195,7 @@ fn taken_back_it_is_stopped_and_only_disowned_it_waits_on() {
 }
 
 #[test]
-fn a_time_limit_of_before_the_question_means_nothing() {
+fn deadline_from_before_the_question_does_not_count() {
     let asked = sending(&tools()).asks_in_place("Send it?");
     let (call, attempt) = (asked.call_seq(), asked.attempt());
     let passed = crate::DeadlinePassed {

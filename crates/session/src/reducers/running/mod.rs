@@ -1,6 +1,6 @@
-//! Runs: of agents, of tools that ask while they run, and of tools that report progress.
+//! Runs of agents, of tools that ask while they run, and of tools that report progress.
 //!
-//! It starts none: the tracker does. Read `attempts`, then `agents`, `in_place` and `progress`.
+//! The tracker starts the runs. Read `attempts`, then `agents`, `in_place` and `progress`.
 
 pub(crate) mod agents;
 pub(crate) mod attempts;

@@ -1,13 +1,12 @@
-//! Runs that report progress: where their policy says so, their time limit starts again.
+//! Progress reports of runs. They restart the time limit, if the tool's policy says so.
 
 use super::attempts::time_limit;
 use crate::calls::call::Phase;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// The run of a call has shown that it goes on: where its policy says so, its time limit starts
-/// again.
-pub(crate) fn shown(session: &mut Session, call: Seq, attempt: u32, by: Option<Seq>) {
+/// Restarts the time limit of a run that has reported progress, if the tool's policy says so.
+pub(crate) fn reported(session: &mut Session, call: Seq, attempt: u32, by: Option<Seq>) {
     let now = session.at;
     let Some(about) = session.calls.get(&call) else {
         return;

@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::testing::{History, history, toolbox};
 use crate::*;
 
-/// A call that has run for six of its ten seconds, under a policy that wants to know of progress.
+/// A call that has run for six of its ten seconds, under a policy that asks for progress.
 fn running(effect: Option<Progress>) -> History {
     let tools = toolbox().plain("import").timeout_ms("import", 10_000);
     let tools = tools.policy("import", |policy| policy.progress = effect);
@@ -21,7 +21,7 @@ fn reported(history: &History, name: &str, attempt: u32) -> ToolEventEmitted {
     }
 }
 
-/// The milliseconds until the run is cut off.
+/// The milliseconds until the run's deadline.
 fn left_ms(history: &History) -> Option<i64> {
     owed(history.session()).into_iter().find_map(|it| match it {
         Effect::ArmTimer { due_us, .. } => Some((due_us.0 - history.now().0) / 1_000),
@@ -50,7 +50,7 @@ fn progress_restarts_the_limit_of_the_run_that_reports_it() {
 }
 
 #[test]
-fn results_of_several_are_progress() {
+fn yielded_results_are_progress() {
     let runs = running(Some(Progress::ExtendsTimeout));
     assert_eq!(left_ms(&runs.yielded(json!({"step": 1}))), Some(10_000));
     let runs = running(None);

@@ -1,5 +1,6 @@
-//! A call that begins to wait for somebody outside is acknowledged, so that the model waits for
-//! nothing.
+//! Acknowledgements: interim responses to calls that begin to wait for something outside.
+//!
+//! With them the model does not wait for the call and can continue the conversation.
 //!
 //! ```text
 //! confirmation_requested ─▶ response_issued{interim} ─▶ (a person decides) ─▶ … ─▶ response_issued
@@ -8,19 +9,18 @@
 use serde_json::json;
 
 use super::conversation;
-use super::responses::made_here;
+use super::responses::engine_response;
 use crate::calls::call::{Call, WaitsFor};
 use crate::json::Json;
 use crate::record::decision::{Decision, Outcome, Route};
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// Whether a call that begins to wait for somebody outside is to be acknowledged, and with what
-/// status.
+/// The status in the acknowledgement of a waiting call, if one is due.
 ///
-/// Only by its id on its own connection, where the model may wait for it. A tool that goes on
-/// elsewhere chose itself to say nothing, which a model that takes one response and waits for it
-/// would take for ever.
+/// A call is acknowledged only by its id on its own connection, because only there may the model
+/// wait for it. A paused tool has chosen to send no interim response. It is acknowledged only for a
+/// model that takes a single response, because that model would wait forever.
 pub(crate) fn status(session: &Session, call: &Call) -> Option<&'static str> {
     let by_id = matches!(
         conversation::route(session, call, Outcome::Interim),
@@ -42,7 +42,7 @@ pub(crate) fn status(session: &Session, call: &Call) -> Option<&'static str> {
     }
 }
 
-/// Tells the model at once that the call waits.
+/// Issues the acknowledgement of a waiting call, if one is due.
 pub(crate) fn acknowledge(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let status = status(session, call)?;
     let policies = &session.terms.policies;
@@ -50,8 +50,14 @@ pub(crate) fn acknowledge(session: &Session, seq: Seq, call: &Call) -> Option<De
     let words = chosen
         .filter(|_| call.phase.waits_for() == WaitsFor::Person)
         .unwrap_or_else(|| json!({"status": status, "tool": call.name}));
-    let told = Json::of(&policies.response.success(words, None));
-    Some(made_here(session, seq, call, Outcome::Interim, told))
+    let response = Json::of(&policies.response.success(words, None));
+    Some(engine_response(
+        session,
+        seq,
+        call,
+        Outcome::Interim,
+        response,
+    ))
 }
 
 #[cfg(test)]

@@ -28,9 +28,8 @@ fn asked(tools: &Toolbox, capabilities: Capabilities) -> History {
         .call("c1", "pay", json!({"cents": 7}))
 }
 
-/// What the model is told of the call, oldest first: in which words, by which way, and whether more
-/// follows.
-fn told(history: &History) -> Vec<(Value, Route, Option<bool>)> {
+/// The responses to the call, oldest first: content, route, and `willContinue`.
+fn responses(history: &History) -> Vec<(Value, Route, Option<bool>)> {
     let words = history.facts().iter().filter_map(|fact| match &fact.event {
         Event::Decided(Decision::ResponseIssued(it)) => {
             let words = it.response.as_ref().map_or(Value::Null, Json::to_value);
@@ -50,51 +49,49 @@ fn waiting() -> Value {
 }
 
 #[test]
-fn a_call_that_waits_for_a_person_is_acknowledged_at_once_and_its_outcome_follows_by_the_same_id() {
+fn call_waiting_for_person_is_acknowledged_at_once() {
     let asked = asked(&tools(), Capabilities::default());
     let by_id = Route::ToolResponse {
         epoch: asked.epoch(),
     };
-    assert_eq!(told(&asked), [(waiting(), by_id, Some(true))]);
+    assert_eq!(responses(&asked), [(waiting(), by_id, Some(true))]);
     assert!(!asked.clone().sent().session().model_waits(|_| true));
     let paid = asked.granted("ada").returned(json!({"paid": true}));
-    assert_eq!(told(&paid)[1], (Value::Null, by_id, None));
+    assert_eq!(responses(&paid)[1], (Value::Null, by_id, None));
     assert_eq!(paid.told()[1].will_continue, Some(false));
 }
 
 #[test]
-fn where_the_model_takes_one_response_the_acknowledgement_is_it_and_the_outcome_is_told_as_conversation()
- {
+fn single_response_model_gets_outcome_as_conversation() {
     let asked = asked(&tools(), takes_one());
     let epoch = asked.epoch();
-    assert_eq!(told(&asked)[0].1, Route::ToolResponse { epoch });
+    assert_eq!(responses(&asked)[0].1, Route::ToolResponse { epoch });
     let denied = asked.denied("ada", Some("too much"));
-    assert_eq!(told(&denied)[1].1, Route::Conversation { epoch });
+    assert_eq!(responses(&denied)[1].1, Route::Conversation { epoch });
 }
 
 #[test]
-fn a_call_that_goes_on_elsewhere_without_a_word_is_acknowledged_only_where_the_model_waits_for_one_response()
- {
+fn silent_pause_is_acknowledged_only_for_single_response_model() {
     let tools = toolbox().plain("pay").acknowledges();
     let paused = |capabilities| asked(&tools, capabilities).started().paused(None);
-    assert_eq!(told(&paused(Capabilities::default())), []);
+    assert_eq!(responses(&paused(Capabilities::default())), []);
     let pending = json!({"status": "pending", "tool": "pay"});
-    let one = told(&paused(takes_one()));
+    let one = responses(&paused(takes_one()));
     assert_eq!(one.len(), 1);
     assert_eq!(one[0].0, pending);
     let spoken = asked(&tools, takes_one())
         .started()
         .paused(Some(json!({"ticket": 7})));
-    assert_eq!(told(&spoken).len(), 1);
+    assert_eq!(responses(&spoken).len(), 1);
 }
 
 #[test]
-fn it_is_said_once_and_to_the_connection_that_brought_the_call() {
+fn acknowledgement_is_sent_once_on_the_calls_connection() {
     let asked = asked(&tools(), Capabilities::default());
     let again = asked.disconnected().connected();
-    assert_eq!(told(&again).len(), 1);
+    assert_eq!(responses(&again).len(), 1);
     let changed = tools().changed("pay");
-    assert_eq!(told(&again.attached(&changed)).len(), 1);
+    assert_eq!(responses(&again.attached(&changed)).len(), 1);
     let doubted = toolbox()
         .plain("pay")
         .in_doubt("pay", InDoubt::Ask)
@@ -106,14 +103,18 @@ fn it_is_said_once_and_to_the_connection_that_brought_the_call() {
         .disconnected();
     let elsewhere = elsewhere.connected().attached(&doubted);
     assert!(elsewhere.kinds().contains(&"confirmation_requested"));
-    assert_eq!(told(&elsewhere), []);
+    assert_eq!(responses(&elsewhere), []);
 }
 
 #[test]
-fn its_words_are_the_tools_own_in_the_agents_shape() {
+fn acknowledgement_uses_tools_content_in_agents_shape() {
     let own = json!({"status": "a colleague looks at it"});
     let tools = tools().policy("pay", |policy| policy.acknowledgement = Some(own.clone()));
-    let words = |tools: &Toolbox| told(&asked(tools, Capabilities::default()))[0].0.clone();
+    let words = |tools: &Toolbox| {
+        responses(&asked(tools, Capabilities::default()))[0]
+            .0
+            .clone()
+    };
     assert_eq!(words(&tools), own);
     let wrapped = tools.response(ResponseShape::Envelope);
     assert_eq!(
@@ -123,20 +124,20 @@ fn its_words_are_the_tools_own_in_the_agents_shape() {
 }
 
 #[test]
-fn what_an_agent_without_acknowledgements_has_on_record_stays_as_it_is() {
+fn agent_without_acknowledgements_issues_none() {
     assert_eq!(
-        told(&asked(&toolbox().gated("pay"), Capabilities::default())),
+        responses(&asked(&toolbox().gated("pay"), Capabilities::default())),
         []
     );
 }
 
 #[test]
-fn the_words_for_a_question_are_not_said_of_a_call_about_which_nobody_was_asked() {
+fn paused_call_does_not_use_acknowledgement_of_a_request() {
     let tools = tools().policy("pay", |policy| {
         policy.acknowledgement = Some(json!({"status": "a colleague looks at it"}));
         policy.gate_terms.when = Some(S::compares(S::arg("cents"), Comparison::Greater, 1000));
     });
     let paused = asked(&tools, takes_one()).started().paused(None);
     let pending = json!({"status": "pending", "tool": "pay"});
-    assert_eq!(told(&paused)[0].0, pending);
+    assert_eq!(responses(&paused)[0].0, pending);
 }

@@ -1,12 +1,12 @@
-//! Connections, and how what the model is told reaches it.
+//! Connections, and the routes of responses to the model.
 //!
-//! A call belongs to the connection that brought it. When that one is gone, its result is told as
-//! conversation on the next, or parked until there is one. Sent is not delivered: only traffic of
-//! the server after a send proves that it arrived, and what a lost connection may have swallowed is
-//! told again.
+//! A call belongs to the connection that delivered it. When that connection is gone, its result is
+//! sent as conversation on the next one, or parked until there is one. Sent is not delivered: only
+//! later traffic from the server proves that a response arrived. A response that a lost connection
+//! may have dropped is sent again.
 //!
-//! A connection that is to be left starts none of its calls any more; what runs may end, and so may
-//! a turn.
+//! A connection that is about to be left starts none of its calls any more. Running calls and the
+//! model's turn may still end on it.
 
 use super::{phases, redelivery};
 use crate::calls::call::Call;
@@ -24,18 +24,18 @@ use crate::values::id::Seq;
 pub(crate) fn connected(session: &mut Session, epoch: Seq, it: &Connected) {
     session.connection = Some(epoch);
     session.reconnecting = false;
-    // Where a record says nothing, the model was told everything.
+    // Without recorded capabilities, the model counts as one that accepts several responses.
     session.single_response = it.capabilities.is_some_and(|it| !it.will_continue);
-    began_or_ended(session);
+    reset_turn(session);
     redelivery::connected(session, it.resumed.is_some());
     if it.resumed.is_none() {
-        // What led to the conversation of before would lead away from this one.
+        // The handle resumes the previous conversation, not this one.
         session.resumption = None;
     }
     phases::connected(session, epoch, it.phase);
-    // Ids of an older connection mean nothing on this one.
+    // The ids of an older connection mean nothing on this one.
     session.wire_ids.clear();
-    session.deliveries.unsend();
+    session.deliveries.mark_all_unsent();
 }
 
 pub(crate) fn disconnected(session: &mut Session, epoch: Seq) {
@@ -43,12 +43,12 @@ pub(crate) fn disconnected(session: &mut Session, epoch: Seq) {
         session.connection = None;
         let acknowledging = session.deliveries.iter().filter(|(_, it)| it.acknowledges);
         let acknowledging: Vec<Seq> = acknowledging.map(|(response, _)| *response).collect();
-        redelivery::no_longer_told(session, &acknowledging);
-        began_or_ended(session);
+        redelivery::drop_responses(session, &acknowledging);
+        reset_turn(session);
     }
 }
 
-fn began_or_ended(session: &mut Session) {
+fn reset_turn(session: &mut Session) {
     session.leaving = None;
     session.turn_open = false;
     session.unanswered = None;
@@ -60,16 +60,17 @@ pub(crate) fn switch_planned(session: &mut Session, it: &SwitchPlanned) {
     }
 }
 
-/// What ends until then waits for that connection. A runner that is gone tries no more, so one must
-/// be there.
+/// Folds the plan for another connection, for which new outcomes wait.
+///
+/// Without a runner no connection will be opened.
 pub(crate) fn reconnect_scheduled(session: &mut Session) {
     session.reconnecting = session.runner.is_some() && session.connection.is_none();
 }
 
-/// A handle that the service does not take leads nowhere.
+/// Folds a failed attempt to connect. A handle that the service rejected is dropped.
 pub(crate) fn connect_failed(session: &mut Session, it: &ConnectFailed) {
-    // Where the handle was to blame, the next try follows at once; otherwise it is scheduled, or
-    // there is none.
+    // After a rejected handle the next attempt follows at once. Otherwise it is scheduled, or there
+    // is none.
     session.reconnecting &= it.rejected.is_some();
     let current = session.resumption.as_ref().map(|it| &it.fingerprint);
     if it.rejected.is_some() && it.rejected.as_ref() == current {
@@ -77,8 +78,9 @@ pub(crate) fn connect_failed(session: &mut Session, it: &ConnectFailed) {
     }
 }
 
-/// The newest handle takes the place of the former; where the conversation is not resumable now,
-/// the former stays.
+/// Replaces the resumption handle by a newer one.
+///
+/// The old handle stays if the conversation is not resumable now.
 pub(crate) fn handle_received(session: &mut Session, at: Seq, it: &ResumptionHandleReceived) {
     let (Some(fingerprint), true) = (&it.fingerprint, it.resumable) else {
         return;
@@ -86,8 +88,9 @@ pub(crate) fn handle_received(session: &mut Session, at: Seq, it: &ResumptionHan
     if session.connection != Some(it.epoch) {
         return;
     }
-    // Words to which the model has not reacted may have been on their way when the handle was made,
-    // and so may a response after which nothing was heard; one that has not left yet was not.
+    // The handle may be older than user input without a reaction, and than responses that were sent
+    // but not confirmed. It is older than responses that were not sent yet. So it covers only what
+    // precedes all of these.
     let untold = session.deliveries.keys().next().copied();
     let first = session.unanswered.into_iter().chain(untold).min();
     let covers = first.map_or(at, |it| Seq(it.0.saturating_sub(1)));
@@ -122,20 +125,20 @@ pub(crate) fn turn_ended(session: &mut Session) {
     session.unanswered = None;
 }
 
-/// Whether the connection of the call is to be left, so that the call does not start on it any
-/// more.
+/// True if the call's connection is about to be left, so that the call must not start on it.
 pub(crate) fn is_being_left(session: &Session, call: &Call) -> bool {
     session.leaving.is_some() && session.connection == Some(call.epoch)
 }
 
-/// The server is heard on its connection: what was sent there has arrived.
-pub(crate) fn heard(session: &mut Session, epoch: Seq) {
+/// Folds traffic from the server. It proves that everything sent on this connection before has
+/// arrived.
+pub(crate) fn server_frame_received(session: &mut Session, epoch: Seq) {
     if session.connection == Some(epoch) {
         while let Some(arrived) = session.deliveries.take_sent() {
-            redelivery::note_gone(session, arrived.call);
+            redelivery::update_ended(session, arrived.call);
         }
         if session.resumption.is_none() {
-            // The first handle to come will cover what has arrived before it.
+            // The first handle will cover what has arrived before it.
             redelivery::covered(session);
         }
     }
@@ -146,11 +149,11 @@ pub(crate) fn responses_sent(session: &mut Session, it: &ResponsesSent) {
         return;
     }
     for response in &it.responses {
-        session.deliveries.note_sent(*response);
+        session.deliveries.mark_sent(*response);
     }
 }
 
-/// How a response to `call` travels now: how it ended, or news of it.
+/// The current route of a response to `call`, final or interim.
 pub(crate) fn route(session: &Session, call: &Call, outcome: Outcome) -> Route {
     if call.made_by_program {
         return Route::Caller;
@@ -158,24 +161,25 @@ pub(crate) fn route(session: &Session, call: &Call, outcome: Outcome) -> Route {
     if call.parent.is_some() {
         return Route::Parent;
     }
-    // The model that takes one response has had it, so the rest is told as conversation.
+    // A model that takes one response has received it, so the rest is sent as conversation.
     let answered = session.single_response && call.told_meanwhile;
     match session.connection {
-        // Nothing may be sent for an id that the model took back, so a late outcome is told as
+        // An id that the model cancelled must not be answered, so a late outcome is sent as
         // conversation.
         Some(epoch) if call.epoch == epoch && !call.model_lost_interest && !answered => {
             Route::ToolResponse { epoch }
         }
         Some(_) | None => {
             let route = route_without_id(session);
-            // For an end a connection is opened, and not for news, which goes with it.
+            // An end causes a new connection. An interim response does not, and is sent with the
+            // next one.
             let waits = route == Route::Connect && outcome == Outcome::Interim;
             if waits { Route::Parked } else { route }
         }
     }
 }
 
-/// How what belongs to no call of the live connection travels now.
+/// The current route of a message that belongs to no call of the live connection.
 pub(crate) fn route_without_id(session: &Session) -> Route {
     match session.connection {
         Some(epoch) => Route::Conversation { epoch },
@@ -188,8 +192,9 @@ pub(crate) fn route_without_id(session: &Session) -> Route {
     }
 }
 
-/// Whether a connection is to be opened for what is told so; also where one is tried for already,
-/// which may not come.
+/// True if a connection is to be opened for this response.
+///
+/// Also true while the runner reconnects, because that may fail.
 pub(crate) fn connects(session: &Session, outcome: Outcome, route: Route) -> bool {
     let wanted = session.terms.policies.on_settled == OnSettled::Connect;
     match route {
@@ -203,24 +208,24 @@ pub(crate) fn connects(session: &Session, outcome: Outcome, route: Route) -> boo
     }
 }
 
-/// The model has taken back a call that had ended. What has not left may not go by the id any more,
-/// and is told without it: that the model lost interest does not undo what the tool did.
-pub(crate) fn taken_back(session: &mut Session, call: Seq) {
+/// Removes the id from the unsent responses of an ended call that the model has cancelled.
+///
+/// They are sent without the id, because lost interest does not undo what the tool did.
+pub(crate) fn clear_cancelled_id(session: &mut Session, call: Seq) {
     let of_call = session.deliveries.of_call(call);
     let by_id = of_call.filter(|(_, it)| matches!(it.route, Route::ToolResponse { .. }));
     for response in by_id.map(|(response, _)| response).collect::<Vec<_>>() {
-        session.deliveries.take_id(response);
+        session.deliveries.clear_wire_id(response);
         session.deliveries.reroute(response, Route::Parked);
     }
 }
 
-/// Chooses the connection of now for what was to go by one that is gone, or by an id that was taken
-/// back.
+/// Chooses the live connection for a response whose connection is gone or whose id was cancelled.
 pub(crate) fn redirect(session: &Session) -> Option<Decision> {
     let epoch = session.connection.filter(|_| !session.closed)?;
     let stranded = session.deliveries.first_stranded(epoch);
     stranded.map(|(response, delivery)| {
-        // A call that the service delivered again can be answered by its id.
+        // A redelivered call can be answered by its id.
         let id = delivery.wire_id.clone();
         let known = id.and_then(|id| session.wire_ids.get(&(epoch, id)));
         let is_known = known == Some(&delivery.call);
@@ -237,7 +242,7 @@ pub(crate) fn delivery_chosen(session: &mut Session, it: &DeliveryChosen) {
     session.deliveries.reroute(it.response, it.route);
 }
 
-/// Whether a connection is to be opened for what ended while there was none.
+/// True if an outcome waits for a connection that has to be opened.
 pub(crate) fn wants_connection(session: &Session) -> bool {
     let mut untold = session.deliveries.connecting();
     session.connection.is_none() && !session.closed && untold.next().is_some()
@@ -250,15 +255,15 @@ pub(crate) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     owed_about(session, session.deliveries.iter(), effects);
 }
 
-/// The effects that are owed for these responses.
+/// Adds the effects that are owed for these responses.
 pub(crate) fn owed_about<'s>(
     session: &Session,
     responses: impl Iterator<Item = (&'s Seq, &'s Delivery)>,
     effects: &mut Vec<Effect>,
 ) {
-    let shown = session.terms.policies.hooks.before_tool_response;
+    let has_hook = session.terms.policies.hooks.before_tool_response;
     for (response, delivery) in responses.filter(|(_, delivery)| {
-        !(delivery.sent || shown && delivery.wording == Wording::AwaitingHook)
+        !(delivery.sent || has_hook && delivery.wording == Wording::AwaitingHook)
     }) {
         let (chosen, as_conversation) = match delivery.route {
             Route::ToolResponse { epoch } => (epoch, false),

@@ -14,8 +14,8 @@ fn running() -> History {
     opened.connected().call("c1", "look", json!({})).started()
 }
 
-/// The ways of what is owed to the model: the connection, and whether as conversation.
-fn ways(history: &History) -> Vec<(Seq, bool)> {
+/// The responses owed to the model: the connection, and whether they go as conversation.
+fn owed_routes(history: &History) -> Vec<(Seq, bool)> {
     let way = |effect| match effect {
         Effect::SendResponse {
             epoch,
@@ -39,27 +39,27 @@ fn ways(history: &History) -> Vec<(Seq, bool)> {
 #[test]
 fn on_its_own_connection_a_response_is_a_tool_response() {
     let returned = running().returned(json!({}));
-    assert_eq!(ways(&returned), [(returned.epoch(), false)]);
+    assert_eq!(owed_routes(&returned), [(returned.epoch(), false)]);
 }
 
 #[test]
-fn on_a_later_connection_a_response_is_told_as_conversation() {
+fn on_a_later_connection_a_response_is_conversation() {
     let returned = running().disconnected().connected().returned(json!({}));
-    assert_eq!(ways(&returned), [(returned.epoch(), true)]);
+    assert_eq!(owed_routes(&returned), [(returned.epoch(), true)]);
 }
 
 #[test]
-fn without_a_connection_a_response_is_parked_and_told_on_the_next() {
+fn response_without_connection_is_parked_and_sent_on_the_next() {
     let parked = running().disconnected().returned(json!({}));
-    assert_eq!(ways(&parked), []);
+    assert_eq!(owed_routes(&parked), []);
     assert_eq!(parked.kinds().last(), Some(&"response_issued"));
     let told = parked.connected();
     assert_eq!(told.kinds().last(), Some(&"delivery_chosen"));
-    assert_eq!(ways(&told), [(told.epoch(), true)]);
+    assert_eq!(owed_routes(&told), [(told.epoch(), true)]);
 }
 
 #[test]
-fn an_approval_after_ten_days_and_a_restart_is_told_as_conversation() {
+fn result_of_late_approval_is_sent_as_conversation() {
     let tools = toolbox().gated("pay");
     let asked = history()
         .opened("support")
@@ -77,26 +77,26 @@ fn an_approval_after_ten_days_and_a_restart_is_told_as_conversation() {
         .connected()
         .started()
         .returned(json!({"paid": true}));
-    assert_eq!(ways(&paid), [(paid.epoch(), true)]);
+    assert_eq!(owed_routes(&paid), [(paid.epoch(), true)]);
     assert_eq!(paid.session().settled[&paid.call_seq()].attempts, 1);
 }
 
 #[test]
-fn sent_is_no_longer_owed_and_traffic_after_it_proves_that_it_arrived() {
+fn sent_response_is_not_owed_and_later_traffic_confirms_it() {
     let sent = running().returned(json!({})).sent();
-    assert_eq!(ways(&sent), []);
+    assert_eq!(owed_routes(&sent), []);
     assert_eq!(sent.session().deliveries.len(), 1);
     assert!(sent.heard().session().deliveries.is_empty());
 }
 
 #[test]
-fn what_a_lost_connection_may_have_swallowed_is_told_again() {
+fn unconfirmed_response_is_sent_again_on_next_connection() {
     let again = running()
         .returned(json!({}))
         .sent()
         .disconnected()
         .connected();
-    assert_eq!(ways(&again), [(again.epoch(), true)]);
+    assert_eq!(owed_routes(&again), [(again.epoch(), true)]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_send_on_another_connection_settles_nothing() {
         epoch: Seq(1),
         responses,
     });
-    assert_eq!(ways(&sent).len(), 1);
+    assert_eq!(owed_routes(&sent).len(), 1);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn losing_a_connection_cancels_nothing() {
 }
 
 #[test]
-fn a_response_that_waits_changes_to_conversation_when_its_connection_is_replaced() {
+fn waiting_response_moves_to_the_new_connection() {
     let owing = running().returned(json!({}));
     let response = owing.session().head;
     let epoch = response.next();
@@ -170,7 +170,7 @@ fn a_response_that_waits_changes_to_conversation_when_its_connection_is_replaced
 }
 
 #[test]
-fn a_call_of_a_connection_that_is_left_starts_on_the_next() {
+fn call_of_connection_being_left_starts_on_the_next() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let leaving = opened.switch_planned().call("c1", "look", json!({}));
@@ -185,7 +185,7 @@ fn a_call_of_a_connection_that_is_left_starts_on_the_next() {
 }
 
 #[test]
-fn a_call_of_before_starts_also_while_a_connection_is_left() {
+fn older_call_starts_while_a_connection_is_being_left() {
     let tools = toolbox().gated("pay");
     let opened = history().opened("support").attached(&tools).connected();
     let asked = opened.call("c1", "pay", json!({})).asked().disconnected();
@@ -194,7 +194,7 @@ fn a_call_of_before_starts_also_while_a_connection_is_left() {
 }
 
 #[test]
-fn a_runner_that_drains_starts_nothing_and_the_next_one_does() {
+fn draining_runner_starts_nothing_and_next_one_does() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let waiting = opened.draining().call("c1", "look", json!({}));
@@ -204,7 +204,7 @@ fn a_runner_that_drains_starts_nothing_and_the_next_one_does() {
 }
 
 #[test]
-fn what_runs_may_end_while_a_runner_drains() {
+fn running_call_may_end_while_runner_drains() {
     let returned = running().draining().returned(json!({}));
     assert_eq!(returned.kinds().last(), Some(&"response_issued"));
 }
@@ -215,7 +215,7 @@ fn covers(history: &History) -> Option<Seq> {
 }
 
 #[test]
-fn a_handle_covers_what_came_before_it_but_not_words_without_a_reaction() {
+fn handle_does_not_cover_unanswered_user_input() {
     let running = running();
     let handle = running.clone().handle("h1");
     assert_eq!(covers(&handle), Some(handle.session().head));
@@ -225,7 +225,7 @@ fn a_handle_covers_what_came_before_it_but_not_words_without_a_reaction() {
 }
 
 #[test]
-fn a_handle_stays_until_a_newer_one_comes_or_it_leads_nowhere() {
+fn handle_stays_until_replaced_or_rejected() {
     let first = running().handle("h1");
     let epoch = first.epoch();
     let not_now = ResumptionHandleReceived {
@@ -258,15 +258,21 @@ fn a_handle_stays_until_a_newer_one_comes_or_it_leads_nowhere() {
 }
 
 #[test]
-fn what_was_taken_back_loses_its_id_and_what_was_not_keeps_its_own() {
+fn only_cancelled_responses_lose_their_id() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let one = opened.call("c1", "look", json!({"n": 1})).started();
     let two = one.returned(json!({})).call("c2", "look", json!({"n": 2}));
     let both = two.started().returned(json!({}));
-    assert_eq!(ways(&both), [(both.epoch(), false), (both.epoch(), false)]);
+    assert_eq!(
+        owed_routes(&both),
+        [(both.epoch(), false), (both.epoch(), false)]
+    );
     let back = both.taken_back("c1");
-    assert_eq!(ways(&back), [(back.epoch(), true), (back.epoch(), false)]);
+    assert_eq!(
+        owed_routes(&back),
+        [(back.epoch(), true), (back.epoch(), false)]
+    );
     let ids = back
         .session()
         .deliveries
@@ -276,23 +282,23 @@ fn what_was_taken_back_loses_its_id_and_what_was_not_keeps_its_own() {
 }
 
 #[test]
-fn words_of_the_engine_itself_are_told_on_the_next_connection_too() {
+fn engine_response_moves_to_the_next_connection() {
     let opened = history().opened("support").attached(&toolbox()).connected();
     let refused = opened.call("c1", "nothing", json!({}));
-    assert_eq!(ways(&refused), [(refused.epoch(), false)]);
+    assert_eq!(owed_routes(&refused), [(refused.epoch(), false)]);
     let next = refused.disconnected().connected();
-    assert_eq!(ways(&next), [(next.epoch(), true)]);
+    assert_eq!(owed_routes(&next), [(next.epoch(), true)]);
 }
 
 #[test]
-fn an_interim_word_of_the_tool_is_told_on_the_next_connection_and_an_acknowledgement_is_not() {
+fn interim_result_moves_to_next_connection_acknowledgement_not() {
     let tools = toolbox().long_running("ship").gated("pay").acknowledges();
     let opened = history().opened("support").attached(&tools).connected();
     let asked = opened.clone().call("c1", "pay", json!({})).asked();
-    assert_eq!(ways(&asked).len(), 1);
-    assert_eq!(ways(&asked.disconnected().connected()), []);
+    assert_eq!(owed_routes(&asked).len(), 1);
+    assert_eq!(owed_routes(&asked.disconnected().connected()), []);
     let shipping = opened.call("c1", "ship", json!({})).started();
     let told = shipping.paused(Some(json!({"status": "on its way"})));
-    assert_eq!(ways(&told).len(), 1);
-    assert_eq!(ways(&told.disconnected().connected()).len(), 1);
+    assert_eq!(owed_routes(&told).len(), 1);
+    assert_eq!(owed_routes(&told.disconnected().connected()).len(), 1);
 }

@@ -1,7 +1,7 @@
-//! The conversation: its phases, its state, and the ways of a response to the model.
+//! The conversation with the model: its phases, its state, and the routes of responses.
 //!
-//! It does not know why a call ended. Read `conversation` and `responses`, then `redelivery` and
-//! `phases`.
+//! This module does not know why a call ended. Read `conversation` and `responses`, then
+//! `redelivery` and `phases`.
 
 pub(crate) mod acknowledgement;
 pub(crate) mod conversation;

@@ -8,7 +8,7 @@ fn tools(choice: OnSettled) -> Toolbox {
     tools.on_settled(choice)
 }
 
-/// A tool runs, and the connection of its call is lost.
+/// A history in which a tool runs and the connection of its call is lost.
 fn lost(choice: OnSettled) -> History {
     let opened = history().opened("support").attached(&tools(choice));
     let called = opened.connected().call("c1", "look", json!({})).started();
@@ -23,7 +23,7 @@ fn scheduled(history: &History) -> ReconnectScheduled {
     }
 }
 
-/// The same, and another connection is tried for.
+/// The same history, with another connection scheduled.
 fn between(choice: OnSettled) -> History {
     let lost = lost(choice);
     let next = scheduled(&lost);
@@ -68,7 +68,7 @@ const CHOICES: [(OnSettled, Route); 3] = [
 ];
 
 #[test]
-fn what_ends_while_a_connection_is_tried_for_waits_for_it_whatever_is_chosen() {
+fn outcome_during_reconnect_waits_for_any_policy() {
     for (choice, apart) in CHOICES {
         assert_eq!(route(&lost(choice).returned(json!({}))), Some(apart));
         let ended = between(choice).returned(json!({}));
@@ -82,7 +82,7 @@ fn what_ends_while_a_connection_is_tried_for_waits_for_it_whatever_is_chosen() {
 }
 
 #[test]
-fn what_ends_when_no_connection_is_tried_for_any_more_goes_as_is_chosen() {
+fn outcome_without_reconnect_follows_the_policy() {
     for (choice, apart) in CHOICES {
         let between = between(choice);
         let over = [
@@ -93,10 +93,10 @@ fn what_ends_when_no_connection_is_tried_for_any_more_goes_as_is_chosen() {
         for history in over {
             assert_eq!(route(&history.returned(json!({}))), Some(apart));
         }
-        // The runner lets go, or its process is gone: what it ran ends as unknown.
+        // If the runner detaches, or its process is gone, the running call ends as unknown.
         let detached = between.detached();
         assert_eq!(route(&detached), Some(apart));
-        // A process that is gone tries no more, also where it ran nothing.
+        // A process that is gone does not reconnect, also if it ran nothing.
         let opened = history().opened("support").attached(&tools(choice));
         let called = opened.connected().call("c1", "look", json!({})).started();
         let paused = called.paused(None).disconnected().detached();
@@ -107,7 +107,7 @@ fn what_ends_when_no_connection_is_tried_for_any_more_goes_as_is_chosen() {
 }
 
 #[test]
-fn a_try_goes_on_where_only_its_handle_was_refused_or_the_next_is_scheduled() {
+fn reconnect_continues_after_rejected_handle_or_new_plan() {
     let between = between(OnSettled::Notify);
     let refused = between.clone().observed(failed(Some("h1")));
     assert_eq!(route(&refused.returned(json!({}))), Some(Route::Parked));
@@ -118,7 +118,7 @@ fn a_try_goes_on_where_only_its_handle_was_refused_or_the_next_is_scheduled() {
 }
 
 #[test]
-fn a_connection_is_owed_for_what_waited_for_one_that_did_not_come() {
+fn failed_reconnect_leaves_connection_owed_for_outcome() {
     let ended = between(OnSettled::Connect).returned(json!({}));
     let given_up = ended.observed(exhausted()).detached();
     assert_eq!(untold(&given_up), 1);
@@ -127,13 +127,13 @@ fn a_connection_is_owed_for_what_waited_for_one_that_did_not_come() {
         let ended = between(choice).returned(json!({}));
         let given_up = ended.observed(exhausted()).detached();
         assert_eq!(untold(&given_up), 0, "{choice:?}");
-        // The model is told by whichever connection comes.
+        // The next connection, of whatever origin, sends it to the model.
         assert_eq!(given_up.session().deliveries.len(), 1, "{choice:?}");
     }
 }
 
 #[test]
-fn news_opens_no_connection_and_goes_with_the_end_that_does() {
+fn interim_response_opens_no_connection() {
     let opened = history().opened("support");
     let opened = opened.attached(&tools(OnSettled::Connect)).connected();
     let watching = opened.call("c1", "watch", json!({})).started();
@@ -150,7 +150,7 @@ fn news_opens_no_connection_and_goes_with_the_end_that_does() {
 }
 
 #[test]
-fn of_news_only_the_program_hears_where_only_the_program_hears_of_the_end() {
+fn notify_policy_applies_to_interim_responses() {
     let opened = history().opened("support");
     let opened = opened.attached(&tools(OnSettled::Notify)).connected();
     let watching = opened.call("c1", "watch", json!({})).started();

@@ -1,12 +1,13 @@
-//! The phases of a conversation: where it is, and where the state leads it.
+//! The phases of a conversation: the current one, and the transitions that the state causes.
 //!
 //! ```text
-//! phases declared ─▶ phase_entered (the first) ─▶ state_changed, turn_completed ─▶ phase_entered (the next whose guard holds)
-//!                                             └─▶ instruction owed to the model ─▶ instruction_sent
+//! phases declared ─▶ phase_entered (the first phase)
+//! state_changed, turn_completed ─▶ phase_entered (the first transition whose guard holds)
+//! phase_entered ─▶ instruction owed to the model ─▶ instruction_sent
 //! ```
 //!
-//! One change may lead through several phases, but through no more than there are: guards that lead
-//! in a circle end there, and the next change goes on.
+//! One change may cause several transitions, but at most as many as there are phases. Guards that
+//! form a circle stop there, and the next change continues.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +21,19 @@ use crate::state::effect::Effect;
 use crate::state::session::{Session, Stay};
 use crate::values::id::Seq;
 
-/// The state has changed, so a guard may hold that did not.
-pub(crate) fn look_again(session: &mut Session) {
+/// Allows transitions, because a change of the state may satisfy a guard.
+pub(crate) fn allow_transitions(session: &mut Session) {
     session.phase_moves = session.terms.policies.phases.len();
 }
 
-/// The phases are declared anew, which changes no state: the next change or turn end looks at the
-/// guards of now.
-pub(crate) fn declared_anew(session: &mut Session) {
+/// Stops transitions after a new declaration, because it changes no state.
+///
+/// The next change or the end of the turn evaluates the new guards.
+pub(crate) fn stop_transitions(session: &mut Session) {
     session.phase_moves = 0;
 }
 
-/// The phase to enter now.
+/// The next phase to enter, if there is one.
 pub(crate) fn next(session: &Session) -> Option<Decision> {
     let first = session.terms.policies.phases.first()?;
     if session.closed {
@@ -57,13 +59,13 @@ pub(crate) fn next(session: &Session) -> Option<Decision> {
     Some(entered.into())
 }
 
-/// The stay, and the phase as it is declared now; a phase that is not declared any more is none.
+/// The stay and its phase as declared now. `None` if the phase is no longer declared.
 fn current(session: &Session) -> Option<(&Stay, &PhaseDeclaration)> {
     let stay = session.phase.as_ref()?;
     Some((stay, session.terms.policies.phase(&stay.phase)?))
 }
 
-/// The phase that the conversation is in, where phases are declared.
+/// The name of the current phase, if phases are declared.
 pub(crate) fn name(session: &Session) -> Option<&str> {
     current(session).map(|(stay, _)| stay.phase.as_str())
 }
@@ -81,7 +83,7 @@ pub(crate) fn entered(session: &mut Session, seq: Seq, it: &PhaseEntered) {
     });
 }
 
-/// The setup of this connection carried the instruction of that stay.
+/// Folds a connection whose setup carried the instruction of that stay.
 pub(crate) fn connected(session: &mut Session, epoch: Seq, carried: Option<Seq>) {
     if let Some(stay) = &mut session.phase
         && carried == Some(stay.entered)
@@ -90,7 +92,7 @@ pub(crate) fn connected(session: &mut Session, epoch: Seq, carried: Option<Seq>)
     }
 }
 
-/// What is said of a connection that is gone changes nothing.
+/// Folds a sent instruction. One for a lost connection changes nothing.
 pub(crate) fn instruction_sent(session: &mut Session, it: &InstructionSent) {
     if session.connection == Some(it.epoch) {
         connected(session, it.epoch, Some(it.phase));
@@ -109,19 +111,19 @@ pub(crate) fn owed(session: &Session, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Why the tool is not there now: the rule, and the words.
+/// The reason why the tool is unavailable now: the rule, and the message.
 pub(crate) fn unavailable(session: &Session, call: &Call) -> Option<(Rule, String)> {
     let policy = session.terms.policies.of(&call.name);
     let here = current(session);
     if here.is_none() && policy.phases.is_some() {
-        let told = format!(
+        let reason = format!(
             "{:?} is available in phases of the conversation only, and it has none",
             call.name
         );
-        return Some((Rule::Phase, told));
+        return Some((Rule::Phase, reason));
     }
     if let Some((stay, declared)) = here {
-        // What an agent may call it names itself.
+        // An agent names its own tools, so the phase's list does not apply to its calls.
         let of_conversation = declared.tools.as_ref().filter(|_| call.parent.is_none());
         let in_phase = of_conversation.is_none_or(|tools| tools.contains(&call.name));
         let in_policy = policy
@@ -130,22 +132,22 @@ pub(crate) fn unavailable(session: &Session, call: &Call) -> Option<(Rule, Strin
             .is_none_or(|phases| phases.contains(&stay.phase));
         if !in_phase || !in_policy {
             let (tool, phase) = (&call.name, &stay.phase);
-            let told =
+            let reason =
                 format!("{tool:?} is not available in the phase {phase:?} of the conversation");
-            return Some((Rule::Phase, told));
+            return Some((Rule::Phase, reason));
         }
     }
     let condition = policy.when.as_ref()?;
-    let told = || format!("{:?} is not available as things stand", call.name);
-    (!holds(session, condition)).then(|| (Rule::Condition, told()))
+    let reason = || format!("{:?} is not available as things stand", call.name);
+    (!holds(session, condition)).then(|| (Rule::Condition, reason()))
 }
 
-/// The values that a condition reads; a key that is not there is left out.
+/// The values that a condition reads. Missing keys are left out.
 pub(crate) fn values_read<'a>(
     session: &'a Session,
     condition: &'a Condition,
 ) -> BTreeMap<&'a str, &'a Json> {
-    // An argument is on record with its call.
+    // Arguments are on record with their call.
     let keys = condition.keys().into_iter();
     let keys = keys.filter(|key| !key.starts_with(ARGUMENT));
     keys.filter_map(|key| Some((key, session.value(key)?)))

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use crate::testing::{History, Toolbox, given, history, toolbox, written};
 use crate::*;
 
-/// A phase with an instruction, the tools that may be called in it (none = all), and where it
-/// leads.
+/// A phase with an instruction, the tools that may be called in it (empty for all), and its
+/// transitions.
 fn phase(name: &str, tools: &[&str], leads: &[(&str, Condition)]) -> PhaseDeclaration {
     let transition = |(to, when): &(&str, Condition)| Transition {
         to: (*to).to_owned(),
@@ -18,7 +18,7 @@ fn phase(name: &str, tools: &[&str], leads: &[(&str, Condition)]) -> PhaseDeclar
     }
 }
 
-/// Verify, then inform, then negotiate; `look` is there from the second on.
+/// The phases `verify`, `inform` and `negotiate`. `look` is available from the second phase on.
 fn tools() -> Toolbox {
     toolbox().plain("verify").plain("look").phases([
         phase("verify", &["verify"], &[("inform", S::is_true("verified"))]),
@@ -41,7 +41,7 @@ fn entered(phase: &str, from: Option<&str>, when: Option<Condition>) -> Decision
 }
 
 /// The phases in the order in which they were entered.
-fn way(history: &History) -> Vec<String> {
+fn entered_phases(history: &History) -> Vec<String> {
     let facts = history.facts().iter();
     let entered = |fact: &Fact| match &fact.event {
         Event::Decided(Decision::PhaseEntered(it)) => Some(it.phase.clone()),
@@ -55,7 +55,7 @@ fn program(changes: &[(&'static str, Value)]) -> StateChanged {
     written(author, changes.to_vec())
 }
 
-/// The verdict on the last call: what, by which rule, and by which inputs.
+/// The verdict on the last call: its result, its rule and its inputs.
 fn verdict(history: &History) -> (Verdict, Rule, Option<String>) {
     let decided = history
         .facts()
@@ -83,7 +83,7 @@ fn the_first_phase_is_entered_when_a_runner_declares_it() {
     assert_eq!(undeclared.phase(), None);
     let begun = undeclared.attached(&tools());
     assert_eq!(begun.phase(), Some("verify"));
-    assert_eq!(way(&begun), ["verify"]);
+    assert_eq!(entered_phases(&begun), ["verify"]);
     let last = begun.facts().last().map(|fact| fact.event.clone());
     assert_eq!(last, Some(Event::Decided(entered("verify", None, None))));
     // The same declarations again change nothing.
@@ -91,7 +91,7 @@ fn the_first_phase_is_entered_when_a_runner_declares_it() {
 }
 
 #[test]
-fn a_change_that_makes_a_guard_true_leads_to_the_next_phase() {
+fn change_that_satisfies_guard_enters_next_phase() {
     let when = Some(S::is_true("verified"));
     given(&support())
         .when(program(&[("verified", json!(true))]))
@@ -135,7 +135,7 @@ fn the_first_guard_that_holds_counts() {
 }
 
 #[test]
-fn guards_that_lead_in_a_circle_end_after_as_many_phases_as_there_are() {
+fn circular_guards_stop_after_the_number_of_phases() {
     let on = || S::is_true("on");
     let circle = toolbox().phases([
         phase("a", &[], &[("b", on())]),
@@ -146,15 +146,15 @@ fn guards_that_lead_in_a_circle_end_after_as_many_phases_as_there_are() {
         .opened("support")
         .attached(&circle)
         .state("on", json!(true));
-    assert_eq!(way(&round), ["a", "b", "c", "a"]);
-    // It goes on with the next change, and stands still otherwise.
+    assert_eq!(entered_phases(&round), ["a", "b", "c", "a"]);
+    // Only the next change, or the end of the turn, continues the circle.
     let call = round.connected().call("c1", "nothing", json!({}));
-    assert_eq!(way(&call).len(), 4);
-    assert_eq!(way(&call.turn_ended()).len(), 7);
+    assert_eq!(entered_phases(&call).len(), 4);
+    assert_eq!(entered_phases(&call.turn_ended()).len(), 7);
 }
 
 #[test]
-fn a_guard_is_looked_at_again_when_the_turn_ends() {
+fn guard_is_evaluated_again_at_the_end_of_the_turn() {
     let silent = toolbox().phases([
         phase("talk", &[], &[("quiet", S::not(S::exists("turn:said")))]),
         phase("quiet", &[], &[]),
@@ -162,7 +162,7 @@ fn a_guard_is_looked_at_again_when_the_turn_ends() {
     let talk = history().opened("support").attached(&silent).connected();
     let said = talk.state("turn:said", json!("hello"));
     assert_eq!(said.phase(), Some("talk"));
-    // The turn's values are gone first.
+    // The values of turn scope are removed before the guards are evaluated.
     assert_eq!(said.turn_ended().phase(), Some("quiet"));
 }
 
@@ -170,11 +170,14 @@ fn a_guard_is_looked_at_again_when_the_turn_ends() {
 fn a_restart_keeps_the_phase_and_enters_nothing() {
     let inform = support().state("verified", json!(true));
     let again = inform.detached().attached(&tools());
-    assert_eq!((again.phase(), way(&again).len()), (Some("inform"), 2));
+    assert_eq!(
+        (again.phase(), entered_phases(&again).len()),
+        (Some("inform"), 2)
+    );
 }
 
 #[test]
-fn a_phase_that_is_not_declared_any_more_gives_way_to_the_first() {
+fn undeclared_phase_is_replaced_by_the_first() {
     let inform = support().state("verified", json!(true));
     let renamed = toolbox().phases([
         phase("identify", &[], &[("explain", S::is_true("verified"))]),
@@ -184,10 +187,10 @@ fn a_phase_that_is_not_declared_any_more_gives_way_to_the_first() {
     let last = again.facts().last().map(|fact| fact.event.clone());
     let first = entered("identify", Some("inform"), None);
     assert_eq!(last, Some(Event::Decided(first)));
-    // What held before leads on with the next turn.
+    // A guard that held before leads to the next phase at the end of the turn.
     let on = again.connected().turn_ended();
     assert_eq!(on.phase(), Some("explain"));
-    // Where no phase is declared any more, none says anything.
+    // Without declared phases, no phase restricts a call.
     let free = on
         .attached(&toolbox().plain("look"))
         .call("c1", "look", json!({}));
@@ -195,7 +198,7 @@ fn a_phase_that_is_not_declared_any_more_gives_way_to_the_first() {
 }
 
 #[test]
-fn other_guards_count_from_the_next_change_however_much_happened_before() {
+fn new_guards_count_from_the_next_change() {
     let sooner = || {
         toolbox().plain("look").phases([
             phase("verify", &[], &[("inform", S::exists("name"))]),
@@ -209,7 +212,7 @@ fn other_guards_count_from_the_next_change_however_much_happened_before() {
 }
 
 #[test]
-fn a_guard_that_leads_to_no_phase_leads_to_the_first_one() {
+fn guard_to_undeclared_phase_enters_the_first() {
     let lost = toolbox().phases([
         phase("a", &[], &[("b", S::exists("x"))]),
         phase("b", &[], &[("nowhere", S::exists("y"))]),
@@ -217,7 +220,7 @@ fn a_guard_that_leads_to_no_phase_leads_to_the_first_one() {
     let a = history().opened("support").attached(&lost);
     let changed = a.observed(program(&[("x", json!(1)), ("y", json!(1))]));
     assert_eq!(changed.phase(), Some("a"));
-    assert!(way(&changed).len() <= 5);
+    assert!(entered_phases(&changed).len() <= 5);
 }
 
 #[test]
@@ -228,7 +231,7 @@ fn a_closed_session_enters_nothing() {
 }
 
 #[test]
-fn a_call_outside_its_phase_is_answered_with_an_error_and_its_sibling_runs() {
+fn call_outside_its_phase_is_refused_and_its_sibling_runs() {
     let talking = support().connected();
     let outside = talking.call("c1", "look", json!({}));
     let inputs = Some(r#"{"phase":"verify"}"#.to_owned());
@@ -243,7 +246,7 @@ fn a_call_outside_its_phase_is_answered_with_an_error_and_its_sibling_runs() {
     });
     assert_eq!(told.response.map(|it| it.to_value()), Some(error));
     let sibling = outside.call("c2", "verify", json!({})).started();
-    // What it finds out leads on, and the other tool is there.
+    // The tool's change of the state leads to the next phase, where the other tool is available.
     let informed = sibling
         .tool_state("verified", json!(true))
         .returned(json!({}));
@@ -269,7 +272,7 @@ fn a_tool_may_name_its_phases_itself() {
 }
 
 #[test]
-fn a_tool_that_names_phases_is_in_no_conversation_without_them() {
+fn tool_with_phases_is_unavailable_without_phases() {
     let tools = toolbox().plain("look").only_in("look", ["negotiate"]);
     let without = history().opened("support").attached(&tools).connected();
     let called = without.call("c1", "look", json!({}));
@@ -277,7 +280,7 @@ fn a_tool_that_names_phases_is_in_no_conversation_without_them() {
 }
 
 #[test]
-fn a_condition_that_does_not_hold_refuses_and_what_it_read_is_on_record() {
+fn false_condition_refuses_and_records_its_inputs() {
     let condition = S::and([S::is_true("verified"), S::exists("plan")]);
     let tools = toolbox().plain("pay").when("pay", condition);
     let talking = history().opened("support").attached(&tools).connected();
@@ -303,7 +306,7 @@ fn a_condition_that_does_not_hold_refuses_and_what_it_read_is_on_record() {
 }
 
 #[test]
-fn a_call_that_was_let_through_is_not_stopped_by_a_later_phase() {
+fn allowed_call_is_not_stopped_by_a_later_phase() {
     let running = support()
         .connected()
         .call("c1", "verify", json!({}))
@@ -314,7 +317,7 @@ fn a_call_that_was_let_through_is_not_stopped_by_a_later_phase() {
     assert!(on.current().phase.is_running());
 }
 
-/// What the model is still to be told: the `phase_entered`, and the connection.
+/// The instruction that is owed to the model: the `phase_entered`, and the connection.
 fn instruction(history: &History) -> Option<(Seq, Seq)> {
     history.instruction_owed()
 }
@@ -329,7 +332,7 @@ fn stay(history: &History) -> Seq {
 
 #[test]
 fn the_instruction_is_owed_once_on_each_connection() {
-    assert_eq!(instruction(&support()), None, "nobody is there to be told");
+    assert_eq!(instruction(&support()), None, "there is no connection");
     let talking = support().connected();
     let owes = Some((stay(&talking), talking.epoch()));
     assert_eq!(instruction(&talking), owes);
@@ -345,7 +348,7 @@ fn the_instruction_is_owed_once_on_each_connection() {
 fn a_setup_that_carries_the_instruction_settles_it() {
     let talking = support().connected_and_instructed();
     assert_eq!(instruction(&talking), None);
-    // A setup that was made before the phase was entered carried another one.
+    // A setup from before the phase was entered carried an older instruction.
     let older = stay(&talking);
     let on = talking.disconnected().state("verified", json!(true));
     let connected = on.observed(Connected {
@@ -361,7 +364,7 @@ fn a_setup_that_carries_the_instruction_settles_it() {
 }
 
 #[test]
-fn the_next_phase_owes_its_own_instruction_and_no_longer_the_one_before() {
+fn next_phase_replaces_the_owed_instruction() {
     let talking = support().connected();
     let before = stay(&talking);
     let on = talking.state("verified", json!(true));
@@ -372,7 +375,7 @@ fn the_next_phase_owes_its_own_instruction_and_no_longer_the_one_before() {
 }
 
 #[test]
-fn what_was_sent_on_a_connection_that_is_gone_changes_nothing() {
+fn instruction_sent_on_lost_connection_changes_nothing() {
     let first = support().connected();
     let (phase, gone) = (stay(&first), first.epoch());
     let second = first.disconnected().connected().instructed();
@@ -394,7 +397,7 @@ fn a_phase_without_an_instruction_owes_nothing() {
 }
 
 #[test]
-fn every_entry_names_its_stay() {
+fn each_phase_entry_has_its_own_seq() {
     let circle = toolbox().phases([
         phase("a", &[], &[("b", S::exists("x"))]),
         phase("b", &[], &[("a", S::not(S::exists("x")))]),
@@ -403,6 +406,6 @@ fn every_entry_names_its_stay() {
     let b = a.clone().state("x", json!(1));
     let a_again = b.clone().state("x", Value::Null);
     let stays = [stay(&a), stay(&b), stay(&a_again)];
-    assert_eq!(way(&a_again), ["a", "b", "a"]);
+    assert_eq!(entered_phases(&a_again), ["a", "b", "a"]);
     assert!(stays[0] < stays[1] && stays[1] < stays[2]);
 }

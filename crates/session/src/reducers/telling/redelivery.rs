@@ -1,13 +1,16 @@
-//! A call that the service delivers again after its conversation was resumed.
+//! Redeliveries: calls that the service sends again after their conversation was resumed.
 //!
-//! Ids belong to a connection, and so does a call. One exception keeps a side effect from happening
-//! twice: a resumed conversation goes on from where its handle was issued, so the service may
-//! repeat a call that it had made since. Where id, name and arguments are those of a call that came
-//! after the handle, it is that call: nothing is judged, asked or started again. Open, it moves to
-//! the connection of now and is answered there; ended, its response is issued there once more;
-//! where somebody has found out since what became of it, with that. Anything else is another call,
-//! also the same id on a fresh conversation, and also what the model had taken back. A call without
-//! an id is never the same as another.
+//! Ids belong to a connection, and so does a call. There is one exception, so that a side effect
+//! does not happen twice. A resumed conversation continues from where its handle was issued, so the
+//! service may repeat a call that it made after that. A call with the id, name and arguments of a
+//! call that came after the handle is that same call. Nothing is judged, asked or started again:
+//!
+//! * An open call moves to the live connection and is answered there.
+//! * The response of an ended call is sent there again. If its outcome was found later, the
+//!   response contains the finding.
+//!
+//! Anything else is another call: the same id on a fresh conversation, a call that the model had
+//! cancelled, and a call without an id.
 
 use crate::calls::call::Call;
 use crate::calls::deliveries::{Delivery, Wording};
@@ -18,7 +21,7 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// A connection is ready; on a fresh conversation nothing of before is repeated.
+/// Folds a new connection. A fresh conversation repeats no earlier call.
 pub(crate) fn connected(session: &mut Session, resumed: bool) {
     session.repeatable.resumed = resumed;
     if !resumed {
@@ -26,9 +29,9 @@ pub(crate) fn connected(session: &mut Session, resumed: bool) {
     }
 }
 
-/// A newer handle covers what has ended, and the first one what had ended before it.
+/// Drops the calls that a handle covers, which are those that had ended before it.
 pub(crate) fn covered(session: &mut Session) {
-    // Of what has not left yet it knows nothing, and perhaps nothing of what was still on its way.
+    // The handle does not cover responses that are unsent or unconfirmed, so their calls stay.
     while let Some(call) = session.repeatable.ended.pop_first() {
         if let Some(id) = session.repeatable.ids.remove(&call) {
             session.repeatable.calls.remove(&id);
@@ -36,9 +39,8 @@ pub(crate) fn covered(session: &mut Session) {
     }
 }
 
-/// Looks whether anything is on its way for a call that may be delivered again, after a response to
-/// it came or went.
-pub(crate) fn note_gone(session: &mut Session, call: Seq) {
+/// Updates `ended` for a call, after a response to it was added or removed.
+pub(crate) fn update_ended(session: &mut Session, call: Seq) {
     let Session {
         repeatable,
         deliveries,
@@ -55,36 +57,36 @@ pub(crate) fn note_gone(session: &mut Session, call: Seq) {
     }
 }
 
-/// Nothing is on its way any more.
-pub(crate) fn all_gone(session: &mut Session) {
+/// Updates `ended` for all calls, after all deliveries were removed.
+pub(crate) fn update_all_ended(session: &mut Session) {
     for call in session.repeatable.ids.keys().copied().collect::<Vec<_>>() {
-        note_gone(session, call);
+        update_ended(session, call);
     }
 }
 
-/// Removes responses that the model is not told any more.
-pub(crate) fn no_longer_told(session: &mut Session, responses: &[Seq]) {
+/// Removes responses that are no longer to be sent to the model.
+pub(crate) fn drop_responses(session: &mut Session, responses: &[Seq]) {
     for response in responses {
         if let Some(delivery) = session.deliveries.remove(*response) {
-            note_gone(session, delivery.call);
+            update_ended(session, delivery.call);
         }
     }
 }
 
 impl Session {
-    /// Removes the responses of a call, of which the model is told in no way.
+    /// Removes the responses of a call, so that the model never receives them.
     #[doc(hidden)]
     pub fn forget_deliveries(&mut self, call: Seq) {
         let of_call = self.deliveries.of_call(call).map(|(response, _)| response);
-        no_longer_told(self, &of_call.collect::<Vec<_>>());
+        drop_responses(self, &of_call.collect::<Vec<_>>());
     }
 }
 
-/// Remembers a call: a handle that is there, or comes while it is open, does not cover it.
-pub(crate) fn may_repeat(session: &mut Session, call: Seq, it: &FunctionCallReceived, id: &str) {
+/// Remembers a call. A handle that exists, or arrives while the call is open, does not cover it.
+pub(crate) fn remember_call(session: &mut Session, call: Seq, it: &FunctionCallReceived, id: &str) {
     let known = Known {
         call,
-        asks_for: asked_for(it),
+        asks_for: request_hash(it),
         meanwhile: None,
         answer: None,
         reconciled: None,
@@ -94,16 +96,17 @@ pub(crate) fn may_repeat(session: &mut Session, call: Seq, it: &FunctionCallRece
     session.repeatable.ids.insert(call, id.to_owned());
 }
 
-/// What the model took back and calls again is another call.
-pub(crate) fn taken_back(session: &mut Session, ids: &[String]) {
+/// Forgets calls that the model cancelled. A further call with such an id is another call.
+pub(crate) fn forget_cancelled(session: &mut Session, ids: &[String]) {
     for id in ids {
         session.repeatable.forget(id);
     }
 }
 
-/// A call ended without a response, so there is nothing that its repeat could be given: that is
-/// another call.
-pub(crate) fn ended_unanswered(session: &mut Session, seq: Seq, call: &Call) {
+/// Forgets a call that ended without a response.
+///
+/// There is nothing to give a repeat, so a repeat is another call.
+pub(crate) fn forget_unanswered(session: &mut Session, seq: Seq, call: &Call) {
     if let Some(id) = &call.wire_id
         && session.repeatable.ids.get(&seq) == Some(id)
     {
@@ -111,28 +114,28 @@ pub(crate) fn ended_unanswered(session: &mut Session, seq: Seq, call: &Call) {
     }
 }
 
-/// Remembers what was told of a call.
-pub(crate) fn told(session: &mut Session, at: Seq, delivery: &Delivery) {
+/// Remembers a response to a call.
+pub(crate) fn remember_response(session: &mut Session, at: Seq, delivery: &Delivery) {
     let Repeatable { calls, .. } = &mut session.repeatable;
     let id = delivery.wire_id.as_deref().unwrap_or_default();
     let Some(known) = calls.get_mut(id).filter(|it| it.call == delivery.call) else {
         return;
     };
-    let told = (at, delivery.clone());
+    let remembered = (at, delivery.clone());
     if delivery.outcome == Outcome::Interim {
-        known.meanwhile.get_or_insert(told);
+        known.meanwhile.get_or_insert(remembered);
     } else {
-        known.answer = Some(told);
+        known.answer = Some(remembered);
     }
 }
 
-/// Remembers what was found out of a call whose outcome was unknown when it was told.
-pub(crate) fn reconciled(session: &mut Session, at: Seq, delivery: &Delivery) {
+/// Remembers an outcome that was found after the call had ended as unknown.
+pub(crate) fn remember_reconciled(session: &mut Session, at: Seq, delivery: &Delivery) {
     let known = session.repeatable.of_call(delivery.call);
     if let Some(known) = known
         && let Some((_, answer)) = &known.answer
     {
-        // Whoever calls again is answered by the id, as before.
+        // A redelivered call is answered by its id, as before.
         let by_id = Delivery {
             wire_id: answer.wire_id.clone(),
             will_continue: answer.will_continue,
@@ -142,30 +145,34 @@ pub(crate) fn reconciled(session: &mut Session, at: Seq, delivery: &Delivery) {
     }
 }
 
-/// A hook has chosen the words of a response; they hold also where it is told again.
-pub(crate) fn worded(session: &mut Session, call: Seq, issued: Seq, wording: Wording) {
+/// Sets the content that a hook chose for a response, also for its redelivery.
+pub(crate) fn set_wording(session: &mut Session, call: Seq, issued: Seq, wording: Wording) {
     if let Some(known) = session.repeatable.of_call(call) {
-        let told = [
+        let remembered = [
             &mut known.meanwhile,
             &mut known.answer,
             &mut known.reconciled,
         ];
-        for (_, delivery) in told.into_iter().flatten().filter(|(at, _)| *at == issued) {
+        for (_, delivery) in remembered
+            .into_iter()
+            .flatten()
+            .filter(|(at, _)| *at == issued)
+        {
             delivery.wording = wording;
         }
     }
 }
 
-/// Whether this is a call of before, delivered again; then it belongs to the connection of now.
-pub(crate) fn delivered_again(session: &mut Session, it: &FunctionCallReceived, id: &str) -> bool {
-    let is_here = session.repeatable.resumed && session.connection == Some(it.epoch);
-    if !is_here || session.closed {
+/// Detects a redelivery and moves its call to the live connection. Returns false for a new call.
+pub(crate) fn is_redelivery(session: &mut Session, it: &FunctionCallReceived, id: &str) -> bool {
+    let is_resumed = session.repeatable.resumed && session.connection == Some(it.epoch);
+    if !is_resumed || session.closed {
         return false;
     }
     let Some(known) = session.repeatable.calls.get(id) else {
         return false;
     };
-    if known.asks_for != asked_for(it) {
+    if known.asks_for != request_hash(it) {
         return false;
     }
     let call = known.call;
@@ -176,24 +183,24 @@ pub(crate) fn delivered_again(session: &mut Session, it: &FunctionCallReceived, 
     if let Some(open) = open {
         open.epoch = it.epoch;
     }
-    // The model has forgotten also what it was told while the call went on.
+    // The model has also forgotten the interim response.
     if let Some((at, delivery)) = known.ends().next().or(known.meanwhile.as_ref()) {
         if let (Some(_), Some((unknown, _))) = (&known.reconciled, &known.answer) {
             session.deliveries.remove(*unknown);
         }
-        // What is remembered of it is how it was issued, and then it had not left.
+        // The remembered delivery is in the state in which it was issued, so it is not sent.
         let again = Delivery {
             route: Route::Parked,
             ..delivery.clone()
         };
         session.deliveries.insert(*at, again);
     }
-    note_gone(session, call);
+    update_ended(session, call);
     session.wire_ids.insert((it.epoch, id.to_owned()), call);
     true
 }
 
-fn asked_for(it: &FunctionCallReceived) -> ObjectHash {
+fn request_hash(it: &FunctionCallReceived) -> ObjectHash {
     let malformed = it.malformed_args.as_ref().map(|it| it.text.as_str());
     let args = it.args.as_ref().map_or("", |it| it.as_str());
     let name = it.name.as_deref().unwrap_or_default();

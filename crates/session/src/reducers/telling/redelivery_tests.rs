@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::testing::{History, Toolbox, history, toolbox};
 use crate::*;
 
-/// A running call that came after the newest handle.
+/// A running call that is newer than the last handle.
 fn running() -> History {
     let tools = toolbox().plain("look").gated("pay");
     let opened = history().opened("support").attached(&tools);
@@ -15,14 +15,14 @@ fn calls(history: &History) -> usize {
     history.session().calls.len() + history.session().settled.len()
 }
 
-/// The last response on its way, if one is.
+/// The route of the last delivery, if there is one.
 fn route(history: &History) -> Option<Route> {
     let deliveries = &history.session().deliveries;
     deliveries.last_key_value().map(|(_, it)| it.route)
 }
 
 #[test]
-fn an_open_call_delivered_again_goes_on_and_is_answered_by_its_id() {
+fn redelivered_open_call_continues_and_is_answered_by_id() {
     let again = running()
         .disconnected()
         .resumed()
@@ -42,7 +42,7 @@ fn an_open_call_delivered_again_goes_on_and_is_answered_by_its_id() {
 }
 
 #[test]
-fn an_ended_call_delivered_again_is_answered_again_and_does_not_run() {
+fn redelivered_ended_call_is_answered_without_a_run() {
     let heard = running().returned(json!({"found": 7})).sent().heard();
     assert!(heard.session().deliveries.is_empty());
     let again = heard
@@ -57,7 +57,7 @@ fn an_ended_call_delivered_again_is_answered_again_and_does_not_run() {
 }
 
 #[test]
-fn a_call_of_whose_end_only_the_program_heard_does_not_run_again_when_it_is_delivered_again() {
+fn redelivered_call_with_notified_end_does_not_run_again() {
     let tools = toolbox().plain("look").on_settled(OnSettled::Notify);
     let opened = history().opened("support").attached(&tools);
     let connected = opened.connected().handle("h1");
@@ -71,7 +71,7 @@ fn a_call_of_whose_end_only_the_program_heard_does_not_run_again_when_it_is_deli
 }
 
 #[test]
-fn a_question_is_not_asked_again() {
+fn redelivered_call_is_not_asked_about_again() {
     let tools = toolbox().gated("pay");
     let asked = history().opened("support").attached(&tools).connected();
     let asked = asked.handle("h1").call("c1", "pay", json!({})).asked();
@@ -97,7 +97,7 @@ fn on_a_fresh_conversation_the_same_id_is_another_call() {
 }
 
 #[test]
-fn what_the_handle_covers_is_not_delivered_again() {
+fn call_covered_by_handle_is_not_a_redelivery() {
     let covered = running().returned(json!({})).sent().heard().handle("h2");
     let other = covered
         .disconnected()
@@ -107,7 +107,7 @@ fn what_the_handle_covers_is_not_delivered_again() {
 }
 
 #[test]
-fn what_the_model_took_back_and_calls_again_is_another_call() {
+fn cancelled_call_that_is_repeated_is_another_call() {
     let taken_back = running().taken_back("c1");
     let other = taken_back
         .disconnected()
@@ -117,18 +117,18 @@ fn what_the_model_took_back_and_calls_again_is_another_call() {
 }
 
 #[test]
-fn a_call_delivered_again_may_come_twice_on_the_new_connection_too() {
+fn call_may_be_redelivered_twice_on_a_connection() {
     let again = running().disconnected().resumed();
     let again = again.call("c1", "look", json!({"n": 1}));
     let twice = again.call("c1", "look", json!({"n": 1}));
     assert_eq!(calls(&twice), 1);
-    // And on the connection after that, as long as no newer handle covers it.
+    // The same holds on the next connection, as long as no newer handle covers the call.
     let third = twice.returned(json!({})).disconnected().resumed();
     assert_eq!(calls(&third.call("c1", "look", json!({"n": 1}))), 1);
 }
 
 #[test]
-fn a_call_that_goes_on_and_is_delivered_again_is_told_so_again() {
+fn interim_response_is_sent_again_after_redelivery() {
     let paused = running().paused(Some(json!({"ticket": 17})));
     let heard = paused.sent().heard();
     assert!(heard.session().deliveries.is_empty());
@@ -142,7 +142,7 @@ fn a_call_that_goes_on_and_is_delivered_again_is_told_so_again() {
 }
 
 #[test]
-fn a_call_of_before_the_first_handle_is_known_while_it_is_open() {
+fn open_call_from_before_first_handle_can_be_redelivered() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let called = opened.call("c1", "look", json!({})).started().handle("h1");
@@ -154,7 +154,7 @@ fn a_call_of_before_the_first_handle_is_known_while_it_is_open() {
 }
 
 #[test]
-fn a_handle_does_not_cover_a_response_that_has_not_left() {
+fn handle_does_not_cover_unsent_response() {
     let waiting = running().returned(json!({"found": 7})).handle("h2");
     let issued = waiting.session().deliveries.keys().next().copied();
     let covers = waiting
@@ -170,7 +170,7 @@ fn a_handle_does_not_cover_a_response_that_has_not_left() {
 }
 
 #[test]
-fn the_words_of_a_hook_hold_also_where_they_are_told_again() {
+fn redelivery_keeps_content_chosen_by_hook() {
     let hooks = Hooks {
         on_tool_call: false,
         before_tool_response: true,
@@ -203,7 +203,7 @@ fn the_words_of_a_hook_hold_also_where_they_are_told_again() {
 }
 
 #[test]
-fn a_handle_does_not_cover_a_response_that_may_have_been_on_its_way_when_it_was_made() {
+fn handle_does_not_cover_unconfirmed_response() {
     for first in [false, true] {
         let tools = toolbox().plain("look");
         let opened = history().opened("support").attached(&tools).connected();
@@ -221,7 +221,7 @@ fn a_handle_does_not_cover_a_response_that_may_have_been_on_its_way_when_it_was_
 }
 
 #[test]
-fn the_first_handle_does_not_cover_a_response_that_has_not_left_either() {
+fn first_handle_does_not_cover_unsent_response() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let called = opened.call("c1", "look", json!({})).started();
@@ -233,7 +233,7 @@ fn the_first_handle_does_not_cover_a_response_that_has_not_left_either() {
     assert_eq!(calls(&again), 1);
 }
 
-/// A call that ended without anybody knowing how, and of which somebody found out.
+/// A call that ended with an unknown outcome, which was found later.
 fn reconciled(tools: &Toolbox) -> History {
     let opened = history().opened("support").attached(tools).connected();
     let called = opened.handle("h1").call("c1", "look", json!({"n": 1}));
@@ -248,7 +248,7 @@ fn reconciled(tools: &Toolbox) -> History {
 }
 
 #[test]
-fn a_reconciled_call_delivered_again_is_answered_with_what_was_found_out() {
+fn redelivered_call_gets_its_reconciled_outcome() {
     for choice in [OnSettled::Park, OnSettled::Notify] {
         let tools = toolbox().plain("look").on_settled(choice);
         let again = reconciled(&tools).resumed();
@@ -260,7 +260,7 @@ fn a_reconciled_call_delivered_again_is_answered_with_what_was_found_out() {
         let by_id = (Outcome::Supplied, Route::ToolResponse { epoch });
         assert_eq!(told, [by_id], "{choice:?}");
         assert!(again.clone().sent().heard().session().deliveries.is_empty());
-        // And on the connection after that, whether it was told on this one or not.
+        // The same holds on the next connection, whether the finding was sent on this one or not.
         for last in [again.clone().sent().heard(), again.handle("h2")] {
             let lost = last.disconnected().resumed();
             let third = lost.call("c1", "look", json!({"n": 1}));
@@ -272,7 +272,7 @@ fn a_reconciled_call_delivered_again_is_answered_with_what_was_found_out() {
 }
 
 #[test]
-fn what_was_told_before_it_was_found_out_is_not_told_again() {
+fn unknown_outcome_is_not_sent_again_once_reconciled() {
     let tools = toolbox().plain("look");
     let opened = history().opened("support").attached(&tools).connected();
     let called = opened.handle("h1").call("c1", "look", json!({"n": 1}));
@@ -293,7 +293,7 @@ fn what_was_told_before_it_was_found_out_is_not_told_again() {
 }
 
 #[test]
-fn a_question_whose_call_was_taken_back_is_asked_anew_for_the_call_that_comes_again() {
+fn cancelled_gated_call_is_asked_about_again_when_repeated() {
     let tools = toolbox().gated("pay");
     let opened = history().opened("support").attached(&tools).connected();
     let asked = opened.handle("h1").call("c1", "pay", json!({})).asked();
@@ -303,7 +303,7 @@ fn a_question_whose_call_was_taken_back_is_asked_anew_for_the_call_that_comes_ag
 }
 
 #[test]
-fn what_comes_late_from_the_connection_of_before_is_not_delivered_again() {
+fn late_call_of_previous_connection_is_no_redelivery() {
     let stale = running();
     let epoch = stale.epoch();
     let resumed = stale.disconnected().resumed();
@@ -327,7 +327,7 @@ fn what_comes_late_from_the_connection_of_before_is_not_delivered_again() {
 }
 
 #[test]
-fn after_the_close_nothing_is_delivered_again() {
+fn call_after_close_is_no_redelivery() {
     let closed = running().returned(json!({"found": 7})).sent().closed();
     let again = closed.disconnected().resumed();
     let again = again.call("c1", "look", json!({"n": 1}));
@@ -336,7 +336,7 @@ fn after_the_close_nothing_is_delivered_again() {
 }
 
 #[test]
-fn what_was_found_out_of_a_stream_ends_it_also_where_it_is_told_again() {
+fn reconciled_outcome_of_a_stream_ends_it_on_redelivery() {
     let tools = toolbox().streaming("look");
     let opened = history().opened("support").attached(&tools).connected();
     let called = opened.handle("h1").call("c1", "look", json!({"n": 1}));

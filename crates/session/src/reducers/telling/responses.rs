@@ -7,13 +7,13 @@ use crate::record::decision::{Decision, Outcome, ResponseIssued};
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// The answer to a call that did not succeed, as the policies in force shape it.
+/// The error response to a call, in the shape that the policies define.
 pub(crate) fn error(session: &Session, kind: &str, message: &str) -> Json {
     Json::of(&session.terms.policies.response.error(kind, message))
 }
 
-/// A response that the engine makes itself.
-pub(crate) fn made_here(
+/// A response whose content the engine makes itself.
+pub(crate) fn engine_response(
     session: &Session,
     seq: Seq,
     call: &Call,
@@ -31,8 +31,8 @@ pub(crate) fn made_here(
     .into()
 }
 
-/// A response that stands in another record.
-pub(crate) fn refers(
+/// A response whose content is in another record.
+pub(crate) fn recorded_response(
     session: &Session,
     seq: Seq,
     call: &Call,

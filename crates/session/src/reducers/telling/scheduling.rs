@@ -1,14 +1,15 @@
-//! When the model takes up what it is told about a call for which it does not wait.
+//! The scheduling of responses to calls for which the model does not wait.
 
 use crate::record::decision::Outcome;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::scheduling::FunctionResponseScheduling as Scheduling;
 
-/// The scheduling of a response: as the result or the policy says, and failures without a word.
+/// The scheduling of a response. Results follow their own wish or the policy, and failures are
+/// silent.
 ///
-/// The service takes an interim response without one as `WHEN_IDLE`, so the model would speak of a
-/// call that is to be silent: what is said meanwhile of such a call is silent, too.
+/// The service treats an interim response without scheduling as `WHEN_IDLE`, so the model would
+/// speak about a silent call. So interim responses to a silent call are silent, too.
 pub(in crate::reducers) fn scheduling(
     session: &Session,
     call: Seq,

@@ -1,7 +1,7 @@
-//! The state of a session: what was written to it last.
+//! The shared state of a session: the last value of each key.
 //!
-//! A set of changes holds as a whole. A tool's changes count while its attempt runs; whoever is
-//! recorded last wins.
+//! A set of changes applies as a whole. The changes of a tool count only while its attempt runs.
+//! The last recorded write wins.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub(crate) fn changed(session: &mut Session, it: &StateChanged) {
     if session.closed || !counts(session, &it.author) {
         return;
     }
-    // A snapshot of before may be in a tool's hands.
+    // A tool may hold an earlier snapshot of the state.
     let state = Arc::make_mut(&mut session.state);
     for change in &it.changes {
         let (scope, key) = Scope::of(&change.key);
         match scope {
-            // It is not on record; what stands there all the same changes nothing.
+            // Temporary values are not recorded. One that is on record anyway changes nothing.
             Scope::Temp => {}
             Scope::Session | Scope::Turn | Scope::User if change.value.as_str() == "null" => {
                 state.remove(key);
@@ -28,10 +28,10 @@ pub(crate) fn changed(session: &mut Session, it: &StateChanged) {
             }
         }
     }
-    super::phases::look_again(session);
+    super::phases::allow_transitions(session);
 }
 
-/// Whether the author may still write.
+/// True if the author may still write.
 fn counts(session: &Session, author: &Author) -> bool {
     match author {
         Author::Tool { call, attempt } => session
@@ -42,7 +42,7 @@ fn counts(session: &Session, author: &Author) -> bool {
     }
 }
 
-/// The model's turn ended: what lived for the turn is gone.
+/// Folds the end of the model's turn, which removes the values of turn scope.
 pub(crate) fn turn_completed(session: &mut Session) {
     let of_turn = |key: &String| match Scope::of(key).0 {
         Scope::Turn => true,
@@ -51,7 +51,7 @@ pub(crate) fn turn_completed(session: &mut Session) {
     if session.state.keys().any(of_turn) {
         Arc::make_mut(&mut session.state).retain(|key, _| !of_turn(key));
     }
-    super::phases::look_again(session);
+    super::phases::allow_transitions(session);
 }
 
 #[cfg(test)]

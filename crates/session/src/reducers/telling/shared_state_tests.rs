@@ -17,7 +17,7 @@ fn program() -> Author {
 }
 
 #[test]
-fn whoever_is_recorded_last_wins() {
+fn last_recorded_write_wins() {
     let told = support().state("plan", json!("weekly"));
     assert_eq!(told.value("plan"), Some(json!("weekly")));
     let hook = written(
@@ -29,7 +29,7 @@ fn whoever_is_recorded_last_wins() {
 }
 
 #[test]
-fn of_two_tools_that_run_at_once_on_one_key_the_last_recorded_wins() {
+fn last_recorded_write_of_parallel_tools_wins() {
     let first = looking();
     let of_first = first.tool_changed([("n", json!(1))]);
     let second = first.call("c2", "look", json!({})).started();
@@ -44,7 +44,7 @@ fn of_two_tools_that_run_at_once_on_one_key_the_last_recorded_wins() {
 }
 
 #[test]
-fn a_set_of_changes_counts_as_a_whole_in_its_order() {
+fn set_of_changes_applies_as_a_whole_in_order() {
     let set = [("a", json!(1)), ("b", json!(2)), ("a", json!(3))];
     let told = support().observed(written(program(), set));
     assert_eq!(told.value("a"), Some(json!(3)));
@@ -52,7 +52,7 @@ fn a_set_of_changes_counts_as_a_whole_in_its_order() {
 }
 
 #[test]
-fn changes_of_an_attempt_that_is_over_change_nothing() {
+fn changes_of_an_ended_attempt_are_ignored() {
     let looking = looking();
     let late = looking.tool_changed([("found", json!(1)), ("more", json!(2))]);
     let tools = toolbox().plain("look").in_doubt("look", InDoubt::Retry);
@@ -70,7 +70,7 @@ fn changes_of_an_attempt_that_is_over_change_nothing() {
 }
 
 #[test]
-fn changes_of_a_call_that_nobody_made_change_nothing() {
+fn changes_of_an_unknown_call_are_ignored() {
     let (call, attempt) = (Seq(999), 1);
     let stranger = written(Author::Tool { call, attempt }, [("a", json!(1))]);
     assert_eq!(support().observed(stranger).value("a"), None);
@@ -87,7 +87,7 @@ fn null_removes_a_key() {
 }
 
 #[test]
-fn what_lives_for_the_turn_is_gone_when_the_model_ends_it() {
+fn turn_values_are_removed_at_the_end_of_the_turn() {
     let told = support()
         .state("turn:topic", json!("debt"))
         .state("user:name", json!("Ada"))
@@ -110,7 +110,7 @@ fn a_key_with_the_prefix_of_the_session_is_the_key_without_it() {
 }
 
 #[test]
-fn a_temporary_key_on_record_changes_nothing_by_whatever_name() {
+fn recorded_temporary_key_changes_nothing() {
     let told = support()
         .state("temp:draft", json!(1))
         .state("session:temp:draft", json!(1));

@@ -1,4 +1,4 @@
-//! A Gemini model, asked over HTTPS.
+//! A Gemini model, called over HTTPS.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use rustls::{ClientConfig, RootCertStore};
 use super::wire::{self, Failure};
 use crate::models::llm::{BaseLlm, LlmError, LlmReply, LlmRequest};
 
-/// Where Gemini is.
+/// The address of the Gemini API.
 const BASE: &str = "https://generativelanguage.googleapis.com";
 
-/// How long a turn may take from the request to the last byte of the reply.
+/// The maximum time of a turn, from the request to the last byte of the reply.
 const TURN_MAX: Duration = Duration::from_secs(300);
 
-/// How large a reply may be; what is larger could not be on record.
+/// The maximum size of a reply, in bytes; a larger one could not be recorded.
 const REPLY_BYTES_MAX: usize = 4 << 20;
 
-/// A Gemini model, asked by `generateContent` over HTTPS. Needs the feature `gemini-http`.
+/// A Gemini model, called by `generateContent` over HTTPS. Needs the feature `gemini-http`.
 ///
-/// The key travels in a header, to that service alone, and is shown nowhere. Too many requests
-/// (429), failures of the service (5xx) and of the network may pass: the engine asks again. Any
-/// other answer ends the run of the agent with the words of the service.
+/// The key is sent in a header to that service only, and is never shown. After too many requests
+/// (429), a failure of the service (5xx) or of the network, the engine repeats the request. Any
+/// other error ends the run of the agent with the service's own text.
 ///
 /// ```
 /// use recount_tool::{GeminiLlm, LlmAgent};
@@ -44,24 +44,24 @@ pub struct GeminiLlm {
 }
 
 impl GeminiLlm {
-    /// A model of the Gemini API, by its name, such as `gemini-2.5-flash`, and an API key.
+    /// Creates a client for a model, such as `gemini-2.5-flash`, with an API key.
     ///
     /// # Errors
-    /// [`LlmError::Refused`] where the model's name or the key cannot be sent, or TLS cannot be set
+    /// [`LlmError::Refused`] if the model's name or the key cannot be sent, or TLS cannot be set
     /// up.
     pub fn new(model: impl Into<String>, key: impl Into<String>) -> Result<GeminiLlm, LlmError> {
         let (model, key) = (model.into(), key.into());
         let model = model.strip_prefix("models/").unwrap_or(&model).to_owned();
         let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         if model.is_empty() || !model.chars().all(fits) {
-            let told =
+            let message =
                 format!("expected the name of a model such as gemini-2.5-flash, found {model:?}");
-            return Err(LlmError::Refused(told));
+            return Err(LlmError::Refused(message));
         }
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
-            // What it is instead is nobody's business.
-            let told = "expected an API key of visible ASCII characters, found something else";
-            return Err(LlmError::Refused(told.to_owned()));
+            // The message must not quote the key.
+            let message = "expected an API key of visible ASCII characters, found something else";
+            return Err(LlmError::Refused(message.to_owned()));
         }
         let built = Client::builder()
             .tls_backend_preconfigured(tls()?)
@@ -77,11 +77,11 @@ impl GeminiLlm {
         })
     }
 
-    /// Another place than Google's, such as a proxy: `https://` and a host, or `http://` and a
-    /// loopback address.
+    /// Sets another address than Google's, such as a proxy: `https://` with a host, or `http://`
+    /// with a loopback address.
     ///
     /// # Errors
-    /// [`LlmError::Refused`] where it is neither, since the key would travel in clear.
+    /// [`LlmError::Refused`] for any other address, because the key would be sent in clear text.
     ///
     /// ```
     /// use recount_tool::GeminiLlm;
@@ -95,7 +95,7 @@ impl GeminiLlm {
         Ok(self)
     }
 
-    /// How far its words may stray, from 0 to 2; without it, as the model has it.
+    /// Sets the sampling temperature, from 0 to 2. Defaults to the model's own.
     #[must_use]
     pub fn temperature(mut self, temperature: f32) -> GeminiLlm {
         self.temperature = Some(temperature);
@@ -119,19 +119,19 @@ impl GeminiLlm {
             return wire::reply(&text);
         }
         let words = wire::failure(&text).map_or_else(String::new, |it| format!(": {it}"));
-        let told = format!("the model {} answered {status}{words}", self.model);
+        let message = format!("the model {} answered {status}{words}", self.model);
         match may_pass(status) {
-            true => Err(LlmError::Unavailable(told)),
-            false => Err(LlmError::Refused(told)),
+            true => Err(LlmError::Unavailable(message)),
+            false => Err(LlmError::Refused(message)),
         }
     }
 
-    /// The same error without the key, should the service repeat what it was sent.
-    fn unsaid(&self, error: LlmError) -> LlmError {
-        let without = |told: String| told.replace(&self.key, "[hidden]");
+    /// Removes the key from an error text, in case the service repeats its input.
+    fn without_key(&self, error: LlmError) -> LlmError {
+        let without = |message: String| message.replace(&self.key, "[hidden]");
         match error {
-            LlmError::Unavailable(told) => LlmError::Unavailable(without(told)),
-            LlmError::Refused(told) => LlmError::Refused(without(told)),
+            LlmError::Unavailable(message) => LlmError::Unavailable(without(message)),
+            LlmError::Refused(message) => LlmError::Refused(without(message)),
         }
     }
 }
@@ -145,7 +145,7 @@ impl BaseLlm for GeminiLlm {
     async fn generate(&self, request: LlmRequest) -> Result<LlmReply, LlmError> {
         let body = wire::request(&request, self.temperature);
         let asked = self.ask(body).await;
-        asked.map_err(|error| self.unsaid(error))
+        asked.map_err(|error| self.without_key(error))
     }
 }
 
@@ -169,8 +169,9 @@ async fn whole(mut response: Response) -> Result<String, LlmError> {
     let unreached = |error| LlmError::Unavailable(in_words(error));
     while let Some(chunk) = response.chunk().await.map_err(unreached)? {
         if body.len() + chunk.len() > REPLY_BYTES_MAX {
-            let told = format!("expected a reply of at most {REPLY_BYTES_MAX} bytes, found more");
-            return Err(LlmError::Refused(told));
+            let message =
+                format!("expected a reply of at most {REPLY_BYTES_MAX} bytes, found more");
+            return Err(LlmError::Refused(message));
         }
         body.extend_from_slice(&chunk);
     }
@@ -178,16 +179,16 @@ async fn whole(mut response: Response) -> Result<String, LlmError> {
     text.map_err(|_| LlmError::Unavailable(Failure::NotJson.to_string()))
 }
 
-/// What the way to the service says, without the address.
+/// Formats a transport error without the address.
 fn in_words(error: reqwest::Error) -> String {
     let error = error.without_url();
-    let mut told = format!("the model cannot be reached: {error}");
+    let mut message = format!("the model cannot be reached: {error}");
     let mut cause = std::error::Error::source(&error);
     while let Some(why) = cause {
-        told.push_str(&format!(": {why}"));
+        message.push_str(&format!(": {why}"));
         cause = why.source();
     }
-    told
+    message
 }
 
 fn address(base: &str) -> Result<Url, LlmError> {
@@ -202,15 +203,16 @@ fn address(base: &str) -> Result<Url, LlmError> {
     match url {
         Ok(url) if fits(&url) => Ok(url),
         Ok(_) | Err(_) => {
-            let told = format!(
+            let message = format!(
                 "expected https:// and a host, or http:// and a loopback address, found {base:?}"
             );
-            Err(LlmError::Refused(told))
+            Err(LlmError::Refused(message))
         }
     }
 }
 
-/// As of the live connection: the cryptography of ring, the roots of Mozilla.
+/// Returns the TLS settings of the live connection: cryptography of ring, Mozilla's root
+/// certificates.
 fn tls() -> Result<ClientConfig, LlmError> {
     let roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());

@@ -1,4 +1,4 @@
-//! What generateContent is sent, and what it says.
+//! The requests and replies of generateContent.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ struct Function<'a> {
     response: Option<&'a Json>,
 }
 
-/// The body of a request.
+/// Returns the body of a request.
 pub(super) fn request(request: &LlmRequest, temperature: Option<f32>) -> String {
     let instruction = request.instruction.as_deref();
     let functions: Vec<Value> = request.tools.iter().map(declaration).collect();
@@ -70,7 +70,7 @@ pub(super) fn request(request: &LlmRequest, temperature: Option<f32>) -> String 
         },
         generation_config: temperature.map(|it| json!({ "temperature": it })),
     };
-    // Texts, and JSON that was read before, always write themselves.
+    // Strings and parsed JSON always serialize.
     serde_json::to_string(&body).unwrap_or_default()
 }
 
@@ -132,7 +132,7 @@ fn part(said: &LlmSaid) -> Part<'_> {
     }
 }
 
-/// A `GenerateContentResponse`, as far as an agent needs it.
+/// The part of a `GenerateContentResponse` that an agent needs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
@@ -145,7 +145,7 @@ struct Reply {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate {
-    content: Option<Said>,
+    content: Option<ReplyContent>,
     finish_reason: Option<String>,
 }
 
@@ -156,14 +156,14 @@ struct Feedback {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ReplyContent {
     #[serde(default)]
-    parts: Vec<SaidPart>,
+    parts: Vec<ReplyPart>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SaidPart {
+struct ReplyPart {
     text: Option<String>,
     #[serde(default)]
     thought: bool,
@@ -178,11 +178,11 @@ struct Called {
     args: Option<Box<RawValue>>,
 }
 
-/// What is wrong with a reply.
+/// A problem with a reply.
 pub(super) enum Failure {
-    /// It cannot be read.
+    /// The reply is not valid JSON.
     NotJson,
-    /// It holds nothing to go on with.
+    /// The reply has neither text nor calls; the reason.
     Nothing(String),
 }
 
@@ -207,28 +207,28 @@ pub(super) fn reply(text: &str) -> Result<LlmReply, LlmError> {
     let parts = first.and_then(|it| it.content).map(|it| it.parts);
     let mut said = Vec::new();
     for part in parts.into_iter().flatten() {
-        said.extend(heard(part)?);
+        said.extend(read_part(part)?);
     }
     if said.is_empty() {
         let reason = reason
             .or(blocked)
             .unwrap_or_else(|| "no reason given".to_owned());
-        let told = Failure::Nothing(reason.clone()).to_string();
-        // These are a slip of the model, which says something else the next time.
+        let message = Failure::Nothing(reason.clone()).to_string();
+        // With these reasons a repeated request may succeed.
         let slip = matches!(
             reason.as_str(),
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL"
         );
         return Err(match slip {
-            true => LlmError::Unavailable(told),
-            false => LlmError::Refused(told),
+            true => LlmError::Unavailable(message),
+            false => LlmError::Refused(message),
         });
     }
     let usage = reply.usage_metadata;
     Ok(LlmReply { said, usage })
 }
 
-fn heard(part: SaidPart) -> Result<Option<LlmSaid>, LlmError> {
+fn read_part(part: ReplyPart) -> Result<Option<LlmSaid>, LlmError> {
     let signature = part.thought_signature;
     if let Some(call) = part.function_call {
         let args = match call.args {
@@ -244,12 +244,12 @@ fn heard(part: SaidPart) -> Result<Option<LlmSaid>, LlmError> {
             signature,
         }));
     }
-    // A summary of its thoughts is no word of it.
+    // A summary of the model's thoughts is no part of its answer.
     let text = part.text.filter(|_| !part.thought);
     Ok(text.map(|text| LlmSaid::Text { text, signature }))
 }
 
-/// The words of the service about a request that it did not serve.
+/// Returns the service's error text for a failed request.
 pub(super) fn failure(text: &str) -> Option<String> {
     let body: Value = serde_json::from_str(text).ok()?;
     let message = body.pointer("/error/message")?.as_str()?;
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_digit_of_the_arguments_is_kept_and_thoughts_are_no_words() {
+    fn arguments_keep_digits_and_thoughts_are_skipped() {
         let text = r#"{"candidates":[{"content":{"role":"model","parts":[
             {"text":"hm","thought":true},
             {"functionCall":{"id":"a1","name":"pay","args":{"cents":9007199254740993,"rate":1.10}},"thoughtSignature":"c2ln"},
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_reply_without_words_or_calls_says_why() {
-        for (text, told) in [
+        for (text, message) in [
             (
                 r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#,
                 LlmError::Refused("expected words or calls, found none: SAFETY".into()),
@@ -311,7 +311,7 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(reply(text), Err(told));
+            assert_eq!(reply(text), Err(message));
         }
         let body =
             r#"{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}"#;

@@ -1,9 +1,9 @@
-//! A journal whose readings wait for room on the disk, and the wait itself.
+//! A journal whose reads wait for disk space, and the wait itself.
 //!
-//! A full disk refuses an append before anything of it is written, so `record/full_disk` makes the
-//! same append again until there is room. The connection stays meanwhile, and the model hears the
-//! outcome of its call then. Callers are refused at once, before their request becomes a part of
-//! the session.
+//! A full disk rejects an append before anything is written. So `record/full_disk` repeats the same
+//! append until there is room. Meanwhile the connection stays open, and the model gets the outcome
+//! of its call later. Callers are rejected at once, before their request becomes part of the
+//! session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use uuid::Uuid;
 
 use crate::ledger::Ledger;
 
-/// The pause before the first try to write again, which doubles from try to try.
+/// The pause before the first retry of a write. It doubles with each retry.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-/// The longest pause between two tries.
+/// The maximum pause between two retries.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// The wait for room on the disk, which an engine that shuts down ends for all its sessions.
+/// The wait for disk space. An engine that shuts down ends it for all its sessions.
 #[derive(Clone, Debug, Default)]
-pub(in crate::engine) struct RoomWait {
+pub(in crate::engine) struct SpaceWait {
     ended: CancellationToken,
 }
 
-impl RoomWait {
-    /// Ends every wait: what has no room by now fails.
+impl SpaceWait {
+    /// Ends every wait; an append without room then fails.
     pub(in crate::engine) fn end(&self) {
         self.ended.cancel();
     }
 
-    /// Pauses before another try. False once no wait goes on.
+    /// Pauses before another retry. False once the waits have ended.
     pub(in crate::engine) async fn pause(&self, pause: &mut Duration) -> bool {
         tokio::select! {
             biased;
@@ -47,26 +47,25 @@ impl RoomWait {
     }
 }
 
-/// The ledger of the sessions' tasks, whose readings wait for room where appends of before wait.
-pub(in crate::engine) fn ledger_of_tasks(ledger: &Ledger, room: &RoomWait) -> Ledger {
-    let journal = PatientJournal {
+/// Returns the ledger of the session tasks. Its reads wait for room when earlier appends do.
+pub(in crate::engine) fn ledger_of_tasks(ledger: &Ledger, room: &SpaceWait) -> Ledger {
+    let journal = RetryingJournal {
         inner: ledger.journal().clone(),
         room: room.clone(),
     };
     ledger.clone().over(Arc::new(journal))
 }
 
-/// A journal that is read again where the disk has no room.
+/// A journal that retries reads while the disk is full.
 ///
-/// A reading follows the buffered appends of before, so it is refused while those cannot be
-/// written.
-struct PatientJournal {
+/// A read follows earlier buffered appends, so it is rejected while they cannot be written.
+struct RetryingJournal {
     pub(in crate::engine) inner: Arc<dyn Journal>,
-    pub(in crate::engine) room: RoomWait,
+    pub(in crate::engine) room: SpaceWait,
 }
 
-impl PatientJournal {
-    fn patiently<'j, T: Send>(
+impl RetryingJournal {
+    fn retrying<'j, T: Send>(
         &'j self,
         read: impl Fn() -> BoxFuture<'j, Result<T, JournalError>> + Send + 'j,
     ) -> BoxFuture<'j, Result<T, JournalError>> {
@@ -86,9 +85,9 @@ impl PatientJournal {
     }
 }
 
-impl Journal for PatientJournal {
+impl Journal for RetryingJournal {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, JournalError>> {
-        // What was refused is gone, so the session makes it again.
+        // A rejected append is dropped, so the session repeats it.
         self.inner.append(append)
     }
 
@@ -98,15 +97,15 @@ impl Journal for PatientJournal {
         from: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Line>, JournalError>> {
-        self.patiently(move || self.inner.read(session, from, limit))
+        self.retrying(move || self.inner.read(session, from, limit))
     }
 
     fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, JournalError>> {
-        self.patiently(move || self.inner.read_each(spans.clone()))
+        self.retrying(move || self.inner.read_each(spans.clone()))
     }
 
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, JournalError>> {
-        self.patiently(move || self.inner.head(session))
+        self.retrying(move || self.inner.head(session))
     }
 
     fn sessions(
@@ -114,7 +113,7 @@ impl Journal for PatientJournal {
         after: Option<Uuid>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<(Uuid, Head)>, JournalError>> {
-        self.patiently(move || self.inner.sessions(after, limit))
+        self.retrying(move || self.inner.sessions(after, limit))
     }
 
     fn open_work(
@@ -122,11 +121,11 @@ impl Journal for PatientJournal {
         after: Option<(Uuid, u64)>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, JournalError>> {
-        self.patiently(move || self.inner.open_work(after, limit))
+        self.retrying(move || self.inner.open_work(after, limit))
     }
 
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, JournalError>> {
-        self.patiently(move || self.inner.open_work_of(session))
+        self.retrying(move || self.inner.open_work_of(session))
     }
 
     fn deadlines(
@@ -134,15 +133,15 @@ impl Journal for PatientJournal {
         until_us: i64,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, JournalError>> {
-        self.patiently(move || self.inner.deadlines(until_us, limit))
+        self.retrying(move || self.inner.deadlines(until_us, limit))
     }
 
     fn request(&self, request: Uuid) -> BoxFuture<'_, Result<Option<(Uuid, u64)>, JournalError>> {
-        self.patiently(move || self.inner.request(request))
+        self.retrying(move || self.inner.request(request))
     }
 
     fn object(&self, hash: Hash) -> BoxFuture<'_, Result<Option<Arc<[u8]>>, JournalError>> {
-        self.patiently(move || self.inner.object(hash))
+        self.retrying(move || self.inner.object(hash))
     }
 
     fn follow(&self, after: u64) -> BoxFuture<'_, Result<Commit, JournalError>> {
@@ -150,7 +149,7 @@ impl Journal for PatientJournal {
     }
 
     fn position(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
-        self.patiently(move || self.inner.position())
+        self.retrying(move || self.inner.position())
     }
 
     fn snapshot(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Vec<u8>>, JournalError>> {
@@ -162,7 +161,7 @@ impl Journal for PatientJournal {
         session: Uuid,
         bytes: Vec<u8>,
     ) -> BoxFuture<'_, Result<(), JournalError>> {
-        // A cache that is not kept is no loss.
+        // The snapshot is a cache, so losing it is harmless.
         self.inner.keep_snapshot(session, bytes)
     }
 

@@ -14,16 +14,18 @@ use crate::session::{
 };
 use crate::testing::{History, Toolbox, history, toolbox};
 
-/// The rows of a history, as its journal would give them.
+/// The rows of a history, as the audit of its journal would give them.
 fn rows(history: &History) -> Vec<AuditedCall> {
     let library = history.session().library().clone();
     let session = Session::with_library(history.session().id, library);
-    let telling = Telling::new(session, false);
+    let projection = CallProjection::new(session, false);
     let hash = |fact: &Fact| ObjectHash::of(&fact.seq.0.to_be_bytes());
     let told = history.facts().iter();
-    told.fold(telling, |telling, fact| telling.tell(fact, hash(fact)))
-        .rows()
-        .collect()
+    told.fold(projection, |projection, fact| {
+        projection.apply(fact, hash(fact))
+    })
+    .rows()
+    .collect()
 }
 
 /// The row of the only call.
@@ -50,7 +52,7 @@ fn ended(row: &AuditedCall) -> Option<Outcome> {
 }
 
 #[test]
-fn every_verdict_and_every_outcome_is_told_as_it_came_about() {
+fn each_verdict_and_outcome_is_projected() {
     let plain = toolbox().plain("pay");
     let gate = toolbox().gated("pay");
     let hooked = |response: Option<Value>, failure: Option<&str>| {
@@ -206,7 +208,7 @@ fn every_verdict_and_every_outcome_is_told_as_it_came_about() {
 }
 
 #[test]
-fn an_approved_call_says_who_on_what_shown_what_how_long_and_when_it_ran() {
+fn approved_call_has_approver_args_hint_and_times() {
     let history = gated()
         .later(12_000)
         .granted("ada")
@@ -258,7 +260,7 @@ fn an_approved_call_says_who_on_what_shown_what_how_long_and_when_it_ran() {
 }
 
 #[test]
-fn a_call_that_ran_without_a_yes_says_by_which_leave() {
+fn run_without_approval_has_its_leave() {
     let waived = called(&toolbox().gated("pay").gates_waived("nobody is there"));
     let row_of_waived = row(&waived);
     assert!(row_of_waived.ran_without_confirmation);
@@ -274,13 +276,13 @@ fn a_call_that_ran_without_a_yes_says_by_which_leave() {
         (allowed.runs[0].leave, allowed.policy.unwrap().rule),
         (Leave::NotGated, Rule::Default)
     );
-    // What did not run did not run without confirmation.
+    // A call that did not run did not run without confirmation.
     assert!(!row(&gated()).ran_without_confirmation);
     assert!(!row(&gated().denied("ada", None)).ran_without_confirmation);
 }
 
 #[test]
-fn arguments_that_a_person_changed_are_told_before_and_after() {
+fn edited_args_are_kept_before_and_after() {
     let tools = toolbox().gated("pay").policy("pay", |it: &mut ToolPolicy| {
         it.gate_terms.edits = Some(Edits::Allowed)
     });
@@ -307,7 +309,7 @@ fn arguments_that_a_person_changed_are_told_before_and_after() {
 }
 
 #[test]
-fn a_refused_answer_is_told_with_who_tried() {
+fn refused_answer_has_its_actor() {
     let asked = gated();
     let request = asked.request();
     let by = Actor::embedder("mallory");
@@ -339,7 +341,7 @@ fn a_refused_answer_is_told_with_who_tried() {
 }
 
 #[test]
-fn a_doubt_has_a_question_of_its_own_behind_the_word_about_the_gate() {
+fn in_doubt_request_does_not_change_the_verdict() {
     let tools = toolbox().gated("pay").in_doubt("pay", InDoubt::Ask);
     let doubted = called(&tools).granted("ada").attached(&tools).later(500);
     let waiting = row(&doubted);
@@ -368,7 +370,7 @@ fn a_doubt_has_a_question_of_its_own_behind_the_word_about_the_gate() {
 }
 
 #[test]
-fn an_unknown_outcome_that_was_reconciled_is_known() {
+fn reconciled_outcome_is_known() {
     let plain = toolbox().plain("pay");
     let unknown = called(&plain).started().attached(&plain);
     assert!(row(&unknown).is_unknown());
@@ -389,7 +391,7 @@ fn an_unknown_outcome_that_was_reconciled_is_known() {
 }
 
 #[test]
-fn a_question_asked_anew_names_the_one_whose_place_it_took() {
+fn superseded_request_names_its_replacement() {
     let tools = toolbox().gated("pay");
     let asked = called(&tools).detached();
     let anew = asked.attached(&tools.clone().changed("pay"));
@@ -407,7 +409,7 @@ fn a_question_asked_anew_names_the_one_whose_place_it_took() {
 }
 
 #[test]
-fn a_tool_that_asks_by_itself_wrote_the_hint() {
+fn hint_of_a_tools_own_request_is_by_tool() {
     let asked = called(&toolbox().plain("pay")).asks("From which account?");
     let row = row(&asked.granted("ada"));
     assert_eq!(row.verdict, Verdict::AllowedByRule);
@@ -416,7 +418,7 @@ fn a_tool_that_asks_by_itself_wrote_the_hint() {
         (HintBy::Tool, About::Tool)
     );
     assert_eq!(row.questions[0].end, QuestionEnd::Approved);
-    // It ran before it asked, by nobody's leave, and then by ada's.
+    // The first run needed no approval; the second one had ada's.
     assert!(row.ran_without_confirmation);
     let leaves: Vec<Leave> = row.runs.iter().map(|it| it.leave).collect();
     assert_eq!(
@@ -427,15 +429,15 @@ fn a_tool_that_asks_by_itself_wrote_the_hint() {
 }
 
 #[test]
-fn a_start_that_never_began_is_no_run() {
+fn start_that_never_began_is_not_a_run() {
     let history = called(&toolbox().plain("pay")).detached_before_it_began();
     let row = row(&history);
     assert!(
         row.runs.is_empty() && !row.ran_without_confirmation,
         "{row:#?}"
     );
-    // Whoever asks what ran unconfirmed does not ask about it, although it was allowed, but about
-    // what did run.
+    // This filter selects the calls that ran without approval. A call that was allowed but did not
+    // run is left out.
     let unconfirmed = Filter {
         unconfirmed: true,
         ..Filter::default()
@@ -458,13 +460,13 @@ fn a_start_that_never_began_is_no_run() {
 }
 
 #[test]
-fn what_is_delivered_twice_is_one_call() {
+fn redelivered_call_is_one_row() {
     let twice = gated().call("c1", "pay", json!({"cents": 4200}));
     assert_eq!(rows(&twice).len(), 1);
 }
 
 #[test]
-fn a_withdrawal_says_why_and_a_cancellation_who() {
+fn withdrawal_has_reason_and_cancellation_has_actor() {
     let closed = row(&gated().closed());
     let why = CancelReason::SessionClosed.in_words();
     assert_eq!(closed.questions[0].reason.as_deref(), Some(why));
@@ -477,7 +479,7 @@ fn a_withdrawal_says_why_and_a_cancellation_who() {
 }
 
 #[test]
-fn a_row_in_json_has_the_words_of_the_journal_and_numbers_as_they_came() {
+fn json_row_keeps_journal_names_and_number_texts() {
     let history = begun(&toolbox().gated("pay")).call("c1", "pay", json!({"cents": 42.0}));
     let json = serde_json::to_string(&row(&history.clone().granted("ada"))).unwrap();
     for part in [

@@ -1,7 +1,7 @@
-//! One session, fact by fact, as the rows of its calls.
+//! A projection of one session to the rows of its calls.
 //!
-//! The session itself is folded along: which record is a new call, by what leave one started, with
-//! which arguments it runs and as what it waits is known there and is not worked out a second time.
+//! The projection also folds the session. From the folded session it reads which records are new
+//! calls, the permission and arguments of each run, and the phase of each open call.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,21 @@ use crate::session::{
     OutcomeFound, Phase, Seq, Session, SessionOpened, evolve,
 };
 
-/// The calls of a session as far as its facts were told.
-pub(super) struct Telling {
-    /// The fold of those facts; the objects that a fact names must be in it before the fact is
-    /// told.
+/// The calls of a session, up to the last applied fact.
+pub(super) struct CallProjection {
+    /// The folded session. It must have the objects that a fact names before the fact is applied.
     pub(super) session: Session,
     sealed: bool,
     opened: Option<SessionOpened>,
     calls: BTreeMap<Seq, AuditedCall>,
-    /// The call that each question is about.
+    /// The call of each confirmation request.
     questions: BTreeMap<Seq, Seq>,
 }
 
-impl Telling {
-    /// Nothing has been told yet.
-    pub(super) fn new(session: Session, sealed: bool) -> Telling {
-        Telling {
+impl CallProjection {
+    /// Creates an empty projection.
+    pub(super) fn new(session: Session, sealed: bool) -> CallProjection {
+        CallProjection {
             session,
             sealed,
             opened: None,
@@ -41,8 +40,8 @@ impl Telling {
         }
     }
 
-    /// Tells the next fact, whose record has this hash.
-    pub(super) fn tell(mut self, fact: &Fact, hash: ObjectHash) -> Telling {
+    /// Applies the next fact, whose record has this hash.
+    pub(super) fn apply(mut self, fact: &Fact, hash: ObjectHash) -> CallProjection {
         self.session = evolve(self.session, fact);
         match &fact.event {
             Event::Observed(observation) => self.observed(observation, fact, hash),
@@ -51,9 +50,9 @@ impl Telling {
         self
     }
 
-    /// The rows, in the order in which the calls came.
+    /// Returns the rows, in the order of the calls.
     pub(super) fn rows(self) -> impl Iterator<Item = AuditedCall> {
-        let Telling { session, calls, .. } = self;
+        let CallProjection { session, calls, .. } = self;
         calls.into_values().map(move |mut call| {
             let open = session.calls.get(&call.seq);
             call.waits_as = open.map(|it| it.phase.name());
@@ -84,7 +83,7 @@ impl Telling {
                 }
             }
             Observation::ToolPaused(it) => self.run_ended(it.call, it.attempt, fact),
-            // What it said is on record for whoever asks; a run that waits for calls is over.
+            // The reply itself is recorded elsewhere. A run that waits for its own calls has ended.
             Observation::LlmReplied(it) => {
                 if it.calls() > 0 {
                     self.run_ended(it.call, it.attempt, fact);
@@ -101,7 +100,8 @@ impl Telling {
             Observation::RunnerDetached(it) => {
                 for start in &it.not_begun {
                     if let Some(call) = self.calls.get_mut(&start.call) {
-                        // It is on record and never happened; its attempt is the next runner's.
+                        // The recorded start never happened, and the next runner uses its attempt
+                        // number.
                         call.runs.retain(|run| run.attempt != start.attempt);
                     }
                 }
@@ -168,7 +168,7 @@ impl Telling {
         let says = match it.hook {
             Hook::OnToolCall => it.response.is_some() || it.failure.is_some(),
             Hook::ConfirmWhen => true,
-            // It words what the model hears, and decides nothing about the call.
+            // This hook changes the response to the model, but decides nothing about the call.
             Hook::BeforeToolResponse => false,
         };
         if let Some(call) = self.calls.get_mut(&it.call).filter(|_| says) {
@@ -289,7 +289,7 @@ impl Telling {
     }
 
     fn received(&mut self, it: &FunctionCallReceived, fact: &Fact, hash: ObjectHash) {
-        // What the service delivers again is on record and no other call.
+        // A redelivery is recorded, but is not another call.
         if !self.session.calls.contains_key(&fact.seq) {
             return;
         }
@@ -379,7 +379,7 @@ impl Telling {
         let Some(question) = self.question(it.request) else {
             return;
         };
-        // The first on record counts.
+        // The first recorded answer counts.
         if !question.ends(end, fact.seq, fact.at) {
             return;
         }
@@ -404,7 +404,8 @@ impl Telling {
         questions.iter_mut().find(|it| it.seq == request)
     }
 
-    /// A run has said how it ended, or its time was up; what an older one says changes nothing.
+    /// Sets the end of a run that reported its end or reached its deadline. Later reports change
+    /// nothing.
     fn run_ended(&mut self, call: Seq, attempt: u32, fact: &Fact) {
         let runs = self.calls.get_mut(&call).map(|it| &mut it.runs);
         let run = runs.and_then(|it| it.iter_mut().find(|it| it.attempt == attempt));
@@ -415,5 +416,5 @@ impl Telling {
 }
 
 #[cfg(test)]
-#[path = "telling_tests.rs"]
+#[path = "projection_tests.rs"]
 mod tests;

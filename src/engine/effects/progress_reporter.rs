@@ -1,5 +1,5 @@
-//! The progress that a run reports: on record at intervals, and told to the model where its policy
-//! says so.
+//! The progress reports of a run: recorded at intervals, and sent to the model if its policy says
+//! so.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::session::{Json, PROGRESS_EVENT, Progress, Timestamp, ToolEventEmitted
 use crate::tool::{State, ToolEvents};
 
 /// The reports of one run.
-pub(in crate::engine) struct OfProgress {
+pub(in crate::engine) struct ProgressReporter {
     pub(in crate::engine) effect: Progress,
-    /// False for a call that no model has made.
+    /// False for a call that no model made.
     pub(in crate::engine) is_for_model: bool,
     pub(in crate::engine) every: Duration,
     pub(in crate::engine) telling: Arc<Telling>,
@@ -23,8 +23,8 @@ pub(in crate::engine) struct OfProgress {
     pub(in crate::engine) last: Mutex<Option<Timestamp>>,
 }
 
-impl OfProgress {
-    /// True if enough time has passed since the last report on record.
+impl ProgressReporter {
+    /// True if enough time has passed since the last recorded report.
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = last.is_none_or(|last| now >= last.after(self.every));
@@ -34,8 +34,8 @@ impl OfProgress {
         is_due
     }
 
-    /// Puts a report on record. For calls without a model it is an event of the tool, as it is
-    /// where the model is not told.
+    /// Records a report. It is an event of the tool if no model made the call, or if the policy
+    /// does not send it.
     pub(in crate::engine) async fn tell(&self, run: &SessionOfRun, said: Value) {
         let tells = match self.effect {
             Progress::ExtendsTimeout => false,
@@ -47,11 +47,11 @@ impl OfProgress {
                 news.extend(said);
             }
             let (own, telling) = (run.inbox.clone(), self.telling.clone());
-            // A report that no record carries is not worth its call.
+            // A report too large for a record is dropped, because it must not fail the call.
             if unfit(&telling.yielded(telling.chunk(news.clone())).into()).is_some() {
                 return;
             }
-            // Where the session has stopped, there is no one to tell.
+            // If the session has stopped, the report is dropped.
             let _ = recorded(own, telling, news, self.state.clone()).await;
             return;
         }

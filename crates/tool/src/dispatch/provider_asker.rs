@@ -1,5 +1,5 @@
-//! A dispatcher's provider: asked before a gated tool runs, and while a tool waits for it where it
-//! stands.
+//! The desk that asks a dispatcher's provider, before a gated tool runs and while a running tool
+//! waits.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -23,17 +23,17 @@ use crate::run::error::ToolError;
 use crate::run::tool_event::{LookBack, ToolEvents};
 use recount_session::ToolConfirmation;
 
-/// The number of characters that are kept of the name of a provider.
+/// The maximum number of kept characters of a provider's name.
 const NAME_MAX: usize = 128;
 
-/// The actor of an answer that a provider gave.
+/// Returns the actor of an answer by a provider.
 #[doc(hidden)]
 pub fn answered_by(provider: &dyn ConfirmationProvider) -> Actor {
     let name: String = provider.name().chars().take(NAME_MAX).collect();
     Actor::embedder("confirmation provider").as_program(name)
 }
 
-/// What a provider is asked, and what its answer is held against.
+/// A request for the provider, and the data to check its answer against.
 pub(super) struct Question<'a> {
     pub(crate) session: SessionId,
     pub(crate) request: Seq,
@@ -44,7 +44,7 @@ pub(super) struct Question<'a> {
     pub(super) expires: Option<Due>,
 }
 
-/// What the provider says, as it goes on record; none where it said nothing in time.
+/// Asks the provider and returns the answer's record; `None` if the request expired first.
 pub(super) async fn answer_of(
     provider: &dyn ConfirmationProvider,
     question: Question<'_>,
@@ -84,7 +84,7 @@ pub(super) async fn answer_of(
         expires_at: asked.question.expires_at_us,
         model_lost_interest: false,
     };
-    // The call stands inside a block, because a provider may panic before it returns its future.
+    // The call is inside an async block, because a provider may panic before it returns its future.
     let answering = async { (provider.confirm(shown).await, answered_by(provider)) };
     let answering = AssertUnwindSafe(answering).catch_unwind();
     let answer = match expires {
@@ -95,8 +95,8 @@ pub(super) async fn answer_of(
         },
     };
     let Ok((confirmation, by)) = answer else {
-        let told = "the confirmation provider panicked, so nobody agreed to the call";
-        return Err(ToolError::Cancelled(told.to_owned()));
+        let reason = "the confirmation provider panicked, so nobody agreed to the call";
+        return Err(ToolError::Cancelled(reason.to_owned()));
     };
     let unfit = |unfit| {
         ToolError::Cancelled(format!(
@@ -109,15 +109,15 @@ pub(super) async fn answer_of(
     if answer.args.is_some() && !may_edit {
         return Err(ToolError::Cancelled(Rejection::EditsNotAllowed.to_string()));
     }
-    // A dispatcher alone outlives no crash, so nothing of it is ever in doubt.
+    // A dispatcher's session does not survive a crash, so none of its calls is ever in doubt.
     if answer.found.is_some() {
         return Err(ToolError::Cancelled(Rejection::NothingToSettle.to_string()));
     }
     Ok(Some(answer.into_record(request, by)))
 }
 
-/// Asks the provider for a tool that waits, and knows how long it has waited.
-pub(crate) struct ProviderDesk {
+/// Asks the provider for a running tool, and measures the time of waiting.
+pub(crate) struct ProviderAsker {
     pub(super) core: Arc<Mutex<Core>>,
     pub(crate) session: SessionId,
     pub(crate) provider: Arc<dyn ConfirmationProvider>,
@@ -126,15 +126,15 @@ pub(crate) struct ProviderDesk {
     pub(crate) waited: Mutex<Waited>,
 }
 
-/// How long a run has waited for answers.
+/// The time for which a run has waited for answers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Waited {
     since: Option<Instant>,
     before: Duration,
 }
 
-impl ProviderDesk {
-    /// Runs something for so long at most; what it waits for an answer comes on top.
+impl ProviderAsker {
+    /// Runs a future with a time limit that excludes the time of waiting for answers.
     pub(crate) async fn within<F: Future>(&self, limit: Duration, running: F) -> Option<F::Output> {
         let begun = Instant::now();
         let mut running = std::pin::pin!(running);
@@ -145,7 +145,7 @@ impl ProviderDesk {
             }
             while alarm.as_mut().poll(context).is_ready() {
                 let Waited { since, before } = *lock(&self.waited);
-                // Whoever waits is woken by the answer, and the time is looked at again then.
+                // The answer wakes the waiting run, and then this poll checks the time again.
                 if since.is_some() {
                     return Poll::Pending;
                 }
@@ -202,7 +202,7 @@ impl ProviderDesk {
 }
 
 #[async_trait]
-impl ToolEvents for ProviderDesk {
+impl ToolEvents for ProviderAsker {
     fn take(&self, emitted: ToolEventEmitted) -> bool {
         self.core.take(emitted)
     }
@@ -210,10 +210,10 @@ impl ToolEvents for ProviderDesk {
     async fn ask(&self, asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
         let call = asked.call;
         if lock(&self.waited).since.is_some() {
-            let told = "the call waits for an answer already; ask again when that has come";
-            return Err(ToolError::NotAvailable(told.to_owned()));
+            let reason = "the call waits for an answer already; ask again when that has come";
+            return Err(ToolError::NotAvailable(reason.to_owned()));
         }
-        let _waits = WaitsNow::begin(&self.waited);
+        let _wait = WaitGuard::begin(&self.waited);
         let next = lock(&self.core).observe(call, asked.into())?;
         let Next::Ask {
             request,
@@ -236,17 +236,17 @@ impl ToolEvents for ProviderDesk {
     }
 }
 
-/// A wait, which ends with the answer, or with whoever does not want it any more.
-struct WaitsNow<'a>(&'a Mutex<Waited>);
+/// A guard that measures one wait. It ends with the answer or when the waiting future is dropped.
+struct WaitGuard<'a>(&'a Mutex<Waited>);
 
-impl<'a> WaitsNow<'a> {
-    fn begin(waited: &'a Mutex<Waited>) -> WaitsNow<'a> {
+impl<'a> WaitGuard<'a> {
+    fn begin(waited: &'a Mutex<Waited>) -> WaitGuard<'a> {
         lock(waited).since = Some(Instant::now());
-        WaitsNow(waited)
+        WaitGuard(waited)
     }
 }
 
-impl Drop for WaitsNow<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         let mut waited = lock(self.0);
         if let Some(since) = waited.since.take() {

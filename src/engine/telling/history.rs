@@ -1,16 +1,17 @@
-//! What a new connection has to be told of the conversation so far: everything that its model does
-//! not know.
+//! The history for a new connection: the part of the conversation that its model does not know.
 //!
-//! Of a fresh conversation that is all of it, of a resumed one what came after its handle; what the
-//! handle covers is not told again. Told are words and the outcomes of calls, each as a turn; what
-//! is still owed to the model follows by itself. A turn that was cut off is asked for anew: the
-//! user's words and the outcomes in it are said last, as words that want an answer, and what the
-//! model had said of its answer is left out. Where a call of that turn is still open, no answer is
-//! wanted yet: its outcome will bring one, and words alone would have the model call again.
+//! A fresh conversation gets the whole history, a resumed one the part after its handle. The
+//! history contains messages and call outcomes, each as a turn. Owed responses are not part of it,
+//! because they are delivered on their own.
 //!
-//! A model that takes no turns in the middle of a conversation takes them at the beginning of a
-//! fresh one, where the setup announces them. What came after the handle of a resumed one it is
-//! told as live input, all in one message.
+//! An unfinished turn is asked for again. Its user messages and outcomes come last, as a request
+//! for an answer, and the model's partial answer is left out. If a call of that turn is still open,
+//! no answer is requested: its outcome will cause one, and the messages alone would make the model
+//! call again.
+//!
+//! Some models accept no turns within a conversation, but do at the start of a fresh one, if the
+//! setup announces them. When such a model resumes, it gets the part after its handle as live
+//! input, in one message.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,19 +21,19 @@ use crate::session::{
     Decision, Event, Fact, HistoryForm, Observation, Outcome, Route, Seq, Session, Speaker,
 };
 
-/// How many of the last records are looked at.
+/// The maximum number of records that are read, counted from the end.
 pub(in crate::engine) const RECORDS_MAX: u64 = 20_000;
 
-/// How many records are read at a time.
+/// The number of records read at a time.
 const PAGE: usize = 512;
 
-/// How many turns are told, how long each may be, and all of them.
+/// The maximum number of turns in a history. The next two limit one turn and all turns, in bytes.
 const TURNS_MAX: usize = 400;
 const TURN_BYTES_MAX: usize = 16 << 10;
 const BYTES_MAX: usize = 64 << 10;
 
-/// The story, ready to be sent.
-pub(in crate::engine) struct Story {
+/// A history, ready to be sent.
+pub(in crate::engine) struct History {
     pub(in crate::engine) after: Seq,
     pub(in crate::engine) through: Seq,
     pub(in crate::engine) turns: u32,
@@ -42,17 +43,17 @@ pub(in crate::engine) struct Story {
     pub(in crate::engine) frames: Vec<String>,
 }
 
-impl Story {
-    /// True if the setup says that it follows.
+impl History {
+    /// True if the setup announces the history.
     pub(in crate::engine) fn is_announced(&self) -> bool {
         self.form == HistoryForm::Announced
     }
 }
 
-/// One turn of the story.
+/// One turn of a history.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Part {
-    /// Something said; a piece goes on with the piece before it.
+    /// A message. A piece continues the piece before it.
     Said {
         role: Role,
         text: String,
@@ -68,20 +69,21 @@ pub(in crate::engine) enum Part {
     },
 }
 
-/// The story as it is read off the records.
+/// A history in the form read from the records.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Outline {
     pub(in crate::engine) parts: VecDeque<Part>,
-    /// The `hook_answered` whose words took the place of a response, by that response.
+    /// The `hook_answered` that replaced a response, by that response.
     pub(in crate::engine) worded: BTreeMap<Seq, Seq>,
     pub(in crate::engine) left_out: u32,
-    /// Where the turn begins that has not ended.
+    /// The index where the unfinished turn begins.
     pub(in crate::engine) open_from: usize,
     interrupted: bool,
 }
 
-/// The last words of user and model, oldest first: so many turns at most, and no more than is told
-/// of a story.
+/// Returns the last messages of the user and the model, oldest first.
+///
+/// They are `turns` at most, within the limits of a history.
 pub(in crate::engine) async fn last_said(
     ledger: &Ledger,
     session: &Session,
@@ -90,7 +92,7 @@ pub(in crate::engine) async fn last_said(
     let head = session.head.0;
     let mut records = PAGE as u64;
     loop {
-        // Words that began before what is read are not told in part.
+        // A message that began before the first record read is left out.
         let mut outline = Outline::default();
         let from = head.saturating_sub(records) + 1;
         read(ledger, session, Seq(from), &mut outline).await?;
@@ -115,7 +117,7 @@ pub(in crate::engine) async fn last_said(
     }
 }
 
-/// Reads the records of a session from one of them on.
+/// Reads the records of a session from `from` on.
 pub(in crate::engine) async fn read(
     ledger: &Ledger,
     session: &Session,
@@ -186,7 +188,7 @@ impl Outline {
         } else if let Observation::TurnInterrupted(_) = observation {
             self.interrupted = true;
         } else if let Observation::TurnCompleted(_) = observation {
-            // Whoever interrupts has spoken already, and waits for the turn after this one.
+            // A user who interrupts has already spoken, and waits for the next turn.
             let spoken = self.parts.iter().rposition(|it| it.is_by_model());
             self.open_from = match (std::mem::take(&mut self.interrupted), spoken) {
                 (true, Some(last)) => last + 1,
@@ -254,7 +256,7 @@ impl Part {
     }
 }
 
-/// The newest turns that are not too much, and how many are.
+/// Returns the newest turns within the limits, and the number left out.
 pub(in crate::engine) fn bounded(turns: Vec<(Role, String)>) -> (Vec<(Role, String)>, u32) {
     let mut bytes = 0;
     let mut kept: Vec<_> = Vec::new();

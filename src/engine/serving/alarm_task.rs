@@ -1,4 +1,4 @@
-//! Wakes sessions without a task, when something of theirs is due or their agent has come.
+//! The waking of sessions without a task, at their due time or when their agent is registered.
 
 use std::sync::{Arc, Weak};
 
@@ -10,14 +10,14 @@ use crate::engine::inputs::inbox::Input;
 use crate::engine::task::session_task::Begin;
 use crate::session::SessionId;
 
-/// Wakes sessions as their times, and their agents, come, as long as the engine is there.
-pub(in crate::engine) fn ring(engine: &Arc<Inner>) -> AbortOnDropHandle<()> {
+/// Wakes sessions at their due times and when their agent is registered, while the engine exists.
+pub(in crate::engine) fn run(engine: &Arc<Inner>) -> AbortOnDropHandle<()> {
     let (alarm, clock) = (engine.alarm.clone(), engine.clock.clone());
     let engine = Arc::downgrade(engine);
     AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
-            let newcomers = std::mem::take(&mut *alarm.newcomers());
-            for agent in newcomers {
+            let new_agents = std::mem::take(&mut *alarm.new_agents());
+            for agent in new_agents {
                 catch_up(&engine, &agent).await;
             }
             let Some((due, session)) = alarm.first() else {
@@ -36,19 +36,19 @@ pub(in crate::engine) fn ring(engine: &Arc<Inner>) -> AbortOnDropHandle<()> {
     }))
 }
 
-/// Begins what is owed in the sessions of an agent that has come.
+/// Starts owed effects in the sessions of a newly registered agent.
 async fn catch_up(engine: &Weak<Inner>, agent: &str) {
     let Some(inner) = engine.upgrade() else {
         return;
     };
     let engine = Engine { inner };
-    if let Err(error) = engine.perform_what_is_owed_by(agent).await {
-        // It stays owed, and the next process begins it.
+    if let Err(error) = engine.start_owed_effects_of(agent).await {
+        // The effects stay owed, and the next process starts them.
         tracing::error!(agent, %error, "what is owed in the sessions of a new agent was not begun");
     }
 }
 
-/// Begins the session's task, which finds out what is overdue.
+/// Spawns the session's task, which handles what is overdue.
 async fn wake(engine: &Weak<Inner>, session: SessionId) {
     let Some(inner) = engine.upgrade() else {
         return;
@@ -59,7 +59,9 @@ async fn wake(engine: &Weak<Inner>, session: SessionId) {
             let (reply, _) = oneshot::channel();
             engine.send(session, agent, Begin::Resume, Input::Session(reply));
         }
-        // Whoever has its key finds out that it is overdue, and so does its agent when it comes.
-        Err(error) => tracing::debug!(%session, %error, "nobody here can serve what is due"),
+        // A process with its key, or its agent once registered, finds that it is overdue.
+        Err(error) => {
+            tracing::debug!(%session, %error, "no agent here can serve the session that is due")
+        }
     }
 }
