@@ -42,7 +42,7 @@ impl UnreadSession {
     pub fn more(&self) -> Option<String> {
         let erasure = || {
             let it = self.erasure.as_ref()?;
-            Some(format!("{} wanted that: {}", it.by.in_short(), it.reason))
+            Some(format!("requested by {}: {}", it.by.in_short(), it.reason))
         };
         self.problem.clone().or_else(erasure)
     }
@@ -78,9 +78,7 @@ impl Unread {
     pub fn in_words(self) -> &'static str {
         match self {
             Unread::KeyNotGiven => "sealed, no key store given",
-            Unread::KeyMissing => {
-                "sealed, key not in the key store (kept elsewhere, or removed)"
-            }
+            Unread::KeyMissing => "sealed, key not in the key store (kept elsewhere, or removed)",
             Unread::Erased => "sealed, key erased",
             Unread::Unreadable => "not readable",
         }

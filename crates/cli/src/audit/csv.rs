@@ -291,6 +291,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_column_is_documented() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let docs = std::fs::read_to_string(root.join("docs/command-line.md")).unwrap();
+        let mut columns = COLUMNS.to_vec();
+        columns.retain(|it| !docs.contains(&format!("\n| `{it}` | ")));
+        assert!(
+            columns.is_empty(),
+            "not in docs/command-line.md: {columns:?}"
+        );
+    }
+
+    #[test]
     fn no_cell_begins_like_a_formula() {
         for (text, safe) in [
             ("=1+2", "\"'=1+2\""),
