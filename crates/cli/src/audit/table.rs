@@ -86,7 +86,13 @@ fn heading(call: &AuditedCall) -> String {
 fn headings(columns: Option<usize>) -> String {
     let time = time(Timestamp(0), columns);
     let time = format!("{:1$}", "time", width(&time));
-    let cells = [&time, "call", "tool and arguments", "decision", "outcome"];
+    let cells = [
+        time.as_str(),
+        "call",
+        "tool and arguments",
+        "decision",
+        "outcome",
+    ];
     row(cells, columns)
 }
 
