@@ -36,7 +36,7 @@ impl Findings {
     pub(super) async fn gather(
         place: &Place,
         approved: bool,
-        heard: &Transcript,
+        received: &Transcript,
     ) -> Result<Findings, Failure> {
         let mut findings = Findings::default();
         // Verifying locks the journal, so it comes first.
@@ -68,7 +68,7 @@ impl Findings {
         findings
             .outcomes(&ledger, session, &facts, approved)
             .await?;
-        findings.messages(heard);
+        findings.messages(received);
         let restarts = findings.restarts;
         findings.check(
             restarts == 1,
@@ -152,10 +152,10 @@ impl Findings {
     }
 
     /// Checks the messages to the model that the simulator received.
-    fn messages(&mut self, heard: &Transcript) {
+    fn messages(&mut self, received: &Transcript) {
         let (first, second) = (ConnectionId(1), ConnectionId(2));
         let answered = |id: &str| {
-            heard.answers().any(|(connection, answer, standing)| {
+            received.answers().any(|(connection, answer, standing)| {
                 connection == first
                     && answer.id.as_deref() == Some(id)
                     && standing == Standing::Accepted
@@ -168,14 +168,16 @@ impl Findings {
         );
         let said = |tool: &str| {
             let about = format!("{tool}(");
-            heard
+            received
                 .told()
                 .filter(|(connection, _)| *connection == second)
                 .filter(|(_, text)| text.starts_with("[tool outcome]") && text.contains(&about))
                 .count()
         };
         let later = said(REFUND) == 1 && said(SHIP) == 1;
-        let no_stray_answers = !heard.answers().any(|(connection, ..)| connection == second);
+        let no_stray_answers = !received
+            .answers()
+            .any(|(connection, ..)| connection == second);
         self.check(
             later && no_stray_answers,
             "the model got the other two as text on the new connection",

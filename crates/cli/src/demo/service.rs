@@ -138,7 +138,7 @@ async fn finish(
     let head = Seq(head.map_or(0, |head| head.seq));
     let live = engine.resume(request.session).await?;
     let mut follower = Follower::new(&live, head, screen).await?;
-    follower.tell(screen).await?;
+    follower.show_new(screen).await?;
     live.answer(request.id, answer, approver).await?;
     let refund = request.call;
     let decided = |session: &Session, turns| {
@@ -157,7 +157,7 @@ async fn finish(
     follower.until(&live, screen, is_told).await?;
     live.close("the demo is over", by).await?;
     live.disconnect().await?;
-    follower.tell(screen).await?;
+    follower.show_new(screen).await?;
     engine.shutdown(std::time::Duration::ZERO).await?;
     Ok(())
 }

@@ -65,16 +65,18 @@ impl Verify {
 
 fn as_json(kind: &str, report: &Report) -> Value {
     let finding = |it: &Finding| json!({"session": it.session, "seq": it.seq, "what": it.what});
-    let mut told = json!({
+    let mut document = json!({
         "kind": kind,
         "sound": report.is_sound(),
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "notes": report.notes,
     });
-    if let (Value::Object(told), Value::Object(verdict)) = (&mut told, verdict::in_json(report)) {
-        told.extend(verdict);
+    if let (Value::Object(document), Value::Object(verdict)) =
+        (&mut document, verdict::in_json(report))
+    {
+        document.extend(verdict);
     }
-    told
+    document
 }
 
 fn show(kind: &str, report: &Report, screen: &mut Screen) -> Result<(), Failure> {

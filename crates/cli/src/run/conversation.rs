@@ -95,7 +95,7 @@ impl<'a> Conversation<'a> {
                 return Err(Failure::new("disconnected", what).advice("continue with --resume"));
             }
             let session = self.live.session().await?;
-            if session.head != self.follower.told() {
+            if session.head != self.follower.shown() {
                 continue;
             }
             if self.handle_requests(screen).await? {
@@ -133,7 +133,7 @@ impl<'a> Conversation<'a> {
 
     /// Shows the new records.
     pub(super) async fn show_new(&mut self, screen: &mut Screen) -> Result<(), Failure> {
-        let facts = self.follower.tell(screen).await?;
+        let facts = self.follower.show_new(screen).await?;
         if let Some(asked) = &mut self.asked {
             asked.is_hidden |= !facts.is_empty();
         }

@@ -21,28 +21,28 @@ pub(crate) struct Follower {
     updates: Updates,
     timeline: Timeline,
     /// The last record that was printed or skipped.
-    told: Seq,
+    shown: Seq,
     /// The number of turns that the model has ended.
     pub(crate) turns: u64,
 }
 
 impl Follower {
-    /// A follower of the session of `live`, from the record after `told` on.
+    /// A follower of the session of `live`, from the record after `shown` on.
     pub(crate) async fn new(
         live: &LiveHandle,
-        told: Seq,
+        shown: Seq,
         screen: &Screen,
     ) -> Result<Follower, Failure> {
         let (ledger, session) = (live.engine().ledger().clone(), live.session_id());
         let mut timeline = Timeline::new(screen.palette, Fit::Wrap(COLUMNS));
         let mut learned = Seq(0);
-        while learned < told {
+        while learned < shown {
             let facts = ledger.facts(session, learned.next(), PAGE).await?;
             let Some(last) = facts.last() else { break };
             learned = last.seq;
             facts
                 .iter()
-                .filter(|fact| fact.seq <= told)
+                .filter(|fact| fact.seq <= shown)
                 .for_each(|fact| timeline.learn(fact));
         }
         Ok(Follower {
@@ -50,30 +50,30 @@ impl Follower {
             ledger,
             session,
             timeline,
-            told,
+            shown,
             turns: 0,
         })
     }
 
     /// Prints and returns the events that were recorded since the last call.
-    pub(crate) async fn tell(&mut self, screen: &mut Screen) -> Result<Vec<Fact>, Failure> {
-        let mut told = Vec::new();
+    pub(crate) async fn show_new(&mut self, screen: &mut Screen) -> Result<Vec<Fact>, Failure> {
+        let mut new = Vec::new();
         loop {
             let facts = self
                 .ledger
-                .facts(self.session, self.told.next(), PAGE)
+                .facts(self.session, self.shown.next(), PAGE)
                 .await?;
             if facts.is_empty() {
                 screen.flush()?;
-                return Ok(told);
+                return Ok(new);
             }
             for fact in facts {
                 screen.line(&self.timeline.event(&fact))?;
-                self.told = fact.seq;
+                self.shown = fact.seq;
                 if let Event::Observed(Observation::TurnCompleted(_)) = fact.event {
                     self.turns += 1;
                 }
-                told.push(fact);
+                new.push(fact);
             }
         }
     }
@@ -88,7 +88,7 @@ impl Follower {
     pub(crate) async fn wake(&mut self, live: &LiveHandle) -> Result<(), Failure> {
         loop {
             match self.updates.next().await {
-                Some(recorded) if recorded.fact.seq <= self.told => {}
+                Some(recorded) if recorded.fact.seq <= self.shown => {}
                 Some(_) => return Ok(()),
                 None => {
                     live.session().await?;
@@ -106,20 +106,20 @@ impl Follower {
         reached: impl Fn(&Session, u64) -> bool,
     ) -> Result<Session, Failure> {
         loop {
-            self.tell(screen).await?;
+            self.show_new(screen).await?;
             let session = live.session().await?;
-            if session.head == self.told && reached(&session, self.turns) {
+            if session.head == self.shown && reached(&session, self.turns) {
                 return Ok(session);
             }
-            if session.head == self.told {
+            if session.head == self.shown {
                 self.wake(live).await?;
             }
         }
     }
 
     /// The last record that was printed.
-    pub(crate) fn told(&self) -> Seq {
-        self.told
+    pub(crate) fn shown(&self) -> Seq {
+        self.shown
     }
 }
 

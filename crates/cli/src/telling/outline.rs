@@ -14,10 +14,10 @@ pub(crate) fn outline(value: &RawValue, indent: usize, left_out: &[&str]) -> Vec
     let mut lines = Vec::new();
     match Tree::of(value) {
         Tree::Members(members) => {
-            let told = |(name, value): &&(String, &RawValue)| {
+            let is_shown = |(name, value): &&(String, &RawValue)| {
                 !left_out.contains(&name.as_str()) && !matches!(value.get(), "{}" | "[]")
             };
-            let members: Vec<_> = members.iter().filter(told).collect();
+            let members: Vec<_> = members.iter().filter(is_shown).collect();
             let column = members.iter().map(|(name, _)| width(name));
             let column = column.max().unwrap_or_default().min(NAME_COLUMNS);
             for (name, value) in members {

@@ -76,7 +76,7 @@ impl Beside {
     /// The JSON object, with the member `read_up_to` if a copy was read.
     pub(super) fn with_read_up_to(&self, object: String) -> String {
         let copies = self.0.borrow();
-        let told: Vec<_> = copies
+        let read: Vec<_> = copies
             .iter()
             .map(|(journal, it)| ReadUpTo {
                 journal,
@@ -84,12 +84,12 @@ impl Beside {
                 records: it.read_up_to().records,
             })
             .collect();
-        let (Some(body), false) = (object.strip_suffix('}'), told.is_empty()) else {
+        let (Some(body), false) = (object.strip_suffix('}'), read.is_empty()) else {
             return object;
         };
         let comma = if body.ends_with('{') { "" } else { "," };
-        match serde_json::to_string(&told) {
-            Ok(told) => format!("{body}{comma}\"read_up_to\":{told}}}"),
+        match serde_json::to_string(&read) {
+            Ok(read) => format!("{body}{comma}\"read_up_to\":{read}}}}}"),
             Err(_) => object,
         }
     }

@@ -9,7 +9,7 @@ use recount::replay::what_if::{CallReport, Standing, Told, Unknown};
 use recount::session::{Outcome, Rule, SessionId, Verdict};
 
 /// The mark of a call before which the model had received something different.
-pub(super) const HEARD: &str = "*";
+pub(super) const OTHER_MESSAGES: &str = "*";
 
 /// Shows the session, and the headings of the columns of its calls.
 pub(super) fn show_heading(session: SessionId, screen: &mut Screen) -> Result<(), Failure> {
@@ -28,7 +28,11 @@ pub(super) fn show_call(call: &CallReport, screen: &mut Screen) -> Result<(), Fa
         (true, None) => Tone::Bad,
         (true, Some(_)) => Tone::Ask,
     };
-    let mark = if call.heard.is_some() { HEARD } else { " " };
+    let mark = if call.heard.is_some() {
+        OTHER_MESSAGES
+    } else {
+        " "
+    };
     screen.toned(tone, &row(&seq, mark, &tool, &recorded, &under))?;
     if call.is_changed() {
         let why = format!("        {}", why(call));
@@ -43,13 +47,15 @@ fn row(call: &str, mark: &str, tool: &str, recorded: &str, under: &str) -> Strin
     cut(row.trim_end(), COLUMNS).into_owned()
 }
 
-/// The verdict and the outcome, such as `asked, denied`.
-fn words(told: &Told) -> String {
-    let standing = standing_words(told.standing);
-    match told.verdict {
+/// The verdict and the outcome, such as `approval, denied`.
+fn words(side: &Told) -> String {
+    let standing = standing_words(side.standing);
+    match side.verdict {
         None => standing.to_owned(),
         Some(Verdict::Refused) => "refused".to_owned(),
-        Some(verdict) => format!("{}, {standing}", verdict_word(Some(verdict))),
+        Some(Verdict::Allowed) => format!("allowed, {standing}"),
+        Some(Verdict::Ask) => format!("approval, {standing}"),
+        Some(Verdict::AskProgram) => format!("program decides, {standing}"),
     }
 }
 
@@ -59,11 +65,11 @@ pub(super) fn ends(call: &CallReport) -> (String, String) {
     if recorded != under {
         return (recorded, under);
     }
-    let apart = |words: String, told: &Told| match told.rule {
+    let apart = |words: String, side: &Told| match side.rule {
         Some(rule) if call.recorded.rule != call.under.rule => {
             format!("{words}: {}", rule_words(rule))
         }
-        Some(_) | None => format!("{words}, started {}", times(told.attempts)),
+        Some(_) | None => format!("{words}, started {}", times(side.attempts)),
     };
     match call.unknown {
         Some(_) => (recorded, "unknown".to_owned()),
@@ -102,6 +108,7 @@ fn times(attempts: Option<u32>) -> String {
     }
 }
 
+/// The word for a verdict in the totals of JSON.
 pub(super) fn verdict_word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         None => "unknown",
@@ -157,8 +164,8 @@ pub(super) fn call_json(session: SessionId, call: &CallReport) -> Value {
         "call": call.call,
         "at": age::stamp(call.at),
         "tool": call.tool,
-        "recorded": told_json(&call.recorded),
-        "policy": told_json(&call.under),
+        "recorded": side_json(&call.recorded),
+        "policy": side_json(&call.under),
         "changed": call.is_changed(),
         "unknown": call.unknown.map(unknown_json),
         "heard": call.heard,
@@ -180,22 +187,22 @@ fn unknown_words(unknown: Unknown) -> String {
     words.to_owned()
 }
 
-fn told_json(told: &Told) -> Value {
-    let standing = match told.standing {
+fn side_json(side: &Told) -> Value {
+    let standing = match side.standing {
         Standing::Ended(outcome) => json!(outcome),
         Standing::Asked => json!("asked"),
         Standing::Received | Standing::Ready | Standing::Started => {
-            json!(standing_words(told.standing))
+            json!(standing_words(side.standing))
         }
         // `unknown` is also a recorded outcome: the tool was interrupted.
         Standing::Unknown => Value::Null,
     };
     json!({
-        "verdict": told.verdict,
-        "rule": told.rule,
-        "reason": told.reason,
+        "verdict": side.verdict,
+        "rule": side.rule,
+        "reason": side.reason,
         "standing": standing,
-        "attempts": told.attempts,
+        "attempts": side.attempts,
     })
 }
 
@@ -218,7 +225,7 @@ mod tests {
     use super::*;
     use recount::session::{Seq, Timestamp};
 
-    fn told(rule: Rule, outcome: Outcome) -> Told {
+    fn side(rule: Rule, outcome: Outcome) -> Told {
         Told {
             verdict: Some(Verdict::Allowed),
             rule: Some(rule),
@@ -230,7 +237,7 @@ mod tests {
 
     #[test]
     fn changed_calls_are_counted_by_their_change() {
-        let recorded = told(Rule::Default, Outcome::Returned);
+        let recorded = side(Rule::Default, Outcome::Returned);
         let call = |under: Told, unknown| CallReport {
             call: Seq(5),
             at: Timestamp(0),
@@ -244,9 +251,9 @@ mod tests {
             let (recorded, under) = ends(call);
             format!("{recorded} -> {under}")
         };
-        let late = call(told(Rule::Default, Outcome::TimedOut), None);
+        let late = call(side(Rule::Default, Outcome::TimedOut), None);
         assert_eq!(said(&late), "allowed, returned -> allowed, timed out");
-        let cached = call(told(Rule::Cached, Outcome::Returned), None);
+        let cached = call(side(Rule::Cached, Outcome::Returned), None);
         assert_eq!(
             said(&cached),
             "allowed, returned: no policy asked -> \

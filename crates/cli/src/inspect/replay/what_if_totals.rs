@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::what_if_call::{HEARD, ends, verdict_word};
+use super::what_if_call::{OTHER_MESSAGES, ends, verdict_word};
 use crate::failures::Failure;
 use crate::terminal::{Screen, Tone};
 use crate::text::count;
@@ -57,8 +57,9 @@ impl Totals {
         }
         if self.heard > 0 {
             let calls = count(self.heard, "call");
-            let heard =
-                format!("{HEARD} {calls}: the model would have received other messages before;");
+            let heard = format!(
+                "{OTHER_MESSAGES} {calls}: the model would have received other messages before;"
+            );
             screen.toned(Tone::Quiet, &heard)?;
             screen.toned(Tone::Quiet, "  decided as if it had made the same calls")?;
         }
