@@ -19,15 +19,15 @@ use recount::session::SessionId;
 
 /// The reach of a comparison without `--exact`.
 const NOT_COMPARED: &str = "\
-note: not compared are connections, workers, unreadable messages, counts of
-tokens and audio, times and ids; --exact compares them, too";
+note: connections, workers, unreadable messages, counts of tokens and audio,
+times and ids are not compared; --exact compares them, too";
 
 /// Compares two sessions, or a session and a fixture, turn by turn and call by call.
 ///
-/// Compared are also the agent, the model, the rules, the reason of the close, and the state that
-/// the program and its hooks wrote. Not compared are times, ids, connections, workers, the way of a
-/// response after a lost connection, unreadable messages, and counts of tokens and audio. With
-/// `--exact`, every field and time of every record is compared.
+/// It also compares the agent, the model, the rules, the reason of the close, and the state that the
+/// program and its hooks wrote. It does not compare times, ids, connections, workers, the way of a
+/// response after a lost connection, unreadable messages, or counts of tokens and audio. `--exact`
+/// compares every field and time of every record.
 ///
 /// Name a session by its journal and its id, `journal:018f2c`. A journal alone means its only
 /// session, and a second id alone a session of the same journal. Name a fixture by its directory:

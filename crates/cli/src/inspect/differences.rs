@@ -10,7 +10,7 @@ pub(super) fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Fail
     let mut last: Option<&CallNamed> = None;
     for it in found {
         if let Some((call, b)) = both(it) {
-            // The differences of one call stand below one heading.
+            // The differences of one call have one heading.
             if last != Some(call) {
                 let line = format!(
                     "Turn {}, {}  ({})",

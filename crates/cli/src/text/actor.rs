@@ -4,8 +4,8 @@ use recount::session::{ActedAs, Actor, Authentication};
 
 /// The party behind an act, such as `by ada (os_user)`; `link` is the word before the name.
 ///
-/// A name that was not verified stands behind the words that say so. A long name can push nothing
-/// out of sight there.
+/// A name that was not verified comes after the words that say so, so that a long name cannot push
+/// them out of sight.
 pub(crate) fn acted(link: &str, actor: &Actor) -> String {
     unverified(link, actor).unwrap_or_else(|| format!("{link} {actor}"))
 }

@@ -143,7 +143,7 @@ fn state_of_the_program_is_compared_but_not_the_service() {
         .prints(&["1 difference\n"]);
     bench.run("diff a lost").ends_with(0).prints(&[
         "No difference: 1 turn, 0 calls, 1 state change\n",
-        "note: not compared are connections, workers, ",
+        "note: connections, workers, ",
     ]);
     let exact = bench.run("diff a lost --exact").ends_with(5);
     exact.prints(&["+ turn 1: disconnected ", "1006"]);
