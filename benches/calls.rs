@@ -1,6 +1,6 @@
-//! The cost of a call in a session of many calls, in memory: 100 to 100,000 of them that have no
-//! tool, that wait for a person, or that have ended. The cost of one call must not grow with the
-//! number of the others.
+//! The cost of a call in a session with 100 to 100,000 calls, in memory. The calls have an unknown
+//! tool, wait for a person, or have ended. The cost of one call must not grow with the number of
+//! the others.
 #![expect(
     clippy::expect_used,
     reason = "a bench that meets the impossible must stop"
@@ -14,33 +14,32 @@ use recount::session::{
 };
 use recount::testing::{history, toolbox};
 
-/// The calls of a session.
+/// The numbers of calls in a session.
 const CALLS: [u64; 4] = [100, 1_000, 10_000, 100_000];
 
-/// The growth of the cost of a call from the second size to the last, at most. Maps of 100,000
-/// entries are deeper and do not fit the caches of a processor, which alone is a factor of about
-/// two.
+/// The maximum growth of the cost of a call, from the second size to the last. Maps with 100,000
+/// entries are deeper and exceed the CPU caches, which alone is a factor of about two.
 const GROWTH_MAX: f64 = 4.0;
 
-/// The fate of the calls.
+/// The kind of the calls.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// No tool has the name: refused, and the responses all wait to be sent.
+    /// The tool is unknown: the call is refused, and its response waits to be sent.
     Unknown,
-    /// A person is asked about each.
+    /// A person is asked about each call.
     Gated,
-    /// The tool returns and the model has its response.
+    /// The tool returns, and the response is sent.
     Settled,
 }
 
-/// A session that is told observation by observation.
-struct Telling {
+/// A session that is fed with observations.
+struct Recorder {
     session: Session,
     at: Timestamp,
 }
 
-impl Telling {
-    /// Steps over an observation; returns the responses that were issued.
+impl Recorder {
+    /// Steps over an observation. Returns the responses that were issued.
     fn observed(&mut self, observation: Observation) -> Vec<Seq> {
         self.at = self.at.after_ms(1);
         let empty = Session::new(SessionId(uuid::Uuid::nil()));
@@ -55,12 +54,12 @@ impl Telling {
     }
 }
 
-/// The microseconds of a call.
+/// The time of a call, in microseconds.
 fn measured(kind: Kind, calls: u64) -> f64 {
     let tools = toolbox().plain("look").gated("pay");
     let begun = history().opened("support").attached(&tools).connected();
     let epoch = begun.epoch();
-    let mut telling = Telling {
+    let mut recorder = Recorder {
         session: begun.session().clone(),
         at: begun.now(),
     };
@@ -71,7 +70,7 @@ fn measured(kind: Kind, calls: u64) -> f64 {
     };
     let began = Instant::now();
     for n in 0..calls {
-        let call = telling.session.head.next();
+        let call = recorder.session.head.next();
         let received = FunctionCallReceived {
             epoch,
             id: Some(format!("c{n}")),
@@ -85,7 +84,7 @@ fn measured(kind: Kind, calls: u64) -> f64 {
             parent: None,
             beyond_max: None,
         };
-        telling.observed(received.into());
+        recorder.observed(received.into());
         match kind {
             Kind::Unknown | Kind::Gated => {}
             Kind::Settled => {
@@ -98,8 +97,8 @@ fn measured(kind: Kind, calls: u64) -> f64 {
                     scheduling: None,
                     ends_session: None,
                 };
-                let responses = telling.observed(returned.into());
-                telling.observed(ResponsesSent { epoch, responses }.into());
+                let responses = recorder.observed(returned.into());
+                recorder.observed(ResponsesSent { epoch, responses }.into());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a call costs that a dispatcher runs in memory: policies, record and all, but no journal.
+//! The cost of a call in a dispatcher without a journal: policies, records and all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn nothing() -> Toolset {
     T::simple("nothing", "Does nothing", |_| async { Ok(Value::Null) })
 }
 
-/// A tool that takes ten milliseconds of somebody else's time.
+/// A tool that waits ten milliseconds without using the CPU.
 fn ten_ms() -> Toolset {
     T::simple("ten_ms", "Waits", |_| async {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -28,7 +28,7 @@ fn ten_ms() -> Toolset {
     })
 }
 
-/// Calls `name` so often, one after another; says how many succeeded.
+/// Calls `name` so often, one call after another. Returns the number of successes.
 async fn called(dispatcher: &ToolDispatcher, name: &str, times: u64) -> u64 {
     let mut succeeded = 0;
     for _ in 0..times {
@@ -37,8 +37,7 @@ async fn called(dispatcher: &ToolDispatcher, name: &str, times: u64) -> u64 {
     succeeded
 }
 
-/// Calls the tool of ten milliseconds so often at the same time, each call in a task as in a
-/// service.
+/// Calls the tool of ten milliseconds so often concurrently, each call in a task, as in a service.
 async fn at_once(dispatcher: &Arc<ToolDispatcher>, calls: usize) {
     let call = |_| {
         let dispatcher = dispatcher.clone();
@@ -93,7 +92,7 @@ fn dispatch(c: &mut Criterion) {
     let mut group = c.benchmark_group("concurrent");
     group.sample_size(20);
     for (threads, runtime) in [(1, &one), (2, &runtime(2))] {
-        // What the same number of bare tasks take here, each with its sleep and its time limit.
+        // The baseline: the same number of plain tasks, each with its sleep and its timeout.
         let name = format!("10,000 sleeps of 10 ms, threads: {threads}");
         group.bench_function(name, |b| {
             b.iter(|| runtime.block_on(sleeps_at_once(10_000)));

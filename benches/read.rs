@@ -1,4 +1,4 @@
-//! How fast a journal is read, verified, exported and imported, in records a second.
+//! The speed at which a journal is read, verified, exported and imported, in records per second.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -35,23 +35,24 @@ use neighbours::Neighbours;
 use processor_time::processor_time;
 use table::{thousands, verdict};
 
-/// Records of a page, as exports and replays read.
+/// The number of records in a page, as in exports and replays.
 const PAGE: usize = 1_000;
-/// Of how many appends one goes to the stream that is read.
+/// One of so many appends goes to the stream that is read.
 const SPREAD: u64 = 10;
-/// Other sessions, between whose records those of the stream lie.
+/// The number of other sessions, whose records lie between those of the stream.
 const OTHERS: u64 = 100;
 
-/// The records a second that a figure should come to.
+/// The target of a figure, in records per second.
 #[derive(Clone, Copy)]
 enum Target {
-    /// By the clock and by processor time: work on a second core is not taken for speed.
+    /// A target for wall-clock time and for CPU time. So work on a second core does not count as
+    /// speed.
     OnOneCore(f64),
-    /// By the clock.
+    /// A target for wall-clock time.
     OnAll(f64),
 }
 
-/// A figure: its name, what it should come to, and what does it, returning the records.
+/// A figure: its name, its target, and the measured function, which returns the number of records.
 type Figure<'a> = (&'a str, Option<Target>, &'a dyn Fn() -> u64);
 
 fn main() {
@@ -82,7 +83,8 @@ fn main() {
     let file = directory.path().join("journal.jsonl");
     let (stream, length) = fill(&path, records);
     println!(
-        "read: a journal of {records} records of {} bytes, one stream of {length} among {OTHERS} others; {}",
+        "read: a journal of {records} records of {} bytes, \
+         one stream of {length} among {OTHERS} others; {}",
         batch::RECORD_BYTES,
         machine::describe()
     );
@@ -160,8 +162,8 @@ fn opened(file: &Path) -> BufReader<File> {
     BufReader::with_capacity(1 << 20, File::open(file).expect("the export"))
 }
 
-/// Makes a journal of so many records, the chosen stream's spread evenly among the others'; returns
-/// that stream and its length.
+/// Makes a journal with so many records. The records of one stream are spread evenly among the
+/// others. Returns that stream and its length.
 fn fill(path: &Path, records: u64) -> (Uuid, u64) {
     let journal = DiskJournal::open(path).expect("a journal");
     let mut chosen = Stream::new(OTHERS / 2);
@@ -180,7 +182,7 @@ fn fill(path: &Path, records: u64) -> (Uuid, u64) {
             let stream = others.get_mut(turn).expect("a stream for each turn");
             stream.next_append()
         };
-        // One writer need not wait for each sync; the close does.
+        // The close syncs the journal, so single appends need no sync.
         append.durability = Durability::Buffered;
         block_on(journal.append(append)).expect("an append");
     }
@@ -200,7 +202,7 @@ fn read(journal: &DiskJournal, stream: Uuid) -> u64 {
     }
 }
 
-/// Runs once to warm up, then so often, and takes the medians.
+/// Runs once to warm up and then `rounds` times, and returns the row of medians.
 fn row(name: &str, target: Option<Target>, rounds: usize, run: &dyn Fn() -> u64) -> Vec<String> {
     let mut records = run();
     let (mut a_second, mut a_second_worked) = (Vec::new(), Vec::new());

@@ -1,5 +1,4 @@
-//! How fast a session is re-derived from its stored lines, in memory and from the disk, and how
-//! fast it is opened by folding it.
+//! The speed of replaying a session from memory and from disk, and of opening it by folding.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -20,12 +19,12 @@ use recount::testing::{Toolbox, history, toolbox};
 use serde_json::json;
 use uuid::Uuid;
 
-/// Calls of the session; each makes ten records.
+/// The number of calls in the session. Each makes ten records.
 const CALLS: usize = 10_000;
-/// Records of one append.
+/// The number of records in one append.
 const BATCH: usize = 1_000;
 
-/// A session of gated calls, each asked, granted, run and answered: the session as it ends, and its
+/// A session of gated calls, each asked, granted, run and answered. Returns its last state and its
 /// facts.
 fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
     let begun = history().opened("support").attached(tools).connected();
@@ -105,7 +104,7 @@ fn write(ledger: &Ledger, id: SessionId, ended: &Session, facts: &[Fact], tools:
     }
 }
 
-/// Re-derives the session; says how many records agreed.
+/// Replays the session. Returns the number of records that matched.
 fn rederived(ledger: &Ledger, id: SessionId) -> u64 {
     let report = block_on(replay::verify(ledger, id)).expect("a report");
     assert_eq!(
@@ -120,12 +119,12 @@ fn opened(ledger: &Ledger, id: SessionId) -> Loaded {
     block_on(ledger.load(id)).expect("a session")
 }
 
-/// Opens it again and again; who opens a session keeps it, so letting go of it is not measured.
+/// Opens the session repeatedly. Dropping it is not measured, because a real caller keeps it.
 fn openings(b: &mut Bencher<'_>, ledger: &Ledger, id: SessionId) {
     b.iter_with_large_drop(|| opened(ledger, id));
 }
 
-/// Whether a snapshot of the session lies beside its journal.
+/// True if the journal has a snapshot of the session.
 fn has_snapshot(ledger: &Ledger, id: SessionId) -> bool {
     let kept = block_on(ledger.journal().snapshot(id.0));
     kept.expect("an answer").is_some()
@@ -159,7 +158,7 @@ fn replays(c: &mut Criterion) {
         assert_eq!(rederived(ledger, id), records);
         group.bench_function(name, |b| b.iter(|| rederived(ledger, id)));
     }
-    // A journal that is only read keeps no snapshot, so each of these folds all of it.
+    // A read-only journal writes no snapshot, so each of these openings folds the whole session.
     assert!(!has_snapshot(&disk, id), "this is to fold");
     assert_eq!(opened(&disk, id).tail.seq.0, records);
     group.bench_function("opened by folding", |b| openings(b, &disk, id));

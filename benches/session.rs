@@ -1,4 +1,4 @@
-//! How fast a session is folded and decided again, in memory.
+//! The speed of folding a session and of deciding it again, in memory.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use recount::session::{Event, Fact, Session, SessionId, decide, evolve};
@@ -23,7 +23,8 @@ fn fold(session: Session, facts: &[Fact]) -> Session {
     facts.iter().fold(session, evolve)
 }
 
-/// Folds every fact and decides before each, as a replay does; returns how many decisions agreed.
+/// Folds each fact and decides before each, as a replay does. Returns the number of equal
+/// decisions.
 fn redecide(session: Session, facts: &[Fact]) -> usize {
     let (mut session, mut agreed) = (session, 0);
     for fact in facts {

@@ -1,5 +1,5 @@
-//! How long it takes to decide a session of 100,000 calls again under other policies, in memory and
-//! from a journal on the disk.
+//! The time of a what-if analysis of a session with 100,000 calls, in memory and from a journal on
+//! disk.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -24,7 +24,7 @@ use recount::session::{
 use recount::testing::{Toolbox, history, toolbox};
 use serde_json::json;
 
-/// The calls of the session; a hundredth of them where the bench is only to be tested.
+/// The number of calls in the session. A test run uses a hundredth of them.
 fn calls() -> u64 {
     if std::env::args().any(|arg| arg == "--bench") && !std::env::args().any(|arg| arg == "--test")
     {
@@ -34,16 +34,16 @@ fn calls() -> u64 {
     }
 }
 
-/// A session that is told observation by observation.
-struct Telling {
+/// A session that is fed with observations.
+struct Recorder {
     session: Session,
     at: Timestamp,
     epoch: Seq,
     facts: Vec<Fact>,
 }
 
-impl Telling {
-    /// Records what the world does; gives back the place of the first record.
+impl Recorder {
+    /// Records an observation. Returns the index of its record.
     fn observed(&mut self, observation: impl Into<Observation>) -> usize {
         self.at = self.at.after_ms(10);
         let empty = Session::new(SessionId(uuid::Uuid::nil()));
@@ -56,8 +56,8 @@ impl Telling {
         first
     }
 
-    /// The model calls a tool, somebody agrees where somebody is asked, the tool returns, and the
-    /// model hears it.
+    /// Records a whole call: received, confirmed if a person is asked, returned, and its response
+    /// sent.
     fn call(&mut self, n: u64, tool: &str) {
         let epoch = self.epoch;
         let first = self.observed(FunctionCallReceived {
@@ -113,24 +113,24 @@ impl Telling {
     }
 }
 
-/// A session of which every other call is gated. No handle of its conversation comes, so that until
-/// the end one may come which covers what was before it.
+/// A session in which every other call is gated. It has no resumption handle, so its responses stay
+/// in the state until the end: a later handle might still cover them.
 fn recorded(calls: u64, tools: &Toolbox) -> (Library, Vec<Fact>) {
     let begun = history().opened("support").attached(tools).connected();
-    let mut telling = Telling {
+    let mut recorder = Recorder {
         session: begun.session().clone(),
         at: begun.now(),
         epoch: begun.epoch(),
         facts: begun.facts().to_vec(),
     };
     for n in 0..calls / 2 {
-        telling.call(2 * n, "look");
-        telling.call(2 * n + 1, "pay");
+        recorder.call(2 * n, "look");
+        recorder.call(2 * n + 1, "pay");
     }
-    (begun.session().library().clone(), telling.facts)
+    (begun.session().library().clone(), recorder.facts)
 }
 
-/// The session as the only one of a journal on the disk.
+/// Writes the session as the only one of a journal on disk.
 fn write(path: &Path, id: SessionId, library: &Library, facts: &[Fact], tools: &Toolbox) {
     let ledger = Ledger::new(Arc::new(DiskJournal::open(path).expect("a journal")));
     let seal = Seal::default();
@@ -149,7 +149,7 @@ fn write(path: &Path, id: SessionId, library: &Library, facts: &[Fact], tools: &
     block_on(ledger.journal().close()).expect("a clean close");
 }
 
-/// What the command does: it opens the journal to read it, and decides the session again page by
+/// Does the same as the command: opens the journal read-only, and decides the session again page by
 /// page.
 fn from_disk(path: &Path, id: SessionId, changes: &PolicyChanges) -> Vec<CallReport> {
     let journal = DiskJournal::options(path).read_only().open();

@@ -1,8 +1,8 @@
-//! A text agent as a tool: the voice model has a caller verified by an agent with a model and tools
-//! of its own, one of which asks a person.
+//! A text agent as a tool: the voice model calls an agent with a model and tools of its own. One of
+//! these tools asks a person.
 //!
-//! It runs offline: both models are written down here. With a key, `GeminiLlm` takes the place of
-//! the scripted one.
+//! The example runs offline, with scripted models. With a key, `GeminiLlm` replaces the scripted
+//! one.
 #![expect(
     clippy::indexing_slicing,
     reason = "a JSON value without the key reads as null"
@@ -12,13 +12,16 @@ use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 use recount::tool::{LlmAgent, LlmReply, LlmSaid, ScriptedLlm};
 
-/// What the model of the conversation says.
-const CONVERSATION: &str = r#"
-{"on": {"text": "17"}, "send": [{"call": [{"id": "c1", "name": "verify_identity", "args": {"request": "Verify customer 17."}}]}]}
-{"on": {"responses_to": ["c1"]}, "send": [{"say": "Thank you, Ada. How can I help?"}]}
-"#;
+/// The script of the conversation's model.
+const CONVERSATION: &str = concat!(
+    r#"{"on": {"text": "17"}, "#,
+    r#""send": [{"call": [{"id": "c1", "name": "verify_identity", "#,
+    r#""args": {"request": "Verify customer 17."}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["c1"]}, "send": [{"say": "Thank you, Ada. How can I help?"}]}"#,
+);
 
-/// What the model of the agent says, turn by turn.
+/// The script of the agent's model, turn by turn.
 fn verifiers_model() -> ScriptedLlm {
     let calls = |call| LlmReply {
         said: vec![call],
@@ -57,7 +60,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut updates = live.subscribe();
     live.send_text("Hello, I am customer 17.").await?;
 
-    // The agent waits for a person as any tool does; the process may die here.
+    // The agent waits for a person as any tool does. The process may crash here.
     updates
         .wait_for(|event| event.kind() == "confirmation_requested")
         .await;

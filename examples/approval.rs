@@ -1,5 +1,5 @@
-//! A person must agree before money moves, and may take their time: the program ends meanwhile, and
-//! another one goes on.
+//! A person must approve a refund, and may take their time. The program ends meanwhile, and another
+//! one continues.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,10 +7,12 @@ use std::time::Duration;
 use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 
-const MODEL: &str = r#"
-{"on": {"text": "refund order 1001"}, "send": [{"call": [{"id": "c1", "name": "refund", "args": {"order": "1001"}}]}]}
-{"on": {"text": "[tool outcome]"}, "send": [{"say": "Your refund has been decided."}]}
-"#;
+const MODEL: &str = concat!(
+    r#"{"on": {"text": "refund order 1001"}, "#,
+    r#""send": [{"call": [{"id": "c1", "name": "refund", "args": {"order": "1001"}}]}]}"#,
+    "\n",
+    r#"{"on": {"text": "[tool outcome]"}, "send": [{"say": "Your refund has been decided."}]}"#,
+);
 
 /// Gives the money for an order back.
 #[tool]
@@ -19,7 +21,7 @@ async fn refund(order: String) -> Value {
     json!({ "refunded": order })
 }
 
-/// The engine of either program; what waits is in the journal and not in them.
+/// Opens the engine of either program. Pending requests are in the journal.
 async fn open(journal: &Path, model: String) -> Result<Engine, recount::engine::Error> {
     let support = Agent::new()
         .model("gemini-3.8-live")

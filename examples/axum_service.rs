@@ -1,5 +1,4 @@
-//! A web service that embeds the engine: one route talks to the model, one lists what waits for a
-//! person, one approves.
+//! A web service with three routes: talk to the model, list pending requests, approve one.
 
 use std::net::SocketAddr;
 
@@ -13,9 +12,10 @@ use recount::simulator::{Script, Simulator};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-const MODEL: &str = r#"
-{"on": {"text": "refund"}, "send": [{"call": [{"id": "c1", "name": "refund", "args": {"order": "1001"}}]}, {"say": "A colleague has to agree."}]}
-"#;
+const MODEL: &str = concat!(
+    r#"{"on": {"text": "refund"}, "send": [{"call": [{"id": "c1", "name": "refund", "#,
+    r#""args": {"order": "1001"}}]}, {"say": "A colleague has to agree."}]}"#,
+);
 
 /// Gives the money for an order back.
 #[tool]
@@ -42,7 +42,7 @@ async fn pending(State(engine): State<Engine>) -> Answer<Json<Vec<(RequestId, St
     Ok(Json(shown.collect()))
 }
 
-/// Who approves, a real service takes from its login.
+/// A real service takes the approver from its login.
 async fn approve(State(engine): State<Engine>, Path(id): Path<RequestId>) -> Answer<String> {
     let (yes, ada) = (ToolConfirmation::confirmed(), Actor::embedder("ada"));
     engine.answer(id, yes, ada).await.map_err(broken)?;
@@ -75,19 +75,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let said = ask(address, "POST /say", "Please refund order 1001.").await?;
     println!("POST /say      {said}");
     let waiting = ask(address, "GET /pending", "").await?;
-    let [(id, what)] = serde_json::from_str(&waiting)?;
-    let (id, what): (String, String) = (id, what);
+    let [(id, what)]: [(String, String); 1] = serde_json::from_str(&waiting)?;
     println!("GET /pending   {what}");
     let answer = ask(address, &format!("POST /approve/{id}"), "").await?;
     println!("POST /approve  {answer}");
-    updates
-        .wait_for(|event| event.kind() == "tool_returned")
-        .await;
+    let returned = |event: &_| recount::session::Event::kind(event) == "tool_returned";
+    updates.wait_for(returned).await;
     println!("the refund is done");
     Ok(())
 }
 
-/// What `curl` would do.
+/// Sends a request, as `curl` would.
 async fn ask(door: SocketAddr, what: &str, words: &str) -> std::io::Result<String> {
     let mut door = TcpStream::connect(door).await?;
     let head = "HTTP/1.1\r\nhost: here\r\nconnection: close";

@@ -1,5 +1,4 @@
-//! A search that takes its time: the model goes on talking, and takes up what was found when it has
-//! nothing else to say.
+//! A slow search in the background: the model keeps talking, and uses the result when it is idle.
 
 use std::sync::Arc;
 
@@ -7,11 +6,15 @@ use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 use tokio::sync::Notify;
 
-const MODEL: &str = r#"
-{"on": {"text": "wine"}, "send": [{"call": [{"id": "c1", "name": "search"}]}, {"say": "I am looking. Red or white?"}]}
-{"on": {"text": "white"}, "send": [{"say": "White it is."}]}
-{"on": {"responses_to": ["c1"]}, "send": [{"say": "The Riesling goes with it."}]}
-"#;
+const MODEL: &str = concat!(
+    r#"{"on": {"text": "wine"}, "#,
+    r#""send": [{"call": [{"id": "c1", "name": "search"}]}, "#,
+    r#"{"say": "I am looking. Red or white?"}]}"#,
+    "\n",
+    r#"{"on": {"text": "white"}, "send": [{"say": "White it is."}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["c1"]}, "send": [{"say": "The Riesling goes with it."}]}"#,
+);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,8 +1,9 @@
-//! The tools of an MCP server: the reference server for files. What writes asks first; what reads
+//! The tools of an MCP server, the reference server for files. Writing needs an approval, reading
 //! does not.
 //!
-//! Run `recount simulate --script fixtures/scripts/mcp_filesystem.jsonl` beside it, in a directory
-//! with a directory `notes`. The arguments are the model's URL and the server's command line.
+//! First run `recount simulate --script fixtures/scripts/mcp_filesystem.jsonl`, then this program
+//! in a directory that contains a directory `notes`. The arguments are the model's URL and the
+//! server's command line.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .next()
         .unwrap_or("npx -y @modelcontextprotocol/server-filesystem@2026.8.31 notes".into());
 
-    // Connects, lists the tools and checks them. A pattern says for which tools a policy holds.
+    // Connects, lists the tools and checks them. The pattern names the tools to which the policy
+    // applies.
     let files = McpServer::from(server)
         .named("files")
         .prefix("files_")

@@ -1,17 +1,23 @@
-//! A call about a debt in phases: what the model may do depends on what is known, and not on what
-//! it remembers to ask.
+//! A debt collection in phases: the tools of the model depend on the state, and not on its memory.
 
 use recount::prelude::*;
 use recount::session::{Decision, Event, Observation};
 use recount::simulator::{Script, Simulator};
 
-/// It tries to take a payment before it knows who is calling.
-const MODEL: &str = r#"
-{"on": {"text": "4711"}, "send": [{"call": [{"id": "p0", "name": "take_payment", "args": {"cents": 120000}}, {"id": "v1", "name": "verify_identity", "args": {"account": "4711"}}]}]}
-{"on": {"responses_to": ["p0", "v1"]}, "send": [{"say": "Thank you, Ada. You owe 1200 euros."}]}
-{"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "take_payment", "args": {"cents": 20000}}]}]}
-{"on": {"responses_to": ["p1"]}, "send": [{"say": "The first payment is made."}]}
-"#;
+/// The model tries to take a payment before the caller is verified.
+const MODEL: &str = concat!(
+    r#"{"on": {"text": "4711"}, "#,
+    r#""send": [{"call": [{"id": "p0", "name": "take_payment", "args": {"cents": 120000}}, "#,
+    r#"{"id": "v1", "name": "verify_identity", "args": {"account": "4711"}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["p0", "v1"]}, "#,
+    r#""send": [{"say": "Thank you, Ada. You owe 1200 euros."}]}"#,
+    "\n",
+    r#"{"on": {"text": "pay"}, "#,
+    r#""send": [{"call": [{"id": "p1", "name": "take_payment", "args": {"cents": 20000}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["p1"]}, "send": [{"say": "The first payment is made."}]}"#,
+);
 
 /// Verifies who is calling.
 #[tool]

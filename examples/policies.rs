@@ -1,5 +1,5 @@
-//! Policies composed, on tools of a program without a model: a dispatcher alone keeps to them, and
-//! records what it did.
+//! Composed policies on tools without a model: a dispatcher enforces them, and records its
+//! decisions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut tools = ToolDispatcher::new().with_confirmation_provider(Arc::new(editor));
     let much = S::compares(S::arg("words"), Comparison::Greater, 100);
-    // In any order: policies stand beside their tool, and none of them wraps another.
+    // The order does not matter: policies are attributes of a tool, and do not wrap each other.
     tools.register(
         T::timeout(
             T::idempotent(T::retry(fetch, 3, Duration::from_millis(1))),

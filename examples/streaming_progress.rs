@@ -1,5 +1,4 @@
-//! A tool that gives one result after another: each is on record, and the model hears it while the
-//! tool goes on.
+//! A tool that yields several results. Each is recorded, and sent to the model while the tool runs.
 
 use std::sync::Arc;
 

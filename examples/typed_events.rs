@@ -1,5 +1,4 @@
-//! A tool tells the program what happened, in the program's own types: no strings, no casts, and on
-//! record before it is heard.
+//! Typed events of a tool: the program receives them as its own types, after they are recorded.
 
 use recount::prelude::*;
 use recount::simulator::{Script, Simulator, Transcript};
@@ -7,13 +6,19 @@ use recount::tool::{EndSession, ToolEvent};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-const MODEL: &str = r#"
-{"on": {"text": "send"}, "send": [{"call": [{"id": "c1", "name": "ship", "args": {"order": 7}}]}]}
-{"on": {"responses_to": ["c1"]}, "send": [{"say": "It is on its way. Anything else?"}]}
-{"on": {"text": "no"}, "send": [{"call": [{"id": "c2", "name": "endSession", "args": {"reason": "all is said", "confirmed": true}}]}]}
-"#;
+const MODEL: &str = concat!(
+    r#"{"on": {"text": "send"}, "#,
+    r#""send": [{"call": [{"id": "c1", "name": "ship", "#,
+    r#""args": {"order": 7}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["c1"]}, "send": [{"say": "It is on its way. Anything else?"}]}"#,
+    "\n",
+    r#"{"on": {"text": "no"}, "#,
+    r#""send": [{"call": [{"id": "c2", "name": "endSession", "#,
+    r#""args": {"reason": "all is said", "confirmed": true}}]}]}"#,
+);
 
-/// A parcel left the house.
+/// The event of a parcel that was sent.
 #[derive(Deserialize, Serialize)]
 struct Shipped {
     order: u64,
@@ -42,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .connect_to(model.url())
         .await?;
 
-    // Dropping a subscription ends it; a closure that fails fails alone.
+    // Dropping a subscription ends it. An error of a callback affects no other callback.
     let (tell, mut heard) = mpsc::unbounded_channel();
     let tell_end = tell.clone();
     let _ships = live.try_on::<Shipped, _>(move |it| {
@@ -62,7 +67,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("you:   No, thanks.");
     live.send_text("No, thanks.").await?;
     println!("  heard: {}", heard.recv().await.unwrap_or_default());
-    // The session is closed, so there is an end to what goes on record.
+    // The session is closed, so the stream of records ends.
     while updates.next().await.is_some() {}
     let both = |seen: &Transcript| seen.answers().count() == 2;
     model.until(both).await;

@@ -1,9 +1,8 @@
-//! A conversation by voice: sound in, a picture shown, sound out, and a search that runs while the
-//! model goes on speaking.
+//! A conversation by voice: audio in, a picture, audio out, and a search while the model speaks.
 //!
-//! `voice URL question.pcm` says what is in the file (16 bits, one channel, 16,000 a second;
-//! without a file a second of silence) and writes the answer to `answer.pcm` (24,000 a second). Run
-//! `recount simulate --script fixtures/scripts/voice.jsonl` beside it.
+//! `voice URL question.pcm` sends the audio of the file (16 bits, one channel, 16 kHz; without a
+//! file, a second of silence) and writes the answer to `answer.pcm` (24 kHz). First run
+//! `recount simulate --script fixtures/scripts/voice.jsonl`.
 
 use std::fs;
 use std::io::Write;
@@ -12,11 +11,13 @@ use recount::engine::LiveEvent;
 use recount::prelude::*;
 use recount::session::Speaker;
 
-/// 20 ms of sound.
+/// The bytes of 20 ms of audio.
 const PIECE: usize = 640;
 
-/// The smallest picture there is: one white pixel.
-const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e\x9b\x55\0\0\0\nIDATx\x9cc\xf8\x0f\0\x01\x01\x01\0\xb18\xf6\x14\0\0\0\0IEND\xaeB`\x82";
+/// The smallest PNG: one white pixel.
+const PICTURE: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e\x9b\x55\
+    \0\0\0\nIDATx\x9cc\xf8\x0f\0\x01\x01\x01\0\xb18\xf6\x14\0\0\0\0IEND\xaeB`\x82";
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -49,7 +50,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     live.activity_end().await?;
     let mut answer = fs::File::create("answer.pcm")?;
     let mut turns = 0;
-    // Two turns: what the model says at once, and what it says when the search has found something.
+    // There are two turns: the model's direct answer, and its answer to the search result.
     while turns < 2 {
         match heard.next().await {
             Some(LiveEvent::Audio { data, .. }) => answer.write_all(&data)?,

@@ -1,15 +1,17 @@
 //! A tool that the model calls while it talks: the weather.
 //!
-//! The model is the simulator, in this process. For Gemini itself, write `.connect_google_ai(key)`
-//! in place of `.connect_to(…)`.
+//! The model is the simulator, in this process. For Gemini itself, replace `.connect_to(…)` with
+//! `.connect_google_ai(key)`.
 
 use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 
-const MODEL: &str = r#"
-{"on": {"text": "weather"}, "send": [{"call": [{"id": "c1", "name": "get_weather", "args": {"city": "Oslo"}}]}]}
-{"on": {"responses_to": ["c1"]}, "send": [{"say": "It is 22 degrees in Oslo."}]}
-"#;
+const MODEL: &str = concat!(
+    r#"{"on": {"text": "weather"}, "#,
+    r#""send": [{"call": [{"id": "c1", "name": "get_weather", "args": {"city": "Oslo"}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["c1"]}, "send": [{"say": "It is 22 degrees in Oslo."}]}"#,
+);
 
 /// Tells the weather.
 ///

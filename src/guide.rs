@@ -1,5 +1,5 @@
-//! The pages of `docs/`: a page for each kind of tool, and what holds for all of them. Their code
-//! is compiled and run.
+//! The pages of `docs/`: one for each kind of tool, and one for each topic. Their code is compiled
+//! and run.
 
 #[doc = include_str!("../docs/tools/functions.md")]
 pub mod functions {}

@@ -37,8 +37,8 @@ pub use recount_journal as journal;
 ///
 /// The function becomes a constructor of the same name and visibility,
 /// `fn get_weather() -> impl ToolFunction`. Its parameters are the arguments: any type that is
-/// `Deserialize + JsonSchema`, read as by [`TypedTool`](tool::TypedTool); `Option` ones may be left
-/// out.
+/// `Deserialize + JsonSchema`, read as by [`TypedTool`](tool::TypedTool). `Option` parameters are
+/// optional arguments.
 ///
 /// ```
 /// use recount::prelude::*;
@@ -55,15 +55,13 @@ pub use recount_journal as journal;
 /// ```
 ///
 /// * The name is the function's, or `name = ".."`. The description is the string, or
-///   `description = ".."`, or the doc comment; one of them there must be.
-/// * A parameter is described by a doc comment of its own, or by the item of its name in an
-///   `# Arguments` list in the function's; attributes of serde and schemars on it hold for it as
-///   for a field.
-/// * A parameter of type [`ToolContext`] is filled by the runtime, and the model does not hear of
-///   it.
-/// * It returns a value that can be written as JSON, or a `Result` of one, or nothing, which the
-///   model hears as `null`. An error that is or becomes a [`ToolError`] keeps its kind; any other
-///   one is told in its words as [`ToolError::ExecutionFailed`].
+///   `description = ".."`, or the doc comment. One of the three is required.
+/// * A parameter is described by a doc comment of its own, or by its item in an `# Arguments` list
+///   of the function. Attributes of serde and schemars apply to it as to a field.
+/// * A parameter of type [`ToolContext`] is filled by the runtime. The model does not see it.
+/// * The function returns a value that serializes to JSON, a `Result` of one, or nothing, which the
+///   model receives as `null`. An error that is or converts into a [`ToolError`] keeps its kind.
+///   Any other error becomes a [`ToolError::ExecutionFailed`] with its message.
 ///
 /// ```
 /// use recount::prelude::*;

@@ -1,4 +1,4 @@
-//! Drives a log: as hard as so many sessions can, or at a fixed rate.
+//! The load on a log: closed loops of many sessions, or arrivals at a fixed rate.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -13,29 +13,28 @@ use crate::latency::Latency;
 use crate::log::Log;
 use crate::processor_time::processor_time;
 
-/// The pause below which the pacemaker does not sleep once more: at high rates arrivals come in
-/// twos and threes.
+/// The minimum sleep of the pacemaker. At high rates, it releases two or three arrivals at once.
 const SHORTEST_NAP: Duration = Duration::from_micros(50);
 
-/// What a closed loop came to.
+/// The result of a closed loop.
 #[derive(Debug)]
 pub(crate) struct Saturated {
-    /// Appends acknowledged.
+    /// The number of acknowledged appends.
     pub(crate) appends: usize,
-    /// Until the last acknowledgement.
+    /// The time until the last acknowledgement.
     pub(crate) acknowledging: Duration,
-    /// Until nothing was left to do.
+    /// The time until the log has finished all its work.
     pub(crate) total: Duration,
-    /// Processor time of the whole process in that time.
+    /// The CPU time of the whole process in `total`.
     pub(crate) worked: Duration,
-    /// From the call to the acknowledgement.
+    /// The times from the call to the acknowledgement.
     pub(crate) latencies: Vec<Latency>,
-    /// Whether the batches ran out before the time did.
+    /// True if the batches ran out before the time did.
     pub(crate) ran_out: bool,
 }
 
 impl Saturated {
-    /// Appends a second until nothing was left to do.
+    /// The appends per second, over `total`.
     pub(crate) fn rate(&self) -> f64 {
         self.appends as f64 / self.total.as_secs_f64()
     }
@@ -45,19 +44,20 @@ fn since(then: Instant) -> Latency {
     Latency::try_from(then.elapsed().as_nanos()).unwrap_or(Latency::MAX)
 }
 
-/// What one session did.
+/// The result of one session.
 #[derive(Debug)]
 pub(crate) struct Session<Batches> {
-    /// From the call to the acknowledgement.
+    /// The times from the call to the acknowledgement.
     pub(crate) latencies: Vec<Latency>,
-    /// Whether its batches ran out before the time did.
+    /// True if its batches ran out before the time did.
     ran_out: bool,
-    /// What is left of them; giving so much memory back takes time that is nobody's.
+    /// The remaining batches. They are freed after the measurement, because freeing so much memory
+    /// takes time.
     _left: Batches,
 }
 
-/// Every session appends its next batch as soon as the one before is acknowledged, until the time
-/// or its batches are over.
+/// Runs a closed loop: each session appends its next batch after the acknowledgement of the one
+/// before, until the time or its batches run out.
 pub(crate) fn closed_loop<L: Log, B: Iterator<Item = L::Batch> + Send + 'static>(
     runtime: &Runtime,
     log: &Arc<L>,
@@ -97,7 +97,7 @@ pub(crate) fn closed_loop<L: Log, B: Iterator<Item = L::Batch> + Send + 'static>
     })
 }
 
-/// A closed loop with the clock running until nothing is left to do.
+/// Runs a closed loop, and measures until the log has finished all its work.
 pub(crate) fn saturate<L: Log>(
     runtime: &Runtime,
     log: &Arc<L>,
@@ -122,19 +122,19 @@ pub(crate) fn saturate<L: Log>(
     }
 }
 
-/// What an open loop came to.
+/// The result of an open loop.
 #[derive(Debug)]
 pub(crate) struct Driven {
-    /// From the time an append was due, whenever it was begun, to its acknowledgement.
+    /// The times from the due time of an append to its acknowledgement, even if it was begun later.
     pub(crate) latencies: Vec<Latency>,
-    /// How late the pacemaker was; part of each latency.
+    /// The lateness of the pacemaker for each arrival. It is part of the latency.
     pub(crate) lateness: Vec<Latency>,
 }
 
-/// So many appends a second are due, evenly spread, session after session, whether or not the log
-/// keeps up.
+/// Runs an open loop: appends are due at a fixed rate, evenly spread over time and sessions, even
+/// if the log is slower.
 ///
-/// A session has one append under way; what is due to it meanwhile waits, and its waiting counts.
+/// A session has one append in flight. Later ones wait, and the wait is part of their latency.
 pub(crate) fn drive<L: Log>(
     runtime: &Runtime,
     log: &Arc<L>,
@@ -174,8 +174,8 @@ pub(crate) fn drive<L: Log>(
     }
 }
 
-/// Tells the sessions in turn that an append is due, each at its time. A thread of its own: a
-/// runtime's timers are a millisecond coarse.
+/// Sends each session in turn the due time of its append. The pacemaker has a thread of its own,
+/// because the runtime's timers have a resolution of a millisecond.
 fn pace(senders: &[mpsc::UnboundedSender<Instant>], rate: f64, appends: usize) -> Vec<Latency> {
     set_current_timer_slack(NonZeroU64::new(1)).expect("sleeping to the microsecond");
     let begun = Instant::now();

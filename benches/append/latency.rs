@@ -1,9 +1,9 @@
-//! Latencies and what half, or all but a hundredth of them, stay under.
+//! Latencies, and their percentiles.
 
-/// Nanoseconds; what is longer than four seconds counts as that.
+/// A latency in nanoseconds. Values over four seconds are capped.
 pub(crate) type Latency = u32;
 
-/// The microseconds that this share of the latencies stays under.
+/// The percentile of the latencies for this share, in microseconds.
 pub(crate) fn percentile(latencies: &mut [Latency], share: f64) -> f64 {
     let last = latencies.len().saturating_sub(1);
     let place = (last as f64 * share).round() as usize;
@@ -14,7 +14,7 @@ pub(crate) fn percentile(latencies: &mut [Latency], share: f64) -> f64 {
     f64::from(*latency) / 1_000.0
 }
 
-/// Median and 99th percentile, in microseconds.
+/// The median and the 99th percentile, in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Percentiles {
     pub(crate) p50: f64,

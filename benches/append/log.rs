@@ -1,4 +1,4 @@
-//! What is measured: something that takes batches and says when each is on the disk.
+//! The interface of a measured log: it accepts batches and acknowledges each when it is durable.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::raw_log::RawLog;
 
 /// A log with many concurrent writers.
 pub(crate) trait Log: Send + Sync + 'static {
-    /// What one append takes.
+    /// The argument of one append.
     type Batch: Send + 'static;
 
-    /// Returns when the batch is on the disk.
+    /// Returns when the batch is durable.
     fn append(&self, batch: Self::Batch) -> impl Future<Output = ()> + Send;
 
-    /// Returns when nothing is left to do.
+    /// Returns when the log has finished all its work.
     fn finish(&self) -> impl Future<Output = ()> + Send;
 }
 
@@ -25,13 +25,13 @@ impl Log for DiskJournal {
         Journal::append(self, batch).await.expect("an append");
     }
 
-    /// Waits for the index to hold everything, too.
+    /// Returns when everything is indexed, too.
     async fn finish(&self) {
         self.close().await.expect("a clean close");
     }
 }
 
-/// One batch of a session's plan, which the raw log reads without taking it away.
+/// One batch of a session's plan. The raw log reads it in place.
 #[derive(Debug)]
 pub(crate) struct Planned {
     plan: Arc<Vec<Append>>,
@@ -39,8 +39,8 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// The batches of a session, over and over: the raw log does not mind, and is faster than
-    /// memory is large.
+    /// The batches of a session in an endless cycle. The raw log accepts repeated batches, and
+    /// appends more than would fit into memory.
     pub(crate) fn over_and_over(plan: Arc<Vec<Append>>) -> impl Iterator<Item = Self> + Send {
         let places = (0..plan.len()).cycle();
         places.map(move |place| Self {
@@ -49,7 +49,7 @@ impl Planned {
         })
     }
 
-    /// The bytes of its lines, one behind the other.
+    /// Appends the bytes of its lines to `out`.
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
         let append = self.plan.get(self.place).expect("a place of the plan");
         let lines = append.lines.iter();
@@ -64,6 +64,6 @@ impl Log for RawLog {
         self.submit(batch).await.expect("a log that goes on");
     }
 
-    /// The last append returned after the last sync.
+    /// No work is left when the last append has returned.
     async fn finish(&self) {}
 }

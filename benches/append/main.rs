@@ -1,5 +1,5 @@
-//! What durable appends cost, as ratios to a raw log in the same run with the same writers and
-//! bytes.
+//! The cost of durable appends, as a ratio to a raw log. Both have the same writers and bytes in
+//! the same run.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -34,16 +34,16 @@ use neighbours::Neighbours;
 use rounds::{Ground, Pair};
 use table::{thousands, verdict};
 
-/// Sessions that append at the same time, and the least share of the raw log's rate that the
-/// journal should come to.
+/// The numbers of concurrent sessions. For each, the minimum share of the raw log's rate that the
+/// journal must reach.
 const SESSIONS: [(u64, f64); 3] = [(1, 0.60), (64, 0.35), (1_024, 0.15)];
-/// The journal's p99 in p99s of the raw log, at most, when both are driven at half of what the
-/// journal sustains.
+/// The maximum ratio of the journal's p99 to the raw log's p99. Both are driven at half the rate
+/// that the journal sustains.
 const DRIVEN_TARGET: f64 = 3.0;
-/// The journal's p50 in p50s of the raw log, at most, when one session appends alone.
+/// The maximum ratio of the journal's p50 to the raw log's p50, for one session alone.
 const ALONE_TARGET: f64 = 1.7;
 
-/// How long and how often.
+/// The durations and the numbers of rounds.
 struct Extent {
     rounds: usize,
     sustained: Duration,
@@ -114,7 +114,8 @@ fn main() {
     neighbours.report();
 }
 
-/// Rounds by turns; adds a row to the table and returns the appends a second.
+/// Measures rounds of both logs in turn. Adds a row to the table and returns the appends per
+/// second.
 fn saturate(
     extent: &Extent,
     ground: &mut Ground,
@@ -130,7 +131,8 @@ fn saturate(
         expected = expected.max(acknowledged);
         if journal.ran_out {
             println!(
-                "{sessions} sessions: the batches built ahead ran out, the journal's round took {:.1} s",
+                "{sessions} sessions: the batches built ahead ran out, \
+                 the journal's round took {:.1} s",
                 journal.total.as_secs_f64()
             );
         }
@@ -169,13 +171,13 @@ fn saturate(
     rates
 }
 
-/// What is kept of a round.
+/// The figures of one round.
 struct Round {
     rate: f64,
-    /// Microseconds of processor time an append.
+    /// The CPU time per append, in microseconds.
     worked: f64,
     percentiles: Percentiles,
-    /// Seconds from the last acknowledgement to the end.
+    /// The time from the last acknowledgement to the end, in seconds.
     catching_up: f64,
 }
 
@@ -201,7 +203,7 @@ fn both(rounds: &[&Round]) -> Percentiles {
     }
 }
 
-/// At half of what the journal sustains, the same for both.
+/// Drives both logs at half the rate that the journal sustains.
 fn drive(
     extent: &Extent,
     ground: &mut Ground,
@@ -239,7 +241,8 @@ fn medians(rounds: &[Percentiles]) -> Percentiles {
     }
 }
 
-/// The raw log beside a simpler and a faster form of it, so that nobody need suspect a slow one.
+/// Compares the raw log with a simpler and a faster form. This shows that the raw log itself is not
+/// slow.
 fn forms(extent: &Extent, ground: &mut Ground, sessions: u64, rates: &Pair<f64>) -> Vec<String> {
     let (mut looped, mut buffered) = (Vec::new(), Vec::new());
     for _ in 0..extent.rounds {
@@ -258,7 +261,7 @@ fn forms(extent: &Extent, ground: &mut Ground, sessions: u64, rates: &Pair<f64>)
     ]
 }
 
-/// One session, nobody else.
+/// Measures one session alone.
 fn alone(extent: &Extent, ground: &mut Ground) {
     let mut pair = ground.alone(extent.alone, 10);
     let raw = Percentiles::of(&mut pair.raw);
@@ -323,7 +326,8 @@ fn print_all(sustained: &[Vec<String>], driven: &[Vec<String>], opponents: &[Vec
     }
     if !opponents.is_empty() {
         table::print(
-            "The raw log beside a loop of one thread that writes as many batches at once, and beside a log whose writers copy their bytes",
+            "The raw log beside a loop of one thread that writes as many batches at once, \
+             and beside a log whose writers copy their bytes",
             &[
                 "sessions",
                 "raw appends/s",

@@ -1,4 +1,4 @@
-//! What will be appended, built and hashed before any clock runs.
+//! The plan of a run: its batches are built and hashed before the measurement.
 
 use std::thread;
 
@@ -6,7 +6,7 @@ use recount::journal::Append;
 
 use crate::batch::Stream;
 
-/// What the batches of one plan may take in memory, and what one takes with all that belongs to it.
+/// The memory limits: for the batches of one plan, and for one batch with all its parts, in bytes.
 const MEMORY: usize = 4 << 30;
 const BATCH_MEMORY: usize = 1_800;
 

@@ -1,10 +1,10 @@
-//! The opponent: the least that makes appends of many writers durable, and nothing of what a
-//! journal is for.
+//! The baseline: the minimum that makes appends of many writers durable, without the functions of a
+//! journal.
 //!
-//! A file is written with zeros and synced beforehand, so that a sync has data to write and no
-//! metadata. Writers queue their batches; a thread takes the queue, writes it at once, syncs once,
-//! and tells each writer. While it does, the next queue fills: group commit without a timer. No
-//! frame, checksum, order, index, or reading back.
+//! The file is filled with zeros and synced beforehand, so that a sync writes data and no metadata.
+//! Writers queue their batches. A thread takes the queue, writes it in one call, syncs once, and
+//! notifies each writer. Meanwhile the next queue fills: this is group commit without a timer.
+//! There is no framing, checksum, order, index, or reading.
 
 use std::fs::File;
 use std::mem;
@@ -18,10 +18,10 @@ use futures_channel::oneshot;
 
 use crate::log::Planned;
 
-/// What the file holds before it is written over from its start.
+/// The length of the file, in bytes. After that it is overwritten from the start.
 const FILE_BYTES: u64 = 1 << 30;
 
-/// A file of zeros that is on the disk as it is.
+/// A file of zeros that is allocated and synced.
 #[derive(Debug)]
 pub(crate) struct Preallocated {
     file: File,
@@ -31,8 +31,8 @@ pub(crate) struct Preallocated {
 impl Preallocated {
     pub(crate) fn new(path: &Path) -> Self {
         let file = File::create(path).expect("a file");
-        // Larger writes make larger folios in the page cache, and every sync of a few bytes then
-        // walks through one.
+        // Larger writes create larger folios in the page cache. Each later sync of a few bytes
+        // would walk through a whole folio.
         let zeros = vec![0; 64 << 10];
         for offset in (0..FILE_BYTES).step_by(zeros.len()) {
             file.write_all_at(&zeros, offset).expect("room");
@@ -54,8 +54,8 @@ impl Preallocated {
         self.offset += length;
     }
 
-    /// The simplest form of a log: this thread writes and syncs, again and again, nobody waits for
-    /// anybody. Returns the writes a second.
+    /// Writes and syncs in a loop on this thread, as the simplest log. Returns the writes per
+    /// second.
     pub(crate) fn loop_for(&mut self, bytes: &[u8], time: Duration) -> f64 {
         let (begun, mut writes) = (Instant::now(), 0);
         while begun.elapsed() < time {
@@ -66,17 +66,16 @@ impl Preallocated {
     }
 }
 
-/// Who puts the bytes of many writers one behind the other.
+/// The place where the bytes of many writers are concatenated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
-    /// The thread that writes: batches are queued as they are. This is what the journal is measured
-    /// against.
+    /// The writer thread concatenates the queued batches. The journal is compared with this form.
     Queue,
-    /// The writers, each on its own core, into one buffer under the lock.
+    /// The writers copy into one buffer under the lock, each on its own core.
     SharedBuffer,
 }
 
-/// The group commit.
+/// A log with group commit.
 #[derive(Debug)]
 pub(crate) struct RawLog {
     form: Form,
@@ -116,7 +115,7 @@ impl RawLog {
         }
     }
 
-    /// Queues a batch; what is returned falls due after its sync.
+    /// Queues a batch. The returned receiver completes after its sync.
     pub(crate) fn submit(&self, batch: Planned) -> oneshot::Receiver<()> {
         let (tell, told) = oneshot::channel();
         let mut state = self.shared.state.lock().expect("a lock");
@@ -134,7 +133,7 @@ impl RawLog {
         told
     }
 
-    /// Stops and gives the file back.
+    /// Stops the thread and returns the file.
     pub(crate) fn stop(self) -> Preallocated {
         self.shared.state.lock().expect("a lock").closed = true;
         self.shared.arrived.notify_one();

@@ -1,4 +1,4 @@
-//! One round each of the raw log and the journal, with the same sessions and bytes, side by side.
+//! Rounds of the raw log and the journal, with the same sessions and bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::machine::scratch;
 use crate::plan;
 use crate::raw_log::{Form, Preallocated, RawLog};
 
-/// What all rounds share.
+/// The shared state of all rounds.
 #[derive(Debug)]
 pub(crate) struct Ground {
     runtime: Runtime,
-    /// There between two rounds of the raw log.
+    /// The file of the raw log. `None` during a round of it.
     file: Option<Preallocated>,
     directory: TempDir,
 }
 
-/// The same figure of both.
+/// The same figure of both logs.
 #[derive(Debug)]
 pub(crate) struct Pair<T> {
     pub(crate) raw: T,
@@ -47,8 +47,7 @@ impl Ground {
         }
     }
 
-    /// Appends a second that the journal alone comes to before its index has caught up, roughly;
-    /// warms up as well.
+    /// A rough estimate of the appends per second that the journal acknowledges. Also warms it up.
     pub(crate) fn guess(&mut self, sessions: u64, time: Duration) -> f64 {
         let most = if sessions == 1 { 20_000.0 } else { 300_000.0 };
         let plan = plan::build(sessions, (most * time.as_secs_f64()) as usize);
@@ -58,7 +57,7 @@ impl Ground {
         saturated.appends as f64 / saturated.acknowledging.as_secs_f64()
     }
 
-    /// As hard as so many sessions can; `rate` is what the journal may come to.
+    /// Measures closed loops. `rate` is the highest rate expected of the journal.
     pub(crate) fn saturate(&mut self, sessions: u64, rate: f64, time: Duration) -> Pair<Saturated> {
         let plan = plan::build(sessions, (rate * 1.3 * time.as_secs_f64()) as usize + 1);
         let shared: Shared = plan.into_iter().map(Arc::new).collect();
@@ -70,7 +69,7 @@ impl Ground {
         Pair { raw, journal }
     }
 
-    /// At a fixed rate.
+    /// Measures both logs at a fixed rate.
     pub(crate) fn drive(&mut self, sessions: u64, rate: f64, time: Duration) -> Pair<Driven> {
         let appends = (rate * time.as_secs_f64()).ceil() as usize;
         let plan = plan::build(sessions, appends);
@@ -87,7 +86,7 @@ impl Ground {
         Pair { raw, journal }
     }
 
-    /// One session alone, in blocks by turns; both stay open from the first block to the last.
+    /// Measures one session alone, in alternating blocks. Both logs stay open for all blocks.
     pub(crate) fn alone(&mut self, appends: usize, blocks: usize) -> Pair<Vec<Latency>> {
         let plan = plan::build(1, appends).pop().unwrap_or_default();
         let (mut raw, mut journal) = (Vec::new(), Vec::new());
@@ -110,7 +109,7 @@ impl Ground {
         Pair { raw, journal }
     }
 
-    /// Appends a second of the raw log whose writers copy their bytes themselves.
+    /// The appends per second of the raw log whose writers copy their bytes themselves.
     pub(crate) fn shared_buffer(&mut self, sessions: u64, time: Duration) -> f64 {
         let plan = plan::build(sessions, 20_000);
         let shared: Shared = plan.into_iter().map(Arc::new).collect();
@@ -120,7 +119,8 @@ impl Ground {
         raw.rate()
     }
 
-    /// Appends a second of a thread that writes so many batches at once and syncs, again and again.
+    /// The appends per second of one thread that writes so many batches in one call and syncs, in a
+    /// loop.
     pub(crate) fn simplest(&mut self, batches: u64, time: Duration) -> f64 {
         let plan = plan::build(batches, 1);
         let lines = plan.iter().flatten().flat_map(|append| &append.lines);
@@ -139,7 +139,7 @@ impl Ground {
         outcome
     }
 
-    /// A journal that is new, and gone afterwards.
+    /// Runs with a new journal, and removes it afterwards.
     fn journal<T>(&mut self, run: impl FnOnce(&Runtime, &Arc<DiskJournal>) -> T) -> T {
         let directory = tempfile::tempdir_in(self.directory.path()).expect("a directory");
         let path = directory.path().join("journal");
@@ -149,7 +149,7 @@ impl Ground {
     }
 }
 
-/// Nobody pays for what somebody else left unwritten.
+/// Writes dirty pages back, so that no round pays for an earlier one.
 fn settle() {
     rustix::fs::sync();
 }
@@ -164,8 +164,8 @@ fn over_and_over(plan: &Shared) -> Vec<impl Iterator<Item = Planned> + Send + us
     sessions.map(Planned::over_and_over).collect()
 }
 
-/// The batches of each session, once. The lines stay in the plan: giving back memory that was taken
-/// long ago, by another thread, takes time that is nobody's.
+/// The batches of each session, once. The lines stay in the plan, because freeing memory of another
+/// thread takes time that belongs to no log.
 fn once(plan: &Shared) -> Vec<impl Iterator<Item = Append> + Send + use<>> {
     let sessions = plan.iter().map(Arc::clone);
     sessions

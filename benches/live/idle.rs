@@ -1,5 +1,4 @@
-//! What a session costs that is connected and says nothing: the heap it has, with its socket and
-//! without.
+//! The cost of a connected, idle session: its heap, with a socket and without.
 
 use std::fs;
 use std::future::pending;
@@ -16,8 +15,8 @@ use recount::prelude::*;
 use crate::machine;
 use crate::service::{IDLE, Service};
 
-/// The heap of each of so many sessions, in bytes: what was allocated on the thread that serves
-/// them, and is not free.
+/// The heap per session, in bytes: the allocations of the thread that serves the sessions, minus
+/// what was freed.
 pub(crate) fn heap(sessions: usize, with_socket: bool) -> f64 {
     let service = with_socket.then(Service::start);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -27,12 +26,12 @@ pub(crate) fn heap(sessions: usize, with_socket: bool) -> f64 {
     let agent = agent();
     let agent = match &service {
         Some(service) => agent.connect_to(Endpoint::url(&service.url)),
-        None => agent.connect_to(Silence),
+        None => agent.connect_to(IdleConnector),
     };
     let scratch = machine::scratch();
     let engine = Engine::builder(scratch.path()).agent("idle", agent);
     let engine = runtime.block_on(engine.open()).expect("an engine");
-    // What the first sessions bring up, such as the tables of the runtime, is not theirs.
+    // The first sessions also allocate shared data, such as the tables of the runtime.
     let first = runtime.block_on(connect(&engine, 100));
     let mut more = Vec::with_capacity(sessions);
     let allocated = measure(|| more = runtime.block_on(connect(&engine, sessions)));
@@ -45,17 +44,17 @@ pub(crate) fn heap(sessions: usize, with_socket: bool) -> f64 {
     heap
 }
 
-/// What a process of two threads has that serves sessions over sockets.
+/// The figures of a process with two threads that serves sessions over sockets.
 pub(crate) struct Crowd {
-    /// Growth of the resident memory for each session, in bytes: the heap with all that is lost
-    /// between its pieces.
+    /// The growth of resident memory per session, in bytes. It includes the fragmentation of the
+    /// heap.
     pub(crate) resident: f64,
     pub(crate) connecting: Duration,
-    /// For each of them to say something and to hear the answer, all at the same time.
+    /// The time for all sessions to complete one turn, at the same time.
     pub(crate) conversing: Duration,
 }
 
-/// Connects so many sessions at the same time, and has all of them hold a turn at the same time.
+/// Connects so many sessions, and lets all of them have a turn at the same time.
 pub(crate) fn crowd(sessions: usize) -> Crowd {
     let service = Service::start();
     let scratch = machine::scratch();
@@ -105,7 +104,7 @@ pub(crate) fn crowd(sessions: usize) -> Crowd {
     })
 }
 
-/// An agent of a few tools.
+/// An agent with a few tools.
 fn agent() -> Agent {
     let tool = |name: &str| T::simple(name, "Does something", |_| async { Ok(json!({})) });
     Agent::new()
@@ -116,7 +115,7 @@ fn agent() -> Agent {
         )
 }
 
-/// Connects sessions, some at a time.
+/// Connects sessions, up to 32 at a time.
 async fn connect(engine: &Engine, sessions: usize) -> Vec<LiveHandle> {
     let mut handles = Vec::with_capacity(sessions);
     while handles.len() < sessions {
@@ -129,7 +128,7 @@ async fn connect(engine: &Engine, sessions: usize) -> Vec<LiveHandle> {
     handles
 }
 
-/// The memory of this process that is no file, in bytes.
+/// The anonymous memory of this process, in bytes.
 fn resident() -> f64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux tells of memory");
     let line = status
@@ -141,27 +140,27 @@ fn resident() -> f64 {
 }
 
 /// A connection without a socket.
-struct Silence;
+struct IdleConnector;
 
-struct Greets(bool);
+struct IdleReceiver(bool);
 
-struct Takes;
+struct IdleSender;
 
 #[async_trait]
-impl Connector for Silence {
+impl Connector for IdleConnector {
     fn endpoint(&self) -> String {
         "silence".to_owned()
     }
     async fn connect(&self) -> Result<Connection, ConnectError> {
         Ok(Connection {
-            sender: Box::new(Takes),
-            receiver: Box::new(Greets(false)),
+            sender: Box::new(IdleSender),
+            receiver: Box::new(IdleReceiver(false)),
         })
     }
 }
 
 #[async_trait]
-impl FrameReceiver for Greets {
+impl FrameReceiver for IdleReceiver {
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
         if std::mem::replace(&mut self.0, true) {
             pending::<()>().await;
@@ -171,7 +170,7 @@ impl FrameReceiver for Greets {
 }
 
 #[async_trait]
-impl FrameSender for Takes {
+impl FrameSender for IdleSender {
     async fn send(&mut self, _: String) -> Result<(), ConnectionLost> {
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! What the engine adds to a piece of audio between the socket and the listener, while 64 tools run
-//! and journal.
+//! The latency that the engine adds to audio between the socket and the listener. Meanwhile 64
+//! tools run and are journaled.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +14,11 @@ use tokio::sync::mpsc;
 use crate::machine;
 use crate::service::{SPEAKS, Service, TOOLS};
 
-/// What one session heard.
+/// The figures of one session.
 pub(crate) struct Heard {
-    /// From the moment at which the socket has a piece to the moment at which the listener has it.
+    /// The times from the receipt of a piece at the socket to its receipt by the listener.
     pub(crate) added: Vec<Duration>,
-    /// How many results of tools went on record meanwhile, a second.
+    /// The number of tool results that were recorded meanwhile, per second.
     pub(crate) recorded: f64,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn measure(pieces: usize) -> Heard {
             .connect_with(connector)
             .await
             .expect("a connection");
-        // In a task of its own, as an application has it.
+        // The listener has a task of its own, as in an application.
         let listening = listen(live.listen(), arrivals, pieces);
         live.send_text("Speak.").await.expect("a connection");
         let before = live.session().await.expect("a session").head.0;
@@ -57,7 +57,7 @@ pub(crate) fn measure(pieces: usize) -> Heard {
             TOOLS,
             "a bench of idle tools measures nothing"
         );
-        // A result is three records: it, that it is told, and that it was sent.
+        // A result makes three records: the result, its response, and the sending of the response.
         let recorded = (after.head.0 - before) as f64 / 3.0 / took.as_secs_f64();
         live.engine()
             .shutdown(Duration::ZERO)
@@ -67,7 +67,7 @@ pub(crate) fn measure(pieces: usize) -> Heard {
     })
 }
 
-/// When the socket had the pieces that nobody has heard yet.
+/// The times at which the socket received the pieces that are still unheard.
 type Arrivals = Arc<Mutex<VecDeque<Instant>>>;
 
 async fn listen(
@@ -75,7 +75,7 @@ async fn listen(
     arrivals: Arrivals,
     pieces: usize,
 ) -> (Vec<Duration>, Duration) {
-    // What comes while the tools start is no part of it.
+    // Pieces received while the tools start are not measured.
     let warm = 200;
     let mut added = Vec::with_capacity(pieces);
     let mut begun = Instant::now();
@@ -100,7 +100,7 @@ async fn listen(
     (added, begun.elapsed())
 }
 
-/// A tool that goes on giving results, twenty a second, each of which is on disk before the next.
+/// A tool that yields twenty results per second. Each one is on disk before the next.
 struct Works(String);
 
 #[async_trait]
@@ -126,7 +126,7 @@ impl StreamingTool for Works {
     }
 }
 
-/// Notes when the socket hands over a piece of audio.
+/// A connector that records the receipt time of each piece of audio.
 struct Stamped {
     endpoint: Endpoint,
     arrivals: Arrivals,

@@ -1,8 +1,7 @@
-//! Live sessions: what the engine adds to audio on its way, and what a session costs that is
-//! connected.
+//! Live sessions: the latency that the engine adds to audio, and the cost of a connected session.
 //!
-//! `cargo bench --bench live`, or with one of `latency`, `heap`, `crowd`. The service is a process
-//! of its own.
+//! `cargo bench --bench live`, or with one of `latency`, `heap`, `crowd`. The service runs in a
+//! process of its own.
 
 #![expect(
     clippy::expect_used,
@@ -20,8 +19,8 @@ mod service;
 use std::process::Command;
 use std::time::Duration;
 
-/// What is measured, each in a process of its own, because memory that one has used is not given
-/// back.
+/// The parts of the bench. Each runs in a process of its own, because memory that one has used is
+/// not returned.
 const PARTS: [&str; 4] = ["latency", "heap", "heap-without-socket", "crowd"];
 
 fn main() {
@@ -69,7 +68,8 @@ fn measure(part: &str, coarse: bool) {
                 found.as_secs_f64() * 1e6
             };
             println!(
-                "latency: p50 {:.1} µs, p90 {:.1} µs, p99 {:.1} µs, p99.9 {:.1} µs of {} pieces; {} tools recorded {:.0} results a second",
+                "latency: p50 {:.1} µs, p90 {:.1} µs, p99 {:.1} µs, p99.9 {:.1} µs of {} pieces; \
+                 {} tools recorded {:.0} results a second",
                 at(0.5),
                 at(0.9),
                 at(0.99),
@@ -87,7 +87,8 @@ fn measure(part: &str, coarse: bool) {
         "crowd" => {
             let crowd = idle::crowd(sessions);
             println!(
-                "crowd: {sessions} sessions connected in {:.2} s, one turn each at the same time in {:.2} s, {:.1} KiB of resident memory each",
+                "crowd: {sessions} sessions connected in {:.2} s, \
+                 one turn each at the same time in {:.2} s, {:.1} KiB of resident memory each",
                 crowd.connecting.as_secs_f64(),
                 crowd.conversing.as_secs_f64(),
                 crowd.resident / 1024.0,

@@ -1,5 +1,5 @@
-//! The other end of the sockets, in a process of its own: it takes any setup, and sends audio and
-//! calls where the model's name asks for them.
+//! The service, in a process of its own. It accepts any setup, and sends audio and calls if the
+//! model's name requests them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -14,29 +14,29 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 
-/// The model that says nothing by itself.
+/// The model that sends nothing by itself.
 pub(crate) const IDLE: &str = "idle";
 
-/// The model that calls every tool and speaks.
+/// The model that calls each tool and speaks.
 pub(crate) const SPEAKS: &str = "speaks";
 
-/// How many tools the model that speaks has running.
+/// The number of tools that the speaking model runs.
 pub(crate) const TOOLS: usize = 64;
 
-/// 20 ms of 16 bits at 24 kHz.
+/// The length of 20 ms of audio with 16 bits at 24 kHz, in bytes.
 const PIECE_BYTES: usize = 960;
 
-/// Between two pieces of audio: four times as many as a conversation has.
+/// The interval between two pieces of audio. It is a quarter of that of a real conversation.
 const BETWEEN: Duration = Duration::from_millis(5);
 
-/// A service that ends with this.
+/// A service process that ends when this is dropped.
 pub(crate) struct Service {
     child: Child,
     pub(crate) url: String,
 }
 
 impl Service {
-    /// Starts this program once more as the service.
+    /// Starts this program again as the service.
     pub(crate) fn start() -> Service {
         let program = std::env::current_exe().expect("the path of this program");
         let mut child = Command::new(program)
@@ -55,7 +55,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The process ends at the end of its input.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
@@ -95,7 +95,7 @@ async fn converse(stream: TcpStream) -> Option<()> {
     if setup.model.ends_with(SPEAKS) {
         return speak(socket).await;
     }
-    // It answers whatever is said.
+    // The idle model answers each user message.
     while let Some(message) = next(&mut socket).await {
         if message.client_content.is_some() {
             send(&mut socket, &ServerMessage::text("Yes.")).await?;
@@ -105,9 +105,9 @@ async fn converse(stream: TcpStream) -> Option<()> {
     None
 }
 
-/// Has every tool run, and speaks until the connection ends.
+/// Calls each tool, and speaks until the connection ends.
 async fn speak(mut socket: WebSocketStream<TcpStream>) -> Option<()> {
-    // Not before somebody listens, or the pieces that nobody heard would be taken for late ones.
+    // Waits for the listener, because pieces without a listener would count as late.
     while next(&mut socket).await?.client_content.is_none() {}
     let call = |tool: usize| FunctionCall {
         id: Some(format!("c{tool}")),
@@ -152,7 +152,7 @@ async fn speak(mut socket: WebSocketStream<TcpStream>) -> Option<()> {
             tick.tick().await;
             let audio = Message::binary(text.clone().into_bytes());
             let mut sent = out.send(audio).await;
-            // What is said comes as text, too, now and then.
+            // Some pieces also have a transcription.
             if sent.is_ok() && piece.is_multiple_of(20) {
                 sent = out.send(Message::binary(words.clone().into_bytes())).await;
             }

@@ -1,6 +1,6 @@
-//! What a process of its own does: fill a journal, or open one and list what is open.
+//! The work of a child process: to fill a journal, or to open one and list its open work.
 //!
-//! What it found goes to standard output, a name and a figure a line.
+//! The results go to standard output, one name and figure a line.
 
 use std::fs;
 use std::io::Read;
@@ -13,22 +13,22 @@ use uuid::Uuid;
 
 use crate::batch::{BATCH_RECORDS, Stream};
 
-/// Tasks that append at the same time while a journal is filled.
+/// The number of tasks that append concurrently while a journal is filled.
 const WRITERS: u64 = 256;
-/// Open items of a page.
+/// The number of open items in a page.
 const PAGE: usize = 1_000;
 
-/// How a filling process ends.
+/// The end of a filling process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum End {
-    /// It closes the journal.
+    /// The process closes the journal.
     Close,
-    /// It says that all is acknowledged and waits to be killed.
+    /// The process reports the last acknowledgement and waits to be killed.
     Hold,
 }
 
-/// Fills a journal: every session has one open item, and sessions take turns, so that streams lie
-/// between each other.
+/// Fills a journal. Each session has one open item. Sessions append in turn, so their streams
+/// interleave.
 pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) {
     let journal = Arc::new(DiskJournal::open(path).expect("a journal"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -49,7 +49,7 @@ pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) {
     });
     println!("filled_ms {}", since(begun));
     if end == End::Hold {
-        // Ends with the process, by a kill.
+        // Waits until the process is killed.
         let _killed = std::io::stdin().read(&mut [0]);
         return;
     }
@@ -58,8 +58,8 @@ pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) {
     println!("closed_ms {}", since(closing));
 }
 
-/// Of all appends, the one at place `n` goes to session `n` modulo their number; this writes those
-/// of some sessions.
+/// Writes the appends of some sessions. Append `n` of the journal goes to session `n` modulo
+/// `sessions`.
 async fn write(journal: Arc<DiskJournal>, numbers: Vec<u64>, sessions: u64, appends: u64) {
     let mut streams: Vec<(u64, Stream)> = numbers
         .into_iter()
@@ -79,7 +79,7 @@ async fn write(journal: Arc<DiskJournal>, numbers: Vec<u64>, sessions: u64, appe
     }
 }
 
-/// A confirmation that nobody has given yet.
+/// An open confirmation request.
 fn item(session: Uuid) -> OpenItem {
     OpenItem {
         session,
@@ -92,7 +92,7 @@ fn item(session: Uuid) -> OpenItem {
     }
 }
 
-/// Opens a journal, lists all that is open, and tells time and memory of both.
+/// Opens a journal, lists its open work, and prints the time and the memory of both.
 pub(crate) fn open(path: &Path) {
     let opening = Instant::now();
     let journal = DiskJournal::open(path).expect("the journal opens");

@@ -1,13 +1,14 @@
-//! How a figure grows with the number of records: 1 is as fast as they do.
+//! The growth of a figure with the number of records: an exponent of 1 is linear.
 
-/// Above this a growth is called worse than linear; figures of one run differ by that much.
+/// The exponent above which growth counts as worse than linear. Figures of one run vary by that
+/// much.
 pub(crate) const LINEAR: f64 = 1.10;
 
-/// The exponent of the power of the size that fits best, over all sizes or over the largest three,
-/// whichever is larger.
+/// The exponent of the best-fitting power law. It is fitted over all sizes and over the largest
+/// three, and the larger exponent is returned.
 ///
-/// A cost of each opening flattens the curve at small sizes; the largest sizes alone show what it
-/// would hide.
+/// A fixed cost of each opening flattens the curve at small sizes. The fit over the largest sizes
+/// shows growth that this would hide.
 pub(crate) fn exponent(points: &[(f64, f64)]) -> f64 {
     let largest = points
         .get(points.len().saturating_sub(3)..)
@@ -15,7 +16,7 @@ pub(crate) fn exponent(points: &[(f64, f64)]) -> f64 {
     slope(points).max(slope(largest))
 }
 
-/// Least squares on logarithms.
+/// The slope of a least-squares fit on logarithms.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let logarithms: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
     let count = logarithms.len() as f64;
@@ -29,7 +30,7 @@ fn slope(points: &[(f64, f64)]) -> f64 {
     covariance / variance
 }
 
-/// A bench that cannot tell growth apart proves none.
+/// Checks that the fit recognizes growth, because otherwise the bench would prove nothing.
 pub(crate) fn check() {
     let sizes = [1e4, 3e4, 1e5, 3e5, 1e6];
     let with = |cost: fn(f64) -> f64| exponent(&sizes.map(|size| (size, cost(size))));

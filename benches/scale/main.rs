@@ -1,4 +1,4 @@
-//! What a journal costs as it grows, from ten thousand records to a million: opening, listing,
+//! The cost of a growing journal, from ten thousand to millions of records: opening, listing,
 //! memory.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
@@ -29,35 +29,35 @@ use arguments::{Arguments, Effort};
 use child::End;
 use median::median;
 use neighbours::Neighbours;
-use process::Said;
+use process::ChildOutput;
 use table::{thousands, verdict};
 
-/// Sessions of a journal that is large enough for ten records in each.
+/// The number of sessions in a journal with at least ten records for each.
 const SESSIONS: u64 = 10_000;
-/// Where the targets are set.
+/// The number of records for which the targets are set.
 const LARGEST: u64 = 1_000_000;
 
 /// The figures of one size.
 struct Size {
     records: u64,
-    /// Milliseconds until the last append was acknowledged.
+    /// The time until the last append was acknowledged, in milliseconds.
     fill: f64,
-    /// Milliseconds.
+    /// The time of opening after a clean close, in milliseconds. The next three are in
+    /// milliseconds, too.
     clean: f64,
     killed: f64,
     rebuilt: f64,
     listing: f64,
-    /// KiB after opening and listing, the most of its openings: after a clean close, after a kill,
+    /// The maximum memory after opening and listing, in KiB: after a clean close, after a kill, and
     /// without sled.
     resident: [f64; 3],
-    /// KiB, the most of all openings.
+    /// The maximum peak memory of all openings, in KiB.
     peak: f64,
-    /// MiB.
+    /// The size on disk, in MiB.
     disk: f64,
 }
 
-/// A figure over all sizes: its name, its unit, where to find it, and what it may be at the
-/// largest.
+/// A figure over all sizes: its name, its unit, its value, and its maximum at a million records.
 type Figure = (&'static str, &'static str, fn(&Size) -> f64, Option<f64>);
 
 const FIGURES: [Figure; 10] = [
@@ -135,7 +135,7 @@ fn main() {
     neighbours.report();
 }
 
-/// Everything at one size; figures of small journals are medians of three.
+/// Measures one size. Figures of small journals are medians of three.
 fn measure(records: u64) -> Size {
     let sessions = SESSIONS.min(records / 10);
     let repeats = if records <= 100_000 { 3 } else { 1 };
@@ -163,9 +163,11 @@ fn measure(records: u64) -> Size {
         process::fill(&path, records, sessions, End::Hold);
         path
     });
-    let of = |openings: &[Said], name: &str| median(openings.iter().map(|said| said.number(name)));
+    let of = |openings: &[ChildOutput], name: &str| {
+        median(openings.iter().map(|said| said.number(name)))
+    };
     let all = || [&clean, &killed, &rebuilt].into_iter().flatten();
-    let most = |openings: &[Said], name: &str| {
+    let most = |openings: &[ChildOutput], name: &str| {
         let numbers = openings.iter().map(|said| said.number(name));
         numbers.fold(0.0, f64::max)
     };
@@ -198,13 +200,13 @@ fn measure(records: u64) -> Size {
     size
 }
 
-/// Opens in a fresh process so often, and checks that each found what should be there.
+/// Opens a journal so often, each time in a new process, and checks its report.
 fn openings(
     times: usize,
     after: &str,
     sessions: u64,
     mut prepare: impl FnMut() -> PathBuf,
-) -> Vec<Said> {
+) -> Vec<ChildOutput> {
     let open = |_| {
         let said = process::open(&prepare());
         assert_eq!(said.text("after"), after, "{said:?}");
@@ -233,7 +235,7 @@ fn points(sizes: &[Size], figure: fn(&Size) -> f64) -> Vec<(f64, f64)> {
     points.collect()
 }
 
-/// A figure with as many digits as mean something.
+/// A figure with its significant digits.
 fn short(figure: f64) -> String {
     match figure {
         _ if figure >= 100.0 => thousands(figure),
@@ -274,11 +276,12 @@ fn print_curve(sizes: &[Size]) {
         row
     });
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let headline = "By records, and for each record in brackets; medians of three openings, of one when killed or rebuilt above 100,000";
+    let headline = "By records, and for each record in brackets; medians of three openings, \
+                    of one when killed or rebuilt above 100,000";
     table::print(headline, &columns, &rows);
 }
 
-/// The targets, which are set for a million records.
+/// Prints the targets, which are set for a million records.
 fn print_targets(sizes: &[Size]) {
     let Some(size) = sizes.iter().find(|size| size.records == LARGEST) else {
         println!(

@@ -1,14 +1,14 @@
-//! What this program does as a child, and how it is told to.
+//! The child processes of this bench, and their arguments.
 
 use std::path::Path;
 
 use crate::child::{self, End};
-pub(crate) use crate::said::Said;
-use crate::said::{order, run};
+pub(crate) use crate::said::ChildOutput;
+use crate::said::{child_arguments, run};
 
-/// Does a child's work and returns true, when this process is one.
+/// Runs the work of a child and returns true, if this process is one.
 pub(crate) fn is_child() -> bool {
-    let Some(words) = order() else {
+    let Some(words) = child_arguments() else {
         return false;
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -25,9 +25,9 @@ pub(crate) fn is_child() -> bool {
     true
 }
 
-/// Fills a journal in a process that closes it, or that is killed as soon as everything is
-/// acknowledged.
-pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> Said {
+/// Fills a journal in a process. The process closes it, or is killed after the last
+/// acknowledgement.
+pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> ChildOutput {
     let word = match end {
         End::Close => "fill",
         End::Hold => "hold",
@@ -36,8 +36,8 @@ pub(crate) fn fill(path: &Path, records: u64, sessions: u64, end: End) -> Said {
     run(&[word, text(path), &records, &sessions], end == End::Hold)
 }
 
-/// Opens a journal in a fresh process.
-pub(crate) fn open(path: &Path) -> Said {
+/// Opens a journal in a new process.
+pub(crate) fn open(path: &Path) -> ChildOutput {
     run(&["open", text(path)], false)
 }
 

@@ -1,17 +1,17 @@
-//! What a bench with a main of its own is told on the command line, spelt as criterion spells it.
+//! The command line of a bench with its own `main`, in criterion's syntax.
 
-/// How much is measured.
+/// The effort of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Effort {
-    /// What the recorded figures come from.
+    /// The effort of the recorded figures.
     Full,
-    /// `--quick`: shorter and coarser.
+    /// `--quick`: shorter and less precise.
     Quick,
-    /// `--test`, or a run that `cargo bench` did not start: only whether it works.
+    /// `--test`, or a run without `cargo bench`: only checks that the bench works.
     Test,
 }
 
-/// The command line, read.
+/// The parsed command line.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
@@ -20,8 +20,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads the command line. Options named in `with_value` take one; other options are
-    /// criterion's and mean nothing here.
+    /// Reads the command line. Options named in `with_value` take a value. Other options are
+    /// criterion's and have no effect.
     pub(crate) fn read(with_value: &[&str]) -> Self {
         let (mut filters, mut values) = (Vec::new(), Vec::new());
         let (mut bench, mut quick, mut test) = (false, false, false);
@@ -51,12 +51,12 @@ impl Arguments {
         }
     }
 
-    /// Whether a figure of this name is asked for: all are when no filter is given.
+    /// True if the figure with this name is requested. Without a filter, all are.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter))
     }
 
-    /// What stands behind an option.
+    /// The value of an option.
     pub(crate) fn value(&self, option: &str) -> Option<&str> {
         let (_, value) = self.values.iter().rev().find(|(name, _)| name == option)?;
         Some(value)

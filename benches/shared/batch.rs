@@ -1,4 +1,4 @@
-//! The typical batch: a call that is received, permitted, ready and started, four records of 350
+//! The typical batch: a call that is received, permitted, ready and started, as four records of 350
 //! bytes.
 
 use std::sync::LazyLock;
@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use recount::journal::{Actor, Append, Draft, Hash, Line};
 use uuid::Uuid;
 
-/// Bytes of one line.
+/// The length of one line, in bytes.
 pub(crate) const RECORD_BYTES: usize = 350;
-/// Records of one append.
+/// The number of records in one append.
 pub(crate) const BATCH_RECORDS: u64 = 4;
 
-/// Place, kind and actor of the records of a batch.
+/// The index, kind and actor of each record of a batch.
 const KINDS: [(u64, &str, &str); 4] = [
     (0, "function_call_received", "model"),
     (1, "policy_decided", "engine"),
@@ -36,7 +36,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// The session of this number. Ids are UUIDv7: in the order of their numbers, a second apart.
+    /// The session with this number. Ids are UUIDv7, in the order of the numbers, a second apart.
     pub(crate) fn new(number: u64) -> Self {
         let at_ms = u128::from(1_767_225_600_000 + 1_000 * number);
         let mixed = u128::from(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -48,7 +48,7 @@ impl Stream {
         }
     }
 
-    /// The batch that comes next, chained to the one before.
+    /// The next batch, chained to the one before.
     pub(crate) fn next_append(&mut self) -> Append {
         let (expected, first) = (self.seq, self.seq + 1);
         let mut lines = Vec::with_capacity(KINDS.len());
@@ -63,7 +63,7 @@ impl Stream {
     }
 }
 
-/// How many digits seq and cause take.
+/// The number of digits of seq and cause.
 fn digits(first: u64, place: u64) -> usize {
     let digits = |seq: u64| seq.ilog10() as usize + 1;
     digits(first + place) + if place > 0 { digits(first) } else { 0 }
@@ -91,7 +91,8 @@ fn line(
     draft.line()
 }
 
-/// A bench of wrong work measures nothing: every line is a record of the length it should have.
+/// Checks that each line is a valid record of the intended length, because a bench of wrong work
+/// measures nothing.
 pub(crate) fn check() {
     let mut stream = Stream::new(3);
     for _ in 0..300 {

@@ -1,15 +1,16 @@
-//! What it ran on, for the record, and where it wrote.
+//! The description of the machine, and the directory of the bench.
 
 use std::fs;
 
 use tempfile::TempDir;
 
-/// An empty directory beside what cargo builds, so on a disk and not in memory. Gone when dropped.
+/// An empty directory next to cargo's build output, so on a disk and not in memory. Removed on
+/// drop.
 pub(crate) fn scratch() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a scratch directory")
 }
 
-/// One line about processors, kernel, file system and what else is running.
+/// One line about processors, kernel, file system and load.
 pub(crate) fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");

@@ -1,6 +1,6 @@
-//! The middle one of some figures.
+//! The median of some figures.
 
-/// The median; the lower of the two in the middle when there are two. NaN of nothing.
+/// The median, or the lower one of two in the middle. NaN without figures.
 pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     let mut figures: Vec<f64> = figures.into_iter().collect();
     figures.sort_by(f64::total_cmp);

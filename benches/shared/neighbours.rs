@@ -1,12 +1,12 @@
-//! How busy other programs kept the processors meanwhile: they slow two opponents down by different
+//! The CPU use of other programs during a run. It slows two compared programs down by different
 //! amounts.
 
 use std::fs;
 
-/// The share of the processors above which figures are not worth recording.
+/// The share of CPU time of other programs above which figures are not worth recording.
 const QUIET: f64 = 0.10;
 
-/// Ticks of the kernel since some start.
+/// CPU ticks since some start, as the kernel counts them.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     all: f64,
@@ -15,7 +15,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Begins to watch.
+    /// Begins a measurement.
     pub(crate) fn watch() -> Self {
         let read = |path: &str| fs::read_to_string(path).expect("Linux tells of processors");
         let ticks = |words: &str| -> Vec<f64> {
@@ -25,20 +25,20 @@ impl Neighbours {
         let stat = read("/proc/stat");
         let processors = ticks(stat.lines().next().unwrap_or_default());
         let all = processors.iter().take(8).sum();
-        // user, nice, system and steal. Interrupts are left out, they are mostly those of our own
-        // disk writes.
+        // The fields user, nice, system and steal. Interrupts are left out, because most of them
+        // come from the bench's own disk writes.
         let places = [0, 1, 2, 7];
         let busy = places.iter().filter_map(|place| processors.get(*place));
         let busy = busy.sum();
         let own = read("/proc/self/stat");
         let (_, own) = own.rsplit_once(") ").expect("a name in brackets");
-        // utime stime cutime cstime: this process and the children that ended. The state before is
-        // no number.
+        // The fields utime, stime, cutime and cstime: this process and its ended children. The
+        // state before them is no number.
         let ours = ticks(own).iter().skip(10).take(4).sum();
         Self { all, busy, ours }
     }
 
-    /// Says how much of the processors went to others since.
+    /// Prints the share of CPU time that other programs used since then.
     pub(crate) fn report(&self) {
         let now = Self::watch();
         let foreign = (now.busy - self.busy) - (now.ours - self.ours);

@@ -1,4 +1,4 @@
-//! A model without a socket: what it sends back for each frame is a function.
+//! A model without a socket: a function returns the answer to each frame.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -11,11 +11,11 @@ use recount::live::{
     ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
 };
 
-/// What a connection sends back for a frame, which it has so long after the last of its own was
-/// there to be received.
+/// The answer of a connection to a frame. The duration is the time since its last own frame was
+/// ready to be received.
 pub(crate) type Reply = Box<dyn FnMut(&str, Duration) -> Option<String> + Send>;
 
-/// A way to the model; each connection has a function of its own.
+/// A connector to the model. Each connection has a function of its own.
 pub(crate) struct Peer<C> {
     model: C,
     pub(crate) lines: Lines,
@@ -27,16 +27,16 @@ pub(crate) struct Lines(pub(crate) Arc<Mutex<Vec<Arc<Mutex<Line>>>>>);
 
 pub(crate) struct Line {
     reply: Reply,
-    /// What is on its way back.
-    said: VecDeque<String>,
+    /// The frames that are ready to be received.
+    replies: VecDeque<String>,
     receiver: Option<Waker>,
-    /// Since when the last of it is.
-    there: Instant,
+    /// The time since which the last of them is ready.
+    ready_since: Instant,
 }
 
-struct Hears(Arc<Mutex<Line>>);
+struct PeerSender(Arc<Mutex<Line>>);
 
-struct Says(Arc<Mutex<Line>>);
+struct PeerReceiver(Arc<Mutex<Line>>);
 
 impl<C> Peer<C> {
     pub(crate) fn new(model: C) -> Peer<C> {
@@ -46,15 +46,15 @@ impl<C> Peer<C> {
 }
 
 impl Line {
-    /// Has the model hear a frame, from whoever is on the other side.
-    pub(crate) fn hear(line: &Mutex<Line>, frame: &str) {
+    /// Passes a frame to the model, from any side.
+    pub(crate) fn deliver(line: &Mutex<Line>, frame: &str) {
         let receiver = {
             let mut line = lock(line);
-            let since = line.there.elapsed();
+            let since = line.ready_since.elapsed();
             let reply = (line.reply)(frame, since);
             let receiver = reply.as_ref().and_then(|_| line.receiver.take());
-            line.said.extend(reply);
-            line.there = Instant::now();
+            line.replies.extend(reply);
+            line.ready_since = Instant::now();
             receiver
         };
         let _ = receiver.map(Waker::wake);
@@ -70,22 +70,22 @@ impl<C: Fn() -> Reply + Send + Sync + 'static> Connector for Peer<C> {
     async fn connect(&self) -> Result<Connection, ConnectError> {
         let line = Arc::new(Mutex::new(Line {
             reply: (self.model)(),
-            said: VecDeque::new(),
+            replies: VecDeque::new(),
             receiver: None,
-            there: Instant::now(),
+            ready_since: Instant::now(),
         }));
         lock(&self.lines.0).push(line.clone());
         Ok(Connection {
-            sender: Box::new(Hears(line.clone())),
-            receiver: Box::new(Says(line)),
+            sender: Box::new(PeerSender(line.clone())),
+            receiver: Box::new(PeerReceiver(line)),
         })
     }
 }
 
 #[async_trait]
-impl FrameSender for Hears {
+impl FrameSender for PeerSender {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
-        Line::hear(&self.0, &frame);
+        Line::deliver(&self.0, &frame);
         Ok(())
     }
 
@@ -93,15 +93,15 @@ impl FrameSender for Hears {
 }
 
 #[async_trait]
-impl FrameReceiver for Says {
+impl FrameReceiver for PeerReceiver {
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
         poll_fn(|context| {
             let mut line = lock(&self.0);
-            let Some(said) = line.said.pop_front() else {
+            let Some(reply) = line.replies.pop_front() else {
                 line.receiver = Some(context.waker().clone());
                 return Poll::Pending;
             };
-            Poll::Ready(Ok(said))
+            Poll::Ready(Ok(reply))
         })
         .await
     }

@@ -1,14 +1,14 @@
-//! Starts this program once more as a child, and reads what it says: a name and a figure a line.
+//! Child processes: this program is started again, and prints one name and figure a line.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-/// What a child said: names and what stands behind them.
+/// The output of a child, by name.
 #[derive(Debug)]
-pub(crate) struct Said(BTreeMap<String, String>);
+pub(crate) struct ChildOutput(BTreeMap<String, String>);
 
-impl Said {
+impl ChildOutput {
     pub(crate) fn text(&self, name: &str) -> &str {
         let text = self.0.get(name);
         text.unwrap_or_else(|| unreachable!("a child that ended well says its {name}: {self:?}"))
@@ -19,18 +19,18 @@ impl Said {
     }
 }
 
-/// The word that makes the program a child.
+/// The argument that makes the program a child.
 const CHILD: &str = "--child";
 
-/// What this process is to do as a child, when it is one.
-pub(crate) fn order() -> Option<Vec<String>> {
+/// The arguments of this process after `--child`, if it is a child.
+pub(crate) fn child_arguments() -> Option<Vec<String>> {
     let mut words = std::env::args().skip(1);
     let is_child = words.next().as_deref() == Some(CHILD);
     is_child.then(|| words.collect())
 }
 
-/// Lets a child do something; kills it as soon as it has said one thing, if it is to be killed.
-pub(crate) fn run(words: &[&str], killed: bool) -> Said {
+/// Runs a child to its end. If `killed` is set, kills it after its first line.
+pub(crate) fn run(words: &[&str], killed: bool) -> ChildOutput {
     let program = std::env::current_exe().expect("the program knows itself");
     let mut child = Command::new(program)
         .arg(CHILD)
@@ -56,5 +56,5 @@ pub(crate) fn run(words: &[&str], killed: bool) -> Said {
         as_asked,
         "the child that should {words:?} ended with {status}: {said:?}"
     );
-    Said(said)
+    ChildOutput(said)
 }

@@ -1,5 +1,5 @@
-//! Sessions as they happen: gated calls, each asked, granted, run and answered, on record as an
-//! engine writes them.
+//! Typical sessions of gated calls, each asked, granted, run and answered, recorded as an engine
+//! does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use recount::testing::{History, Toolbox, history, toolbox};
 use serde_json::json;
 use uuid::Uuid;
 
-/// Calls of one session; each makes ten records.
+/// The number of calls in one session. Each makes ten records.
 const CALLS: usize = 20;
 
-/// Makes a journal of at least so many records.
+/// Makes a journal with at least so many records.
 pub(crate) fn fill(path: &Path, records: u64) {
     let journal: Arc<dyn Journal> = Arc::new(DiskJournal::open(path).expect("a journal"));
     let ledger = Ledger::new(Arc::clone(&journal));
@@ -40,7 +40,7 @@ fn recorded(tools: &Toolbox) -> History {
     })
 }
 
-/// Writes a session, an append for a few records at a time.
+/// Writes a session in appends of a few records.
 fn write(ledger: &Ledger, id: SessionId, recorded: &History, tools: &Toolbox) {
     let seal = Seal::default();
     let terms = seal.terms(id, tools.catalog(), tools.policies());

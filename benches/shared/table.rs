@@ -1,6 +1,6 @@
-//! A table as Markdown reads it, so that it can go into the README as it is.
+//! A table in Markdown, ready for the README.
 
-/// Prints a headline, column names and rows, every column as wide as its widest cell.
+/// Prints a headline, column names and rows. Each column is as wide as its widest cell.
 pub(crate) fn print(headline: &str, columns: &[&str], rows: &[Vec<String>]) {
     let names: Vec<String> = columns.iter().map(ToString::to_string).collect();
     let width = |column: usize| {
@@ -23,7 +23,7 @@ pub(crate) fn print(headline: &str, columns: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// A whole number with its thousands set apart.
+/// A whole number with commas between thousands.
 pub(crate) fn thousands(number: f64) -> String {
     let digits = format!("{:.0}", number.max(0.0));
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -36,7 +36,7 @@ pub(crate) fn thousands(number: f64) -> String {
     out
 }
 
-/// Whether a figure that should be at least, or at most, its target is.
+/// The word for a target that was met or missed.
 pub(crate) fn verdict(met: bool) -> String {
     if met { "met" } else { "missed" }.to_owned()
 }

@@ -1,9 +1,9 @@
-//! A durable tool-call step: call and decision are on disk before the tool runs, result and
-//! response before it is sent.
+//! The cost of a durable tool-call step. Call and decision are on disk before the tool runs, and
+//! result and response before the response is sent.
 //!
-//! Simulator and socket are left out: the model is a function. One session is held against a raw
-//! write with its sync, by turns in the same run: each of them behind a rest, and in loops; many
-//! sessions are told in steps a second, processor time and disk.
+//! There is no simulator and no socket: the model is a function. One session is compared with a raw
+//! write and sync, alternating in the same run, with rests and in loops. Many sessions are measured
+//! in steps per second, CPU time and disk space.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -32,18 +32,18 @@ use sessions::{Sessions, disk};
 use table::{thousands, verdict};
 use tokio::runtime::{Builder, Runtime};
 
-/// The p50 of a step alone, in p50s of a raw write, at most. A step is two writes, one after the
-/// other.
+/// The maximum ratio of the p50 of a step alone to the p50 of a raw write. A step is two writes,
+/// one after another.
 const ALONE_TARGET: f64 = 3.0;
-/// The threads of the runtime.
+/// The numbers of threads of the runtime.
 const THREADS: [usize; 2] = [1, 2];
-/// How long everything rests before each write and each step that begins behind a rest: as between
-/// the calls of a conversation, where what is known of the disk counts no more (a second), and
-/// where it does.
+/// The rests before each write and each step. The journal uses its measurements of the disk for a
+/// second. So they are out of date after the long rest, as between the calls of a conversation, and
+/// current after the short one.
 const RESTS: [Duration; 2] = [Duration::from_millis(1_100), Duration::from_millis(1)];
-/// Bytes of a raw write: about what each of the two appends of a step comes to.
+/// The length of a raw write, in bytes. Each of the two appends of a step has about this length.
 const RAW_BYTES: usize = 1_400;
-/// How many sessions step at the same time.
+/// The numbers of sessions that step at the same time.
 const CROWDS: [usize; 2] = [64, 512];
 const RATE_TARGET: f64 = 20_000.0;
 const WORKED_TARGET_US: f64 = 60.0;
@@ -115,22 +115,22 @@ fn runtime(threads: usize) -> Runtime {
         .expect("a runtime")
 }
 
-/// How writes and steps of one session follow each other.
+/// The order in which writes and steps of one session alternate.
 enum Pace {
-    /// A write and a step by turns, and a rest before each.
+    /// One write and one step in turn, with a rest before each.
     Rested { rest: Duration, turns: usize },
-    /// A hundred writes one behind the other and a hundred steps by turns.
+    /// A hundred writes and a hundred steps in turn, without rests.
     AtOnce { blocks: usize },
 }
 
-/// The row of one session and a raw file, on a runtime of so many threads.
+/// The row of one session and a raw file, on a runtime with so many threads.
 fn alone(threads: usize, pace: &Pace) -> Vec<String> {
     let runtime = runtime(threads);
     let scratch = machine::scratch();
     let mut raw = Raw::new(&scratch.path().join("raw"), RAW_BYTES);
     let journal = scratch.path().join("journal");
     let sessions = runtime.block_on(Sessions::open(&journal, 1));
-    // What the first steps bring up is nobody's.
+    // The first steps also allocate shared data.
     runtime.block_on(sessions.steps(50));
     raw.writes(50);
     let (mut writes, mut steps) = (Vec::new(), Vec::new());
@@ -166,7 +166,7 @@ fn alone(threads: usize, pace: &Pace) -> Vec<String> {
     ]
 }
 
-/// The row of each figure of so many sessions.
+/// The rows of the figures of so many sessions.
 fn crowd(runtime: &Runtime, sessions: usize, steps: usize) -> Vec<Vec<String>> {
     let scratch = machine::scratch();
     let journal = scratch.path().join("journal");
@@ -216,7 +216,7 @@ fn crowd(runtime: &Runtime, sessions: usize, steps: usize) -> Vec<Vec<String>> {
     ]
 }
 
-/// The figure below which such a share of them lies, in microseconds.
+/// The percentile of the durations for this share, in microseconds.
 fn at(durations: &mut [Duration], share: f64) -> f64 {
     durations.sort_unstable();
     let place = (durations.len() as f64 * share) as usize;

@@ -1,4 +1,4 @@
-//! The opponent: one write of so many bytes into a file that is there, and a sync.
+//! The baseline: one write of so many bytes into an existing file, and a sync.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const FILE_BYTES: u64 = 64 << 20;
 
-/// A file of zeros that is on the disk as it is.
+/// A file of zeros that is allocated and synced.
 pub(crate) struct Raw {
     file: File,
     offset: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// A file, and the bytes of one write.
+    /// Makes the file, and the bytes of one write.
     pub(crate) fn new(path: &Path, bytes: usize) -> Raw {
         let file = File::create(path).expect("a file");
         let zeros = vec![0; 64 << 10];
@@ -31,7 +31,7 @@ impl Raw {
         }
     }
 
-    /// How long each of so many writes with their syncs takes.
+    /// The time of each of so many writes with their syncs.
     pub(crate) fn writes(&mut self, count: usize) -> Vec<Duration> {
         let write = |_| {
             if self.offset + self.bytes.len() as u64 > FILE_BYTES {

@@ -1,4 +1,4 @@
-//! Sessions whose model calls a tool again as soon as it is answered.
+//! Sessions whose model calls a tool again as soon as it has the response.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,17 +14,17 @@ use tokio::sync::Notify;
 use crate::peer::{Line, Lines, Peer, Reply};
 use crate::processor_time::processor_time;
 
-/// What the models of all sessions have in common.
+/// The shared state of the models of all sessions.
 #[derive(Default)]
 struct Calls {
-    /// How many calls are still to be made.
+    /// The number of calls that are still to be made.
     left: AtomicU64,
     answered: AtomicU64,
     all_answered: Notify,
     steps: Mutex<Vec<Duration>>,
 }
 
-/// An engine on disk with sessions that wait for their first word.
+/// An engine on disk with connected sessions.
 pub(crate) struct Sessions {
     engine: Engine,
     live: Vec<LiveHandle>,
@@ -32,12 +32,11 @@ pub(crate) struct Sessions {
     calls: Arc<Calls>,
 }
 
-/// What so many steps took.
+/// The figures of so many steps.
 pub(crate) struct Took {
     pub(crate) time: Duration,
     pub(crate) worked: Duration,
-    /// From the moment at which the call is there to be received to the moment at which its
-    /// response is sent.
+    /// The times from a call's arrival at the receiver to the sending of its response.
     pub(crate) steps: Vec<Duration>,
 }
 
@@ -68,7 +67,7 @@ impl Sessions {
         }
     }
 
-    /// Makes so many steps, all sessions at the same time, each one after another.
+    /// Runs so many steps. All sessions run concurrently, and each runs one step after another.
     pub(crate) async fn steps(&self, count: usize) -> Took {
         let sessions = self.live.len();
         let count = count.div_ceil(sessions) * sessions;
@@ -77,7 +76,7 @@ impl Sessions {
             .left
             .store((count - sessions) as u64, Ordering::SeqCst);
         let (begun, worked) = (Instant::now(), processor_time());
-        // The model begins, as it does in a conversation; each further call follows from a
+        // The model makes the first call, as in a conversation. Each further call follows a
         // response.
         self.begin();
         while self.calls.answered.load(Ordering::SeqCst) < count as u64 {
@@ -100,10 +99,10 @@ impl Sessions {
 
     fn begin(&self) {
         let lines = self.lines.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().for_each(|line| Line::hear(line, "Go."));
+        lines.iter().for_each(|line| Line::deliver(line, "Go."));
     }
 
-    /// Ends in good order: the index has everything then.
+    /// Shuts the engine down in good order, so that everything is indexed.
     pub(crate) async fn close(self) {
         drop(self.live);
         self.engine
@@ -139,13 +138,14 @@ impl Calls {
             }
             made += 1;
             Some(format!(
-                r#"{{"toolCall":{{"functionCalls":[{{"id":"function-call-{made}","name":"look_up","args":{{"order":"A-{made}"}}}}]}}}}"#
+                "{{\"toolCall\":{{\"functionCalls\":[{{\"id\":\"function-call-{made}\",\
+                 \"name\":\"look_up\",\"args\":{{\"order\":\"A-{made}\"}}}}]}}}}"
             ))
         })
     }
 }
 
-/// What a directory takes on the disk, in bytes.
+/// The disk space of a directory, in bytes.
 pub(crate) fn disk(path: &Path) -> u64 {
     let entries = fs::read_dir(path).expect("a directory");
     let sizes = entries.map(|entry| {

@@ -1,7 +1,6 @@
-//! What a process of its own does: have sessions wait for a person, or open a journal of such
-//! sessions.
+//! The work of a child process: to make sessions that wait for a person, or to open their journal.
 //!
-//! What it found goes to standard output, a name and a figure a line.
+//! The results go to standard output, one name and figure a line.
 
 use std::fs;
 use std::io::Read;
@@ -15,19 +14,19 @@ use recount::session::{Decision, Event, Outcome};
 
 use crate::peer::{Peer, Reply};
 
-/// Sessions that begin, or that are answered, at the same time.
+/// The number of sessions that are opened at the same time.
 const AT_ONCE: usize = 64;
 
-/// How the sessions of a journal were left.
+/// The end of the process that made the sessions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Left {
-    /// Their process shut down.
+    /// The process shut down.
     Closed,
-    /// It was killed, with every connection open.
+    /// The process was killed, with all connections open.
     Killed,
 }
 
-/// Has so many sessions wait, each with one question, which may expire.
+/// Makes so many waiting sessions, each with one question, which may have an expiry.
 pub(crate) fn fill(path: &Path, sessions: usize, expire: bool, left: Left) {
     runtime().block_on(async {
         let engine = open(path, expire).await;
@@ -38,14 +37,14 @@ pub(crate) fn fill(path: &Path, sessions: usize, expire: bool, left: Left) {
             asked += some;
             let some = (0..some).map(|_| ask(&engine));
             let some = join_all(some).await;
-            // Of those that were closed nobody has a connection any more.
+            // Sessions that are closed later need no open connection.
             if left == Left::Killed {
                 live.extend(some);
             }
         }
         if left == Left::Killed {
             println!("asked {asked}");
-            // Ends with the process, by a kill.
+            // Waits until the process is killed.
             let _killed = std::io::stdin().read(&mut [0]);
             drop(live);
             return;
@@ -70,13 +69,13 @@ async fn ask(engine: &Engine) -> LiveHandle {
     live
 }
 
-/// Opens the journal, lists what waits, and says what that took.
+/// Opens the journal, lists the pending requests, and prints the times and the memory.
 pub(crate) fn look(path: &Path, expire: bool) {
     runtime().block_on(async {
         let opening = Instant::now();
         let engine = open(path, expire).await;
         println!("open_ms {}", since(opening));
-        // Whatever an engine does by itself at the start has begun.
+        // Lets the engine begin its own work at the start.
         tokio::task::yield_now().await;
         println!("opened_kib {}", resident_kib());
         let listing = Instant::now();
@@ -89,7 +88,8 @@ pub(crate) fn look(path: &Path, expire: bool) {
     });
 }
 
-/// Opens the journal, lists what waits, approves it, and says when every response was on disk.
+/// Opens the journal, lists the pending requests, and approves them. Prints the time until all
+/// responses were on disk.
 pub(crate) fn approve(path: &Path) {
     runtime().block_on(async {
         let opening = Instant::now();
@@ -102,7 +102,7 @@ pub(crate) fn approve(path: &Path) {
         let responses = tokio::spawn(async move {
             let mut responded = 0;
             while responded < waiting {
-                // What is published is on disk.
+                // Published records are on disk.
                 let recorded = updates.next().await.expect("an engine that goes on");
                 if let Event::Decided(Decision::ResponseIssued(it)) = &recorded.fact.event
                     && it.outcome == Outcome::Returned
@@ -141,7 +141,7 @@ async fn open(path: &Path, expire: bool) -> Engine {
     engine.open().await.expect("an engine")
 }
 
-/// A model that calls `refund` for whatever the user says.
+/// A model that calls `refund` for each refund request of the user.
 fn model() -> Reply {
     Box::new(|frame, _| {
         if frame.contains("\"setup\"") {
@@ -149,7 +149,11 @@ fn model() -> Reply {
         }
         let asks = frame.contains("Please refund");
         asks.then(|| {
-            r#"{"toolCall":{"functionCalls":[{"id":"function-call-1","name":"refund","args":{"order":1001,"cents":4200}}]}}"#.to_owned()
+            concat!(
+                r#"{"toolCall":{"functionCalls":[{"id":"function-call-1","#,
+                r#""name":"refund","args":{"order":1001,"cents":4200}}]}}"#
+            )
+            .to_owned()
         })
     })
 }
@@ -162,7 +166,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .expect("a runtime")
 }
 
-/// The memory of this process that is no file.
+/// The anonymous memory of this process, in KiB.
 fn resident_kib() -> String {
     let status = fs::read_to_string("/proc/self/status").expect("Linux tells of memory");
     let value = status

@@ -1,5 +1,5 @@
-//! What sessions cost that wait for a person: opening, listing and memory after a restart, and the
-//! way from a kill to the last response.
+//! The cost of sessions that wait for a person: opening, listing and memory after a restart, and
+//! the time from a kill to the last response.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot write must stop")]
 
@@ -25,10 +25,10 @@ use arguments::{Arguments, Effort};
 use child::Left;
 use median::median;
 use neighbours::Neighbours;
-use said::{Said, order, run};
+use said::{ChildOutput, child_arguments, run};
 use table::{thousands, verdict};
 
-/// How often a journal is opened for one figure, unless `--rounds` says otherwise.
+/// The number of openings of a journal for one figure, unless `--rounds` is given.
 const ROUNDS: usize = 3;
 
 fn main() {
@@ -76,7 +76,7 @@ fn main() {
     neighbours.report();
 }
 
-/// The memory of a process whose journal is empty.
+/// The memory of a process with an empty journal, in KiB.
 fn empty_kib(rounds: usize) -> f64 {
     let scratch = machine::scratch();
     let journal = scratch.path().join("journal");
@@ -84,8 +84,8 @@ fn empty_kib(rounds: usize) -> f64 {
     median((0..rounds).map(|_| look(&journal, false).number("opened_kib")))
 }
 
-/// What waits is opened and listed, each time by a process of its own.
-fn waiting(sessions: usize, how: &str, found: &[Said], empty_kib: f64) -> Vec<Vec<String>> {
+/// The rows of waiting sessions that were opened and listed, each time in a new process.
+fn waiting(sessions: usize, how: &str, found: &[ChildOutput], empty_kib: f64) -> Vec<Vec<String>> {
     let growth = |name| (over(found, name) - empty_kib) / 1024.0;
     let listing = over(found, "list_ms");
     let opening = over(found, "open_ms");
@@ -107,7 +107,7 @@ fn waiting(sessions: usize, how: &str, found: &[Said], empty_kib: f64) -> Vec<Ve
     ]
 }
 
-/// So many that nobody could load them all.
+/// The rows of more sessions than could all be loaded.
 fn many(sessions: usize, rounds: usize, empty_kib: f64) -> Vec<Vec<String>> {
     let found = looked(sessions, false, Left::Closed, rounds);
     let growth = (over(&found, "opened_kib") - empty_kib) / 1024.0;
@@ -123,11 +123,10 @@ fn many(sessions: usize, rounds: usize, empty_kib: f64) -> Vec<Vec<String>> {
     ]
 }
 
-fn looked(sessions: usize, expire: bool, left: Left, rounds: usize) -> Vec<Said> {
+fn looked(sessions: usize, expire: bool, left: Left, rounds: usize) -> Vec<ChildOutput> {
     let scratch = machine::scratch();
     let looks = (0..rounds).map(|round| {
-        // Whoever opens a journal that was left behind closes it, so each look after a kill takes
-        // one of its own.
+        // Opening a killed journal closes it, so each look after a kill needs a journal of its own.
         let journal = match left {
             Left::Closed => scratch.path().join("journal"),
             Left::Killed => scratch.path().join(format!("journal-{round}")),
@@ -142,7 +141,7 @@ fn looked(sessions: usize, expire: bool, left: Left, rounds: usize) -> Vec<Said>
     looks.collect()
 }
 
-/// From the kill to the last response on disk.
+/// The rows from the kill to the last response on disk.
 fn approving(sessions: usize, rounds: usize) -> Vec<Vec<String>> {
     let scratch = machine::scratch();
     let approved = (0..rounds).map(|round| {
@@ -152,7 +151,7 @@ fn approving(sessions: usize, rounds: usize) -> Vec<Vec<String>> {
         assert_eq!(said.number("pending") as usize, sessions);
         said
     });
-    let approved: Vec<Said> = approved.collect();
+    let approved: Vec<ChildOutput> = approved.collect();
     vec![
         told(
             sessions,
@@ -175,7 +174,7 @@ fn approving(sessions: usize, rounds: usize) -> Vec<Vec<String>> {
     ]
 }
 
-/// The row of a figure, which is to stay below its target.
+/// The row of a figure and its maximum.
 fn told(sessions: usize, figure: &str, measured: f64, target: Option<f64>) -> Vec<String> {
     let none = || "—".to_owned();
     vec![
@@ -187,13 +186,13 @@ fn told(sessions: usize, figure: &str, measured: f64, target: Option<f64>) -> Ve
     ]
 }
 
-fn over(said: &[Said], name: &str) -> f64 {
+fn over(said: &[ChildOutput], name: &str) -> f64 {
     median(said.iter().map(|said| said.number(name)))
 }
 
-/// Does a child's work and returns true, when this process is one.
+/// Runs the work of a child and returns true, if this process is one.
 fn is_child() -> bool {
-    let Some(words) = order() else {
+    let Some(words) = child_arguments() else {
         return false;
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -223,7 +222,7 @@ fn fill(journal: &Path, sessions: usize, expire: bool, left: Left) {
     run(&words, left == Left::Killed);
 }
 
-fn look(journal: &Path, expire: bool) -> Said {
+fn look(journal: &Path, expire: bool) -> ChildOutput {
     run(&["look", text(journal), &expire.to_string()], false)
 }
 

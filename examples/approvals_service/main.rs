@@ -1,8 +1,8 @@
-//! A web service that embeds the engine: it may die while a person decides, and the approval counts
-//! after its restart.
+//! A web service that embeds the engine. It may crash while a person decides, and the approval
+//! counts after its restart.
 //!
-//! `docs/cookbook/approve_after_restart.md` builds it step by step. Run
-//! `recount simulate --script fixtures/scripts/refund.jsonl` beside it; then
+//! `docs/cookbook/approve_after_restart.md` builds it step by step. First run
+//! `recount simulate --script fixtures/scripts/refund.jsonl`, then
 //! `approvals_service ws://127.0.0.1:8787`.
 
 mod service;
@@ -19,11 +19,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         journal: "./approvals-journal".into(),
         receipts: "./refunds.txt".into(),
         model: url.unwrap_or("ws://127.0.0.1:8787".into()),
-        // Yours come from the login of your service.
+        // In your service they come from the login.
         people: BTreeMap::from([("secret-of-ada".to_owned(), "ada".to_owned())]),
     };
     let stop = async {
-        // Where no signal can be heard, the service serves until it is killed, which it survives.
+        // Without signals, the service runs until it is killed, which it survives.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! Tools, an engine over a journal on disk, four routes, and who is asking.
+//! The service: tools, an engine over a journal on disk, four routes, and authentication.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -22,17 +22,17 @@ use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 
-/// Where everything is, and who may approve.
+/// The addresses, the paths, and the people who may approve.
 pub(crate) struct Config {
     pub(crate) address: String,
     pub(crate) journal: PathBuf,
     pub(crate) receipts: PathBuf,
     pub(crate) model: String,
-    /// The secret that each person shows, and their name.
+    /// The name of each person, by the secret that they send.
     pub(crate) people: BTreeMap<String, String>,
 }
 
-/// What the model may do. Money moves only when a person has agreed.
+/// The model's tools. Money moves only after a person has agreed.
 fn tools(receipts: &Path) -> Toolset {
     let receipts = receipts.to_owned();
     let refund = T::simple("refund", "Refunds an order", move |args| {
@@ -49,43 +49,44 @@ fn write_receipt(receipts: &Path, args: &Value) -> Result<Value, ToolError> {
     Ok(json!({"refunded": true}))
 }
 
-/// The engine. What waits for a person is in the journal, so it does not matter how the process
-/// before has ended.
+/// Opens the engine. Pending requests are in the journal, so it does not matter how the previous
+/// process ended.
 async fn open(config: &Config) -> Result<Engine, Error> {
     let support = Agent::new()
         .model("gemini-3.8-live")
         .instruction("You are the support desk of a shop.")
         .tools(tools(&config.receipts))
         .connect_to(Endpoint::url(&config.model))
-        // A person may decide when nobody is connected any more: the model is told all the same.
+        // A person may decide when no client is connected any more. The model receives the outcome
+        // all the same.
         .on_settled(OnSettled::Connect);
     Engine::builder(&config.journal)
-        // In a rolling deploy the old process still lets go of the journal.
+        // In a rolling deploy, the old process may still hold the journal.
         .wait(Duration::from_secs(30))
         .agent("support", support)
         .open()
         .await
 }
 
-/// What the routes have in common.
+/// The shared state of the routes.
 struct Service {
     engine: Engine,
     people: BTreeMap<String, String>,
-    /// The conversations of this process. Who drops a handle hangs up.
+    /// The conversations of this process. Dropping a handle ends its connection.
     conversations: Mutex<BTreeMap<SessionId, LiveHandle>>,
 }
 
-/// Serves until `stop`, and ends in good order.
+/// Serves until `stop`, and shuts down in good order.
 pub(crate) async fn serve(
     config: Config,
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    // In a rolling deploy the old process has the address until it stops, and the journal until
-    // just after.
+    // In a rolling deploy, the old process holds the address until it stops, and the journal a
+    // little longer.
     let engine = open(&config).await?;
     let served = listen(&engine, config, ready, stop).await;
-    // Also where the door could not be opened: what was approved runs by now.
+    // Needed even if the address could not be bound, because approved calls are running by now.
     engine.shutdown(Duration::from_secs(20)).await?;
     served
 }
@@ -115,7 +116,7 @@ async fn listen(
     Ok(())
 }
 
-/// A customer says something.
+/// Sends the words of a customer to the model.
 async fn begin(
     State(service): State<Arc<Service>>,
     Json(said): Json<Said>,
@@ -132,7 +133,7 @@ struct Said {
     text: String,
 }
 
-/// Whoever asks, as your service knows them. Nothing in a path or a body says who somebody is.
+/// The authenticated person. Nothing in a path or a body says who sent a request.
 struct Person(Actor);
 
 impl FromRequestParts<Arc<Service>> for Person {
@@ -150,7 +151,7 @@ impl FromRequestParts<Arc<Service>> for Person {
     }
 }
 
-/// What waits for a person, from this process and from all before it.
+/// Lists the pending requests, of this process and of all before it.
 async fn pending(
     State(service): State<Arc<Service>>,
     _: Person,
@@ -176,8 +177,8 @@ async fn deny(
     answer(&service.engine, id, no, person).await
 }
 
-/// The first answer on record counts. It is acknowledged then; the tool and the model go on by
-/// themselves.
+/// Records an answer. The first one counts. Once it is acknowledged, the tool and the model
+/// continue by themselves.
 async fn answer(
     engine: &Engine,
     id: RequestId,
@@ -191,7 +192,7 @@ async fn answer(
     }
 }
 
-/// Why something was not done, as a status and in words.
+/// A refusal, as a status and in words.
 struct Refused(StatusCode, Value);
 
 impl From<Error> for Refused {
@@ -211,7 +212,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// What stands against an answer: since when, by whose word, and which request to answer instead.
+/// Describes the answer that counted instead: its time, its author, and the request to answer now.
 async fn stands_against(
     engine: &Engine,
     request: RequestId,

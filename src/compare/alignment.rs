@@ -1,10 +1,10 @@
-//! Which items of two lists are the same ones.
+//! The alignment of two lists: which items are in both.
 
 use std::collections::BTreeSet;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Items of two lists, by their places: both sides of one, or what only one list has.
+/// A pair of equal items, or an item of one list alone. The numbers are indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aligned {
     Both(usize, usize),
@@ -12,10 +12,11 @@ pub(super) enum Aligned {
     OnlyB(usize),
 }
 
-/// Aligns two lists in order: what is equal is the same.
+/// Aligns two lists in order, pairing equal items.
 ///
-/// Only what both have is looked for, so lists that have little in common cost little more than to
-/// sort them, and lists that have most in common, in one order, as much as they differ.
+/// Only items that are in both lists are compared. The cost for lists with little in common is
+/// close to the cost of sorting them. The cost for lists with much in common grows with their
+/// differences.
 pub(super) fn align<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<Aligned> {
     let (places_a, places_b) = (places_of(a, b), places_of(b, a));
     let both_a: Vec<&T> = places_a.iter().filter_map(|at| a.get(*at)).collect();
@@ -37,7 +38,7 @@ pub(super) fn align<T: Ord + std::hash::Hash>(a: &[T], b: &[T]) -> Vec<Aligned> 
     aligned
 }
 
-/// The places of what the other list has, too.
+/// The indices of the items that the other list has, too.
 fn places_of<T: Ord>(list: &[T], other: &[T]) -> Vec<usize> {
     let other: BTreeSet<&T> = other.iter().collect();
     let known = list.iter().enumerate();
@@ -45,7 +46,7 @@ fn places_of<T: Ord>(list: &[T], other: &[T]) -> Vec<usize> {
     known.map(|(at, _)| at).collect()
 }
 
-/// What two lists have, in order: before each pair what one of them has alone.
+/// Merges two lists of indices at their pairs. Unpaired indices come before the next pair.
 fn weave(
     a: impl IntoIterator<Item = usize>,
     b: impl IntoIterator<Item = usize>,
@@ -68,8 +69,8 @@ fn weave(
     aligned.extend(b.map(Aligned::OnlyB));
 }
 
-/// Looks again at what stands between the items that both lists have. `again` is given the places
-/// on both sides and says which of them belong together, in order.
+/// Aligns the unpaired items between two pairs again. `again` receives their indices on both sides
+/// and returns the pairs among them, in order.
 pub(super) fn between(
     aligned: &[Aligned],
     again: impl Fn(&[usize], &[usize]) -> Vec<(usize, usize)>,
@@ -111,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_that_have_little_in_common_are_aligned_all_the_same() {
-        // Every one against every other one would be ten thousand million.
+    fn long_lists_with_little_in_common_are_aligned() {
+        // Comparing each item with each other one would take ten thousand million steps.
         let (a, b): (Vec<u32>, Vec<u32>) = (0..100_000)
             .map(|n| (2 * n, if n == 7 { 14 } else { 2 * n + 1 }))
             .unzip();
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn between_them_what_belongs_together_is_found_again() {
+    fn unpaired_items_between_pairs_are_aligned_again() {
         let aligned = align(&[10, 21, 30], &[10, 11, 22, 23, 30]);
         let again = between(&aligned, |a, b| {
             assert_eq!((a, b), (&[1][..], &[1, 2, 3][..]));

@@ -1,16 +1,16 @@
-//! A fixture as it is compared, and a session beside one.
+//! The story of a fixture, and of a session that is compared with a fixture.
 
 use std::collections::BTreeMap;
 
-use super::story::{Growing, Place, Story};
+use super::story::{Place, Story, StoryBuilder};
 use super::told::{policy_of, read};
 use crate::fixture::{self, Fixture};
 use crate::ledger::Ledger;
 use crate::session::{Event, Fact, Json, Observation, SessionId, Speaker};
 use crate::story::{Field, Line, Said, Teller};
 
-/// The story that a fixture records, as it is compared; nothing where none is written down, because
-/// nobody knows then what was decided.
+/// The story that a fixture records, for a comparison. `None` if the fixture has no story, because
+/// its decisions are unknown then.
 ///
 /// ```
 /// use recount::compare::recorded;
@@ -26,7 +26,7 @@ pub fn recorded(fixture: &Fixture) -> Option<Story> {
     story(fixture, &[])
 }
 
-/// As [`recorded`], for a fixture beside another one: without what that has taken out, too.
+/// As [`recorded`], also without the fields that the other fixture has redacted.
 ///
 /// ```
 /// use recount::compare::{recorded, recorded_beside};
@@ -44,26 +44,27 @@ pub fn recorded_beside(fixture: &Fixture, other: &Fixture) -> Option<Story> {
 }
 
 fn story(fixture: &Fixture, fields: &[String]) -> Option<Story> {
-    let mut growing = Growing::default();
+    let mut builder = StoryBuilder::default();
     for line in fixture.story_without(fields)? {
         let Some(line) = Line::read(&line) else {
             continue;
         };
         let place = Place::Line(line.number);
         let policies = fixture.policies_at(line.number);
-        hear(&mut growing, &line, place, |tool| {
+        apply(&mut builder, &line, place, |tool| {
             Json::of_serialized(&policies.of(tool))
         });
     }
-    Some(growing.story())
+    Some(builder.story())
 }
 
-/// Reads a session as it is compared with a fixture: told as that is told, without what is taken
-/// out of it. With the key of the session what stood sealed is known, and taken out, too.
+/// Reads a session for a comparison with a fixture: in the words of a fixture's story, without the
+/// fields that the fixture has redacted. With the key of the session, sealed values are known and
+/// redacted, too.
 ///
 /// # Errors
-/// [`fixture::Error::Ledger`] as [`told`](super::told), [`fixture::Error::NoShape`] where an event
-/// needs what is taken out.
+/// [`fixture::Error::Ledger`] as for [`told`](super::told). [`fixture::Error::NoShape`] if an event
+/// needs a redacted field.
 pub async fn told_beside(
     fixture: &Fixture,
     ledger: &Ledger,
@@ -77,17 +78,17 @@ pub async fn told_beside(
         facts.push(fact.clone());
     })
     .await?;
-    let (mut growing, mut teller) = (Growing::default(), Teller::default());
+    let (mut builder, mut teller) = (StoryBuilder::default(), Teller::default());
     let key = ledger.key(session).await?;
     for fact in fixture.redacted_facts(&facts, key.as_ref())? {
         let told = teller.tell(&fact);
         if let Some(line) = told.as_deref().and_then(Line::read) {
             let policy = policies.remove(&fact.seq);
             let policy = policy.unwrap_or_else(Json::empty_object);
-            hear(&mut growing, &line, Place::Seq(fact.seq), |_| policy);
+            apply(&mut builder, &line, Place::Seq(fact.seq), |_| policy);
         }
     }
-    Ok(growing.story())
+    Ok(builder.story())
 }
 
 fn tool_of(fact: &Fact) -> Option<&str> {
@@ -98,16 +99,21 @@ fn tool_of(fact: &Fact) -> Option<&str> {
     }
 }
 
-/// How a line shows that the engine decided it.
+/// The mark of a decision of the engine in a line.
 const DECIDED: &str = "→";
 
-fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnce(&str) -> Json) {
+fn apply(
+    builder: &mut StoryBuilder,
+    line: &Line<'_>,
+    place: Place,
+    policy: impl FnOnce(&str) -> Json,
+) {
     let said = |name| line.text(name).unwrap_or_default();
     match (line.who, line.kind) {
-        (DECIDED, "phase_entered") => growing.enter(&said("phase")),
+        (DECIDED, "phase_entered") => builder.enter(&said("phase")),
         (DECIDED, _) => {
             if let Some(call) = named(&line.fields, &["call"]) {
-                growing.decide(line.number, call, shown(line));
+                builder.decide(line.number, call, shown(line));
             }
         }
         (_, "function_call_received") => {
@@ -116,33 +122,33 @@ fn hear(growing: &mut Growing, line: &Line<'_>, place: Place, policy: impl FnOnc
             let args = args.or_else(|| malformed(&line.fields));
             let args = args.unwrap_or_else(Json::empty_object);
             let policy = policy(&tool);
-            growing.call(line.number, place, &tool, args, policy);
+            builder.call(line.number, place, &tool, args, policy);
         }
-        (_, "user_text_sent") => growing.say(Speaker::User, &said("text")),
-        (_, "model_output_received") => growing.say(Speaker::Model, &said("text")),
+        (_, "user_text_sent") => builder.say(Speaker::User, &said("text")),
+        (_, "model_output_received") => builder.say(Speaker::Model, &said("text")),
         (_, "transcript_received") => {
             let speaker = match line.value("speaker") {
                 Some("user") => Speaker::User,
                 Some(_) | None => Speaker::Model,
             };
-            growing.say(speaker, &said("text"));
+            builder.say(speaker, &said("text"));
         }
-        (_, "session_opened") => growing.known_by("agent", &said("agent")),
-        (_, "connected") => growing.known_by("model", &said("model")),
-        (_, "session_closed") => growing.known_by("closed", &said("reason")),
-        (_, "turn_completed") => growing.end_turn(false),
-        (_, "turn_interrupted") => growing.end_turn(true),
+        (_, "session_opened") => builder.known_by("agent", &said("agent")),
+        (_, "connected") => builder.known_by("model", &said("model")),
+        (_, "session_closed") => builder.known_by("closed", &said("reason")),
+        (_, "turn_completed") => builder.end_turn(false),
+        (_, "turn_interrupted") => builder.end_turn(true),
         (_, _) => {
             if let Some(about) = named(&line.fields, &["call", "request"]) {
-                growing.report(line.number, about, shown(line));
+                builder.report(line.number, about, shown(line));
             } else if line.kind == "state_changed" {
-                growing.happen(place, shown(line));
+                builder.add_event(place, shown(line));
             }
         }
     }
 }
 
-/// Arguments that are no object, as the text they came as.
+/// Arguments that are no object, as their original text.
 fn malformed(fields: &[Field<'_>]) -> Option<Json> {
     let parts = fields.iter().find_map(|it| match &it.said {
         Said::Parts(parts) if it.name == "malformed_args" => Some(parts),
@@ -156,7 +162,7 @@ fn malformed(fields: &[Field<'_>]) -> Option<Json> {
     }
 }
 
-/// The first line that a field of one of these names stands for, however deep.
+/// The first line number in a field with one of these names, at any depth.
 fn named(fields: &[Field<'_>], names: &[&str]) -> Option<u64> {
     fields.iter().find_map(|it| match &it.said {
         Said::Value(value) if names.contains(&it.name) => value.parse().ok(),
@@ -165,12 +171,12 @@ fn named(fields: &[Field<'_>], names: &[&str]) -> Option<u64> {
     })
 }
 
-/// The fields that name other lines, and ids.
+/// The fields that hold numbers of other lines, or ids.
 const NAMES: [&str; 10] = [
     "after", "asked", "call", "id", "ids", "of", "phase", "request", "response", "through",
 ];
 
-/// A line without its number, who did it, and what it names.
+/// A line without its number, its author, and its references to other lines.
 fn shown(line: &Line<'_>) -> String {
     let said = without_names(&line.fields);
     format!("{} {said}", line.kind).trim_end().to_owned()
@@ -185,7 +191,7 @@ fn without_names(fields: &[Field<'_>]) -> String {
     fields.iter().filter_map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// A number of a line, or of an id.
+/// True if the value is a line number or an id.
 fn is_name(value: &str) -> bool {
     value
         .chars()

@@ -1,4 +1,4 @@
-//! Where two JSON values differ.
+//! The differences between two JSON values.
 
 use serde::Serialize;
 
@@ -11,7 +11,8 @@ use crate::session::Json;
 /// use recount::compare::Change;
 /// use recount::session::Json;
 ///
-/// let (a, b) = (Json::parse(r#"{"order":7,"cents":4200}"#)?, Json::parse(r#"{ "cents": 4300, "order": 7 }"#)?);
+/// let a = Json::parse(r#"{"order":7,"cents":4200}"#)?;
+/// let b = Json::parse(r#"{ "cents": 4300, "order": 7 }"#)?;
 /// let found = Change::between(&a, &b);
 /// let [Change { at, a, b }] = found.as_slice() else { unreachable!() };
 /// assert_eq!(at, "/cents");
@@ -22,16 +23,16 @@ use crate::session::Json;
 pub struct Change {
     /// A JSON Pointer.
     pub at: String,
-    /// What the first has there.
+    /// The value of the first one at this pointer, if it has one.
     pub a: Option<Json>,
-    /// What the second has there.
+    /// The value of the second one at this pointer, if it has one.
     pub b: Option<Json>,
 }
 
 impl Change {
-    /// Every place at which two values differ, as deep as both have objects there. The order of
-    /// keys and the space between them do not count; a number is the text it is written as, however
-    /// long.
+    /// Returns each place at which two values differ. It descends as long as both have objects at a
+    /// place. The order of keys and white space do not count. Numbers are compared as text, at any
+    /// length.
     pub fn between(a: &Json, b: &Json) -> Vec<Change> {
         let changed = changes(&in_order(a), &in_order(b)).into_iter();
         let named = changed.map(|it| Change {
@@ -43,9 +44,9 @@ impl Change {
     }
 }
 
-/// The value as it is compared.
+/// The value in canonical order, as it is compared.
 pub(super) fn in_order(value: &Json) -> Json {
-    // What is canonical is JSON still.
+    // Canonical JSON is valid JSON.
     Json::parse(&value.canonical()).unwrap_or_else(|_| value.clone())
 }
 
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_more_than_what_a_float_holds() {
+    fn long_numbers_are_compared_as_text() {
         let of = |digit: char| {
             let args = format!(r#"{{"order":12345678901234567890123456789{digit}}}"#);
             Json::parse(&args).unwrap_or_else(|_| Json::empty_object())

@@ -1,4 +1,4 @@
-//! What two stories do not have in common.
+//! The differences between two stories.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use super::alignment::{Aligned, align};
 use super::change::Change;
-use super::pairing::{self, Turns, Whose};
+use super::pairing::{self, PairScope, Turns};
 use super::story::{CallTold, EventTold, Place, Story};
 use crate::session::{Json, Speaker};
 
-/// A call as a difference names it.
+/// A call, as a difference names it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallNamed {
-    /// Where it was received.
+    /// The place where it was received.
     #[serde(flatten)]
     pub place: Place,
-    /// Its turn, from 1.
+    /// The number of its turn, from 1.
     pub turn: usize,
     /// The tool.
     pub tool: String,
@@ -24,15 +24,15 @@ pub struct CallNamed {
     pub args: Json,
 }
 
-/// What happened and is about no call, as a difference names it.
+/// An event that belongs to no call, as a difference names it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventNamed {
-    /// Where it stands.
+    /// The place of the event.
     #[serde(flatten)]
     pub place: Place,
-    /// Its turn, from 1; a turn begins where the one before it has ended.
+    /// The number of its turn, from 1. A turn begins at the end of the turn before it.
     pub turn: usize,
-    /// Its kind, and what it says.
+    /// The kind of the event, and its content.
     pub said: String,
 }
 
@@ -46,66 +46,67 @@ impl EventNamed {
     }
 }
 
-/// One thing in which the second story, `b`, is not the first, `a`.
+/// A difference between the first story, `a`, and the second, `b`.
 ///
 /// ```json
-/// {"difference":"decision_changed","call":{"seq":6,"turn":1,"tool":"refund","args":{"order":7}},"b":{"seq":6,…},
+/// {"difference":"decision_changed",
+///  "call":{"seq":6,"turn":1,"tool":"refund","args":{"order":7}},"b":{"seq":6,…},
 ///  "only_a":["policy_decided {\"rule\":\"default\",\"verdict\":\"allowed\"}"],
 ///  "only_b":["policy_decided {\"rule\":\"confirm\",\"verdict\":\"ask\"}"]}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "difference", rename_all = "snake_case")]
 pub enum Difference {
-    /// The sessions as a whole are not alike.
+    /// A property of the whole session differs.
     SessionChanged {
-        /// In what: a field of [`Story::about`].
+        /// The property: a field of [`Story::about`].
         field: String,
-        /// In `a`.
+        /// The value in `a`.
         a: Option<String>,
-        /// In `b`.
+        /// The value in `b`.
         b: Option<String>,
     },
     /// A turn of `a` is not in `b`.
     TurnMissing {
         /// The turn of `a`, from 1.
         turn: usize,
-        /// What the user said.
+        /// The words of the user.
         user: String,
     },
     /// A turn of `b` is not in `a`.
     TurnAdded {
         /// The turn of `b`, from 1.
         turn: usize,
-        /// What the user said.
+        /// The words of the user.
         user: String,
     },
-    /// Somebody said something else.
+    /// The user or the model said something else.
     WordsChanged {
         /// The turn of `a`, from 1.
         turn: usize,
-        /// Who.
+        /// The speaker.
         speaker: Speaker,
-        /// In `a`.
+        /// The words in `a`.
         a: String,
-        /// In `b`.
+        /// The words in `b`.
         b: String,
     },
-    /// Other phases were entered.
+    /// The turn entered other phases.
     PhasesChanged {
         /// The turn of `a`, from 1.
         turn: usize,
-        /// In `a`.
+        /// The phases in `a`.
         a: Vec<String>,
-        /// In `b`.
+        /// The phases in `b`.
         b: Vec<String>,
     },
-    /// A turn was cut short in one of them.
+    /// A turn was interrupted in one story only.
     InterruptionChanged {
         /// The turn of `a`, from 1.
         turn: usize,
-        /// In `a`.
+        /// True if it was interrupted in `a`.
         a: bool,
-        /// In `b`.
+        /// True if it was interrupted in `b`.
         b: bool,
     },
     /// A call of `a` is not in `b`.
@@ -118,69 +119,69 @@ pub enum Difference {
         /// The call in `b`.
         call: CallNamed,
     },
-    /// A call comes elsewhere: in another order, or in another turn.
+    /// A call is at another place: in another order, or in another turn.
     CallReordered {
         /// The call in `a`.
         call: CallNamed,
-        /// In `b`.
+        /// The call in `b`.
         b: CallNamed,
-        /// Whether its turn is the same one, whatever number that has in `b`.
+        /// True if both calls are in the same turn, even if that turn has another number in `b`.
         within_turn: bool,
     },
     /// A tool was called with other arguments.
     ArgumentsChanged {
         /// The call in `a`.
         call: CallNamed,
-        /// In `b`.
+        /// The call in `b`.
         b: CallNamed,
-        /// Where they differ.
+        /// The differences between the arguments.
         changes: Vec<Change>,
     },
     /// The tool had another policy.
     PolicyChanged {
         /// The call in `a`.
         call: CallNamed,
-        /// In `b`.
+        /// The call in `b`.
         b: CallNamed,
-        /// Where they differ.
+        /// The differences between the policies.
         changes: Vec<Change>,
     },
-    /// Something else was decided about a call.
+    /// The decisions about a call differ.
     DecisionChanged {
         /// The call in `a`.
         call: CallNamed,
-        /// In `b`.
+        /// The call in `b`.
         b: CallNamed,
         /// The decisions of `a` alone.
         only_a: Vec<String>,
         /// The decisions of `b` alone.
         only_b: Vec<String>,
     },
-    /// A tool, a person or the clock said something else about a call.
+    /// The reports of a tool, a person or the clock about a call differ.
     ReportChanged {
         /// The call in `a`.
         call: CallNamed,
-        /// In `b`.
+        /// The call in `b`.
         b: CallNamed,
-        /// What was reported in `a` alone.
+        /// The reports in `a` alone.
         only_a: Vec<String>,
-        /// What was reported in `b` alone.
+        /// The reports in `b` alone.
         only_b: Vec<String>,
     },
-    /// Something that is about no call happened in `a` and not in the same turn of `b`.
+    /// An event that belongs to no call is in `a`, and not in the same turn of `b`.
     EventMissing {
-        /// What happened in `a`.
+        /// The event in `a`.
         event: EventNamed,
     },
-    /// Something that is about no call happened in `b` and not in the same turn of `a`.
+    /// An event that belongs to no call is in `b`, and not in the same turn of `a`.
     EventAdded {
-        /// What happened in `b`.
+        /// The event in `b`.
         event: EventNamed,
     },
 }
 
-/// Every difference between two stories: first of the sessions, then of the turns, of the calls,
-/// and of what is about no call, each in their order.
+/// Returns each difference between two stories. Differences of the sessions come first, then those
+/// of turns, of calls, and of other events, each in order.
 pub fn differences(a: &Story, b: &Story) -> Vec<Difference> {
     let mut found = Vec::new();
     sessions(a, b, &mut found);
@@ -263,14 +264,14 @@ fn calls(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
             found.push(Difference::CallMissing { call: named(call) });
             continue;
         };
-        if let Some(whose) = pair.moved {
+        if let Some(scope) = pair.moved {
             found.push(Difference::CallReordered {
                 call: named(call),
                 b: named(of_b),
-                within_turn: whose == Whose::Turn,
+                within_turn: scope == PairScope::Turn,
             });
         } else {
-            // What only `b` has is told where it stands there.
+            // A call that only `b` has is listed at its place in `b`.
             while let Some((_, call)) = added.next_if(|(at, _)| *at < pair.b) {
                 found.push(Difference::CallAdded { call: named(call) });
             }
@@ -280,7 +281,7 @@ fn calls(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
     found.extend(added.map(|(_, call)| Difference::CallAdded { call: named(call) }));
 }
 
-/// What happened in a turn and is about no call.
+/// Compares the events that belong to no call, turn by turn.
 fn events(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
     for (only_a, only_b) in pairing::events(a, b, turns).values() {
         let missing = only_a.iter().filter_map(|at| a.events.get(*at));
@@ -294,7 +295,7 @@ fn events(a: &Story, b: &Story, turns: &Turns, found: &mut Vec<Difference>) {
     }
 }
 
-/// In what one call, which both have, differs.
+/// Compares a call that is in both stories.
 fn same_call(a: &CallTold, b: &CallTold, found: &mut Vec<Difference>) {
     let both = || (named(a), named(b));
     let changes = Change::between(&a.args, &b.args);
@@ -329,7 +330,7 @@ fn same_call(a: &CallTold, b: &CallTold, found: &mut Vec<Difference>) {
     }
 }
 
-/// The lines that only one of two lists has, or has elsewhere.
+/// The lines of one list that have no equal line at the same place of the other.
 fn apart(a: &[String], b: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
     for aligned in align(a, b) {

@@ -35,7 +35,7 @@ fn story(calls: Vec<CallTold>) -> Story {
     }
 }
 
-/// What differs, each as its kind and the seqs of its call.
+/// The differences, each as its kind and the seqs of its calls.
 fn found(a: &Story, b: &Story) -> Vec<String> {
     let told = |it: &Difference| {
         let it = serde_json::to_value(it).unwrap();
@@ -51,7 +51,7 @@ fn found(a: &Story, b: &Story) -> Vec<String> {
 }
 
 #[test]
-fn what_a_call_is_called_on_record_is_no_difference() {
+fn seqs_and_key_order_are_no_difference() {
     let a = story(vec![call(5, 1, "refund", r#"{"order":7,"cents":1}"#)]);
     let b = story(vec![call(9, 1, "refund", r#"{ "cents": 1, "order": 7 }"#)]);
     assert!(found(&a, &b).is_empty());
@@ -66,7 +66,7 @@ fn a_call_is_missing_added_or_elsewhere() {
     let (a, b) = (story(vec![look(5), pay(9)]), story(vec![look(5)]));
     assert_eq!(found(&a, &b), ["call_missing 9"]);
     assert_eq!(found(&b, &a), ["call_added 9"]);
-    // One of the two is where it was, and the other one is elsewhere.
+    // One of the two calls keeps its place. The other one has moved.
     let b = story(vec![pay(4), look(8)]);
     let reordered = found(&a, &b);
     assert_eq!(reordered.len(), 1, "{reordered:?}");
@@ -74,7 +74,7 @@ fn a_call_is_missing_added_or_elsewhere() {
 }
 
 #[test]
-fn a_call_in_another_turn_comes_elsewhere() {
+fn call_in_another_turn_is_reordered() {
     let look = |seq, turn| call(seq, turn, "look", r#"{"n":1}"#);
     let (a, b) = (story(vec![look(5, 0)]), story(vec![look(9, 1)]));
     assert_eq!(found(&a, &b), ["call_reordered 5 9"]);
@@ -82,7 +82,7 @@ fn a_call_in_another_turn_comes_elsewhere() {
 }
 
 #[test]
-fn a_call_stays_in_its_turn_whatever_number_that_has() {
+fn call_stays_in_its_turn_when_turn_numbers_shift() {
     let (look, pay) = (
         |seq, turn| call(seq, turn, "look", "{}"),
         |seq, turn| call(seq, turn, "pay", "{}"),
@@ -103,7 +103,7 @@ fn a_call_stays_in_its_turn_whatever_number_that_has() {
         ..story(vec![pay(12, 2), look(16, 2)])
     };
     assert_eq!(within(&a, &b), [true]);
-    // The same number, and another turn.
+    // The same number, but another turn.
     let b = Story {
         calls: vec![pay(12, 1), look(16, 2)],
         ..b
@@ -121,13 +121,13 @@ fn equal_calls_belong_to_their_own_turns() {
     };
     assert_eq!(found(&a, &b), ["turn_missing", "call_missing 5"]);
     assert_eq!(found(&b, &a), ["turn_added", "call_added 5"]);
-    // Also where only the second of the turns has lost its call.
+    // The same holds if only the second turn has lost its call.
     let b = story(vec![look(5, 0)]);
     assert_eq!(found(&a, &b), ["call_missing 9"]);
 }
 
 #[test]
-fn a_turn_that_lost_its_call_is_still_the_one_in_which_the_same_was_said() {
+fn turn_that_lost_its_call_is_matched_by_words() {
     let a = story(vec![call(9, 1, "look", "{}")]);
     let b = Story {
         turns: vec![turn("refund 7", "no")],
@@ -140,7 +140,7 @@ fn a_turn_that_lost_its_call_is_still_the_one_in_which_the_same_was_said() {
 }
 
 #[test]
-fn words_that_have_their_equal_claim_no_other_turn() {
+fn turn_with_an_equal_is_not_paired_again() {
     let calls = || vec![call(5, 0, "look", "{}"), call(9, 1, "pay", "{}")];
     let of = |turns: Vec<Turn>| Story {
         turns,
@@ -150,11 +150,11 @@ fn words_that_have_their_equal_claim_no_other_turn() {
     let b = of(vec![turn("yes", ""), turn("yes please", "")]);
     assert_eq!(found(&a, &b), ["words_changed"]);
     assert_eq!(found(&b, &a), ["words_changed"]);
-    // Also where the equal has lost its call.
+    // The same holds if the turn with equal words has lost its call.
     let mut without = b.clone();
     without.calls.remove(0);
     assert_eq!(found(&a, &without), ["words_changed", "call_missing 5"]);
-    // Words that are left elsewhere are not given up for those in their place.
+    // A turn waits for its equal words elsewhere instead of taking the turn at its place.
     let of = |words: &[&str]| Story {
         turns: words.iter().map(|it| turn(it, "")).collect(),
         ..story(Vec::new())
@@ -169,7 +169,7 @@ fn words_that_have_their_equal_claim_no_other_turn() {
 }
 
 #[test]
-fn what_only_the_second_has_is_told_where_it_stands() {
+fn added_call_is_listed_at_its_place() {
     let say = |seq, n: u8| call(seq, 0, "say", &format!(r#"{{"n":{n}}}"#));
     let a = story(vec![say(5, 1), say(9, 3)]);
     let mut later = say(13, 3);
@@ -179,7 +179,7 @@ fn what_only_the_second_has_is_told_where_it_stands() {
 }
 
 #[test]
-fn what_is_about_no_call_counts_in_its_turn() {
+fn event_of_no_call_counts_in_its_turn() {
     let wrote = |seq, turn, value: u8| EventTold {
         place: Place::Seq(Seq(seq)),
         turn,
@@ -209,7 +209,7 @@ fn what_is_about_no_call_counts_in_its_turn() {
 }
 
 #[test]
-fn an_event_that_has_no_turn_to_be_in_is_the_same_wherever_it_stands() {
+fn event_of_an_unpaired_turn_is_paired_anywhere() {
     let wrote = |seq, turn, value: u8| EventTold {
         place: Place::Seq(Seq(seq)),
         turn,
@@ -221,12 +221,12 @@ fn an_event_that_has_no_turn_to_be_in_is_the_same_wherever_it_stands() {
         events,
         ..Story::default()
     };
-    // Behind the last turn of one, and in the next turn of the other.
+    // The event comes after the last turn of `a`, and in the next turn of `b`.
     let a = of(vec![&hello], vec![wrote(5, 1, 1)]);
     let b = of(vec![&hello, &pay], vec![wrote(5, 1, 1)]);
     assert_eq!(found(&a, &b), ["turn_added"]);
     assert_eq!(found(&b, &a), ["turn_missing"]);
-    // Each has one partner, and no more.
+    // Each event has one partner at most.
     let twice = of(vec![&hello, &pay], vec![wrote(5, 1, 1), wrote(6, 1, 1)]);
     assert_eq!(found(&a, &twice), ["turn_added", "event_added"]);
     assert_eq!(found(&twice, &a), ["turn_missing", "event_missing"]);
@@ -238,7 +238,7 @@ fn an_event_that_has_no_turn_to_be_in_is_the_same_wherever_it_stands() {
 }
 
 #[test]
-fn a_call_that_moved_is_not_taken_for_another_of_its_tool() {
+fn moved_call_is_not_paired_with_another_of_its_tool() {
     let (look, say) = (
         |seq| call(seq, 0, "look", "{}"),
         |seq, n: u8| call(seq, 0, "say", &format!(r#"{{"n":{n}}}"#)),
@@ -249,7 +249,7 @@ fn a_call_that_moved_is_not_taken_for_another_of_its_tool() {
 }
 
 #[test]
-fn two_sessions_of_other_agents_are_not_the_same() {
+fn sessions_of_different_agents_differ() {
     let (mut a, mut b) = (story(Vec::new()), story(Vec::new()));
     a.about.insert("agent".to_owned(), "support".to_owned());
     b.about.insert("agent".to_owned(), "sales".to_owned());
@@ -258,7 +258,7 @@ fn two_sessions_of_other_agents_are_not_the_same() {
 }
 
 #[test]
-fn of_two_calls_of_a_tool_with_other_arguments_the_places_are_told() {
+fn changed_arguments_name_their_pointers() {
     let a = story(vec![call(5, 1, "refund", r#"{"order":7,"by":{"card":1}}"#)]);
     let b = story(vec![call(6, 1, "refund", r#"{"order":7,"by":{"card":2}}"#)]);
     let all = differences(&a, &b);
@@ -272,7 +272,7 @@ fn of_two_calls_of_a_tool_with_other_arguments_the_places_are_told() {
 }
 
 #[test]
-fn another_policy_another_decision_and_another_report_are_three_things() {
+fn policy_decision_and_report_differ_separately() {
     let before = call(5, 1, "refund", "{}");
     let mut after = before.clone();
     after.policy = Json::parse(r#"{"confirm":true}"#).unwrap();
@@ -306,7 +306,7 @@ fn another_policy_another_decision_and_another_report_are_three_things() {
 }
 
 #[test]
-fn turns_are_matched_by_what_was_said_to_the_model() {
+fn turns_are_matched_by_words_of_the_user() {
     let of = |turns: Vec<Turn>| Story {
         turns,
         ..Story::default()

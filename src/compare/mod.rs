@@ -1,9 +1,9 @@
-//! Two sessions side by side, or a session and a fixture: where their stories part, whatever their
-//! times and ids.
+//! The differences between two sessions, or between a session and a fixture, apart from times and
+//! ids.
 //!
-//! Turns are matched by what was said and called, calls by turn, tool and arguments. Nothing is
-//! decided here and nothing runs: what is compared stands on record. A fixture tells less than a
-//! journal, so a session beside one is told as it tells.
+//! Turns are matched by their words and tool names, and calls by turn, tool and arguments. Only
+//! recorded data is compared: nothing is decided and nothing runs. A fixture holds less than a
+//! journal, so a session is reduced to the fields of a fixture before the two are compared.
 
 mod alignment;
 mod beside;

@@ -1,21 +1,21 @@
-//! Which turns and calls of two stories are the same ones.
+//! The turns and calls that two stories have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::alignment::{Aligned, align, between};
 use super::story::Story;
 
-/// The turns of two stories, side by side.
+/// The turns of two stories, aligned.
 pub(super) struct Turns {
     pub(super) aligned: Vec<Aligned>,
-    /// The turn of `a` that stands for one of `b`.
+    /// The turn of `a` for each paired turn of `b`.
     of_b: BTreeMap<usize, usize>,
 }
 
-/// A turn as both stories know it.
+/// A turn, named the same way in both stories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum TurnOf {
-    /// A turn of `a`, and the one of `b` that is the same.
+    /// A turn of `a`, and its partner in `b` if it has one.
     A(usize),
     /// A turn that only `b` has.
     B(usize),
@@ -24,7 +24,7 @@ pub(super) enum TurnOf {
 impl Turns {
     pub(super) fn of(a: &Story, b: &Story) -> Turns {
         let aligned = align(&turn_keys(a), &turn_keys(b));
-        // Without an equal it is the one in which the user said the same,
+        // A turn without an equal is paired with one in which the user said the same.
         let aligned = between(&aligned, |of_a, of_b| {
             let words_a: Vec<&str> = of_a.iter().map(|at| user(a, *at)).collect();
             let words_b: Vec<&str> = of_b.iter().map(|at| user(b, *at)).collect();
@@ -35,8 +35,8 @@ impl Turns {
             })
             .collect()
         });
-        // or the one in its place, where neither was said in a turn that is still left: one that
-        // has its equal claims no other.
+        // The rest is paired by position, unless an unpaired turn of the other story has the same
+        // words. A turn that has its equal is never paired again.
         let left_a = left(&aligned, |it| match it {
             Aligned::OnlyA(at) => Some(user(a, at)),
             Aligned::OnlyB(_) | Aligned::Both(_, _) => None,
@@ -54,7 +54,7 @@ impl Turns {
             Aligned::Both(at, of_b) => Some((*of_b, *at)),
             Aligned::OnlyA(_) | Aligned::OnlyB(_) => None,
         });
-        // What comes behind the last turn has its place there.
+        // Events after the last turn are paired with each other.
         let behind = (b.turns.len(), a.turns.len());
         let of_b = both.chain([behind]).collect();
         Turns { aligned, of_b }
@@ -67,13 +67,14 @@ impl Turns {
     }
 }
 
-/// What happened in a turn and is about no call, by its places: in `a` alone, and in `b` alone.
+/// The indices of the events that belong to no call: those in `a` alone, and those in `b` alone.
 type Alone = (Vec<usize>, Vec<usize>);
 
-/// What happened beside the calls in one story alone, by turn.
+/// The events that belong to no call and that only one story has, by turn.
 ///
-/// Equal events of a turn belong together, in order. What is left in a turn that only one story has
-/// has no place in the other, so an equal one that is left anywhere there is the same.
+/// Equal events of a turn are paired in order. A turn that only one story has, has no counterpart
+/// in the other. An unpaired event of such a turn is therefore paired with any equal, unpaired
+/// event of the other story.
 pub(super) fn events(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<TurnOf, Alone> {
     let mut alone: BTreeMap<TurnOf, Alone> = BTreeMap::new();
     for (at, it) in a.events.iter().enumerate() {
@@ -121,22 +122,22 @@ pub(super) fn events(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<TurnOf, Al
     alone
 }
 
-/// What an event says.
+/// The content of an event.
 fn said(story: &Story, event: usize) -> &str {
     story.events.get(event).map_or("", |it| it.said.as_str())
 }
 
-/// What the user said in a turn.
+/// The words of the user in a turn.
 fn user(story: &Story, turn: usize) -> &str {
     story.turns.get(turn).map_or("", |it| it.user.trim())
 }
 
-/// What was said in the turns without a partner.
+/// The words of the turns without a partner.
 fn left<'a>(aligned: &[Aligned], said: impl Fn(Aligned) -> Option<&'a str>) -> BTreeSet<&'a str> {
     aligned.iter().filter_map(|it| said(*it)).collect()
 }
 
-/// What turns are known by: what the user said, and which tools were called.
+/// The keys by which turns are paired: the words of the user, and the tools that were called.
 fn turn_keys(story: &Story) -> Vec<(String, Vec<String>)> {
     let of_user = |turn: &super::story::Turn| (turn.user.trim().to_owned(), Vec::new());
     let mut keys: Vec<(String, Vec<String>)> = story.turns.iter().map(of_user).collect();
@@ -148,45 +149,45 @@ fn turn_keys(story: &Story) -> Vec<(String, Vec<String>)> {
     keys
 }
 
-/// A call that both stories have: its place in `b`, and within what it has moved there.
+/// The partner of a call: its index in `b`, and the range within which it has moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) b: usize,
-    pub(super) moved: Option<Whose>,
+    pub(super) moved: Option<PairScope>,
 }
 
-/// The calls of `a` that `b` has, too.
+/// The calls of `a` that are also in `b`, by index.
 ///
-/// Within a turn equal calls belong together; then equal ones, wherever they stand; only what is
-/// left of a turn is paired by its tool.
+/// Equal calls in the same turn are paired first, then equal calls anywhere. The remaining calls of
+/// a turn are paired by tool.
 pub(super) fn calls(a: &Story, b: &Story, turns: &Turns) -> BTreeMap<usize, Pair> {
-    let mut left = Left::of(a, b, turns);
+    let mut left = Unpaired::of(a, b, turns);
     let mut pairs = BTreeMap::new();
     left.in_place(&mut pairs, Key::clone);
-    left.moved(&mut pairs, Whose::Turn);
-    left.moved(&mut pairs, Whose::Story);
+    left.moved(&mut pairs, PairScope::Turn);
+    left.moved(&mut pairs, PairScope::Story);
     left.in_place(&mut pairs, |(_, tool, _)| tool.clone());
     pairs
 }
 
-/// Within what equal calls belong together.
+/// The range within which equal calls are paired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum PairScope {
     Turn,
     Story,
 }
 
-/// A call as it is known: its turn, its tool, its arguments.
+/// The key of a call: its turn, its tool, and its arguments.
 type Key = (TurnOf, String, String);
 
-/// What has no partner yet.
-struct Left {
+/// The calls without a partner.
+struct Unpaired {
     a: Vec<(usize, Key)>,
     b: Vec<(usize, Key)>,
 }
 
-impl Left {
-    fn of(a: &Story, b: &Story, turns: &Turns) -> Left {
+impl Unpaired {
+    fn of(a: &Story, b: &Story, turns: &Turns) -> Unpaired {
         let keys = |of: &Story, turn: &dyn Fn(usize) -> TurnOf| {
             let calls = of.calls.iter().enumerate();
             let key = |(at, call): (usize, &super::story::CallTold)| {
@@ -195,13 +196,13 @@ impl Left {
             };
             calls.map(key).collect()
         };
-        Left {
+        Unpaired {
             a: keys(a, &TurnOf::A),
             b: keys(b, &|turn| turns.of_b(turn)),
         }
     }
 
-    /// Pairs what stands in one order in a turn of both, and is known by the same there.
+    /// Pairs calls that have the same turn and key, in the same order.
     fn in_place<K: Ord + std::hash::Hash>(
         &mut self,
         pairs: &mut BTreeMap<usize, Pair>,
@@ -227,11 +228,11 @@ impl Left {
         self.without(pairs);
     }
 
-    /// Pairs what is equal and stands elsewhere, the first of them first.
-    fn moved(&mut self, pairs: &mut BTreeMap<usize, Pair>, whose: Whose) {
-        let key = |(turn, tool, args): &Key| match whose {
-            Whose::Turn => (Some(*turn), tool.clone(), args.clone()),
-            Whose::Story => (None, tool.clone(), args.clone()),
+    /// Pairs equal calls at different places, in the order of `a`.
+    fn moved(&mut self, pairs: &mut BTreeMap<usize, Pair>, scope: PairScope) {
+        let key = |(turn, tool, args): &Key| match scope {
+            PairScope::Turn => (Some(*turn), tool.clone(), args.clone()),
+            PairScope::Story => (None, tool.clone(), args.clone()),
         };
         let mut elsewhere: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, of_b) in self.b.iter().rev() {
@@ -239,7 +240,7 @@ impl Left {
         }
         for (at, of_a) in &self.a {
             if let Some(b) = elsewhere.get_mut(&key(of_a)).and_then(Vec::pop) {
-                let moved = Some(whose);
+                let moved = Some(scope);
                 pairs.insert(*at, Pair { b, moved });
             }
         }

@@ -1,5 +1,5 @@
-//! What of a session is compared: its turns, its calls, and what was decided and reported about
-//! each.
+//! The parts of a session that are compared: its turns, its calls, and the decisions and reports
+//! about each call.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,36 +8,36 @@ use serde::Serialize;
 
 use crate::session::{Json, Seq, Speaker};
 
-/// A session as it is compared with another.
+/// The content of a session, for a comparison with another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Story {
-    /// What the session as a whole is known by: `agent`, `model`, `rules`, and `closed`, the reason
-    /// of its close. Where ids count, also `program`, `external_id`, `on_behalf_of`, and each
-    /// label, as `labels/channel`.
+    /// The properties of the whole session: `agent`, `model`, `rules`, and `closed`, the reason of
+    /// its close. If ids count, also `program`, `external_id`, `on_behalf_of`, and each label, as
+    /// `labels/channel`.
     pub about: BTreeMap<String, String>,
-    /// The turns, in their order; the last one may not have ended.
+    /// The turns, in order. The last one may be incomplete.
     pub turns: Vec<Turn>,
-    /// The calls of all turns, in the order in which they came.
+    /// The calls of all turns, in the order in which they were received.
     pub calls: Vec<CallTold>,
-    /// What happened and is about no call: what the program or a hook wrote to the state, and where
-    /// ids count every other record.
+    /// The events that belong to no call: writes of the embedding program or of a hook to the
+    /// state. If ids count, also all other records.
     pub events: Vec<EventTold>,
 }
 
-/// What was said until the model had ended.
+/// The words and phases of one turn, which ends with the model's turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
-    /// What the user wrote, and what was heard of the user.
+    /// The text and the transcribed speech of the user.
     pub user: String,
-    /// What the model wrote, and what was heard of it.
+    /// The text and the transcribed speech of the model.
     pub model: String,
     /// The phases that were entered.
     pub phases: Vec<String>,
-    /// Whether the user cut it short.
+    /// True if the user interrupted it.
     pub interrupted: bool,
 }
 
-/// Where something stands: `{"seq":6}`, or `{"line":6}` in the story of a fixture.
+/// The place of a record: `{"seq":6}`, or `{"line":6}` in the story of a fixture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -56,52 +56,52 @@ impl fmt::Display for Place {
     }
 }
 
-/// A call, and what became of it.
+/// A call, with the decisions and reports about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallTold {
-    /// Where it was received.
+    /// The place where it was received.
     pub place: Place,
-    /// Its turn, from 0.
+    /// The index of its turn, from 0.
     pub turn: usize,
     /// The tool.
     pub tool: String,
-    /// The arguments, as they are on record.
+    /// The arguments, as recorded.
     pub args: Json,
-    /// The policy of the tool that held when the call came.
+    /// The policy of the tool at the time of the call.
     pub policy: Json,
-    /// What the engine decided, a kind and what it says each.
+    /// The decisions of the engine: the kind and the content of each.
     pub decisions: Vec<String>,
-    /// What the tool, the clock and persons reported, a kind and what it says each.
+    /// The reports of the tool, the clock and people: the kind and the content of each.
     pub reports: Vec<String>,
 }
 
-/// Something that is about no call.
+/// An event that belongs to no call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventTold {
-    /// Where it stands.
+    /// The place of the event.
     pub place: Place,
-    /// The turn that had not ended, from 0.
+    /// The index of the turn that had not ended, from 0.
     pub turn: usize,
-    /// Its kind, and what it says.
+    /// The kind of the event, and its content.
     pub said: String,
 }
 
-/// A story as it grows. Records are named by their seqs, or by the numbers of their lines.
+/// The builder of a [`Story`]. Records are named by seq, or by line number.
 #[derive(Debug, Default)]
-pub(super) struct Growing {
+pub(super) struct StoryBuilder {
     session: BTreeMap<String, String>,
     turns: Vec<Turn>,
     turn: Turn,
-    /// Whether anything has happened in the turn.
+    /// Set once anything has happened in the turn.
     begun: bool,
     calls: BTreeMap<u64, CallTold>,
-    /// The call that a record is about.
+    /// The call to which each record belongs.
     about: BTreeMap<u64, u64>,
     events: Vec<EventTold>,
 }
 
-impl Growing {
-    /// The session as a whole is known by this.
+impl StoryBuilder {
+    /// Sets a property of the whole session.
     pub(super) fn known_by(&mut self, field: &str, value: &str) {
         self.session.insert(field.to_owned(), value.to_owned());
     }
@@ -120,7 +120,7 @@ impl Growing {
     }
 
     pub(super) fn end_turn(&mut self, interrupted: bool) {
-        // A turn that was cut short is told to have ended, too.
+        // An interrupted turn is also reported as completed.
         if !std::mem::take(&mut self.begun) {
             return;
         }
@@ -145,7 +145,7 @@ impl Growing {
         self.calls.insert(record, call);
     }
 
-    /// The engine decided this about a call.
+    /// Adds a decision of the engine about a call.
     pub(super) fn decide(&mut self, record: u64, call: u64, line: String) {
         self.about.insert(record, call);
         if let Some(call) = self.calls.get_mut(&call) {
@@ -153,12 +153,12 @@ impl Growing {
         }
     }
 
-    /// Whether a record is a call, or about one.
+    /// True if the record is a call, or belongs to one.
     pub(super) fn is_of_call(&self, record: u64) -> bool {
         self.calls.contains_key(&record) || self.about.contains_key(&record)
     }
 
-    /// Somebody reported this about a record; it counts where that is of a call.
+    /// Adds a report about a record. It is dropped if that record belongs to no call.
     pub(super) fn report(&mut self, record: u64, about: u64, line: String) {
         let call = self.about.get(&about).copied().unwrap_or(about);
         if let Some(told) = self.calls.get_mut(&call) {
@@ -167,9 +167,9 @@ impl Growing {
         }
     }
 
-    /// This happened, and is about no call. It begins no turn, because a program may write while
-    /// nobody speaks.
-    pub(super) fn happen(&mut self, place: Place, said: String) {
+    /// Adds an event that belongs to no call. It begins no turn, because a program may write while
+    /// neither side speaks.
+    pub(super) fn add_event(&mut self, place: Place, said: String) {
         let turn = self.turns.len();
         self.events.push(EventTold { place, turn, said });
     }

@@ -1,9 +1,9 @@
-//! A session that a journal holds, as it is compared.
+//! The story of a session in a journal.
 
 use serde_json::value::RawValue;
 
 use super::change::in_order;
-use super::story::{Growing, Place, Story};
+use super::story::{Place, Story, StoryBuilder};
 use crate::ledger::{Error, Ledger};
 use crate::replay::Tree;
 use crate::session::{
@@ -11,40 +11,39 @@ use crate::session::{
     Speaker, StateChanged, evolve,
 };
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 1024;
 
-/// Whether times and ids count.
+/// The precision of a comparison: whether times and ids count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exactness {
-    /// Two runs of the same conversation are the same.
+    /// Times and ids do not count: two runs of the same conversation are equal.
     #[default]
     Meaning,
-    /// Every record counts, also of how the session was served: with its time, the record that led
-    /// to it, and all fields of its body. The session's own id and the chain of hashes, which hold
-    /// it, do not.
+    /// Every record counts, also those about runners and connections: with its time, its cause, and
+    /// all fields of its body. The session's own id, and the hash chain that contains it, do not
+    /// count.
     Record,
 }
 
-/// Reads a session as it is compared.
+/// Reads the story of a session.
 ///
 /// # Errors
-/// Whatever keeps the journal from being read; [`Error::UnknownSession`] where it has no record of
-/// the session.
+/// An error of the journal. [`Error::UnknownSession`] if the journal has no record of the session.
 pub async fn told(
     ledger: &Ledger,
     session: SessionId,
     exactness: Exactness,
 ) -> Result<Story, Error> {
-    let mut telling = Telling {
+    let mut fold = StoryFold {
         exactness,
-        growing: Growing::default(),
+        builder: StoryBuilder::default(),
     };
-    read(ledger, session, |state, fact| telling.hear(state, fact)).await?;
-    Ok(telling.growing.story())
+    read(ledger, session, |state, fact| fold.apply(state, fact)).await?;
+    Ok(fold.builder.story())
 }
 
-/// Reads a session, and shows each of its facts with the session as it was behind it.
+/// Reads a session. `see` receives each fact with the session state after it.
 pub(super) async fn read(
     ledger: &Ledger,
     session: SessionId,
@@ -68,28 +67,28 @@ pub(super) async fn read(
     Ok(())
 }
 
-/// The policy of a tool as it is compared.
+/// The policy of a tool, as it is compared.
 pub(super) fn policy_of(session: &Session, tool: &str) -> Json {
     Json::of_serialized(&session.terms.policies.of(tool))
 }
 
-/// A session that is told fact by fact.
-struct Telling {
+/// The fold of a session into a story.
+struct StoryFold {
     exactness: Exactness,
-    growing: Growing,
+    builder: StoryBuilder,
 }
 
-impl Telling {
-    fn hear(&mut self, session: &Session, fact: &Fact) {
+impl StoryFold {
+    fn apply(&mut self, session: &Session, fact: &Fact) {
         match &fact.event {
             Event::Decided(Decision::PhaseEntered(it)) => {
                 self.exactly(fact);
-                self.growing.enter(&it.phase);
+                self.builder.enter(&it.phase);
             }
             Event::Decided(decision) => {
                 if let Some(call) = decision.call() {
                     let line = self.line(fact);
-                    self.growing.decide(fact.seq.0, call.0, line);
+                    self.builder.decide(fact.seq.0, call.0, line);
                 } else {
                     self.exactly(fact);
                 }
@@ -102,13 +101,13 @@ impl Telling {
         match observation {
             Observation::FunctionCallReceived(it) => {
                 let tool = it.name.as_deref().unwrap_or_default();
-                // What is no object is compared as the text it came as.
+                // Arguments that are no object are compared as their original text.
                 let malformed = it.malformed_args.as_ref();
                 let malformed = malformed.map(|it| Json::of(&it.text.as_str().into()));
                 let args = it.args.clone().or(malformed);
                 let args = args.unwrap_or_else(Json::empty_object);
                 let (place, policy) = (Place::Seq(fact.seq), policy_of(session, tool));
-                self.growing.call(fact.seq.0, place, tool, args, policy);
+                self.builder.call(fact.seq.0, place, tool, args, policy);
                 match self.exactness {
                     Exactness::Meaning => {}
                     Exactness::Record => self.reported(fact, fact.seq),
@@ -116,38 +115,38 @@ impl Telling {
             }
             Observation::UserTextSent(it) => {
                 self.exactly(fact);
-                self.growing.say(Speaker::User, &it.text);
+                self.builder.say(Speaker::User, &it.text);
             }
             Observation::TranscriptReceived(it) => {
                 self.exactly(fact);
-                self.growing.say(it.speaker, &it.text);
+                self.builder.say(it.speaker, &it.text);
             }
             Observation::ModelOutputReceived(it) => {
                 self.exactly(fact);
-                self.growing.say(Speaker::Model, &it.text);
+                self.builder.say(Speaker::Model, &it.text);
             }
             Observation::TurnCompleted(_) => {
                 self.exactly(fact);
-                self.growing.end_turn(false);
+                self.builder.end_turn(false);
             }
             Observation::TurnInterrupted(_) => {
                 self.exactly(fact);
-                self.growing.end_turn(true);
+                self.builder.end_turn(true);
             }
             Observation::SessionOpened(it) => {
                 self.opened(it);
                 self.exactly(fact);
             }
             Observation::RunnerAttached(it) => {
-                self.growing.known_by("rules", &it.rules.to_string());
+                self.builder.known_by("rules", &it.rules.to_string());
                 self.exactly(fact);
             }
             Observation::Connected(it) => {
-                self.growing.known_by("model", &it.model);
+                self.builder.known_by("model", &it.model);
                 self.exactly(fact);
             }
             Observation::SessionClosed(it) => {
-                self.growing.known_by("closed", &it.reason);
+                self.builder.known_by("closed", &it.reason);
                 self.exactly(fact);
             }
             Observation::StateChanged(StateChanged {
@@ -155,7 +154,7 @@ impl Telling {
                 ..
             }) => {
                 let line = self.line(fact);
-                self.growing.happen(Place::Seq(fact.seq), line);
+                self.builder.add_event(Place::Seq(fact.seq), line);
             }
             Observation::StateChanged(_)
             | Observation::HookAnswered(_)
@@ -173,13 +172,13 @@ impl Telling {
             | Observation::DeadlinePassed(_)
             | Observation::OperatorCancelled(_) => {
                 let about = observation.about();
-                match about.filter(|it| self.growing.is_of_call(it.0)) {
+                match about.filter(|it| self.builder.is_of_call(it.0)) {
                     Some(about) => self.reported(fact, about),
                     None => self.exactly(fact),
                 }
             }
-            // How the session was served differs from run to run; what the model took back is told
-            // by what was decided about the calls.
+            // Runners and connections differ from run to run. The effect of a cancellation by the
+            // model shows in the decisions about the calls.
             Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
             | Observation::Disconnected(_)
@@ -199,41 +198,41 @@ impl Telling {
         }
     }
 
-    /// Somebody reported this about a record of a call.
+    /// Adds a report about a record of a call.
     fn reported(&mut self, fact: &Fact, about: Seq) {
         let line = self.line(fact);
-        self.growing.report(fact.seq.0, about.0, line);
+        self.builder.report(fact.seq.0, about.0, line);
     }
 
-    /// What is no part of the story, or told there in its own words, counts with all that it says
-    /// where ids do.
+    /// Adds the whole record as an event if ids count. Used for records that are not part of the
+    /// story, or only in other words.
     fn exactly(&mut self, fact: &Fact) {
         match self.exactness {
             Exactness::Meaning => {}
             Exactness::Record => {
                 let line = self.line(fact);
-                self.growing.happen(Place::Seq(fact.seq), line);
+                self.builder.add_event(Place::Seq(fact.seq), line);
             }
         }
     }
 
     fn opened(&mut self, opened: &SessionOpened) {
-        let growing = &mut self.growing;
-        growing.known_by("agent", &opened.agent);
-        growing.known_by("rules", &opened.rules.to_string());
+        let builder = &mut self.builder;
+        builder.known_by("agent", &opened.agent);
+        builder.known_by("rules", &opened.rules.to_string());
         match self.exactness {
             Exactness::Meaning => {}
             Exactness::Record => {
-                growing.known_by("program", &opened.program);
+                builder.known_by("program", &opened.program);
                 let names = [
                     ("external_id", &opened.external_id),
                     ("on_behalf_of", &opened.on_behalf_of),
                 ];
                 for (field, name) in names {
-                    name.iter().for_each(|name| growing.known_by(field, name));
+                    name.iter().for_each(|name| builder.known_by(field, name));
                 }
                 for (label, value) in &opened.labels {
-                    growing.known_by(&format!("labels/{label}"), value);
+                    builder.known_by(&format!("labels/{label}"), value);
                 }
             }
         }
@@ -241,7 +240,7 @@ impl Telling {
 
     fn line(&self, fact: &Fact) -> String {
         let event = &fact.event;
-        // An event of ours always writes itself.
+        // An event of this library always serializes.
         let body = event.body().unwrap_or_default();
         match self.exactness {
             Exactness::Record => {
@@ -252,7 +251,7 @@ impl Telling {
             Exactness::Meaning => {
                 let meant = match Json::parse(&body).map(|it| in_order(&it)) {
                     Ok(body) => without_names(body.raw()),
-                    // What is too deep to be put in order is compared as it stands.
+                    // A body that is too deep for the canonical order is compared as it is.
                     Err(_) => match RawValue::from_string(body) {
                         Ok(body) => without_names(&body),
                         Err(error) => error.to_string(),
@@ -264,8 +263,8 @@ impl Telling {
     }
 }
 
-/// The fields of our own events that name records, connections, runners and hashes of what is
-/// compared by itself.
+/// The fields of recorded events that hold records, connections or runners, or hashes of data that
+/// is compared itself.
 const NAMES: [&str; 11] = [
     "call",
     "of",
@@ -280,7 +279,7 @@ const NAMES: [&str; 11] = [
     "declaration",
 ];
 
-/// The fields whose content is an object of ours; what others hold is a tool's, or a person's.
+/// The fields whose value is an object of this library. Other objects belong to a tool or a person.
 const OURS: [&str; 9] = [
     "route",
     "question",
@@ -293,7 +292,7 @@ const OURS: [&str; 9] = [
     "tool",
 ];
 
-/// The body of an event without times and names.
+/// The body of an event without times and references.
 fn without_names(body: &RawValue) -> String {
     let Tree::Members(fields) = Tree::of(body) else {
         return body.get().to_owned();

@@ -1,4 +1,4 @@
-//! What people and programs did, done again.
+//! The recorded actions of people and programs, performed again.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl Driver<'_> {
         });
     }
 
-    /// The engine shuts down, and gives what runs this long.
+    /// Shuts the engine down. Running tools get `grace` to finish.
     pub(super) fn shut_down(&mut self, grace: Duration) {
         let Some(engine) = self.serving.engine().cloned() else {
             return self.undone("the shutdown: no process serves the session".to_owned());
@@ -95,7 +95,8 @@ impl Driver<'_> {
         });
     }
 
-    /// The runner lets go, where somebody has it do so; else it does by itself.
+    /// Detaches the runner if a request from outside caused the recorded detachment. The runner
+    /// detaches by itself in all other cases.
     pub(super) fn detach(&mut self, it: &RunnerDetached) {
         if it.reason == DISCONNECTED {
             self.with_handle("the disconnection", |live| async move {
@@ -104,14 +105,14 @@ impl Driver<'_> {
         } else if it.reason == DROPPED {
             self.live = None;
         } else if it.reason == SHUT_DOWN && (!self.drains || self.is_attached()) {
-            // What still runs was given no more time.
+            // The recorded shutdown waited no longer for running tools.
             self.shut_down(Duration::ZERO);
         }
         self.asked_to_connect = false;
         self.was_connected = false;
     }
 
-    /// Asks for a connection, unless the engine makes one by itself.
+    /// Requests a connection, unless the engine makes one by itself.
     pub(super) fn ask_to_connect(&mut self) {
         if std::mem::replace(&mut self.asked_to_connect, true) {
             return;
@@ -120,13 +121,13 @@ impl Driver<'_> {
         match (&self.live, self.serving.engine().cloned()) {
             (Some(_), _) => self.with_handle("a connection", |live| async move {
                 match live.connect().await {
-                    // What there is to say of it is on record.
+                    // The record shows the failure.
                     Err(engine::Error::Connect(_)) => Ok(()),
                     other => other,
                 }
             }),
             (None, Some(engine)) => {
-                self.taking = Some(tokio::spawn(async move { engine.resume(session).await }));
+                self.handle_task = Some(tokio::spawn(async move { engine.resume(session).await }));
             }
             (None, None) => {
                 self.undone("a connection: no process serves the session".to_owned());
@@ -168,7 +169,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Does something beside the play, which goes on meanwhile.
+    /// Performs an action in a task of its own, while the play continues.
     pub(super) fn attempt(
         &self,
         what: &'static str,

@@ -1,4 +1,5 @@
-//! The time of a played conversation: the runtime's own, which moves on when nothing else happens.
+//! The time of a played conversation: the paused time of tokio's runtime, which advances when all
+//! tasks are idle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,12 +10,12 @@ use tokio::time::Instant;
 use crate::engine::Clock;
 use crate::session::{SessionId, Timestamp};
 
-/// Begins when the conversation began, and gives the session its name. Each process has a clock of
-/// its own, since its runtime has a time of its own.
+/// A clock that starts at the recorded beginning, and returns the recorded session id. Each process
+/// has a clock of its own, because its runtime has a time of its own.
 pub(super) struct PlayedClock {
-    /// The time of the runtime at which this clock was made.
+    /// The runtime's time at which this clock was made.
     made: Instant,
-    /// The age of the conversation then.
+    /// The age of the conversation at that time.
     before: Duration,
     began_at: Timestamp,
     session: SessionId,
@@ -32,7 +33,7 @@ impl PlayedClock {
         }
     }
 
-    /// The clock of a later process, when the conversation is this old.
+    /// The clock of a later process, which starts at this age of the conversation.
     pub(super) fn going_on(mut self, before: Duration) -> PlayedClock {
         self.before = before;
         self
@@ -43,12 +44,12 @@ impl PlayedClock {
         self.before + self.made.elapsed()
     }
 
-    /// The instant at which the conversation has this age; it may be over.
+    /// The instant at which the conversation has this age. It may be in the past.
     fn at(&self, age: Duration) -> Instant {
         self.made + age.saturating_sub(self.before)
     }
 
-    /// When it is so many milliseconds after the beginning.
+    /// The instant this many milliseconds after the beginning.
     pub(super) fn instant(&self, at_ms: u64) -> Instant {
         self.at(Duration::from_millis(at_ms))
     }
@@ -70,7 +71,7 @@ impl Clock for PlayedClock {
         self.session
     }
 
-    /// The same numbers in every play.
+    /// Returns the same numbers in every play.
     fn entropy(&self) -> u64 {
         let drawn = self.drawn.fetch_add(1, Ordering::Relaxed) + 1;
         drawn.wrapping_mul(0x9E37_79B9_7F4A_7C15)

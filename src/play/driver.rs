@@ -1,4 +1,4 @@
-//! Plays a fixture step by step.
+//! The driver, which plays a fixture step by step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::error::Error;
 use super::journal::PlayedJournal;
 use super::model::RecordedModel;
 use super::played::is_setup;
-use super::processes::Cast;
+use super::processes::AgentSource;
 use super::serving::Serving;
 use super::tools::Prompter;
 use crate::engine::{self, Desk, LiveHandle};
@@ -22,23 +22,24 @@ use crate::fixture::{Fixture, ProcessTerms, Step};
 use crate::ledger::Ledger;
 use crate::session::{Fact, Observation, Seq, SessionId};
 
-/// How long beyond its time something that the engine does by itself is waited for.
-pub(super) const PATIENCE_MS: u64 = 1_000;
+/// The time that a play waits for an action of the engine beyond the recorded one, in milliseconds.
+pub(super) const ACTION_WAIT_MS: u64 = 1_000;
 
-/// How long a connection is waited for: the waits between tries have a random part.
-const CONNECTING_MS: u64 = 120_000;
+/// The time that a play waits for a connection, in milliseconds. It is long because delays between
+/// attempts have a random part.
+const CONNECT_WAIT_MS: u64 = 120_000;
 
-/// How often it is looked for.
-const LOOK: Duration = Duration::from_millis(5);
+/// The interval at which a waiting play checks the journal.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 1024;
 
 /// One play.
 pub(super) struct Driver<'f> {
     pub(super) fixture: &'f Fixture,
-    pub(super) cast: Cast,
-    /// The terms of the process at hand.
+    pub(super) agents: AgentSource,
+    /// The terms of the current process.
     pub(super) terms: ProcessTerms,
     pub(super) serving: Serving,
     /// The records of all processes.
@@ -46,28 +47,29 @@ pub(super) struct Driver<'f> {
     pub(super) keys: Arc<dyn KeyStore>,
     pub(super) ledger: Ledger,
     pub(super) clock: Arc<PlayedClock>,
-    /// The age of the conversation when the process at hand began.
+    /// The age of the conversation at the start of the current process.
     pub(super) age: Duration,
     pub(super) model: RecordedModel,
     pub(super) prompter: Prompter,
     pub(super) live: Option<Arc<LiveHandle>>,
-    /// Somebody is about to have the session's handle.
-    pub(super) taking: Option<JoinHandle<Result<LiveHandle, engine::Error>>>,
-    /// Whether a connection was asked for, which the engine keeps up by itself then.
+    /// The task that opens or resumes the session, until it has returned its handle.
+    pub(super) handle_task: Option<JoinHandle<Result<LiveHandle, engine::Error>>>,
+    /// True once a connection was requested, which the engine then maintains by itself.
     pub(super) asked_to_connect: bool,
-    /// Whether there was a connection since.
+    /// True once a requested connection was made.
     pub(super) was_connected: bool,
     pub(super) drains: bool,
     pub(super) tried: usize,
     /// True once the first process has begun the session.
     pub(super) is_begun: bool,
-    /// The step that comes next.
+    /// The index of the next step.
     pub(super) next: usize,
     /// The steps of the tools, by the number of their call and its attempt.
     pub(super) of_runs: BTreeMap<(Seq, u32), Vec<usize>>,
-    /// When the steps of the runs that have begun are due, where that is well before their turn.
+    /// The due times of steps of runs that have begun, if they are due well before their recorded
+    /// time.
     pub(super) due: BTreeSet<(u64, usize)>,
-    /// The steps of tools that came before their turn.
+    /// The steps of tools that were performed before their recorded time.
     pub(super) ahead: BTreeSet<usize>,
     deadlines: usize,
     pub(super) facts: Vec<Fact>,
@@ -75,14 +77,14 @@ pub(super) struct Driver<'f> {
     pub(super) extent: Extent,
     pub(super) numbers: Numbers,
     pub(super) sent: Vec<(Option<usize>, String)>,
-    /// The lines before each further process, by the step with which it began.
+    /// The number of lines before each further process, by the step with which it began.
     pub(super) began: Vec<(usize, u64)>,
     pub(super) undone: Arc<Mutex<Vec<String>>>,
 }
 
 impl<'f> Driver<'f> {
-    /// A play that has not begun; its processes' agents are of `cast`.
-    pub(super) fn new(fixture: &'f Fixture, cast: Cast) -> Driver<'f> {
+    /// A play that has not begun. `cast` has the agents of its processes.
+    pub(super) fn new(fixture: &'f Fixture, agents: AgentSource) -> Driver<'f> {
         let header = fixture.header();
         let records = PlayedJournal::default();
         let keys: Arc<dyn KeyStore> = Arc::new(MemoryKeyStore::default());
@@ -90,7 +92,7 @@ impl<'f> Driver<'f> {
         let clock = Arc::new(PlayedClock::new(header.began_at_us, header.session));
         Driver {
             fixture,
-            cast,
+            agents,
             terms: header.terms(),
             serving: Serving::Desk(Desk::new(ledger.clone(), clock.clone())),
             records,
@@ -101,7 +103,7 @@ impl<'f> Driver<'f> {
             model: RecordedModel::new(None, &[], false),
             prompter: Prompter::default(),
             live: None,
-            taking: None,
+            handle_task: None,
             asked_to_connect: false,
             was_connected: false,
             drains: false,
@@ -121,16 +123,16 @@ impl<'f> Driver<'f> {
         }
     }
 
-    /// Everything that was begun comes to all it comes to by itself: time moves on only when
-    /// nothing else happens.
+    /// Waits until all tasks are idle, because the paused time advances only then. Then reads the
+    /// new records.
     pub(super) async fn settle(&mut self) -> Result<(), Error> {
         sleep(Duration::from_millis(1)).await;
-        if let Some(taking) = self.taking.take_if(|it| it.is_finished())
-            && let Ok(taken) = taking.await
+        if let Some(handle_task) = self.handle_task.take_if(|it| it.is_finished())
+            && let Ok(taken) = handle_task.await
         {
             match taken {
                 Ok(live) => self.live = Some(Arc::new(live)),
-                // What there is to say of it is on record.
+                // The record shows the failure.
                 Err(engine::Error::Connect(_) | engine::Error::NotConnected { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -162,8 +164,8 @@ impl<'f> Driver<'f> {
                 let model = self.model.clone();
                 let mut sent = None;
                 let patience_ms = match is_setup(frame.as_str()) {
-                    true => CONNECTING_MS,
-                    false => PATIENCE_MS,
+                    true => CONNECT_WAIT_MS,
+                    false => ACTION_WAIT_MS,
                 };
                 self.wait((at_ms, patience_ms), |_| {
                     sent = model.take_sent();
@@ -187,13 +189,14 @@ impl<'f> Driver<'f> {
                 self.ask_to_connect();
                 let (model, tried) = (self.model.clone(), self.tried);
                 if self
-                    .wait((at_ms, CONNECTING_MS), |_| model.tried() > tried)
+                    .wait((at_ms, CONNECT_WAIT_MS), |_| model.tried() > tried)
                     .await?
                 {
                     self.tried += 1;
                     model.open();
                     self.was_connected |= matches!(timed.step, Step::ConnectionOpened);
-                    // Whoever asked was told of the refusal, and the engine does not try again.
+                    // A failed first connection is reported to its requester, and the engine does
+                    // not try again.
                     self.asked_to_connect &= self.was_connected;
                 } else {
                     self.undone("the engine did not connect".to_owned());
@@ -207,7 +210,7 @@ impl<'f> Driver<'f> {
                     self.undone("there was no connection to lose".to_owned());
                 }
             }
-            // They end the process, which is not the step's own affair.
+            // These steps end the process. The loop over the steps handles them.
             Step::ProcessGone(_) | Step::ProcessBegan(_) => {}
             Step::Observed(observation) => match run_of(observation) {
                 Some((call, _)) if self.fixture.real_tools => self.perform(at, call).await?,
@@ -229,7 +232,7 @@ impl<'f> Driver<'f> {
         Ok(())
     }
 
-    /// A frame comes whose words are not on record.
+    /// Receives a frame whose text is not recorded.
     fn receive_unworded(&self, came_to: &Observation) {
         if !self.model.send_unworded(came_to.clone()) {
             let what = came_to.kind();
@@ -238,13 +241,14 @@ impl<'f> Driver<'f> {
     }
 
     async fn observed(&mut self, at_ms: u64, observation: &Observation) -> Result<(), Error> {
-        // What the engine does by itself is waited for; everything else is done at its time.
+        // The play waits for actions of the engine itself. All others are performed at their
+        // recorded time.
         if let Observation::DeadlinePassed(_) = observation {
             self.deadlines += 1;
             self.look(at_ms).await?;
             let nth = self.deadlines;
             if !self
-                .wait((at_ms, PATIENCE_MS), |facts| passed(facts) >= nth)
+                .wait((at_ms, ACTION_WAIT_MS), |facts| passed(facts) >= nth)
                 .await?
             {
                 self.undone("no deadline passed".to_owned());
@@ -264,7 +268,7 @@ impl<'f> Driver<'f> {
                 let args = args.map_or_else(Default::default, |it| it.to_value());
                 match it.by.clone() {
                     Some(by) => self.with_handle("a call of the program", move |live| async move {
-                        // How it ends is on record.
+                        // The record shows the outcome.
                         let _ = live.call_function(&name, args, by).await;
                         Ok(())
                     }),
@@ -328,7 +332,8 @@ impl<'f> Driver<'f> {
         undone.push(what);
     }
 
-    /// Waits for what the engine does by itself, a little beyond its time; whether it came.
+    /// Waits until `came` is true, up to `patience_ms` beyond the recorded time. Returns false if
+    /// the time has run out.
     pub(super) async fn wait(
         &mut self,
         (at_ms, patience_ms): (u64, u64),
@@ -347,12 +352,13 @@ impl<'f> Driver<'f> {
             if Instant::now() >= last {
                 return Ok(false);
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Waits for a time of the recording. A tool whose run began earlier than on record does what
-    /// it did as long after that, though its turn has not come.
+    /// Waits for a recorded time. A tool whose run began earlier than recorded may be due before
+    /// it. Its step is then performed ahead of the order, at the recorded time after the start of
+    /// the run.
     pub(super) async fn until(&mut self, at_ms: u64) -> Result<(), Error> {
         while let Some((due_ms, step)) = self.due_before(at_ms) {
             sleep_until(self.clock.instant(due_ms)).await;
@@ -375,7 +381,7 @@ impl<'f> Driver<'f> {
     }
 }
 
-/// The steps of the tools of a fixture, unless real ones run.
+/// The steps of the tools of a fixture. Empty if real tools run.
 fn steps_of_runs(fixture: &Fixture) -> BTreeMap<(Seq, u32), Vec<usize>> {
     let mut of_runs: BTreeMap<(Seq, u32), Vec<usize>> = BTreeMap::new();
     let steps = fixture.steps().iter().enumerate();
@@ -389,13 +395,13 @@ fn steps_of_runs(fixture: &Fixture) -> BTreeMap<(Seq, u32), Vec<usize>> {
     of_runs
 }
 
-/// How many deadlines have passed.
+/// The number of deadlines that have passed.
 fn passed(facts: &[Fact]) -> usize {
     let passed = |fact: &&Fact| fact.event.kind() == "deadline_passed";
     facts.iter().filter(passed).count()
 }
 
-/// The beginning of a frame.
+/// The beginning of a frame, for a message.
 fn short(frame: &str) -> String {
     const CHARS: usize = 120;
     let mut short: String = frame.chars().take(CHARS).collect();

@@ -1,29 +1,30 @@
-//! What keeps a fixture from being played.
+//! The errors of playing a fixture.
 
 use crate::{engine, fixture, ledger};
 
-/// Why a fixture could not be played. What comes of the conversation is no error.
+/// An error of playing a fixture. A different outcome of the conversation is no error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Code of the program took part, and it is not here.
+    /// The conversation needs code of its program, which is not present.
     #[error(
-        "the conversation cannot be played without its program: {what} is code; play it in a test of the program"
+        "the conversation cannot be played without its program: {what} is code; \
+         play it in a test of the program"
     )]
     NeedsProgram {
-        /// What is code.
+        /// The part that is code.
         what: String,
     },
-    /// The runtime could not be made.
+    /// The tokio runtime could not be built.
     #[error("failed to begin a runtime")]
     Runtime {
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The engine does not take the agent, or failed.
+    /// The engine rejected the agent, or failed.
     #[error("failed to play the fixture")]
     Engine(#[from] engine::Error),
-    /// What was played cannot be told as the fixture tells.
+    /// The played session cannot be written with the redactions of the fixture.
     #[error("failed to tell what was played")]
     Fixture(#[from] fixture::Error),
     /// The journal of the play could not be read.

@@ -1,5 +1,5 @@
-//! The journal of a play: it is read to its end, also where the recorded process shut down and
-//! closed its own.
+//! The journal of a play. It stays open after a shutdown of a played process, so that the play can
+//! read it to its end.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,17 +12,18 @@ use uuid::Uuid;
 use crate::fixture::ProcessGone;
 use crate::fixture::playback::Extent;
 
-/// A journal in memory that closing leaves open; it goes with the play.
+/// A journal in memory that ignores `close`. It is dropped with the play.
 ///
-/// Each process has its own view of the records. The view of one that is to be gone takes nothing
-/// more once its record is as long as the recorded one was, as if the power had been cut then.
+/// Each process has its own view of the records. The view of a process that gets killed accepts no
+/// more appends once its record is as long as the recorded one. This has the effect of a power
+/// failure at that moment.
 #[derive(Debug, Default)]
 pub(super) struct PlayedJournal {
     records: Arc<MemoryJournal>,
     cut: Option<Cut>,
 }
 
-/// The place at which a process is cut off.
+/// The place at which a process is killed.
 #[derive(Debug)]
 struct Cut {
     session: Uuid,
@@ -34,13 +35,13 @@ struct Cut {
 #[derive(Clone, Copy, Debug, Default)]
 struct Reached {
     extent: Extent,
-    /// True once something was not written.
+    /// True once an append was not accepted.
     cut: bool,
 }
 
 impl PlayedJournal {
-    /// The view of a process that is cut off where the record of `session` is as long as `gone`
-    /// says.
+    /// The view of a process that is killed once the record of `session` is as long as `gone`
+    /// states.
     pub(super) fn until(&self, session: Uuid, gone: ProcessGone, extent: Extent) -> PlayedJournal {
         let reached = Mutex::new(Reached { extent, cut: false });
         PlayedJournal {
@@ -53,7 +54,7 @@ impl PlayedJournal {
         }
     }
 
-    /// The view of a process that ends by itself.
+    /// The view of a process that is not killed.
     pub(super) fn whole(&self) -> PlayedJournal {
         PlayedJournal {
             records: self.records.clone(),
@@ -63,13 +64,13 @@ impl PlayedJournal {
 }
 
 impl Cut {
-    /// Counts what is to be written; false if the process is cut off before that.
+    /// Counts an append. Returns false if the process is killed before it.
     fn admits(&self, append: &Append) -> bool {
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let mut extent = reached.extent;
         if append.session == self.session {
             for line in &append.lines {
-                // A line of ours always reads.
+                // Lines that this library wrote always parse.
                 if let Ok(record) = Record::parse(line.bytes()) {
                     extent.count(record.kind);
                 }

@@ -1,7 +1,7 @@
-//! Playing fixtures back: the engine runs for real, against the recorded model, in virtual time and
-//! without a socket.
+//! Plays of fixtures: the real engine runs against the recorded model, in virtual time and without
+//! a socket.
 //!
-//! Nothing in `play` decides anything; what it does not know is how a fixture came about.
+//! This module decides nothing, and does not depend on how a fixture was made.
 
 mod acts;
 mod clock;
@@ -24,28 +24,33 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use driver::Driver;
-use processes::Cast;
+use processes::AgentSource;
 
 use crate::engine::Agent;
 use crate::fixture::Fixture;
 
 impl Fixture {
-    /// Plays the conversation with an agent: its policies, phases, hooks and instruction; what its
-    /// tools do is on record, unless they are to [run for real](Fixture::with_real_tools).
+    /// Plays the conversation with an agent: its policies, phases, hooks and instruction. Its tools
+    /// return their recorded results, unless they are to [run for real](Fixture::with_real_tools).
     ///
     /// The play has as many processes as the recorded session, over the same records, each with
-    /// this agent. One that was killed is dropped where its record ended, and the next takes over.
+    /// this agent. A process that was killed is dropped at the end of its record, and the next one
+    /// takes over.
     ///
-    /// Each step comes at its time, and not before what went before it has led to all it leads to
-    /// by itself. A runtime of its own is used, on a thread of its own, whose time moves on when
-    /// nothing else happens; so it takes no time, may be called in any test, and comes to the same
-    /// in every run. What a real tool waits for outside the process does not stop that time.
+    /// Each step is performed at its recorded time, after all effects of the steps before it. The
+    /// play runs in a tokio runtime of its own, on a thread of its own. The time of that runtime
+    /// advances when all tasks are idle. Therefore a play takes almost no time, may be called in
+    /// any test, and has the same result in every run. A real tool that waits for something outside
+    /// the process does not stop that time.
     ///
     /// ```
     /// use recount::fixture::Fixture;
     /// use recount::prelude::*;
     ///
-    /// let refund = T::confirm(T::simple("refund", "Refunds an order", |_| async { Ok(json!({"refunded": true})) }), "Refund this order?");
+    /// let refund = T::simple("refund", "Refunds an order", |_| async {
+    ///     Ok(json!({"refunded": true}))
+    /// });
+    /// let refund = T::confirm(refund, "Refund this order?");
     /// let agent = Agent::new().model("gemini-live-2.5-flash").tools(refund);
     /// let session = Fixture::load("fixtures/conversations/refund")?.play(&agent)?;
     /// session.assert_called("refund", json!({"order": 17, "card": "[redacted]"}));
@@ -54,16 +59,17 @@ impl Fixture {
     /// ```
     ///
     /// # Errors
-    /// Where the agent is not configured right, or the machinery fails. What comes of the
+    /// An error if the agent is misconfigured, or the play itself fails. A different outcome of the
     /// conversation is no error.
     ///
     /// # Panics
-    /// Where code of the agent panics that the engine does not catch.
+    /// If code of the agent panics and the engine does not catch it.
     pub fn play(&self, agent: &Agent) -> Result<Played, Error> {
-        self.played(Cast::Given(Box::new(agent.clone())))
+        self.played(AgentSource::Given(Box::new(agent.clone())))
     }
 
-    /// Plays the conversation with the tools and policies on record, and no code at all.
+    /// Plays the conversation with the recorded tools and policies, without any code of the
+    /// program.
     ///
     /// ```
     /// use recount::fixture::Fixture;
@@ -74,20 +80,22 @@ impl Fixture {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NeedsProgram`] where code took part whose answers a fixture does not hold, and as
-    /// [`play`](Fixture::play).
+    /// [`Error::NeedsProgram`] if the conversation depends on code whose answers a fixture does not
+    /// hold. The errors of [`play`](Fixture::play).
     pub fn play_by_itself(&self) -> Result<Played, Error> {
         if let Some(what) = self.all_policies().find_map(needs_program) {
             return Err(Error::NeedsProgram { what });
         }
         let mut fixture = self.clone();
         fixture.real_tools = false;
-        fixture.played(Cast::OnRecord).map(Played::without_setup)
+        fixture
+            .played(AgentSource::OnRecord)
+            .map(Played::without_setup)
     }
 
-    fn played(&self, cast: Cast) -> Result<Played, Error> {
-        let play = || Driver::new(self, cast).play();
-        // A runtime may not be begun within another, and a test may have one.
+    fn played(&self, agents: AgentSource) -> Result<Played, Error> {
+        let play = || Driver::new(self, agents).play();
+        // A tokio runtime cannot be started within another, and a test may have one.
         thread::scope(|scope| match scope.spawn(play).join() {
             Ok(played) => played,
             Err(panic) => resume_unwind(panic),
@@ -95,7 +103,7 @@ impl Fixture {
     }
 }
 
-/// What of these policies only a program can answer.
+/// The part of these policies that only code of the program can answer.
 fn needs_program(policies: &crate::session::PolicySet) -> Option<String> {
     if policies.hooks.on_tool_call {
         return Some("on_tool_call".to_owned());

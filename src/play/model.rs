@@ -1,4 +1,4 @@
-//! The recorded model: a connection of frames.
+//! The recorded model: a connection that sends recorded frames.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,43 +12,43 @@ use crate::live::{
 };
 use crate::session::Observation;
 
-/// The beginning of a frame whose words are not on record; no frame of a service has it, because it
-/// is no JSON.
+/// The prefix of a frame whose text is not recorded. No frame of a service has it, because it is no
+/// JSON.
 const UNWORDED: &str = "\u{0}";
 
-/// A try to connect whose outcome has not come.
+/// A connection attempt without an outcome so far.
 struct Opening {
     frames: mpsc::UnboundedSender<Result<String, ConnectionLost>>,
     outcome: Result<(), Refused>,
 }
 
-/// Gives what the model gave, when it is told to, and keeps what it is sent.
+/// A model that sends recorded frames on demand, and keeps the frames that it receives.
 #[derive(Clone)]
 pub(super) struct RecordedModel {
-    /// As the service was told it.
+    /// The model's name, as sent to the service.
     name: Option<String>,
     stage: Arc<Mutex<Stage>>,
 }
 
 struct Stage {
-    /// What comes of each try to connect.
+    /// The outcomes of the connection attempts to come.
     tries: VecDeque<Result<(), Refused>>,
     tried: usize,
-    /// The last try, until its outcome comes in its turn.
+    /// The last attempt, until the step with its outcome.
     opening: Option<Opening>,
     frames: Option<mpsc::UnboundedSender<Result<String, ConnectionLost>>>,
     sent: VecDeque<String>,
-    /// The observations of frames whose words are not on record, by the numbers that they bear.
+    /// The observations of frames whose text is not recorded, by the number in the frame.
     unworded: Vec<Observation>,
-    /// True if no connection beyond `tries` comes: the process was gone before, or the runner let
-    /// go.
+    /// True if attempts beyond `tries` stay pending: the recorded process was killed or the runner
+    /// detached before.
     hangs: bool,
 }
 
 impl RecordedModel {
-    /// The model of a process whose steps these are; a connection beyond them comes never, because
-    /// the process was gone before or let go of the session. One is refused where there is none in
-    /// the steps of a process that is not to be gone.
+    /// The model of a process with these steps. An attempt beyond them stays pending, because the
+    /// recorded process was killed or the runner detached before. It is refused instead if the
+    /// steps have no connection at all and the process is not killed.
     pub(super) fn new(name: Option<String>, steps: &[Timed], hangs: bool) -> RecordedModel {
         let tries: VecDeque<Result<(), Refused>> = steps
             .iter()
@@ -81,12 +81,12 @@ impl RecordedModel {
         }
     }
 
-    /// How many tries to connect there were.
+    /// The number of connection attempts.
     pub(super) fn tried(&self) -> usize {
         self.lock().tried
     }
 
-    /// Lets the outcome of the last try come: the connection, or why there is none.
+    /// Delivers the outcome of the last attempt: the connection, or the reason why there is none.
     pub(super) fn open(&self) {
         let mut stage = self.lock();
         let Some(Opening { frames, outcome }) = stage.opening.take() else {
@@ -103,14 +103,13 @@ impl RecordedModel {
         }
     }
 
-    /// Sends a frame; whether somebody is connected.
+    /// Sends a frame. Returns false without a connection.
     pub(super) fn send(&self, frame: &str) -> bool {
         let frames = self.lock().frames.clone();
         frames.is_some_and(|it| it.send(Ok(frame.to_owned())).is_ok())
     }
 
-    /// Sends a frame whose words are not on record, by its number. Returns false without a
-    /// connection.
+    /// Sends a frame whose text is not recorded, by its number. Returns false without a connection.
     pub(super) fn send_unworded(&self, came_to: Observation) -> bool {
         let number = {
             let mut stage = self.lock();
@@ -120,25 +119,25 @@ impl RecordedModel {
         self.send(&format!("{UNWORDED}{number}"))
     }
 
-    /// The observation of a frame whose words are not on record.
+    /// The observation of a frame whose text is not recorded.
     pub(super) fn came_to(&self, frame: &str) -> Option<Observation> {
         let number: usize = frame.strip_prefix(UNWORDED)?.parse().ok()?;
         self.lock().unworded.get(number).cloned()
     }
 
-    /// Ends the connection; whether there was one.
+    /// Ends the connection. Returns false without one.
     pub(super) fn lose(&self, lost: &Refused) -> bool {
         let frames = self.lock().frames.take();
         let (code, reason) = (lost.code, lost.reason.clone());
         frames.is_some_and(|it| it.send(Err(ConnectionLost { code, reason })).is_ok())
     }
 
-    /// The oldest frame that was sent and not taken yet.
+    /// Removes the oldest frame that was sent.
     pub(super) fn take_sent(&self) -> Option<String> {
         self.lock().sent.pop_front()
     }
 
-    /// True if the process is gone while it tries to connect.
+    /// True if the recorded process was killed, or detached, before this attempt ended.
     fn is_to_hang(&self) -> bool {
         let stage = self.lock();
         stage.hangs && stage.tries.is_empty()
@@ -177,7 +176,7 @@ impl Connector for RecordedModel {
         let mut stage = self.lock();
         stage.tried += 1;
         let (frames, receiver) = mpsc::unbounded_channel();
-        // Whatever comes of it comes after the setup was heard.
+        // The outcome comes after the setup was received.
         match stage.tries.pop_front() {
             Some(outcome) => stage.opening = Some(Opening { frames, outcome }),
             None => {
@@ -213,7 +212,7 @@ impl FrameReceiver for Receiver {
     async fn receive(&mut self) -> Result<String, ConnectionLost> {
         match self.0.recv().await {
             Some(incoming) => incoming,
-            // A recorded model that has nothing to say does not hang up.
+            // The recorded model keeps the connection open when it has no more frames.
             None => std::future::pending().await,
         }
     }

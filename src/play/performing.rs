@@ -1,10 +1,10 @@
-//! What the tools of a play do: as long after their runs began as they did.
+//! The actions of the tools of a play, at the recorded time after the start of their runs.
 
 use std::time::Duration;
 
 use tokio::time::sleep_until;
 
-use super::driver::{Driver, PATIENCE_MS};
+use super::driver::{ACTION_WAIT_MS, Driver};
 use super::error::Error;
 use super::tools::Prompt;
 use crate::fixture::playback::{run_of, since};
@@ -12,7 +12,7 @@ use crate::fixture::{Step, Timed};
 use crate::session::{Decision, Event, Fact, Observation, Seq};
 
 impl Driver<'_> {
-    /// What a real tool does: the end of its run is waited for.
+    /// Waits for the end of a run of a real tool.
     pub(super) async fn perform(&mut self, at: usize, number: Seq) -> Result<(), Error> {
         let steps = self.fixture.steps();
         let (Some(timed), Some(so_far)) = (steps.get(at), steps.get(..=at)) else {
@@ -34,14 +34,14 @@ impl Driver<'_> {
             Event::Decided(_) => false,
         };
         let came = |facts: &[Fact]| facts.iter().filter(ended).count() >= expected;
-        if !self.wait((at_ms, PATIENCE_MS), came).await? {
+        if !self.wait((at_ms, ACTION_WAIT_MS), came).await? {
             self.undone(format!("the tool of call {number} did not end its run"));
         }
         Ok(())
     }
 
-    /// What a recorded tool does, in its turn: when its run is as old as it was, or, where that has
-    /// not begun, as soon as it is.
+    /// Performs a step of a recorded tool in order, at the recorded time after the start of its
+    /// run. If the run has not begun, the step is performed as soon as it has.
     pub(super) async fn prompt_in_turn(&mut self, at: usize) -> Result<(), Error> {
         let Some(timed) = self.fixture.steps().get(at) else {
             return Ok(());
@@ -75,7 +75,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Learns of a fact; where a run begins, when what its tool does is due.
+    /// Applies a fact. If a run begins with it, the steps of its tool get their due times.
     pub(super) fn learn(&mut self, fact: &Fact) {
         self.numbers.learn(fact);
         let Event::Decided(Decision::CallStarted(it)) = &fact.event else {
@@ -85,16 +85,16 @@ impl Driver<'_> {
         for at in self.of_runs.remove(&run).unwrap_or_default() {
             if let Some(timed) = self.fixture.steps().get(at)
                 && let Some(due_ms) = self.due_ms(timed)
-                // What is no earlier than the engine's own pace explains comes in its turn.
-                && due_ms.saturating_add(PATIENCE_MS) < timed.at_ms
+                // A smaller difference may come from the engine's own timing. Such steps are
+                // performed in order.
+                && due_ms.saturating_add(ACTION_WAIT_MS) < timed.at_ms
             {
                 self.due.insert((due_ms, at));
             }
         }
     }
 
-    /// The first of what tools do whose turn has not come, and whose time comes well before
-    /// `at_ms`.
+    /// The first step of a tool that is due well before `at_ms`, although its turn comes later.
     pub(super) fn due_before(&mut self, at_ms: u64) -> Option<(u64, usize)> {
         while let Some((due_ms, at)) = self.due.first().copied() {
             if at > self.next && !self.ahead.contains(&at) {
@@ -105,7 +105,8 @@ impl Driver<'_> {
         None
     }
 
-    /// When a tool is as long under way as it was when it did this, if its run has begun.
+    /// The due time of a step: the recorded time after the start of its run. `None` if the run has
+    /// not begun.
     fn due_ms(&self, timed: &Timed) -> Option<u64> {
         let Step::Observed(what) = &timed.step else {
             return None;
@@ -117,7 +118,7 @@ impl Driver<'_> {
     }
 }
 
-/// Whether a run ends with this.
+/// True if the observation ends a run.
 fn ends_run(observation: &Observation) -> bool {
     matches!(
         observation,

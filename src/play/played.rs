@@ -1,4 +1,4 @@
-//! What came of playing a fixture.
+//! The result of playing a fixture.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,35 +9,35 @@ use crate::fixture::{Fixture, Step, Timed};
 use crate::session::Json;
 use crate::story::Difference;
 
-/// What came of playing a fixture: the session, and where it went another way than on record.
+/// The result of playing a fixture: the session, and its differences from the record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Played {
     pub(super) told: Told,
     pub(super) fixture: Fixture,
-    /// The frames that were sent, each with the step that it stands for, if there is one.
+    /// The frames that were sent, each with its step in the fixture, if it has one.
     pub(super) sent: Vec<(Option<usize>, String)>,
-    /// What of the fixture could not be done.
+    /// The steps that could not be performed, in words.
     pub(super) undone: Vec<String>,
-    /// The lines of the story before each further process, by the step with which it began.
+    /// The number of story lines before each further process, by the step with which it began.
     pub(super) began: Vec<(usize, u64)>,
     pub(super) compares_setup: bool,
 }
 
 impl Played {
-    /// In which lines the story differs from the one on record; nothing where it does not, and
-    /// where none is on record.
+    /// The differences from the recorded story. `None` if there is no difference, or no recorded
+    /// story.
     pub fn difference(&self) -> Option<Difference> {
         let recorded = self.fixture.story()?;
         recorded.difference(&self.story())
     }
 
-    /// What the model was sent, frame by frame.
+    /// The frames that were sent to the model.
     pub fn sent(&self) -> impl Iterator<Item = &str> {
         self.sent.iter().map(|(_, frame)| frame.as_str())
     }
 
-    /// Where the model was sent something else than on record: what is on record, and what was sent
-    /// instead. Nothing is said of the frames of a fixture that was exported, which holds none.
+    /// The frames that differ from the record: the recorded frame, and the frame that was sent
+    /// instead. Empty for an exported fixture, which has no outgoing frames.
     pub fn sent_otherwise(&self) -> Vec<(Option<String>, Option<String>)> {
         let mut otherwise = Vec::new();
         let recorded = |(at, timed): (usize, &Timed)| match &timed.step {
@@ -74,23 +74,23 @@ impl Played {
         otherwise
     }
 
-    /// What of the fixture could not be done, such as an answer to a question that was not asked.
+    /// The steps that could not be performed, such as an answer to a question that was not asked.
     pub fn undone(&self) -> &[String] {
         &self.undone
     }
 
-    /// Whether a story is on record, which what was played is held against.
+    /// True if the fixture has a story with which the play is compared.
     pub fn has_story(&self) -> bool {
         self.fixture.story().is_some()
     }
 
-    /// Whether it went as on record: the same story, which must be there, the same frames to the
-    /// model, and everything done.
+    /// True if the play had the recorded story and sent the recorded frames, and all steps were
+    /// performed. False if the fixture has no story.
     pub fn is_as_recorded(&self) -> bool {
         self.report().is_empty()
     }
 
-    /// Where it went another way than on record, in words; empty where it did not.
+    /// The differences from the record, in words. Empty if there are none.
     pub fn report(&self) -> String {
         let mut told = String::new();
         if !self.has_story() {
@@ -98,7 +98,7 @@ impl Played {
                 "No story is on record: `recount fixture update` writes down what was played.\n",
             );
         }
-        // A string takes whatever is written to it.
+        // Writing to a string cannot fail.
         if let Some(difference) = self.difference() {
             let _ = write!(
                 told,
@@ -116,10 +116,10 @@ impl Played {
         told
     }
 
-    /// Fails the test unless it went as on record.
+    /// Fails the test unless the play went as recorded.
     ///
     /// # Panics
-    /// Where it did not; the message shows the difference.
+    /// If it did not. The message shows the difference.
     #[track_caller]
     #[expect(clippy::panic, reason = "an assertion of a test")]
     pub fn assert_as_recorded(&self) {
@@ -131,8 +131,7 @@ impl Played {
         }
     }
 
-    /// The fixture with this story, and with the frames that were sent now in the place of those on
-    /// record.
+    /// The fixture with the story and the outgoing frames of this play.
     #[must_use]
     pub fn updated(&self) -> Fixture {
         let mut fixture = self.fixture.clone();
@@ -154,15 +153,15 @@ impl Played {
         fixture
     }
 
-    /// The setup is not compared: instruction, voice and all else that the agent's code says are
-    /// not on record.
+    /// Excludes the setup from the comparison. It contains the instruction, the voice and other
+    /// settings of the agent's code, which are not recorded.
     pub(super) fn without_setup(mut self) -> Played {
         self.compares_setup = false;
         self
     }
 }
 
-/// Whether two frames say the same; the order of fields says nothing.
+/// True if two frames are equal, apart from the order of fields.
 fn is_same(one: &str, two: &str) -> bool {
     let value = |it: &str| Json::parse(it).map(|it| it.canonical());
     match (value(one), value(two)) {

@@ -1,7 +1,7 @@
-//! The processes of a play, one after the other over the same records.
+//! The processes of a play, one after another over the same records.
 //!
-//! Each process has a runtime of its own. Where the recorded process was killed, the runtime is
-//! dropped with all that runs on it. Its journal refuses to write more than was on record then.
+//! Each process has a tokio runtime of its own. If the recorded process was killed, the runtime is
+//! dropped with all its tasks. The journal accepts no more records of it than were recorded.
 
 use std::future::ready;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::time::sleep_until;
 
 use super::clock::PlayedClock;
-use super::driver::{Driver, PATIENCE_MS};
+use super::driver::{ACTION_WAIT_MS, Driver};
 use super::error::Error;
 use super::model::RecordedModel;
 use super::played::{Played, is_setup};
@@ -25,10 +25,10 @@ use crate::fixture::{ProcessBegan, ProcessGone, Step, Timed};
 use crate::session::{Fact, Observation};
 
 /// The agents of the processes.
-pub(super) enum Cast {
-    /// Every process has this one.
+pub(super) enum AgentSource {
+    /// The same agent for all processes.
     Given(Box<Agent>),
-    /// Each has one that is nothing but the terms on record.
+    /// An agent for each process, made of the recorded terms alone.
     OnRecord,
 }
 
@@ -49,7 +49,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Plays one process; true if the steps end with it.
+    /// Plays one process. Returns true if it is the last one.
     async fn process(&mut self) -> Result<bool, Error> {
         let header = self.fixture.header();
         let clock = PlayedClock::new(header.began_at_us, header.session);
@@ -60,7 +60,7 @@ impl Driver<'_> {
         Ok(is_over)
     }
 
-    /// Plays the steps of a process; true if no other process follows.
+    /// Plays the steps of a process. Returns true if it is the last one.
     async fn steps(&mut self) -> Result<bool, Error> {
         loop {
             self.settle().await?;
@@ -94,7 +94,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Opens what the process serves the session with.
+    /// Opens the engine or the desk of the process.
     async fn enter(&mut self) -> Result<(), Error> {
         let header = self.fixture.header();
         if !std::mem::replace(&mut self.is_begun, true) {
@@ -127,8 +127,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Asks for the session's handle before its task runs. Without a handle, a task that has
-    /// nothing to do lets go of the session.
+    /// Resumes the session before its task runs. Without a handle, a task with nothing to do
+    /// detaches from the session.
     async fn resume_at_once(&mut self, engine: Engine) {
         let session = self.session();
         let mut resuming = Box::pin(async move { engine.resume(session).await });
@@ -138,7 +138,7 @@ impl Driver<'_> {
             () = ready(()) => None,
         };
         self.asked_to_connect = true;
-        self.taking = Some(tokio::spawn(async move {
+        self.handle_task = Some(tokio::spawn(async move {
             match resumed {
                 Some(resumed) => resumed,
                 None => resuming.await,
@@ -146,7 +146,7 @@ impl Driver<'_> {
         }));
     }
 
-    /// Opens an engine over the records, with the agent of the terms at hand.
+    /// Opens an engine over the records, with the agent of the current terms.
     async fn engine(&mut self, name: &str) -> Result<Engine, Error> {
         let rest = self.fixture.steps().get(self.next..).unwrap_or_default();
         let (steps, gone) = own_steps(rest);
@@ -156,9 +156,9 @@ impl Driver<'_> {
         };
         let (terms, prompter) = (&self.terms, &self.prompter);
         self.model = RecordedModel::new(terms.model.clone(), steps, gone.is_some());
-        let agent = match &self.cast {
-            Cast::Given(agent) => (**agent).clone(),
-            Cast::OnRecord => {
+        let agent = match &self.agents {
+            AgentSource::Given(agent) => (**agent).clone(),
+            AgentSource::OnRecord => {
                 let tools = tools::on_record(&terms.catalog, &terms.policies, prompter);
                 let model = terms.model.as_deref().unwrap_or("recorded");
                 let reconnects_max = self.fixture.header().reconnects_max;
@@ -194,7 +194,7 @@ impl Driver<'_> {
         Ok(engine.open().await?)
     }
 
-    /// Begins the session.
+    /// Opens the session.
     fn begin(&mut self, engine: &Engine) {
         let header = self.fixture.header();
         let mut session = engine.session(&header.agent);
@@ -210,10 +210,10 @@ impl Driver<'_> {
         let first = self.fixture.steps().first().map(|it| &it.step);
         self.asked_to_connect = first.is_some_and(is_of_connecting);
         let connects = self.asked_to_connect;
-        self.taking = Some(tokio::spawn(async move {
+        self.handle_task = Some(tokio::spawn(async move {
             let live = session.open().await?;
             if connects {
-                // The failure is on record, and so is the end of the session.
+                // The record shows the failure, and the end of the session.
                 match live.connect().await {
                     Ok(())
                     | Err(engine::Error::Connect(_) | engine::Error::NotConnected { .. }) => {}
@@ -224,25 +224,27 @@ impl Driver<'_> {
         }));
     }
 
-    /// Waits until the record is as long as the one of the recorded process was in the end.
+    /// Waits until the record is as long as that of the recorded process.
     async fn reach(&mut self, at_ms: u64, gone: ProcessGone) -> Result<(), Error> {
         let is_reached = |facts: &[Fact]| {
             let mut extent = Extent::default();
             facts.iter().for_each(|it| extent.count(it.event.kind()));
             extent.lines >= gone.lines && extent.sent >= gone.sent
         };
-        // A story that comes out shorter shows as a difference.
-        self.wait((at_ms, PATIENCE_MS), is_reached).await.map(drop)
+        // If it stays shorter, the story shows the difference.
+        self.wait((at_ms, ACTION_WAIT_MS), is_reached)
+            .await
+            .map(drop)
     }
 
-    /// Has a desk record what is due at this time: no engine does.
+    /// Makes the desk record what is due at this time, because no engine does.
     pub(super) async fn look(&mut self, at_ms: u64) -> Result<(), Error> {
         self.until(at_ms).await?;
         let serving = self.serving.clone();
         Ok(serving.look(self.session()).await?)
     }
 
-    /// Ends the last process in good order, which is no part of the play.
+    /// Shuts the last process down in good order. This is not part of the play.
     async fn shut_down_at_last(&mut self) -> Result<(), Error> {
         let undone = self.undone.lock().map(|it| it.clone()).unwrap_or_default();
         self.undone = Arc::new(Mutex::new(undone));
@@ -253,7 +255,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Drops the process with all that runs in it.
+    /// Drops the process with all its tasks.
     fn leave(&mut self, runtime: Runtime) {
         runtime.shutdown_background();
         while let Some(frame) = self.model.take_sent() {
@@ -261,7 +263,7 @@ impl Driver<'_> {
             self.sent.push((None, frame));
         }
         self.serving = Serving::Desk(Desk::new(self.ledger.clone(), self.clock.clone()));
-        (self.live, self.taking) = (None, None);
+        (self.live, self.handle_task) = (None, None);
         (self.asked_to_connect, self.was_connected, self.drains) = (false, false, false);
         self.tried = 0;
         self.due.clear();
@@ -282,7 +284,7 @@ impl Driver<'_> {
     }
 }
 
-/// The steps until the process ends, and where its record does if it is gone then.
+/// The steps of the current process, and the extent of its record if it is killed.
 fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
     for (at, timed) in rest.iter().enumerate() {
         let own = rest.get(..at).unwrap_or_default();
@@ -302,8 +304,8 @@ fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
     (rest, None)
 }
 
-/// True if a runner lets go because its process has nothing to do in the session. Where a program
-/// answers questions, an open one is something to do.
+/// True if a runner detaches because its process has nothing to do in the session. With a
+/// confirmation provider, an open question would be something to do.
 fn is_idle_detachment(step: &Step) -> bool {
     let Step::Observed(Observation::RunnerDetached(it)) = step else {
         return false;
@@ -311,7 +313,7 @@ fn is_idle_detachment(step: &Step) -> bool {
     it.reason == IDLE
 }
 
-/// True if the engine takes this step when it connects.
+/// True if the engine makes this step when it connects.
 fn is_of_connecting(step: &Step) -> bool {
     match step {
         Step::FrameOut(frame) => is_setup(frame.as_str()),

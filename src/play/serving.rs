@@ -1,15 +1,14 @@
-//! The server of the played session at the moment: an engine, or a desk that only answers on
-//! record.
+//! The current server of the played session: an engine, or a desk.
 
 use crate::engine::{self, Desk, Engine, FunctionResponse, Ticket, ToolConfirmation};
 use crate::session::{Actor, Finding, RequestId, Seq, SessionId};
 
-/// The part of a process that takes what people and programs say.
+/// The part of a process that receives answers and other requests.
 #[derive(Clone)]
 pub(super) enum Serving {
     /// The process runs the session's tools.
     Engine(Engine),
-    /// The process only answers on record, or there is none.
+    /// The process only records answers, or there is no process.
     Desk(Desk),
 }
 
@@ -34,7 +33,7 @@ impl Serving {
         }
     }
 
-    /// Gives the result of a paused call, or news of it.
+    /// Supplies the result of a paused call, or an update.
     pub(super) async fn supply(
         &self,
         ticket: &Ticket,
@@ -85,11 +84,10 @@ impl Serving {
         }
     }
 
-    /// Records what a process left behind that is gone, and what is overdue, where only a desk
-    /// looks.
+    /// Makes a desk record a process that is gone, and overdue deadlines.
     pub(super) async fn look(&self, session: SessionId) -> Result<(), engine::Error> {
         match self {
-            // It looks by itself.
+            // An engine does this by itself.
             Serving::Engine(_) => Ok(()),
             Serving::Desk(desk) => desk.look(session).await,
         }

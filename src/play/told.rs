@@ -1,4 +1,4 @@
-//! A session as a test looks at it: what is on record, and what it called.
+//! The record of a session, for assertions of tests.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::ledger::{self, Ledger};
 use crate::session::{Event, Fact, FunctionCallReceived, Observation, Seq, SessionId};
 use crate::story::Story;
 
-/// What is on record of a session, for a test to look at.
+/// The record of a session, for assertions of tests.
 ///
 /// ```
 /// use recount::testing::{Told, history, toolbox};
@@ -24,7 +24,7 @@ pub struct Told {
     facts: Vec<Fact>,
 }
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 1024;
 
 impl Told {
@@ -34,7 +34,7 @@ impl Told {
         Told { facts }
     }
 
-    /// A session that a journal holds.
+    /// Reads a session from a journal.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -50,7 +50,7 @@ impl Told {
     /// ```
     ///
     /// # Errors
-    /// What keeps the journal from being read.
+    /// An error of reading the journal.
     pub async fn read(ledger: &Ledger, session: SessionId) -> Result<Told, ledger::Error> {
         let mut facts: Vec<Fact> = Vec::new();
         loop {
@@ -68,17 +68,17 @@ impl Told {
         &self.facts
     }
 
-    /// Its story: one line an event.
+    /// The story of the session, with one line for each event.
     pub fn story(&self) -> Story {
         Story::of(&self.facts)
     }
 
-    /// Fails the test unless the model called the tool with exactly these arguments, once or more;
-    /// `5` is not `5.0` here. A call that was refused, denied or taken back counts, too, although
-    /// its tool did not run: what became of it is in the story.
+    /// Fails the test unless the model called the tool with exactly these arguments, once or more.
+    /// `5` is not equal to `5.0` here. Calls that were refused, denied or cancelled count, too,
+    /// although the tool did not run. The story shows the outcome of each call.
     ///
     /// # Panics
-    /// Where it was not; the message lists what was called.
+    /// If it was not called so. The message lists all calls.
     #[track_caller]
     #[expect(clippy::panic, reason = "an assertion of a test")]
     pub fn assert_called(&self, tool: &str, args: Value) {
@@ -90,11 +90,11 @@ impl Told {
         }
     }
 
-    /// Fails the test if the model called the tool, with whatever arguments, also where it did not
+    /// Fails the test if the model called the tool, with any arguments, even if the tool did not
     /// run.
     ///
     /// # Panics
-    /// Where it was; the message lists what was called.
+    /// If it was called. The message lists all calls.
     #[track_caller]
     #[expect(clippy::panic, reason = "an assertion of a test")]
     pub fn assert_not_called(&self, tool: &str) {
@@ -115,7 +115,7 @@ impl Told {
         let mut told = "what was called:".to_owned();
         for call in self.calls() {
             let name = call.name.as_deref().unwrap_or("a nameless function");
-            // A string takes whatever is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(told, "\n  {name} {}", args_of(call));
         }
         if self.calls().next().is_none() {

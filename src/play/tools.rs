@@ -1,4 +1,4 @@
-//! Recorded tools: they do what is on record, when it is on record.
+//! The recorded tools, which do what is recorded, at the recorded time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,26 +18,26 @@ use crate::tool::{
     ToolContext, ToolError, ToolFunction, ToolOutcome, Toolset, without_note,
 };
 
-/// What the tools are to do, by call.
+/// The queues of prompts to the recorded tools, by call.
 #[derive(Clone, Default)]
 pub(super) struct Prompter(Arc<Mutex<BTreeMap<CallId, Prompts>>>);
 
-/// What one call is to do: whoever runs it takes it, one run after the other.
+/// The prompts of one call. Its runs take them, one run after another.
 #[derive(Clone)]
 struct Prompts {
     sender: mpsc::UnboundedSender<Prompt>,
     receiver: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Prompt>>>,
 }
 
-/// One thing that a tool is to do.
+/// A prompt: one action of a tool.
 pub(super) struct Prompt {
-    /// Not before its run is as old.
+    /// The minimum age of the run at which the action is performed.
     pub(super) after: Option<Duration>,
     pub(super) what: Observation,
 }
 
 impl Prompter {
-    /// Has the tool of a call do this, as soon as it runs, and as long after as it is said.
+    /// Makes the tool of a call perform an action once its run has the age of the prompt.
     pub(super) fn prompt(&self, call: CallId, prompt: Prompt) {
         let _ = self.of(call).sender.send(prompt);
     }
@@ -62,7 +62,7 @@ impl Prompter {
     }
 }
 
-/// The tools of a fixture, with what held for them.
+/// The tools of a fixture, with their policies.
 pub(super) fn on_record(catalog: &Catalog, policies: &PolicySet, prompter: &Prompter) -> Toolset {
     let mut all = Toolset::new();
     for declared in catalog.tools.values() {
@@ -91,14 +91,14 @@ pub(super) fn on_record(catalog: &Catalog, policies: &PolicySet, prompter: &Prom
     all
 }
 
-/// A tool that is declared so and does what is on record.
+/// A tool with this declaration that does what is recorded.
 pub(super) fn body(declared: &ToolDeclaration, prompter: &Prompter) -> PolicyTool {
     let recorded = Recorded {
         declared: declared.clone(),
         prompter: prompter.clone(),
     };
     match declared.kind {
-        // What an agent came to is on record like the result of any tool.
+        // The outcome of an agent is recorded like the result of any tool.
         ToolKind::Function | ToolKind::LongRunning | ToolKind::Agent => {
             PolicyTool::new(Arc::new(recorded), Default::default())
         }
@@ -131,7 +131,7 @@ impl Recorded {
             let kind = what.kind();
             let outcome = match what {
                 Observation::ToolReturned(it) => {
-                    // A play is in a session, so there is one to end.
+                    // A play runs in a session, so there is one to end.
                     let ends = it.ends_session.clone();
                     ends.into_iter()
                         .for_each(|why| _ = context.end_session(why));
@@ -146,7 +146,7 @@ impl Recorded {
                 }
                 Observation::ToolAsked(it) if !it.in_place => Some(ToolOutcome::Asked(ask(&it))),
                 Observation::ToolAsked(it) => {
-                    // What comes of it is what the tool does next.
+                    // The next prompts are the tool's reaction to the answer.
                     let _ = context.request_confirmation(ask(&it)).await;
                     None
                 }
@@ -208,8 +208,8 @@ impl Recorded {
     }
 }
 
-/// How a run ended: what is on record is in the words for the model, and is put into the same
-/// again.
+/// The outcome of a run. The record has it in the words for the model, so the result is extracted
+/// here and the engine wraps it again.
 fn returned(it: &ToolReturned) -> ToolOutcome {
     let response = it.response.to_value();
     let (told, place) = match response.get("output") {
@@ -219,7 +219,7 @@ fn returned(it: &ToolReturned) -> ToolOutcome {
     if it.failed {
         return ToolOutcome::Failed(ToolError::of_response(&told));
     }
-    // In the background the result stands within words of ours.
+    // A result in the background is wrapped in a report.
     let is_worded = told.get("status").and_then(Value::as_str) == Some("completed");
     let (result, place) = match told.get("result") {
         Some(result) if is_worded && told.get("tool").is_some() => {
@@ -250,8 +250,8 @@ fn ask(it: &ToolAsked) -> Ask {
 
 async fn yielded(it: &ToolYielded, yields: &mpsc::Sender<Value>) -> Option<ToolOutcome> {
     let sent = yields.send(it.response.to_value()).await;
-    let nobody = |_| ToolOutcome::Failed(ToolError::Other("nobody listens".to_owned()));
-    sent.err().map(nobody)
+    let no_listener = |_| ToolOutcome::Failed(ToolError::Other("nobody listens".to_owned()));
+    sent.err().map(no_listener)
 }
 
 fn write(context: &ToolContext, change: &StateChange) {
@@ -277,13 +277,13 @@ impl ToolFunction for Recorded {
         self.declared.parameters.clone()
     }
 
-    /// The one on record, so that a call's contract is the recorded one.
+    /// The recorded one, so that a call has the recorded contract.
     fn implementation(&self) -> Option<Value> {
         self.declared.implementation.clone()
     }
 
-    /// The record does not say which tools read the text, except that those of other programs do
-    /// not.
+    /// The record does not say which tools read the text of their arguments. Tools of other
+    /// programs never do.
     fn reads_text(&self) -> bool {
         self.declared.definition.is_none()
     }
@@ -307,7 +307,7 @@ impl ToolFunction for Recorded {
     }
 }
 
-/// The end of a stream, which says no more than that it is one.
+/// The end of a stream, which carries no result.
 fn ended(outcome: ToolOutcome) -> Result<(), ToolError> {
     match outcome {
         ToolOutcome::Failed(error) => Err(error),

@@ -1,4 +1,4 @@
-//! An open call as JSON, and where it stands; a part of the [state](super::state_json).
+//! An open call as JSON, with its phase; a part of the [state](super::state_json).
 
 use serde::Serialize;
 
@@ -19,10 +19,10 @@ pub(super) struct CallView<'s> {
     phase: PhaseView<'s>,
     since_us: Timestamp,
     attempts: u32,
-    /// What is wrong with it before any policy is asked.
+    /// The problem for which it is refused before a policy is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     flaw: Option<&'s str>,
-    /// Who took it back; it ends at the next decision.
+    /// The reason of its cancellation. It ends at the next decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     cancel: Option<CancelReason>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -31,28 +31,28 @@ pub(super) struct CallView<'s> {
     made_by_program: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     background: Option<FunctionResponseScheduling>,
-    /// News that the model has not been told.
+    /// The yields that were not sent to the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     yields: Vec<Seq>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     acknowledged: bool,
-    /// The request about its gate that was answered with a yes.
+    /// The request about its gate that was confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate_passed: Option<Seq>,
-    /// What the program said of its gate.
+    /// The program's verdict about its gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate_verdict: Option<bool>,
-    /// What its tool asks, or asked last.
+    /// The open or last question of its tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked: Option<AskedView<'s>>,
-    /// It asks where it stands: its tool runs on.
+    /// True if the tool asked in place: it keeps running while it waits.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     in_place: bool,
     /// The call of the agent whose model made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<Seq>,
-    /// How many turns the model of the agent that it calls has had, and the calls of the last one
-    /// that have not ended.
+    /// The number of turns of the called agent's model. `awaits` are the open calls of the last
+    /// turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     turns: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -111,7 +111,7 @@ impl<'s> AskedView<'s> {
     }
 }
 
-/// A phase by its name, with what it knows.
+/// A phase by its name, with its fields.
 #[derive(Default, Serialize)]
 struct PhaseView<'s> {
     name: &'static str,
@@ -249,7 +249,7 @@ impl<'s> PhaseView<'s> {
         }
     }
 
-    /// With the leave by which the call starts, or started.
+    /// Adds the permission with which the call starts, or started.
     fn by(self, leave: Leave) -> PhaseView<'s> {
         let (leave, approved) = match leave {
             Leave::NotGated => ("not_gated", None),

@@ -7,8 +7,8 @@ pub use recount_text::json::Change;
 
 use crate::session::Json;
 
-/// Everything in which two values differ, in the order of the first, then what only the second has.
-/// A change of the effects that are owed, which have no order, names their list.
+/// Returns the differences between two values, in the order of the first, then additions of the
+/// second. A change among the owed effects, which have no order, names the whole list.
 ///
 /// ```
 /// use recount::replay::changes;
@@ -24,7 +24,7 @@ pub fn changes(before: &Json, after: &Json) -> Vec<Change> {
     json::changes(before, after, &are_effects)
 }
 
-/// True of a list of the effects that are owed.
+/// True for a list of owed effects.
 fn are_effects(elements: &[&RawValue]) -> bool {
     elements
         .iter()

@@ -1,8 +1,8 @@
-//! Telling a session again from its journal alone.
+//! Replay of a session from its journal alone.
 //!
-//! Every observation is decided again by the rules of its time, and the decisions are compared with
-//! those on record; or a session is shown as it was at any of its records. Nothing runs: no tool,
-//! no provider, no closure. `replay` does not know how a session was served.
+//! Each observation is decided again by the rules of its time, and the decisions are compared with
+//! the recorded ones. A session can also be shown as of any of its records. Nothing runs: no tool,
+//! no provider, no closure. This module does not depend on how a session was served.
 
 mod call_view;
 mod changes;

@@ -1,47 +1,48 @@
-//! What came of telling a session again, and where two stories part.
+//! The result of a replay, and its first divergence.
 
 use crate::session::{Event, Fact, Seq, Session, SessionId};
 
-/// What came of telling a session again.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The session.
     pub session: SessionId,
-    /// How many observations were decided again.
+    /// The number of observations that were decided again.
     pub observations: u64,
-    /// How many decisions came out as recorded.
+    /// The number of decisions that matched the record.
     pub decisions: u64,
-    /// Where the two stories part, if they do.
+    /// The first divergence, if there is one.
     pub diverged: Option<Diverged>,
 }
 
-/// The first place where what is on record is not what follows.
+/// The first place at which the record differs from the derived decisions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diverged {
-    /// The place.
+    /// The seq of the divergence.
     pub seq: Seq,
-    /// What stands there.
+    /// The recorded event. `None` if the record ends there.
     pub recorded: Option<Said>,
-    /// What follows from what stands before it; none where nothing more follows.
+    /// The decision that follows from the records before. `None` if no decision is due.
     pub derived: Option<Said>,
-    /// The session as of the record before, up to which everything followed.
+    /// The session as of the record before, which still matched.
     pub before: Box<Session>,
-    /// The records that led there, each the cause of the next: from the first, such as the call
-    /// that was received, to the one that directly led there. Of what follows; of what is on record
-    /// where nothing follows.
+    /// The records that led there, each the cause of the next. They begin with the first cause,
+    /// such as the received call, and end with the direct one. They are the causes of the derived
+    /// decision, or of the recorded event if no decision is due.
     pub causes: Vec<Fact>,
 }
 
-/// An event as the journal spells it.
+/// An event, with its body as in the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// Its kind.
+    /// The kind of the event.
     pub kind: &'static str,
-    /// Its body, as JSON text: on record, the exact bytes, opened where they are sealed.
+    /// The body, as JSON text. For a recorded event these are the exact bytes, with sealed values
+    /// opened.
     pub body: String,
-    /// The record that directly led here.
+    /// The record that directly caused the event.
     pub cause: Option<Seq>,
-    /// The call that it is about, where it is a decision about one.
+    /// The call of the event, if it is a decision about a call.
     pub call: Option<Seq>,
 }
 
@@ -60,7 +61,7 @@ impl Said {
 }
 
 impl Diverged {
-    /// The calls that either side is about, the recorded one first.
+    /// The calls of both sides, the recorded one first.
     pub fn calls(&self) -> Vec<Seq> {
         let sides = self.recorded.iter().chain(&self.derived);
         let mut calls: Vec<Seq> = sides.filter_map(|it| it.call).collect();

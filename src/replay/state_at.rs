@@ -3,33 +3,33 @@
 use crate::ledger::{Error, Ledger};
 use crate::session::{Seq, Session, SessionId, evolve_in_place};
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 1024;
 
-/// Why there is no such state.
+/// The reason why a state is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoState {
     /// The journal could not be read.
     #[error(transparent)]
     Ledger(#[from] Error),
-    /// The session is not that long.
+    /// The session has fewer records.
     #[error("session {session} ends with record {last}, so it has no record {asked}")]
     BeyondTheEnd {
         /// The session.
         session: SessionId,
-        /// The record that was asked for.
+        /// The requested record.
         asked: Seq,
-        /// The last one that it has.
+        /// The last record of the session.
         last: Seq,
     },
 }
 
-/// The session as of its record `at`; as of its last one without it. Nothing is known as of record 0.
+/// Returns the session as of its record `at`, or as of its last record without `at`. The session as
+/// of record 0 is empty.
 ///
-/// It is the fold of all records up to that one, so two of them may be asked for in any order, and
-/// each is the same whenever it is asked for. What the engine owed there says
-/// [`owed`](crate::session::owed).
+/// The state is the fold of all records up to that one. [`owed`](crate::session::owed) returns the
+/// effects that the engine owed at that point.
 ///
 /// ```
 /// # use recount::ledger::Ledger;
@@ -41,8 +41,8 @@ pub enum NoState {
 /// ```
 ///
 /// # Errors
-/// [`NoState::BeyondTheEnd`], and whatever keeps the journal from being read, such as
-/// [`Error::Sealed`] where the session is sealed and its key is not here.
+/// [`NoState::BeyondTheEnd`]. An error of the journal, such as [`Error::Sealed`] if the session is
+/// sealed and its key is missing.
 pub async fn state_at(
     ledger: &Ledger,
     session: SessionId,
@@ -67,7 +67,7 @@ pub async fn state_at(
         let left = usize::try_from(asked.0 - state.head.0).unwrap_or(PAGE);
         let next = state.head.next();
         let mut facts = ledger.facts(session, next, left.min(PAGE)).await?;
-        // Behind what is passed over, the next that is known may stand too late.
+        // The read skips unknown kinds, so it may return facts after `asked`.
         facts.retain(|fact| fact.seq <= asked);
         if facts.is_empty() {
             break;

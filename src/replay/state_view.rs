@@ -1,12 +1,14 @@
-//! A folded session as JSON: the one shape in which its state is shown, compared and pointed into.
+//! A folded session as JSON: the form in which its state is shown, compared and addressed by
+//! pointers.
 //!
-//! Calls, requests and responses stand under the seqs that name them, as everywhere in a journal.
-//! What is absent is left out, but for the lists, which are there also when they are empty; times
-//! are microseconds since 1970, as in the records. Keys are only ever added.
+//! Calls, requests and responses are keyed by their seq, as everywhere in a journal. Absent values
+//! are left out, except for lists, which may be empty. Times are microseconds since 1970, as in the
+//! records. Keys are only ever added.
 //!
 //! ```json
-//! {"session":"0199…","head":9,"at_us":1763700000000000,"opened_at_us":1763700000000000,"agent":"support","rules":1,
-//!  "closed":false,"runner":2,"draining":false,"gates":{"enforced":true},"tools":["refund"],"policies":"9f86…",
+//! {"session":"0199…","head":9,"at_us":1763700000000000,"opened_at_us":1763700000000000,
+//!  "agent":"support","rules":1,"closed":false,"runner":2,"draining":false,
+//!  "gates":{"enforced":true},"tools":["refund"],"policies":"9f86…",
 //!  "connection":3,"leaving_us":1763700000000000,"reconnecting":false,"turn_open":true,
 //!  "resumption":{"fingerprint":"b644…","expires_at_us":1763700000000000,"covers":3},
 //!  "phase":{"name":"settle","entered":4,"told":3},
@@ -16,17 +18,18 @@
 //!    "since_us":1763700000000000,"attempts":0}},
 //!  "settled":{"8":{"outcome":"returned","attempts":1,"at":12}},
 //!  "requests":{"7":{"call":5,"state":"open","refused":0}},
-//!  "deliveries":{"12":{"call":8,"tool":"look","outcome":"returned","route":{"via":"parked"},"sent":false}},
+//!  "deliveries":{"12":{"call":8,"tool":"look","outcome":"returned",
+//!    "route":{"via":"parked"},"sent":false}},
 //!  "open_work":{"5":{"kind":"confirmation","since_us":1763700000000000,"request":7}},
 //!  "owed":[{"effect":"ask_confirmation","call":5,"request":7}]}
 //! ```
 //!
-//! `connection` is the seq of the live one, `runner` that of the process that can run tools. A call
-//! in `calls` has not ended, one in `settled` has; what somebody supplied or found out later stands
-//! in `supplied` and `reconciled`. `owed` is what the engine owes the world. `due` is the kind of
-//! the decision that follows next: where it is there, the batch is not over, and nothing of it is
-//! performed before its end. Where it is absent, the batch may still go on with an observation,
-//! which a state cannot foresee. Arguments that are sealed on record are sealed here.
+//! `connection` is the seq of the live connection, and `runner` that of the process that can run
+//! tools. `calls` are the open calls, and `settled` the ended ones. `supplied` and `reconciled`
+//! hold results that were supplied or found later. `owed` are the effects that the engine owes.
+//! `due` is the kind of the next decision. With `due`, the batch is incomplete, and no effect of it
+//! is performed before its end. Without `due`, the batch may still continue with an observation,
+//! which a state cannot predict. Arguments that are sealed in the journal are sealed here.
 
 use std::collections::BTreeMap;
 
@@ -53,12 +56,12 @@ pub fn state_json(session: &Session) -> Json {
     Json::of_serialized(&StateView::of(session, |_| true))
 }
 
-/// The state of a session without what other calls than these have open, had asked, or are owed.
+/// The state of a session, without the calls, requests and effects of other calls than these.
 pub fn state_json_about(session: &Session, calls: &[Seq]) -> Json {
     Json::of_serialized(&StateView::of(session, |call| calls.contains(&call)))
 }
 
-/// The end that a tool asked for.
+/// The close that a tool requested.
 #[derive(Serialize)]
 struct ClosingView<'s> {
     of: Seq,
@@ -111,7 +114,7 @@ struct StateView<'s> {
 }
 
 impl<'s> StateView<'s> {
-    /// With what is about the calls that are wanted.
+    /// The state with the calls for which `wanted` is true, and what belongs to them.
     fn of(session: &'s Session, wanted: impl Fn(Seq) -> bool) -> StateView<'s> {
         let due = || decide(session).map(|it| it.kind());
         let calls = session.calls.iter().filter(|(seq, _)| wanted(**seq));
@@ -120,8 +123,8 @@ impl<'s> StateView<'s> {
         let reconciled = session.reconciled.iter().filter(|(seq, _)| wanted(**seq));
         let requests = session.requests.iter().filter(|(_, it)| wanted(it.call));
         let deliveries = session.deliveries.iter().filter(|(_, it)| wanted(it.call));
-        // An item is named by its call, by the response that is still to be told, or by the
-        // session's first record.
+        // An item is keyed by its call, by a response that is not delivered, or by the session's
+        // first record.
         let item_of = |seq: &Seq| session.deliveries.get(seq).map_or(*seq, |it| it.call);
         let open = open_work(session).into_iter();
         let open = open.filter(|(seq, _)| *seq == Seq(1) || wanted(item_of(seq)));
@@ -139,7 +142,7 @@ impl<'s> StateView<'s> {
                 since_us: it.since,
                 reason: &it.reason,
             }),
-            // Before the first record nothing is known of which anything could follow.
+            // Before the first record, no decision can be due.
             due: (session.head > Seq(0)).then(due).flatten(),
             runner: session.runner.map(|it| it.seq),
             draining: session.draining,
@@ -208,7 +211,7 @@ struct ResumptionView<'s> {
 struct StayView<'s> {
     name: &'s str,
     entered: Seq,
-    /// The connection on which the model was told its instruction.
+    /// The connection on which the model received the phase's instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     told: Option<Seq>,
 }
@@ -261,7 +264,7 @@ struct RequestView<'s> {
     by: Option<&'s Actor>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<CancelReason>,
-    /// How many answers were refused.
+    /// The number of refused answers.
     refused: u32,
 }
 
@@ -319,10 +322,10 @@ struct DeliveryView<'s> {
     will_continue: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scheduling: Option<FunctionResponseScheduling>,
-    /// A hook is to see it first.
+    /// True if a hook must answer before it is sent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     awaits_hook: bool,
-    /// The `hook_answered` whose words are sent.
+    /// The `hook_answered` whose response is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     hooked: Option<Seq>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,5 @@
-//! Every observation decided again, every decision compared with the one on record.
+//! The verification of a session: each observation is decided again, and each decision compared
+//! with the record.
 
 use super::report::{Diverged, Report, Said};
 use crate::ledger::{Entry, Error, Ledger};
@@ -6,16 +7,16 @@ use crate::session::{
     Causes, Decision, Event, Fact, Seq, Session, SessionId, decide, evolve_in_place,
 };
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 1024;
 
-/// How many records the chain of causes names at most: a story of retries and questions anew may be
-/// long.
+/// The maximum number of records in a chain of causes. A call with many retries and repeated
+/// questions may have a long one.
 const CAUSES_MAX: usize = 64;
 
-/// Decides every observation of `session` again and compares.
+/// Decides each observation of `session` again and compares the decisions with the record.
 ///
-/// Nothing but the journal is asked, so the report is the same on every machine, scheduler and
+/// Only the journal is read, so the report is the same on every machine, with every scheduler and
 /// number of threads.
 ///
 /// ```
@@ -30,21 +31,21 @@ const CAUSES_MAX: usize = 64;
 /// ```
 ///
 /// # Errors
-/// Whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is
-/// sealed and its key is not here; a divergence is a result, not an error.
+/// An error of the journal, such as [`Error::Sealed`] if the session is sealed and its key is
+/// missing. A divergence is a result, not an error.
 pub async fn verify(ledger: &Ledger, session: SessionId) -> Result<Report, Error> {
     verify_by(ledger, session, decide, |_| ()).await
 }
 
-/// As [`verify`], by other rules than `decide`, and telling after each page how many records were
-/// read.
+/// As [`verify`], with other rules than `decide`. Calls `told` after each page with the number of
+/// records so far.
 pub async fn verify_by(
     ledger: &Ledger,
     session: SessionId,
     rules: impl Fn(&Session) -> Option<Decision>,
     told: impl Fn(u64),
 ) -> Result<Report, Error> {
-    let mut retelling = Retelling {
+    let mut replay = Replay {
         rules,
         state: Session::new(session),
         causes: Causes::default(),
@@ -57,60 +58,60 @@ pub async fn verify_by(
         diverged: None,
     };
     loop {
-        let next = retelling.state.head.next();
+        let next = replay.state.head.next();
         let entries = ledger.entries(session, next, PAGE).await?;
         if entries.is_empty() {
             break;
         }
         for entry in &entries {
-            let told = match retelling.compare(entry) {
-                // Whatever is the decision that follows is of a kind that is known, so that is
-                // asked last.
+            let told = match replay.compare(entry) {
+                // The expected decision is always of a known kind. So an unknown kind is checked
+                // last.
                 Err(_) if ledger.passes_over(entry) => {
-                    retelling.state.head = entry.seq;
+                    replay.state.head = entry.seq;
                     continue;
                 }
                 told => told?,
             };
             match told {
-                Told::Decided => report.decisions += 1,
-                Told::Observed(fact) => {
+                Compared::Decided => report.decisions += 1,
+                Compared::Observed(fact) => {
                     report.observations += 1;
-                    ledger.provide(&mut retelling.state, &fact).await?;
-                    retelling.fold(&fact);
+                    ledger.provide(&mut replay.state, &fact).await?;
+                    replay.fold(&fact);
                 }
-                Told::Parted(parted) => {
-                    report.diverged = Some(retelling.diverged(ledger, parted).await?);
+                Compared::Diverged(sides) => {
+                    report.diverged = Some(replay.diverged(ledger, sides).await?);
                     return Ok(report);
                 }
             }
         }
         told(report.observations + report.decisions);
     }
-    if retelling.state.head == Seq(0) {
+    if replay.state.head == Seq(0) {
         return Err(Error::UnknownSession { session });
     }
-    // The stream may end only where nothing more follows: a batch is atomic.
-    if let Some(due) = retelling.due() {
-        let parted = Parted {
+    // Batches are atomic, so a stream may end only when no decision is due.
+    if let Some(due) = replay.due() {
+        let sides = Sides {
             recorded: None,
             derived: Some(due.said()),
         };
-        report.diverged = Some(retelling.diverged(ledger, parted).await?);
+        report.diverged = Some(replay.diverged(ledger, sides).await?);
     }
     Ok(report)
 }
 
-/// A session that is told again, as far as it agreed.
-struct Retelling<R> {
+/// A replayed session, up to the last record that matched.
+struct Replay<R> {
     rules: R,
     state: Session,
     causes: Causes,
-    /// The body of the decision that follows, in room that is used again.
+    /// A reused buffer for the body of the expected decision.
     written: Vec<u8>,
 }
 
-/// The decision that follows.
+/// The expected decision.
 struct Due {
     event: Event,
     cause: Option<Seq>,
@@ -118,42 +119,42 @@ struct Due {
 
 impl Due {
     fn said(&self) -> Said {
-        // An event of ours always writes itself; an empty body shows as a difference.
+        // An event of this library always serializes. An empty body would show as a difference.
         let body = self.event.body().unwrap_or_default();
         Said::new(&self.event, body, self.cause)
     }
 }
 
-/// What a record turned out to be.
-enum Told {
-    /// The decision that follows; it is folded.
+/// The comparison of one record.
+enum Compared {
+    /// The expected decision. It is already folded.
     Decided,
-    /// Something that the world did, where nothing follows; to be folded.
+    /// An observation when no decision is due. It must still be folded.
     Observed(Fact),
-    /// Something else than what follows.
-    Parted(Parted),
+    /// Any other record.
+    Diverged(Sides),
 }
 
 /// The two sides of a divergence.
-struct Parted {
+struct Sides {
     recorded: Option<Said>,
     derived: Option<Said>,
 }
 
-impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
-    /// Whether the next record is what follows.
-    fn compare(&mut self, entry: &Entry) -> Result<Told, Error> {
+impl<R: Fn(&Session) -> Option<Decision>> Replay<R> {
+    /// Compares the next record with the expected decision.
+    fn compare(&mut self, entry: &Entry) -> Result<Compared, Error> {
         let Some(due) = self.due() else {
             let fact = entry.fact()?;
             return Ok(match &fact.event {
-                Event::Observed(_) => Told::Observed(fact),
-                Event::Decided(_) => Told::Parted(Parted {
+                Event::Observed(_) => Compared::Observed(fact),
+                Event::Decided(_) => Compared::Diverged(Sides {
                     recorded: Some(recorded(&fact, entry)?),
                     derived: None,
                 }),
             });
         };
-        // What is the same byte for byte need not be read: it is the decision that is at hand.
+        // Equal bytes need not be parsed. The record is the expected decision.
         if entry.kind() == due.event.kind() && entry.cause() == due.cause {
             self.written.clear();
             let written = due.event.write_body(&mut self.written);
@@ -164,16 +165,16 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
                     cause: due.cause,
                     event: due.event,
                 });
-                return Ok(Told::Decided);
+                return Ok(Compared::Decided);
             }
         }
-        Ok(Told::Parted(Parted {
+        Ok(Compared::Diverged(Sides {
             recorded: Some(recorded(&entry.fact()?, entry)?),
             derived: Some(due.said()),
         }))
     }
 
-    /// What follows next.
+    /// The decision that is due.
     fn due(&self) -> Option<Due> {
         if self.state.head == Seq(0) {
             return None;
@@ -193,20 +194,20 @@ impl<R: Fn(&Session) -> Option<Decision>> Retelling<R> {
         evolve_in_place(&mut self.state, fact);
     }
 
-    async fn diverged(self, ledger: &Ledger, parted: Parted) -> Result<Diverged, Error> {
-        let side = parted.derived.as_ref().or(parted.recorded.as_ref());
+    async fn diverged(self, ledger: &Ledger, sides: Sides) -> Result<Diverged, Error> {
+        let side = sides.derived.as_ref().or(sides.recorded.as_ref());
         let cause = side.and_then(|it| it.cause);
         Ok(Diverged {
             seq: self.state.head.next(),
             causes: chain(ledger, self.state.id, self.state.head, cause).await?,
-            recorded: parted.recorded,
-            derived: parted.derived,
+            recorded: sides.recorded,
+            derived: sides.derived,
             before: Box::new(self.state),
         })
     }
 }
 
-/// The records that led to something, from the first cause to the last, as far as they agreed.
+/// The records that led to an event, from the first cause to the last, up to `head`.
 async fn chain(
     ledger: &Ledger,
     session: SessionId,
@@ -220,7 +221,7 @@ async fn chain(
         let Some(fact) = ledger.fact(session, seq).await? else {
             break;
         };
-        // A record that names itself or a later one as its cause was never written by us.
+        // This library never writes a record whose cause is the record itself or a later one.
         cause = fact.cause.filter(|before| *before < seq);
         chain.push(fact);
     }

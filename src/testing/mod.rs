@@ -1,7 +1,7 @@
 //! The test kit: sessions by name, and rules as given, when, then.
 //!
-//! [`history`] plays a session through the real step, [`given()`] asks what one more observation
-//! leads to. Nothing here knows how a decision is made.
+//! [`history`] plays a session through the real step. [`given()`] shows the decisions after one
+//! more observation. This module does not depend on how decisions are made.
 
 #[cfg(feature = "testing")]
 mod kit;

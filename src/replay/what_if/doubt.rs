@@ -1,5 +1,5 @@
-//! What cannot be told any more once a call would have gone otherwise, and which verdicts would
-//! have read it.
+//! The facts that are unknown once a call would have gone differently, and the verdicts that read
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,28 +10,29 @@ use crate::session::{
     StateChanged, Timestamp, ToolPolicy,
 };
 
-/// What nobody can tell, each with the call because of which.
+/// The unknown facts, each with the call that made it unknown.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
-    /// The values of the state that a run on record wrote which would not have been.
+    /// The state keys that a recorded run wrote, although it would not have run under the other
+    /// policies.
     keys: BTreeMap<String, Seq>,
-    /// A run that is not on record may have written anything.
+    /// The call whose unrecorded run may have written any key.
     all_keys: Option<Seq>,
-    /// What was written since then.
+    /// The keys that were written since that run.
     sure_keys: BTreeSet<String>,
-    /// The calls that run in the other world, while the run on record that may stand for it has not
-    /// begun.
+    /// The calls that already run under the other policies, while the recorded run that stands for
+    /// them has not begun.
     early: BTreeSet<Seq>,
-    /// The phase.
+    /// The call that made the phase unknown.
     phase: Option<Seq>,
-    /// The calls that may have been let through, and so may have counted, by tool.
+    /// The calls that may have been allowed, and so may count towards limits, by tool.
     counted: BTreeMap<String, Vec<(Timestamp, Seq)>>,
-    /// The calls by whose results or tickets equal ones would be answered.
+    /// The calls whose results or tickets would have answered equal calls.
     equal: BTreeMap<ObjectHash, Seq>,
 }
 
 impl Doubt {
-    /// Changes of the state would not have been made.
+    /// Notes state changes that would not have been made.
     pub(super) fn unwritten(&mut self, it: &StateChanged, because: Seq) {
         for change in &it.changes {
             let (_, key) = Scope::of(&change.key);
@@ -40,7 +41,7 @@ impl Doubt {
         }
     }
 
-    /// Changes of the state were made, whatever stood there before.
+    /// Notes state changes that were made in both sessions, so that their keys are known again.
     pub(super) fn written(&mut self, it: &StateChanged) {
         if self.keys.is_empty() && self.all_keys.is_none() {
             return;
@@ -54,12 +55,12 @@ impl Doubt {
         }
     }
 
-    /// What lived for the turn is gone, whoever wrote it.
+    /// Drops the keys with the lifetime of a turn.
     pub(super) fn turn_ended(&mut self) {
         self.keys.retain(|key, _| !key.starts_with("turn:"));
     }
 
-    /// A run of which nothing is on record may have written to the state.
+    /// Notes an unrecorded run, which may have written any key.
     pub(super) fn ran_unrecorded(&mut self, call: Seq) {
         if self.all_keys.is_none() {
             self.all_keys = Some(call);
@@ -67,31 +68,31 @@ impl Doubt {
         }
     }
 
-    /// The call runs, and does not on record so far.
+    /// Notes that the call runs under the other policies, but not on record so far.
     pub(super) fn runs_early(&mut self, call: Seq) {
         self.early.insert(call);
     }
 
-    /// A run on record stands for that of the call, or the call has ended there.
+    /// Notes that the call has a recorded run, or has ended on record.
     pub(super) fn ran(&mut self, call: Seq) {
         self.early.remove(&call);
     }
 
-    /// The call may have counted towards the limits of its tool.
+    /// Notes that the call may count towards the limits of its tool.
     pub(super) fn may_count(&mut self, tool: &str, at: Timestamp, call: Seq) {
         let counted = self.counted.entry(tool.to_owned()).or_default();
         counted.push((at, call));
     }
 
-    /// Equal calls may have been answered by what this one comes to.
+    /// Notes that the outcome of this call may have answered equal calls.
     pub(super) fn may_answer(&mut self, keys: [Option<ObjectHash>; 2], call: Seq) {
         for key in keys.into_iter().flatten() {
             self.equal.entry(key).or_insert(call);
         }
     }
 
-    /// The state has changed or the turn ended, so the phase may: it is in doubt where a guard
-    /// reads what is.
+    /// Marks the phase as unknown if a guard of the current phase reads an unknown key. Called when
+    /// the state changed or the turn ended, because the phase may change then.
     pub(super) fn phase_looks(&mut self, session: &Session) {
         if self.phase.is_some() || (self.keys.is_empty() && self.all_keys.is_none()) {
             return;
@@ -104,9 +105,9 @@ impl Doubt {
         self.phase = ways.find_map(|way| self.of_condition(&way.when));
     }
 
-    /// The call on which a verdict depends that nobody can tell, if there is one.
+    /// The call on which a verdict depends in an unknown way, if there is one.
     ///
-    /// A verdict reads as far as the rule that says it, in the order of the rules.
+    /// A verdict reads the policies in the order of the rules, up to the rule that decided.
     pub(super) fn of_verdict(
         &self,
         session: &Session,
@@ -116,7 +117,7 @@ impl Doubt {
         let policies = &session.terms.policies;
         let policy = policies.of(&call.name);
         let phase = || self.phase.filter(|_| reads_phase(policies, policy));
-        // What runs may write at any time.
+        // Early runs may write to the state at any time.
         let of_condition = |it: &Condition| {
             let reads = reads_state(it);
             let early = || self.early.first().copied().filter(|_| reads);
@@ -162,7 +163,7 @@ impl Doubt {
         })
     }
 
-    /// Whether the calls that may have counted make a difference to a limit.
+    /// The first call that may count, if counting these calls changes the verdict of a limit.
     fn of_limits(
         &self,
         session: &Session,
@@ -187,7 +188,7 @@ impl Doubt {
             })
         };
         let full = |max: Option<u32>, used: u32| max.is_some_and(|max| used >= max);
-        // One limit that is reached for sure is enough.
+        // The verdict is certain if one limit is reached without them.
         if full(limits.per_session, used.session) || full(limits.per_minute, used.minute) {
             return None;
         }
@@ -197,7 +198,7 @@ impl Doubt {
     }
 }
 
-/// Of a verdict's inputs, how often the tool was used.
+/// The usage of the tool, in the inputs of a verdict.
 #[derive(Deserialize)]
 struct Inputs {
     used: Option<Used>,

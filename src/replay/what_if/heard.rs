@@ -1,10 +1,10 @@
-//! What the other world hears of what the world did: the same, as a rule; or it with the numbers of
-//! its own questions, a time that came earlier, or nothing.
+//! The translation of recorded observations to the other world. Most stay the same. Some get the
+//! seq of another question, some follow an earlier deadline, and some are dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::story::Story;
+use super::course::CallCourse;
 use super::{Unknown, WhatIf};
 use crate::session::{
     Author, CallStarted, ConfirmationAnswered, Deadline, DeadlinePassed, Decision, Event,
@@ -12,9 +12,9 @@ use crate::session::{
 };
 
 impl WhatIf<'_> {
-    /// What the other world hears of an observation: it, something before it, something else, or
-    /// nothing.
-    pub(super) fn heard_there(
+    /// Returns the observations of the other world for a recorded one: itself, another one, an
+    /// additional one before it, or none.
+    pub(super) fn translate(
         &mut self,
         seq: Seq,
         at: Timestamp,
@@ -30,7 +30,7 @@ impl WhatIf<'_> {
         }
         let observation = match observation {
             Observation::RunnerAttached(it) => {
-                self.bring(&it);
+                self.add_terms(&it);
                 let not_begun = self.early();
                 if !not_begun.is_empty() {
                     let reason = "the runs on record that stand for these begin later".to_owned();
@@ -41,18 +41,19 @@ impl WhatIf<'_> {
             }
             Observation::RunnerDetached(mut it) => {
                 for start in &it.not_begun {
-                    if let Some(story) = self.stories.get_mut(&start.call) {
-                        story.not_begun(*start);
+                    if let Some(course) = self.courses.get_mut(&start.call) {
+                        course.not_begun(*start);
                     }
                 }
                 it.not_begun.extend(self.early());
                 it.into()
             }
             Observation::FunctionCallReceived(it) => {
-                // What an agent would have called that went another way is on no record.
+                // An agent that went another way might have made other calls, which are not
+                // recorded.
                 let agent = it.parent.filter(|agent| {
-                    let story = self.stories.get(agent);
-                    story.is_some_and(|story| !story.agrees())
+                    let course = self.courses.get(agent);
+                    course.is_some_and(|course| !course.agrees())
                 });
                 if let Some(agent) = agent {
                     self.leave_open(seq, Unknown::DependsOn(agent));
@@ -61,16 +62,18 @@ impl WhatIf<'_> {
                 it.into()
             }
             Observation::ToolAsked(it) => {
-                if let Some(story) = self.stories.get_mut(&it.call) {
-                    story.asks_in_place(at, it.in_place);
+                if let Some(course) = self.courses.get_mut(&it.call) {
+                    course.asks_in_place(at, it.in_place);
                 }
                 it.into()
             }
-            Observation::ConfirmationAnswered(it) => match self.answer_there(at, it, &mut heard) {
-                Some(it) => it.into(),
-                None => return heard,
-            },
-            Observation::DeadlinePassed(it) => match self.deadline_there(it.deadline, at) {
+            Observation::ConfirmationAnswered(it) => {
+                match self.translate_answer(at, it, &mut heard) {
+                    Some(it) => it.into(),
+                    None => return heard,
+                }
+            }
+            Observation::DeadlinePassed(it) => match self.translate_deadline(it.deadline, at) {
                 Some(deadline) => passed(deadline, it.due_us),
                 None => return heard,
             },
@@ -114,20 +117,20 @@ impl WhatIf<'_> {
         heard
     }
 
-    /// The answer that is on record, to the question of the other world; nothing where that world
-    /// puts none.
-    fn answer_there(
+    /// Translates a recorded answer to the open question of the other world. `None` if that world
+    /// has no such question.
+    fn translate_answer(
         &mut self,
         at: Timestamp,
         mut it: ConfirmationAnswered,
         heard: &mut Vec<(Seq, Observation)>,
     ) -> Option<ConfirmationAnswered> {
         let call = self.requests.get(&it.request).copied()?;
-        let story = self.stories.get_mut(&call);
-        // A question of before, or one that was answered, takes no answer on record, either.
-        let story = story.filter(|story| story.open_request == Some(it.request))?;
-        story.open_request = None;
-        story.goes_on(at);
+        let course = self.courses.get_mut(&call);
+        // The recorded session refuses an answer to an old or answered question, too.
+        let course = course.filter(|course| course.open_request == Some(it.request))?;
+        course.open_request = None;
+        course.continues(at);
         let Some(request) = self.question(call) else {
             if it.confirmed && (it.payload.is_some() || it.edited_args.is_some()) {
                 self.leave_open(call, Unknown::WithoutAnswer);
@@ -142,14 +145,14 @@ impl WhatIf<'_> {
         Some(it)
     }
 
-    /// A runner brings its policies: the other ones, in place of those on record.
-    fn bring(&mut self, it: &RunnerAttached) {
+    /// Adds the policies of a runner with the changes applied.
+    fn add_terms(&mut self, it: &RunnerAttached) {
         let library = self.other.library_mut();
         let catalog = library.catalog(&it.catalog).cloned().unwrap_or_default();
         let policies = library.policies(&it.policies).cloned().unwrap_or_default();
         self.tools.extend(catalog.tools.keys().cloned());
         let tools = catalog.tools.keys().map(String::as_str);
-        // When a call starts is for the record to say.
+        // The start of a call is taken from the record, so the limit of parallel runs stays.
         let running_max = policies.running_max;
         let policies = self.changes.applied_to(PolicySet::clone(&policies), tools);
         let policies = PolicySet {
@@ -159,9 +162,9 @@ impl WhatIf<'_> {
         library.add_policies(it.policies, Arc::new(policies));
     }
 
-    /// A call that may start in the other world starts there with the run on record that stands for
-    /// it, whatever keeps its place there.
-    pub(super) fn start_there(&mut self, at: Timestamp, recorded: &CallStarted) {
+    /// Starts a call in the other world together with its recorded run, if it is ready there. Free
+    /// slots do not matter.
+    pub(super) fn start_in_other_world(&mut self, at: Timestamp, recorded: &CallStarted) {
         let ready = self.other.calls.get(&recorded.call).filter(|call| {
             let next = call.attempts + 1 == recorded.attempt;
             let waits = matches!(
@@ -177,14 +180,14 @@ impl WhatIf<'_> {
             deadline_us: limit.map(|limit| at.after(limit)),
             ..recorded.clone()
         });
-        if let Some(story) = self.stories.get_mut(&recorded.call) {
-            story.in_the_other_world(at, &started);
+        if let Some(course) = self.courses.get_mut(&recorded.call) {
+            course.in_other_world(at, &started);
         }
         let seq = self.next_unrecorded();
         self.observe(seq, at, Event::Decided(started), &[]);
     }
 
-    /// How long a run of the tool may take in the other world.
+    /// The time limit of a run of the tool in the other world.
     fn time_limit(&self, tool: &str) -> Option<Duration> {
         let terms = &self.other.terms;
         let policy = terms.policies.of(tool);
@@ -193,16 +196,16 @@ impl WhatIf<'_> {
         policy.timeout.or(terms.policies.timeout.filter(|_| inline))
     }
 
-    /// The runs in the other world for which one on record stands that has not begun.
+    /// The runs of the other world whose recorded run has not begun.
     fn early(&self) -> Vec<Start> {
-        let runs = |(call, story): (&Seq, &Story)| {
+        let runs = |(call, course): (&Seq, &CallCourse)| {
             let attempt = self.other.calls.get(call).filter(|it| it.runs())?.attempts;
-            (story.attempts < attempt).then_some(Start {
+            (course.attempts < attempt).then_some(Start {
                 call: *call,
                 attempt,
             })
         };
-        self.stories.iter().filter_map(runs).collect()
+        self.courses.iter().filter_map(runs).collect()
     }
 
     /// The open question about a call in the other world.
@@ -211,7 +214,7 @@ impl WhatIf<'_> {
             self.other.calls.get(&call)?.phase
         {
             let same = self
-                .stories
+                .courses
                 .get(&call)
                 .is_some_and(|it| it.asked_about == Some(about));
             return same.then_some(request);
@@ -219,33 +222,33 @@ impl WhatIf<'_> {
         None
     }
 
-    /// Whether the tool reports after its time in the other world was up.
+    /// True if the tool reports after its time limit in the other world.
     fn has_timed_out(&self, call: Seq, at: Timestamp) -> bool {
         let runs = self.other.calls.get(&call).filter(|it| it.runs());
-        let story = self.stories.get(&call);
-        runs.zip(story).is_some_and(|(call, story)| {
-            story.runs_on_record(call.attempts) && story.is_over_limit(at)
+        let course = self.courses.get(&call);
+        runs.zip(course).is_some_and(|(call, course)| {
+            course.runs_on_record(call.attempts) && course.is_over_limit(at)
         })
     }
 
-    /// Whether an answer comes after its question in the other world expired.
+    /// True if an answer comes after its question in the other world has expired.
     fn is_too_late(&self, call: Seq, at: Timestamp) -> bool {
-        let story = self.stories.get(&call);
-        story.is_some_and(|it| it.has_expired(at))
+        let course = self.courses.get(&call);
+        course.is_some_and(|it| it.has_expired(at))
     }
 
-    /// The time that has come in the other world, where it comes there with this one.
-    fn deadline_there(&self, deadline: Deadline, at: Timestamp) -> Option<Deadline> {
+    /// The deadline of the other world that passes with this recorded one, if there is one.
+    fn translate_deadline(&self, deadline: Deadline, at: Timestamp) -> Option<Deadline> {
         match deadline {
             Deadline::Run { call, .. } => {
-                let story = self.stories.get(&call)?;
-                (story.has_recorded_limit() || story.is_over_limit(at)).then_some(deadline)
+                let course = self.courses.get(&call)?;
+                (course.has_recorded_limit() || course.is_over_limit(at)).then_some(deadline)
             }
             Deadline::Confirmation { call, request } => {
-                let story = self.stories.get(&call)?;
-                story.open_request.filter(|open| *open == request)?;
+                let course = self.courses.get(&call)?;
+                course.open_request.filter(|open| *open == request)?;
                 let request = self.question(call)?;
-                let passed = story.has_recorded_expiry() || story.has_expired(at);
+                let passed = course.has_recorded_expiry() || course.has_expired(at);
                 passed.then_some(Deadline::Confirmation { call, request })
             }
             Deadline::Retry { .. } => Some(deadline),
@@ -257,7 +260,7 @@ fn passed(deadline: Deadline, due_us: Timestamp) -> Observation {
     DeadlinePassed { deadline, due_us }.into()
 }
 
-/// The call and the start of it of which a tool reports something.
+/// The call and the attempt about which a tool reports.
 fn reported(observation: &Observation) -> Option<(Seq, u32)> {
     if let Observation::ToolReturned(it) = observation {
         return Some((it.call, it.attempt));

@@ -1,28 +1,33 @@
-//! What if: a session decided again under other policies.
+//! The analysis of a session under other policies: each call is decided again.
 //!
-//! What the world did is taken from the record, and what follows from it is decided under the other
-//! policies by the rules of its time. Beside the record goes a second session, the other world. It
-//! hears every observation that can have been made there too.
+//! Observations are taken from the record. The decisions that follow are made under the other
+//! policies, by the rules of their time. For this, a second session is folded next to the recorded
+//! one: the other world. It receives each observation that can have been made there, too.
 //!
 //! ```text
-//! record   call ─▶ allowed ─▶ started ─▶ returned, state written ─▶ told      next call ─▶ allowed
-//! other    call ─▶ asked ──────────────▶ (nobody answers)                    next call ─▶ unknown, if it reads that state
+//! record   call ─▶ allowed ─▶ started ─▶ returned, state written   next call ─▶ allowed
+//! other    call ─▶ asked ─▶ (no answer)                            next call ─▶ unknown, if it
+//!                                                                                reads that state
 //! ```
 //!
-//! Where the two worlds part for a call, nothing is invented: what the record does not tell stays
-//! unknown, and so does every later verdict that would have read what this call changed (the state
-//! that its tool wrote, the phase that came of it, its result where equal calls share it, its place
-//! in a limit that is near). Everything else goes on. What a model says after it heard something
-//! else, and what a tool reads inside, is on no record: calls are taken as they came, and
-//! [`CallReport::heard`] says where that is an assumption. A run that is on record stands for the
-//! run in the other world as long as the tool runs there with the same arguments, also where it
-//! would have run earlier. How many calls may run at the same time changes when a call starts and
-//! not whether, so it is left out of account.
+//! When a call differs between the two worlds, nothing is invented: outcomes that are not recorded
+//! are unknown. A later verdict is unknown, too, if it reads something that this call changed:
+//!
+//! * the state that its tool wrote, and the phase that follows from it,
+//! * its result, if equal calls share it,
+//! * its count towards a limit that is nearly reached.
+//!
+//! All other calls are decided. The record does not show what a model says after other responses,
+//! nor what a tool reads. Therefore calls are taken as recorded, and [`CallReport::heard`] marks
+//! those for which this is an assumption. A recorded run stands for the run in the other world, as
+//! long as the arguments are the same. It does so even if the tool would have run earlier. The
+//! limit of parallel runs is ignored, because it changes when a call starts and not whether it
+//! starts.
 
+mod course;
 mod doubt;
 mod heard;
 mod report;
-mod story;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,22 +37,21 @@ use crate::session::{
     Phase, PolicyChanges, Seq, Session, SessionId, StateChanged, Timestamp, decide,
     evolve_in_place,
 };
+use course::CallCourse;
 use doubt::Doubt;
 pub use report::{CallReport, Report, Standing, Told, Unknown};
-use story::Story;
 
-/// How many records are read at a time.
+/// The number of records in one read.
 const PAGE: usize = 1024;
 
-/// Decides a session again under other policies; `read` is told after each page how many records
-/// were read.
+/// Decides a session again under other policies. Calls `read` after each page with its number of
+/// records.
 ///
-/// Whether the record follows from its own policies is not looked at here; see
-/// [`verify`](super::verify).
+/// Whether the record follows from its own policies is checked by [`verify`](super::verify).
 ///
 /// # Errors
-/// Whatever keeps the journal from being read, such as [`Error::Sealed`] where the session is
-/// sealed and its key is not here.
+/// An error of the journal, such as [`Error::Sealed`] if the session is sealed and its key is
+/// missing.
 pub async fn what_if(
     ledger: &Ledger,
     session: SessionId,
@@ -78,7 +82,7 @@ pub async fn what_if(
     Ok(world.end())
 }
 
-/// A session on its way through other policies, fact by fact.
+/// A what-if analysis of one session, which is fed fact by fact.
 ///
 /// ```
 /// use recount::replay::what_if::{Unknown, WhatIf};
@@ -88,7 +92,8 @@ pub async fn what_if(
 ///
 /// let told = history().opened("support").attached(&toolbox().plain("pay")).connected();
 /// let told = told.call("c1", "pay", json!({})).returned(json!({"paid": true}));
-/// let gate = ToolPolicyChanges { confirm: Some(GateChange::Closed { hint: None }), ..Default::default() };
+/// let confirm = Some(GateChange::Closed { hint: None });
+/// let gate = ToolPolicyChanges { confirm, ..Default::default() };
 /// let changes = PolicyChanges { tools: [("pay".to_owned(), gate)].into(), ..Default::default() };
 ///
 /// let mut world = WhatIf::new(told.session().id, told.session().library().clone(), &changes);
@@ -103,33 +108,33 @@ pub struct WhatIf<'c> {
     changes: &'c PolicyChanges,
     /// The session in the other world.
     other: Session,
-    /// The calls that have not ended on record.
-    stories: BTreeMap<Seq, Story>,
+    /// The calls that are open on record.
+    courses: BTreeMap<Seq, CallCourse>,
     ended: Vec<CallReport>,
-    /// The observation last told, and what was decided on record because of it.
+    /// The last recorded observation, and the decisions recorded after it.
     batch: Vec<Fact>,
     doubt: Doubt,
-    /// The questions on record, by the call they are about.
+    /// The call of each recorded question.
     requests: BTreeMap<Seq, Seq>,
-    /// The first call of which the model heard what it would not have heard.
+    /// The first call about which the model would have received another response.
     heard: Option<Seq>,
     /// The tools that were declared.
     tools: BTreeSet<String>,
-    /// The calls that the batch starts in the other world.
+    /// The calls that the current batch starts in the other world.
     started: Vec<Seq>,
-    /// The number of the next fact that is on no record.
+    /// The seq of the next fact that is not recorded.
     unrecorded: Seq,
 }
 
 impl<'c> WhatIf<'c> {
-    /// Nothing is told yet. `library` has the catalogs and policies that the facts name, with the
-    /// policies of their time.
+    /// An analysis before the first fact. `library` has the catalogs and policies that the facts
+    /// name, as they were recorded.
     #[must_use]
     pub fn new(session: SessionId, library: Library, changes: &'c PolicyChanges) -> WhatIf<'c> {
         WhatIf {
             changes,
             other: Session::with_library(session, library),
-            stories: BTreeMap::new(),
+            courses: BTreeMap::new(),
             ended: Vec::new(),
             batch: Vec::new(),
             doubt: Doubt::default(),
@@ -137,24 +142,24 @@ impl<'c> WhatIf<'c> {
             heard: None,
             tools: BTreeSet::new(),
             started: Vec::new(),
-            // No record has such a number, and what has it stands behind all that is on record.
+            // Larger than the seq of any record.
             unrecorded: Seq(1 << 60),
         }
     }
 
-    /// The next fact on record.
+    /// Adds the next recorded fact.
     pub fn tell(&mut self, fact: Fact) {
         if let Event::Observed(_) = fact.event {
-            self.retell();
+            self.decide_batch();
         }
         self.batch.push(fact);
     }
 
-    /// Nothing more is on record.
+    /// Ends the analysis after the last recorded fact.
     #[must_use]
     pub fn end(mut self) -> Report {
-        self.retell();
-        let open: Vec<Seq> = self.stories.keys().copied().collect();
+        self.decide_batch();
+        let open: Vec<Seq> = self.courses.keys().copied().collect();
         for call in open {
             self.conclude(call);
         }
@@ -166,20 +171,20 @@ impl<'c> WhatIf<'c> {
         }
     }
 
-    /// Decides the batch again.
-    fn retell(&mut self) {
+    /// Decides the current batch again.
+    fn decide_batch(&mut self) {
         let mut batch = std::mem::take(&mut self.batch).into_iter();
         let Some(first) = batch.next() else {
             return;
         };
         let recorded: Vec<Fact> = batch.collect();
         let Event::Observed(observation) = first.event else {
-            // A stream begins with an observation, so there is nothing to decide.
+            // A stream begins with an observation, so there is no batch.
             return;
         };
         let at = first.at;
-        self.open_story(first.seq, at, &observation);
-        for observation in self.heard_there(first.seq, at, observation) {
+        self.open_course(first.seq, at, &observation);
+        for observation in self.translate(first.seq, at, observation) {
             let (seq, observation) = observation;
             let event = Event::Observed(observation);
             self.observe(seq, at, event, &recorded);
@@ -192,51 +197,54 @@ impl<'c> WhatIf<'c> {
             let Some(call) = decision.call() else {
                 continue;
             };
-            if let Some(story) = self.stories.get_mut(&call) {
-                story.on_record(fact.at, decision);
+            if let Some(course) = self.courses.get_mut(&call) {
+                course.on_record(fact.at, decision);
                 if decision.question().is_some() {
-                    story.requests.push(fact.seq);
-                    story.open_request = Some(fact.seq);
+                    course.requests.push(fact.seq);
+                    course.open_request = Some(fact.seq);
                     self.requests.insert(fact.seq, call);
                 }
-                if story.recorded.standing.is_end() {
+                if course.recorded.standing.is_end() {
                     over.push(call);
                 }
             }
             if let Decision::CallStarted(it) = decision {
                 self.doubt.ran(call);
-                self.start_there(fact.at, it);
+                self.start_in_other_world(fact.at, it);
             }
         }
         for call in std::mem::take(&mut self.started) {
             let attempts = self.attempts(call);
             let early =
-                |it: &Story| it.attempts < attempts && it.recorded.verdict != it.under.verdict;
-            if self.stories.get(&call).is_some_and(early) {
+                |it: &CallCourse| it.attempts < attempts && it.recorded.verdict != it.under.verdict;
+            if self.courses.get(&call).is_some_and(early) {
                 self.doubt.runs_early(call);
             }
         }
         over.dedup();
         over.into_iter().for_each(|call| self.conclude(call));
-        // What was delivered again is no call of its own.
+        // A redelivered call is not a call of its own.
         if !self.other.calls.contains_key(&first.seq)
-            && self.stories.get(&first.seq).is_some_and(Story::is_empty)
+            && self
+                .courses
+                .get(&first.seq)
+                .is_some_and(CallCourse::is_empty)
         {
-            self.stories.remove(&first.seq);
+            self.courses.remove(&first.seq);
         }
     }
 
-    fn open_story(&mut self, seq: Seq, at: Timestamp, observation: &Observation) {
+    fn open_course(&mut self, seq: Seq, at: Timestamp, observation: &Observation) {
         if let Observation::FunctionCallReceived(it) = observation {
             let of_conversation = it.by.is_none() && it.parent.is_none();
             let heard = self.heard.filter(|_| of_conversation);
             let tool = it.name.clone().unwrap_or_default();
-            let story = Story::new(tool, at, !of_conversation, heard);
-            self.stories.insert(seq, story);
+            let course = CallCourse::new(tool, at, !of_conversation, heard);
+            self.courses.insert(seq, course);
         }
     }
 
-    /// Folds what happens in the other world, and what follows from it there.
+    /// Folds an event of the other world, and the decisions that follow from it.
     fn observe(&mut self, seq: Seq, at: Timestamp, event: Event, recorded: &[Fact]) {
         let (is_change, is_turn_end) = match &event {
             Event::Observed(Observation::StateChanged(it)) => {
@@ -251,15 +259,15 @@ impl<'c> WhatIf<'c> {
         };
         self.fold(seq, at, event);
         if let Some(call) = self.other.calls.get(&seq)
-            && let Some(story) = self.stories.get_mut(&seq)
+            && let Some(course) = self.courses.get_mut(&seq)
         {
-            story.keys = [call.cache_key, call.repeat_key];
+            course.keys = [call.cache_key, call.repeat_key];
         }
         if is_change || is_turn_end {
             self.doubt.phase_looks(&self.other);
         }
         let mut free: Vec<&Fact> = recorded.iter().collect();
-        // As many as a step may take; see `session::step`.
+        // The limit of decisions in a step; see `session::step`.
         let open = self.other.calls.len() + self.other.deliveries.len();
         let mut left = 16 + 8 * (open + self.other.terms.policies.phases.len());
         while let Some(decision) = decide(&self.other).filter(|_| left > 0) {
@@ -271,7 +279,7 @@ impl<'c> WhatIf<'c> {
                 self.leave_open(it.call, Unknown::DependsOn(because));
                 continue;
             }
-            // The same decision has the same number, because answers and reports go by it.
+            // The same decision keeps its recorded seq, because answers and reports refer to it.
             let same = |fact: &&Fact| match &fact.event {
                 Event::Decided(it) => it.kind() == decision.kind() && it.call() == decision.call(),
                 Event::Observed(_) => false,
@@ -280,8 +288,8 @@ impl<'c> WhatIf<'c> {
                 Some(place) => free.remove(place).seq,
                 None => self.next_unrecorded(),
             };
-            if let Some(story) = decision.call().and_then(|it| self.stories.get_mut(&it)) {
-                story.in_the_other_world(at, &decision);
+            if let Some(course) = decision.call().and_then(|it| self.courses.get_mut(&it)) {
+                course.in_other_world(at, &decision);
             }
             if let Decision::CallStarted(it) = &decision {
                 self.started.push(it.call);
@@ -307,64 +315,63 @@ impl<'c> WhatIf<'c> {
         seq
     }
 
-    /// The state that is written, and that would not have been.
+    /// Notes state that was written, or would not have been written.
     fn note_writes(&mut self, it: &StateChanged) {
         let Author::Tool { call, attempt } = it.author else {
             return self.doubt.written(it);
         };
         let runs = self.other.calls.get(&call);
         let runs = runs.is_some_and(|it| it.runs() && it.attempts == attempt);
-        // What comes after the end of a run counts nowhere.
-        match self.stories.get(&call) {
+        // Writes after the end of a run do not count in either world.
+        match self.courses.get(&call) {
             Some(_) if runs => self.doubt.written(it),
-            Some(story) if story.agrees() => {}
-            Some(story) if story.runs_on_record(attempt) => self.doubt.unwritten(it, call),
+            Some(course) if course.agrees() => {}
+            Some(course) if course.runs_on_record(attempt) => self.doubt.unwritten(it, call),
             Some(_) | None => {}
         }
     }
 
-    /// The call ended on record: what the two worlds have of it is compared, and what the record
-    /// does not tell is left open.
+    /// Compares the two worlds for a call that ended on record, and marks the rest as unknown.
     fn conclude(&mut self, call: Seq) {
         if let Some(why) = self.why_unknown(call) {
             self.leave_open(call, why);
         }
-        let Some(mut story) = self.stories.remove(&call) else {
+        let Some(mut course) = self.courses.remove(&call) else {
             return;
         };
-        let waits = story.waits_for_place();
-        if waits && !story.under.standing.is_end() {
-            story.under.standing = story.recorded.standing;
+        let waits = course.waits_for_place();
+        if waits && !course.under.standing.is_end() {
+            course.under.standing = course.recorded.standing;
         }
-        story.recorded.attempts = Some(story.attempts);
-        story.under.attempts = match story.unknown {
-            None if waits => Some(story.attempts),
+        course.recorded.attempts = Some(course.attempts);
+        course.under.attempts = match course.unknown {
+            None if waits => Some(course.attempts),
             None => Some(self.attempts(call)),
             Some(_) => None,
         };
-        let parted = story.unknown.is_some()
-            || story.recorded.standing != story.under.standing
-            || story.under.attempts < story.recorded.attempts;
+        let parted = course.unknown.is_some()
+            || course.recorded.standing != course.under.standing
+            || course.under.attempts < course.recorded.attempts;
         if parted {
-            if !story.is_the_programs {
+            if !course.is_the_programs {
                 self.heard = self.heard.or(Some(call));
             }
-            if story.unknown.is_some() || !gives_result(story.under.standing) {
-                self.doubt.may_answer(story.keys, call);
+            if course.unknown.is_some() || !gives_result(course.under.standing) {
+                self.doubt.may_answer(course.keys, call);
             }
-            if story
+            if course
                 .unknown
-                .is_some_and(|why| may_have_run(why, story.attempts))
+                .is_some_and(|why| may_have_run(why, course.attempts))
             {
                 self.doubt.ran_unrecorded(call);
             }
             self.other.forget_deliveries(call);
         }
         self.doubt.ran(call);
-        for request in &story.requests {
+        for request in &course.requests {
             self.requests.remove(request);
         }
-        self.ended.push(story.report(call));
+        self.ended.push(course.report(call));
     }
 
     fn attempts(&self, call: Seq) -> u32 {
@@ -373,20 +380,20 @@ impl<'c> WhatIf<'c> {
         open.or_else(settled).unwrap_or_default()
     }
 
-    /// What the record does not tell of a call that has ended there, or stands where it ends.
+    /// The reason why the outcome of a call is unknown at the end of its record.
     fn why_unknown(&self, call: Seq) -> Option<Unknown> {
-        let story = self.stories.get(&call)?;
-        if story.unknown.is_some() {
+        let course = self.courses.get(&call)?;
+        if course.unknown.is_some() {
             return None;
         }
-        if self.attempts(call) > story.attempts && !story.waits_for_place() {
+        if self.attempts(call) > course.attempts && !course.waits_for_place() {
             return Some(Unknown::NoRun);
         }
-        let (recorded, under) = (story.recorded.standing, story.under.standing);
-        if under == recorded || under.is_end() || story.waits_for_place() {
+        let (recorded, under) = (course.recorded.standing, course.under.standing);
+        if under == recorded || under.is_end() || course.waits_for_place() {
             return None;
         }
-        let asked = story.asked_about;
+        let asked = course.asked_about;
         Some(match self.other.calls.get(&call).map(|it| &it.phase) {
             Some(Phase::AwaitingConfirmation { about, .. }) if asked == Some(*about) => {
                 Unknown::AskedLonger
@@ -417,19 +424,19 @@ impl<'c> WhatIf<'c> {
         })
     }
 
-    /// Nobody can tell what becomes of the call: it leaves the other world, so that nothing there
-    /// waits for it.
+    /// Marks the outcome of a call as unknown. The call is cancelled in the other world, so that
+    /// nothing there waits for it.
     fn leave_open(&mut self, call: Seq, why: Unknown) {
         let at = self.other.at;
-        if let Some(story) = self.stories.get_mut(&call) {
-            story.unknown = Some(why);
-            story.under.standing = Standing::Unknown;
+        if let Some(course) = self.courses.get_mut(&call) {
+            course.unknown = Some(why);
+            course.under.standing = Standing::Unknown;
             if let Unknown::DependsOn(_) = why {
-                story.under = Told {
+                course.under = Told {
                     standing: Standing::Unknown,
                     ..Told::default()
                 };
-                self.doubt.may_count(&story.tool, at, call);
+                self.doubt.may_count(&course.tool, at, call);
             }
         }
         if self.other.calls.contains_key(&call) {
@@ -441,7 +448,7 @@ impl<'c> WhatIf<'c> {
     }
 }
 
-/// Whether the tool may have run in the other world without a run on record that stands for it.
+/// True if the tool may have run in the other world without a recorded run that stands for it.
 fn may_have_run(why: Unknown, attempts_on_record: u32) -> bool {
     match why {
         Unknown::NoRun | Unknown::RunsOn | Unknown::AskedLonger => true,
@@ -453,7 +460,7 @@ fn may_have_run(why: Unknown, attempts_on_record: u32) -> bool {
     }
 }
 
-/// Whether an equal call could use the result.
+/// True if an equal call could reuse the result.
 fn gives_result(standing: Standing) -> bool {
     standing == Standing::Ended(Outcome::Returned)
 }

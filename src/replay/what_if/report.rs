@@ -1,4 +1,4 @@
-//! What came of deciding a session again under other policies.
+//! The result of a what-if analysis.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,89 +10,89 @@ use crate::session::{About, Decision, Outcome, Rule, Seq, SessionId, Timestamp, 
 pub struct Report {
     /// The session.
     pub session: SessionId,
-    /// The tools that were declared in it.
+    /// The tools that were declared in the session.
     pub tools: BTreeSet<String>,
-    /// Its calls, in the order in which they came.
+    /// The calls, in the order in which they were received.
     pub calls: Vec<CallReport>,
 }
 
-/// One call: what is on record, and what would have been.
+/// A call: its recorded course, and its course under the other policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallReport {
-    /// Its `function_call_received`.
+    /// The seq of its `function_call_received`.
     pub call: Seq,
-    /// When it came.
+    /// The time at which it was received.
     pub at: Timestamp,
-    /// The tool that was called; empty where the model named none.
+    /// The tool that was called. Empty if the model named none.
     pub tool: String,
-    /// What is on record.
+    /// The recorded course.
     pub recorded: Told,
-    /// What would have been, as far as the record tells.
+    /// The course under the other policies, as far as it is known.
     pub under: Told,
-    /// What the record does not tell of it, if there is something.
+    /// The reason why the course is partly unknown, if it is.
     pub unknown: Option<Unknown>,
-    /// The first call before it of which the model had heard what it would not have heard: it is
-    /// decided as if the model had made it all the same.
+    /// The first earlier call about which the model would have received another response. The
+    /// analysis assumes that the model made this call all the same.
     pub heard: Option<Seq>,
 }
 
-/// What is said of a call, and how it stands.
+/// The verdict about a call, and its status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// What the policies say to it; absent where they were not asked, or where nobody can tell. A
-    /// gate that was waived or that the program opened allows.
+    /// The verdict of the policies. `None` if they were not asked, or the verdict is unknown. A
+    /// gate that was waived, or that the program opened, counts as allowed.
     pub verdict: Option<Verdict>,
-    /// The rule that says it.
+    /// The rule that decided.
     pub rule: Option<Rule>,
-    /// Why, in words, where there are some.
+    /// The reason in words, if there is one.
     pub reason: Option<String>,
-    /// Where it stands at the end of the record.
+    /// The status at the end of the record.
     pub standing: Standing,
-    /// How often its tool was started; absent where nobody can tell.
+    /// The number of starts of its tool. `None` if it is unknown.
     pub attempts: Option<u32>,
 }
 
-/// Where a call stands.
+/// The status of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It was received.
+    /// The call was received.
     #[default]
     Received,
     /// A person is asked.
     Asked,
-    /// It may start.
+    /// The call may start.
     Ready,
-    /// It was started and has not ended.
+    /// The call was started and has not ended.
     Started,
-    /// It ended.
+    /// The call ended.
     Ended(Outcome),
-    /// Nobody can tell.
+    /// The status is unknown.
     Unknown,
 }
 
-/// Why the record does not tell what would have become of a call.
+/// The reason why the outcome of a call is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// Its verdict depends on what another call would have come to.
+    /// The verdict depends on the unknown outcome of another call.
     DependsOn(Seq),
-    /// A person would have been asked, and nobody was.
+    /// A person would have been asked, but was not.
     NobodyAsked,
-    /// A person would have had longer to answer.
+    /// A person would have had more time to answer.
     AskedLonger,
-    /// Its tool would have run, and no such run is on record.
+    /// The tool would have run, but no such run is recorded.
     NoRun,
-    /// Its tool would have had longer to run.
+    /// The tool would have had more time to run.
     RunsOn,
-    /// The program would have been asked about it, and was not.
+    /// The program would have been asked, but was not.
     ProgramNotAsked,
-    /// Its tool ran with what a person gave, and nobody would have been asked for it.
+    /// The tool ran with data of a person, who would not have been asked.
     WithoutAnswer,
-    /// It would stand where it does not on record.
+    /// The call would have another status than the recorded one.
     Elsewhere,
 }
 
 impl CallReport {
-    /// Whether anything would have been otherwise, or cannot be told.
+    /// True if the call would have gone differently, or is partly unknown.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         let counts = |it: &Told| (it.verdict, it.rule, it.standing, it.attempts);
@@ -101,7 +101,7 @@ impl CallReport {
 }
 
 impl Told {
-    /// Takes note of a decision about the call.
+    /// Applies a decision about the call.
     pub(super) fn note(&mut self, decision: &Decision) {
         match decision {
             Decision::PolicyDecided(it) => {
@@ -149,7 +149,7 @@ impl Told {
 }
 
 impl Standing {
-    /// Whether it is an end.
+    /// True if the call has ended.
     #[must_use]
     pub fn is_end(self) -> bool {
         match self {

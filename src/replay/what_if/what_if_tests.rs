@@ -13,7 +13,7 @@ fn begun(tools: &Toolbox) -> History {
     history().opened("support").attached(tools).connected()
 }
 
-/// What would have come of a history under these changes.
+/// The reports of a history under these changes.
 fn under(told: &History, changes: &PolicyChanges) -> Vec<CallReport> {
     let library = told.session().library().clone();
     let mut world = WhatIf::new(told.session().id, library, changes);
@@ -50,7 +50,7 @@ fn timeout(ms: Option<u64>) -> ToolPolicyChanges {
     }
 }
 
-/// The verdict and the standing, in both worlds.
+/// The verdict and the status, in both worlds.
 fn verdicts(call: &CallReport) -> [(Option<Verdict>, Standing); 2] {
     [&call.recorded, &call.under].map(|told| (told.verdict, told.standing))
 }
@@ -59,7 +59,7 @@ const RETURNED: Standing = Standing::Ended(Outcome::Returned);
 const REFUSED: Standing = Standing::Ended(Outcome::Refused);
 
 #[test]
-fn a_call_that_nobody_was_asked_about_would_have_been_asked_about() {
+fn closed_gate_leaves_an_unasked_call_unknown() {
     let told = begun(&toolbox().plain("pay").plain("look"))
         .call("c1", "pay", json!({}))
         .returned(json!({}))
@@ -75,13 +75,14 @@ fn a_call_that_nobody_was_asked_about_would_have_been_asked_about() {
     );
     assert_eq!(calls[0].under.rule, Some(Rule::Confirm));
     assert_eq!(calls[0].unknown, Some(Unknown::NobodyAsked));
-    // The other call goes on, though the model had heard what it would not have heard.
+    // The other call is decided as recorded, although the model would have received another
+    // response before.
     assert!(!calls[1].is_changed(), "{:?}", calls[1]);
     assert_eq!(calls[1].heard, Some(calls[0].call));
 }
 
 #[test]
-fn what_was_asked_and_granted_would_have_run_by_itself() {
+fn granted_call_runs_without_its_gate() {
     let told = begun(&toolbox().gated("pay"))
         .call("c1", "pay", json!({}))
         .later(60_000)
@@ -97,7 +98,7 @@ fn what_was_asked_and_granted_would_have_run_by_itself() {
         ]
     );
     assert_eq!(calls[0].unknown, None);
-    // The wait is no part of the run: half a second is within a second, and not within 100 ms.
+    // The wait is not part of the run: half a second is within a second, but not within 100 ms.
     let quick = |ms| ToolPolicyChanges {
         timeout: Some(Some(Duration::from_millis(ms))),
         ..gate(false)
@@ -109,7 +110,7 @@ fn what_was_asked_and_granted_would_have_run_by_itself() {
 }
 
 #[test]
-fn what_was_asked_and_granted_after_a_restart_would_have_run_all_the_same() {
+fn call_granted_after_a_restart_runs_without_its_gate() {
     let tools = toolbox().gated("pay");
     let told = begun(&tools)
         .call("c1", "pay", json!({}))
@@ -124,7 +125,7 @@ fn what_was_asked_and_granted_after_a_restart_would_have_run_all_the_same() {
 }
 
 #[test]
-fn what_was_denied_would_have_run_and_nobody_knows_what_came_of_it() {
+fn denied_call_without_its_gate_has_an_unknown_outcome() {
     let tools = toolbox()
         .gated("pay")
         .plain("look")
@@ -147,7 +148,7 @@ fn what_was_denied_would_have_run_and_nobody_knows_what_came_of_it() {
     );
     assert_eq!(calls[0].unknown, Some(Unknown::NoRun));
     assert!(!calls[2].is_changed());
-    // The run that is not on record may have written what the guard reads: while it ran, and since.
+    // The unrecorded run may have written what the guard reads, during the run and later.
     for see in [1, 3] {
         assert_eq!(calls[see].unknown, Some(Unknown::DependsOn(calls[0].call)));
         assert_eq!(calls[see].under.verdict, None);
@@ -155,7 +156,7 @@ fn what_was_denied_would_have_run_and_nobody_knows_what_came_of_it() {
 }
 
 #[test]
-fn a_limit_would_have_refused_the_third_call() {
+fn limit_refuses_the_third_call() {
     let told = (1..=3).fold(begun(&toolbox().plain("pay")), |told, n| {
         told.call(&format!("c{n}"), "pay", json!({}))
             .returned(json!({}))
@@ -179,12 +180,12 @@ fn a_limit_would_have_refused_the_third_call() {
     assert!(calls[2].under.reason.as_ref().unwrap().contains("2 times"));
     let calls = under(&told, &of_tool("pay", limit(None, Some(1))));
     let refused: Vec<bool> = calls.iter().map(CallReport::is_changed).collect();
-    // The third comes 80 s after the first, which is the only one that counted.
+    // The third call comes 80 s after the first, which is the only one that counted.
     assert_eq!(refused, [false, true, false]);
 }
 
 #[test]
-fn a_shorter_time_limit_would_have_ended_a_run_and_a_longer_one_leaves_it_open() {
+fn shorter_time_limit_ends_a_run_and_longer_one_is_unknown() {
     let tools = toolbox().plain("pay").timeout_ms("pay", 5_000);
     let told = begun(&tools)
         .call("c1", "pay", json!({}))
@@ -214,7 +215,7 @@ fn a_shorter_time_limit_would_have_ended_a_run_and_a_longer_one_leaves_it_open()
 }
 
 #[test]
-fn waiting_for_an_answer_in_its_run_counts_towards_no_time_limit() {
+fn waiting_in_place_counts_towards_no_time_limit() {
     let told = begun(&toolbox().plain("pay"))
         .call("c1", "pay", json!({}))
         .later(1_000)
@@ -230,7 +231,7 @@ fn waiting_for_an_answer_in_its_run_counts_towards_no_time_limit() {
 }
 
 #[test]
-fn without_its_retry_a_tool_would_have_run_fewer_times() {
+fn tool_without_retries_runs_fewer_times() {
     let tools = toolbox().plain("pay").retried("pay", 2, 100).plain("look");
     let told = begun(&tools)
         .call("c1", "pay", json!({}))
@@ -259,7 +260,7 @@ fn without_its_retry_a_tool_would_have_run_fewer_times() {
     assert_eq!(attempts(&calls[0]), [Some(2), Some(1)]);
     assert!(calls[0].is_changed() && !calls[1].is_changed());
     assert_eq!(calls[1].heard, Some(calls[0].call));
-    // A third run is on no record.
+    // A third run is not recorded.
     let more = crate::session::Retry {
         attempts_max: 3,
         backoff_ms: 100,
@@ -270,7 +271,7 @@ fn without_its_retry_a_tool_would_have_run_fewer_times() {
 }
 
 #[test]
-fn an_answer_that_came_too_late_there_does_not_count() {
+fn answer_after_an_earlier_expiry_does_not_count() {
     let told = begun(&toolbox().expires_ms("pay", 60_000).plain("pay"))
         .call("c1", "pay", json!({}))
         .later(30_000)
@@ -294,7 +295,7 @@ fn an_answer_that_came_too_late_there_does_not_count() {
 }
 
 #[test]
-fn a_phase_would_not_have_had_the_tool() {
+fn phase_without_the_tool_refuses_the_call() {
     let told = begun(&toolbox().plain("pay").plain("verify"))
         .call("c1", "pay", json!({}))
         .returned(json!({}));
@@ -325,8 +326,7 @@ fn a_phase_would_not_have_had_the_tool() {
     assert_eq!(calls[0].under.verdict, Some(Verdict::Refused));
     assert_eq!(calls[0].under.rule, Some(Rule::Phase));
     assert!(!calls[1].is_changed() && !calls[2].is_changed());
-    // Had the tool that leads to the next phase not run, nobody knows which phase it would have
-    // been.
+    // If the tool that leads to the next phase does not run, the phase is unknown.
     let gated = PolicyChanges {
         tools: [("verify".to_owned(), gate(true))].into(),
         ..changes
@@ -337,7 +337,7 @@ fn a_phase_would_not_have_had_the_tool() {
 }
 
 #[test]
-fn what_read_the_state_that_a_changed_call_wrote_is_unknown_until_somebody_else_writes_it() {
+fn state_of_a_changed_call_is_unknown_until_written_again() {
     let tools = toolbox()
         .plain("verify")
         .plain("set")
@@ -368,7 +368,7 @@ fn what_read_the_state_that_a_changed_call_wrote_is_unknown_until_somebody_else_
 }
 
 #[test]
-fn a_limit_that_an_unknown_call_may_have_filled_is_unknown() {
+fn limit_that_an_unknown_call_may_fill_is_unknown() {
     let tools = toolbox()
         .plain("verify")
         .plain("pay")
@@ -386,13 +386,14 @@ fn a_limit_that_an_unknown_call_may_have_filled_is_unknown() {
     });
     let calls = under(&told, &of_tool("verify", gate(true)));
     assert_eq!(calls[1].unknown, Some(Unknown::DependsOn(calls[0].call)));
-    // One counted for sure, one perhaps: the second is known, the third is not.
+    // One call counts for certain, and one perhaps. So the second verdict is known, and the third
+    // is not.
     assert!(!calls[2].is_changed(), "{:?}", calls[2]);
     assert_eq!(calls[3].unknown, Some(Unknown::DependsOn(calls[1].call)));
 }
 
 #[test]
-fn a_result_that_would_not_have_been_is_used_by_nobody() {
+fn missing_result_answers_no_equal_call() {
     let tools = toolbox()
         .plain("look")
         .cached("look")
@@ -414,7 +415,7 @@ fn a_result_that_would_not_have_been_is_used_by_nobody() {
     assert_eq!(calls[1].recorded.rule, Some(Rule::Cached));
     assert_eq!(calls[1].unknown, Some(Unknown::DependsOn(calls[0].call)));
     assert!(!calls[2].is_changed());
-    // Without the cache the second would have run, and no run of it is on record.
+    // Without the cache the second call would have run, but it has no recorded run.
     let off = ToolPolicyChanges {
         cached: Some(CacheChange::Off),
         ..ToolPolicyChanges::default()
@@ -425,7 +426,7 @@ fn a_result_that_would_not_have_been_is_used_by_nobody() {
 }
 
 #[test]
-fn a_gate_by_amount_asks_about_the_large_one_only() {
+fn gate_by_amount_asks_about_large_calls_only() {
     let told = [10, 5_000]
         .into_iter()
         .fold(begun(&toolbox().gated("pay")), |told, cents| {
@@ -443,7 +444,7 @@ fn a_gate_by_amount_asks_about_the_large_one_only() {
 }
 
 #[test]
-fn a_call_that_waited_for_a_place_is_no_other_call() {
+fn call_that_waited_for_a_slot_is_unchanged() {
     let tools = toolbox().plain("pay").running_max(1);
     let told = begun(&tools)
         .call("c1", "pay", json!({}))
@@ -456,7 +457,7 @@ fn a_call_that_waited_for_a_place_is_no_other_call() {
 }
 
 #[test]
-fn a_tool_that_ran_with_what_a_person_gave_would_have_run_with_something_else() {
+fn run_with_edited_arguments_is_unknown_without_the_gate() {
     let tools = toolbox().gated("pay").policy("pay", |policy| {
         policy.gate_terms.edits = Some(crate::session::Edits::Allowed);
     });

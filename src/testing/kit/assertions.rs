@@ -1,4 +1,4 @@
-//! What a test says of a whole session, or of a whole journal.
+//! Assertions about a whole session, or a whole journal.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::engine::Engine;
 use crate::ledger::Ledger;
 use crate::replay;
 
-/// Compares a session's story with a snapshot of [insta](https://insta.rs), which the test's own
-/// crate has.
+/// Compares a session's story with a snapshot of [insta](https://insta.rs), which the crate of the
+/// test must depend on.
 ///
-/// The session is anything with a `story()`: what came of a [play](crate::fixture::Fixture::play),
-/// a [`Told`](super::Told), a [`History`](crate::testing::History). The snapshot is one line an
-/// event, with nothing in it that two runs differ in: no times, no hashes, ids numbered as they
-/// come up.
+/// The session is any value with a `story()`: a played [`Fixture`](crate::fixture::Fixture::play),
+/// a [`Told`](super::Told), a [`History`](crate::testing::History). The snapshot has one line for
+/// each event. It contains nothing that differs between runs: no times, no hashes, and ids are
+/// numbered by first appearance.
 ///
 /// ```no_run
 /// use recount::assert_session_snapshot;
@@ -27,7 +27,7 @@ use crate::replay;
 /// assert_session_snapshot!("before the first call", session);
 /// ```
 ///
-/// A name may stand before the session, and `@"…"` behind it, as with `insta::assert_snapshot!`.
+/// A name may precede the session, and `@"…"` may follow it, as with `insta::assert_snapshot!`.
 #[macro_export]
 macro_rules! assert_session_snapshot {
     ($session:expr $(,)?) => {
@@ -41,10 +41,10 @@ macro_rules! assert_session_snapshot {
     };
 }
 
-/// Decides every session of a journal again and fails the test where one comes to other decisions.
+/// Decides each session of a journal again, and fails the test if one has other decisions.
 ///
-/// It takes an engine, a [`Ledger`], or an `Arc` of a journal. Nothing runs, and it may stand in
-/// any test, also in one that has a runtime.
+/// It accepts an engine, a [`Ledger`], or an `Arc` of a journal. Nothing runs. The test may be
+/// inside a tokio runtime.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -53,15 +53,16 @@ macro_rules! assert_session_snapshot {
 ///
 /// let engine = Engine::in_memory().agent("support", Agent::new().model("m")).open().await?;
 /// let session = engine.session("support").open().await?;
-/// session.change_state(recount::session::Actor::embedder("ada"), |state| state.set("plan", "monthly")).await?;
+/// let ada = recount::session::Actor::embedder("ada");
+/// session.change_state(ada, |state| state.set("plan", "monthly")).await?;
 /// assert_replays!(engine);
 /// # Ok::<(), recount::engine::Error>(())
 /// # }).unwrap();
 /// ```
 ///
 /// # Panics
-/// Where a session diverges: the message says where, what is on record, and what follows from what
-/// stands before it.
+/// If a session diverges. The message contains the place, the recorded event, and the derived
+/// decision.
 #[macro_export]
 macro_rules! assert_replays {
     ($journal:expr $(,)?) => {
@@ -71,9 +72,9 @@ macro_rules! assert_replays {
     };
 }
 
-/// What holds sessions on record.
+/// A store of recorded sessions.
 pub trait OnRecord {
-    /// How it is read.
+    /// The ledger that reads the sessions.
     fn ledger(&self) -> Ledger;
 }
 
@@ -101,11 +102,11 @@ impl<J: Journal> OnRecord for Arc<J> {
     }
 }
 
-/// Decides every session again; how many there are. This is what
-/// [`assert_replays!`](crate::assert_replays) does.
+/// Decides each session again and returns their number. The macro
+/// [`assert_replays!`](crate::assert_replays) calls it.
 ///
 /// # Errors
-/// The first divergence, or what keeps the journal from being read, in words.
+/// The first divergence, or an error of the journal, in words.
 pub fn replayed(journal: &impl OnRecord) -> Result<usize, String> {
     let ledger = journal.ledger();
     let work = || {
@@ -113,7 +114,7 @@ pub fn replayed(journal: &impl OnRecord) -> Result<usize, String> {
         let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
         runtime.block_on(all(&ledger))
     };
-    // A runtime may not be begun within another, and a test may have one.
+    // A tokio runtime cannot be started within another, and a test may have one.
     thread::scope(|scope| match scope.spawn(work).join() {
         Ok(replayed) => replayed,
         Err(panic) => resume_unwind(panic),
@@ -140,7 +141,9 @@ async fn all(ledger: &Ledger) -> Result<usize, String> {
                 let (recorded, derived) = (said(&it.recorded), said(&it.derived));
                 let seq = it.seq;
                 return Err(format!(
-                    "session {session} diverges at seq {seq}\n- recorded  {recorded}\n+ derived   {derived}"
+                    "session {session} diverges at seq {seq}\n\
+                     - recorded  {recorded}\n\
+                     + derived   {derived}"
                 ));
             }
             count += 1;

@@ -1,4 +1,4 @@
-//! A clock that a test moves.
+//! A clock that a test advances.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::engine::Clock;
 use crate::session::{SessionId, Timestamp};
 
-/// Time that stands still until the test moves it; names that are the same in every run.
+/// A clock that stands still until the test advances it, and returns the same ids in every run.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +37,7 @@ impl ManualClock {
         })
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn advance(&self, by: Duration) {
         let ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.now.send_modify(|now| *now = now.after_ms(ms));
@@ -52,16 +52,16 @@ impl Clock for ManualClock {
     fn reached(&self, due: Timestamp) -> BoxFuture<'static, ()> {
         let mut now = self.now.subscribe();
         Box::pin(async move {
-            // A clock that is gone never gets there.
+            // The sender was dropped, so the time will never be reached.
             if now.wait_for(|now| *now >= due).await.is_err() {
                 std::future::pending::<()>().await;
             }
         })
     }
 
-    /// The same numbers in every run.
+    /// Returns the same numbers in every run.
     fn entropy(&self) -> u64 {
-        // A multiplier whose bits are as good as random spreads 1, 2, 3, … over all numbers.
+        // The golden-ratio multiplier spreads 1, 2, 3, … over all numbers.
         let drawn = self.drawn.fetch_add(1, Ordering::Relaxed) + 1;
         drawn.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }

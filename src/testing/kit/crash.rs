@@ -1,9 +1,9 @@
-//! Where a process dies: a point of a batch that a test names, and the wrappers that stop there.
+//! Simulated crashes: a point of a batch that a test names, and the wrappers that stop there.
 //!
-//! The product knows nothing of it. A [`CrashingJournal`](super::CrashingJournal), [`CrashingTool`]
-//! and [`CrashingConnector`] that share one [`Crash`] see every append and every effect; at the
-//! point they report and never go on, and nothing is appended any more. Whoever is told then kills
-//! the process, or drops its runtime.
+//! The engine itself contains none of this code. A [`CrashingJournal`](super::CrashingJournal),
+//! [`CrashingTool`] and [`CrashingConnector`] that share one [`Crash`] see every append and every
+//! effect. At the point, they call `reached` and then never return, and nothing is appended any
+//! more. The callback can kill the process, or the test can drop its runtime.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::live::{
 };
 use crate::tool::{Ticket, ToolConfirmation, ToolContext, ToolError, ToolFunction, ToolOutcome};
 
-/// One of the four points at which every batch can be cut.
+/// One of the four points at which a batch can be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashPoint {
-    /// Nothing of the batch is on record.
+    /// No record of the batch is written.
     BeforeAppend,
-    /// The batch is on record, and nobody was told: none of its effects has begun.
+    /// The batch is durable, but was not acknowledged. None of its effects has begun.
     Durable,
-    /// An effect was performed, a tool's or a frame's, and what came of it is not on record.
+    /// An effect was performed, by a tool or as a frame, but its outcome is not recorded.
     AfterEffect,
-    /// The batch, with what it observed, is on record; the engine was told and goes on.
+    /// The batch is durable and was acknowledged. The engine continues.
     AfterObservation,
 }
 
 impl CrashPoint {
-    /// All four, in the order in which a batch meets them.
+    /// All four points, in the order in which a batch reaches them.
     pub const ALL: [CrashPoint; 4] = [
         CrashPoint::BeforeAppend,
         CrashPoint::Durable,
@@ -72,7 +72,7 @@ impl Crash {
         }
     }
 
-    /// Never stops; only counts and reports.
+    /// A crash that never stops the process. It only counts and reports appends.
     pub fn never() -> Crash {
         Crash {
             place: None,
@@ -84,7 +84,8 @@ impl Crash {
         }
     }
 
-    /// Calls `acknowledged` for each append that is on the disk, before the engine hears of it.
+    /// Calls `acknowledged` for each durable append, before the engine receives the
+    /// acknowledgement.
     #[must_use]
     pub fn acknowledging(self, acknowledged: impl Fn(Uuid, Head) + Send + Sync + 'static) -> Crash {
         Crash {
@@ -93,17 +94,17 @@ impl Crash {
         }
     }
 
-    /// How many appends were begun.
+    /// The number of appends that were begun.
     pub fn batches(&self) -> usize {
         self.begun.load(Ordering::SeqCst)
     }
 
-    /// Whether the point was reached.
+    /// True if the point was reached.
     pub fn is_reached(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// An append begins; returns its number.
+    /// Called at the start of an append. Returns the number of the append.
     pub(super) async fn append_begins(&self) -> usize {
         if self.is_reached() {
             return pending().await;
@@ -118,7 +119,7 @@ impl Crash {
         batch
     }
 
-    /// An append is kept; the engine was not told.
+    /// Called when an append is written, before it is acknowledged.
     pub(super) async fn append_kept(
         &self,
         batch: usize,
@@ -140,7 +141,7 @@ impl Crash {
         }
     }
 
-    /// A tool's body ran, or a frame was written.
+    /// Called when a tool's body has run, or a frame was written.
     async fn effect_performed(&self) {
         if self.is_reached() {
             return pending().await;
@@ -173,7 +174,7 @@ impl std::fmt::Debug for Crash {
     }
 }
 
-/// A tool whose process may die when its body has run and nobody knows yet.
+/// A tool whose process may crash after its body has run, before the outcome is returned.
 pub struct CrashingTool {
     inner: Arc<dyn ToolFunction>,
     crash: Arc<Crash>,
@@ -255,7 +256,7 @@ impl ToolFunction for CrashingTool {
     }
 }
 
-/// A connector whose process may die when a frame was written and nobody knows yet.
+/// A connector whose process may crash after a frame was written, before `send` returns.
 pub struct CrashingConnector<C> {
     inner: C,
     crash: Arc<Crash>,

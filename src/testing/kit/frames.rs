@@ -1,10 +1,11 @@
-//! What must hold of any bytes that come as a frame.
+//! The properties that hold for any bytes received as a frame.
 
 use crate::live::incoming;
 use crate::live::wire::{CallRead, ClientMessage, PartsRead, ServerMessage};
 use crate::session::{Event, Observation, Seq};
 
-/// The largest record of one part of a frame, with room for what is decided about it.
+/// The maximum length of the record of one part of a frame, in bytes. It leaves room for the
+/// decisions about it.
 const RECORD_BYTES_MAX: usize = 1 << 20;
 
 /// Reads bytes as both sides read a frame, and translates them as the client does.
@@ -15,9 +16,12 @@ const RECORD_BYTES_MAX: usize = 1 << 20;
 /// ```
 ///
 /// # Panics
-/// Where something does not hold: what was read is written and read again as the same, whatever
-/// comes is translated, the same way each time, one observation for each call, and none is too
-/// large for the journal.
+/// If one of these properties does not hold:
+///
+/// * A message that was read, written and read again is equal.
+/// * All bytes are translated, and the same way each time.
+/// * Each call has one observation.
+/// * No observation is too large for the journal.
 pub fn any_frame(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let read = ServerMessage::decode(&text);
@@ -54,19 +58,25 @@ pub fn any_frame(bytes: &[u8]) {
             assert_eq!(read.is_ok(), parts.is_whole(), "{text}");
             let known = of_kind("function_call_received");
             assert!(known <= parts.calls.len(), "{text}");
-            // A call whose arguments still stream is none yet.
+            // A call whose arguments still stream has no observation yet.
             let ends = parts.calls.iter().filter(|it| match it {
                 CallRead::Call(call) => call.will_continue != Some(true),
                 CallRead::Malformed(..) | CallRead::Unreadable { .. } => false,
             });
-            // One whose very name is too large is not known as a call any more.
+            // A call with a name that is too large is rejected instead.
             let rejected = of_kind("frame_rejected");
             assert!(
                 !parts.is_whole() || known + rejected >= ends.count(),
                 "{text}"
             );
             assert!(rejected >= parts.rejected.len(), "{text}");
-            let is_given = |it: &Observation| matches!(it, Observation::ResumptionHandleReceived(it) if it.fingerprint.is_some());
+            let is_given = |it: &Observation| {
+                if let Observation::ResumptionHandleReceived(it) = it {
+                    it.fingerprint.is_some()
+                } else {
+                    false
+                }
+            };
             assert_eq!(observations.iter().any(is_given), has_handle, "{text}");
         }
     }

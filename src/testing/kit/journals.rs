@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::crash::Crash;
 
-/// Everything but appending, asking and closing is handed on as it is.
+/// Forwards all methods except `append`, `is_durable` and `close`.
 macro_rules! reads_as_inner {
     () => {
         fn read(
@@ -27,7 +27,7 @@ macro_rules! reads_as_inner {
     };
 }
 
-/// Of that, everything but reading records.
+/// Forwards all methods except these and `read`.
 macro_rules! lists_as_inner {
     () => {
         fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {
@@ -80,7 +80,7 @@ macro_rules! lists_as_inner {
     };
 }
 
-/// A journal whose process may die at a point of a batch.
+/// A journal whose process may crash at a point of a batch.
 pub struct CrashingJournal {
     inner: Arc<dyn Journal>,
     crash: Arc<Crash>,
@@ -120,7 +120,7 @@ impl Journal for CrashingJournal {
     }
 }
 
-/// A journal that cannot be written from some append on, as on a disk that is full.
+/// A journal that fails all appends from one on, like a full disk.
 pub struct FailingJournal {
     inner: Arc<dyn Journal>,
     fails_at: usize,
@@ -129,10 +129,10 @@ pub struct FailingJournal {
 }
 
 impl FailingJournal {
-    /// What every failed append says.
+    /// The cause in the error of a failed append.
     pub const CAUSE: &'static str = "no space left on the device";
 
-    /// Fails the `fails_at`th append, counted from 1, and all that follow.
+    /// Fails the `fails_at`th append, counted from 1, and all later ones.
     pub fn new(inner: Arc<dyn Journal>, fails_at: usize) -> FailingJournal {
         FailingJournal {
             inner,
@@ -142,7 +142,7 @@ impl FailingJournal {
         }
     }
 
-    /// Ready once an append has failed.
+    /// Waits until an append has failed.
     pub async fn failed(&self) {
         // The sender lives as long as `self`.
         let _ = self.failed.subscribe().wait_for(|failed| *failed).await;
@@ -174,9 +174,9 @@ impl Journal for FailingJournal {
     }
 }
 
-/// A journal in memory that outlives the engines over it, as one on disk does.
+/// A journal in memory that outlives its engines, as one on disk does.
 ///
-/// It counts as durable, so gates hold, and closing it closes nothing.
+/// It counts as durable, so gates are enforced. `close` has no effect.
 #[derive(Debug, Default)]
 pub struct SurvivingJournal {
     inner: MemoryJournal,
@@ -205,7 +205,7 @@ impl Journal for SurvivingJournal {
     }
 }
 
-/// A journal in memory on a disk that takes nothing, or gives nothing, for a while.
+/// A journal in memory whose appends or reads can be blocked for a while.
 #[derive(Debug)]
 pub struct StuckJournal {
     inner: MemoryJournal,
@@ -214,7 +214,7 @@ pub struct StuckJournal {
 }
 
 impl StuckJournal {
-    /// An empty journal that takes everything until it is stuck.
+    /// An empty journal that blocks nothing.
     pub fn new() -> Arc<StuckJournal> {
         Arc::new(StuckJournal {
             inner: MemoryJournal::new(),
@@ -223,17 +223,17 @@ impl StuckJournal {
         })
     }
 
-    /// Appends wait from here on.
+    /// Blocks all appends from here on.
     pub fn stick(&self) {
         self.stuck.send_replace(true);
     }
 
-    /// Reads of records wait from here on.
+    /// Blocks all reads of records from here on.
     pub fn mute(&self) {
         self.mute.send_replace(true);
     }
 
-    /// Appends and reads go on.
+    /// Continues blocked appends and reads.
     pub fn release(&self) {
         self.stuck.send_replace(false);
         self.mute.send_replace(false);

@@ -1,5 +1,4 @@
-//! The life of a process, in a test: from opening an engine to its shutdown, or to a death without
-//! a word.
+//! The life of a process in a test: an engine is opened, and then shut down or killed.
 
 use std::sync::Arc;
 
@@ -10,8 +9,8 @@ use crate::engine::{Agent, Clock, Engine, EngineBuilder};
 
 /// An engine on a runtime of its own.
 ///
-/// Everything runs on the caller's thread, and only while it is inside [`run`](Life::run) or
-/// [`settle`](Life::settle), so a story is the same in every run.
+/// All tasks run on the caller's thread, and only inside [`run`](Life::run) or
+/// [`settle`](Life::settle). So a test has the same course in every run.
 ///
 /// ```
 /// use recount::prelude::*;
@@ -31,7 +30,7 @@ impl Life {
     /// Opens an engine over a journal with some agents.
     ///
     /// # Panics
-    /// Where it cannot be opened.
+    /// If it cannot be opened.
     pub fn begin<'n, J: Journal, C: Clock>(
         journal: &Arc<J>,
         clock: &Arc<C>,
@@ -46,10 +45,10 @@ impl Life {
         Life::of(engine)
     }
 
-    /// Opens the engine that a builder describes.
+    /// Opens the engine of a builder.
     ///
     /// # Panics
-    /// Where it cannot be opened.
+    /// If it cannot be opened.
     #[expect(clippy::panic, reason = "a test that cannot begin must stop")]
     pub fn of(engine: EngineBuilder) -> Life {
         let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -68,31 +67,30 @@ impl Life {
         &self.engine
     }
 
-    /// Goes on until `work` is done.
+    /// Runs the engine until `work` is done.
     pub fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
 
-    /// Goes on until nothing happens by itself any more.
+    /// Runs the engine until all its tasks are idle.
     pub fn settle(&self) {
         self.runtime.block_on(async {
-            // Every chain of what follows by itself is far shorter than this many turns of the
-            // scheduler.
+            // Each chain of tasks that wake each other is far shorter than this many yields.
             for _ in 0..500 {
                 tokio::task::yield_now().await;
             }
         });
     }
 
-    /// Dies: whatever was under way is gone, and nothing more is written.
+    /// Kills the process: all tasks are dropped, and nothing more is written.
     pub fn crash(self) {
         self.runtime.shutdown_background();
     }
 
-    /// Ends in good order.
+    /// Shuts the engine down in good order.
     ///
     /// # Panics
-    /// Where the shutdown fails.
+    /// If the shutdown fails.
     #[expect(clippy::panic, reason = "a test that cannot end must stop")]
     pub fn end(self) {
         if let Err(error) = self

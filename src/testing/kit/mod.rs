@@ -1,7 +1,7 @@
 //! The test kit of an engine: a model from a script, a clock under control, crashes at any point.
 //!
-//! The library has this folder with the feature `testing`. It uses the engine only as an embedder
-//! does. Read `scripted_model` first.
+//! This module needs the feature `testing`. It uses only the public API of the engine. Read
+//! `scripted_model` first.
 
 mod assertions;
 mod clock;

@@ -60,22 +60,22 @@ impl ScriptedModel {
     /// A model at the beginning of a script in JSON lines.
     ///
     /// # Errors
-    /// The line that is no rule, and why.
+    /// The line that is no rule, and the reason.
     pub fn parse(script: &str) -> Result<ScriptedModel, ScriptError> {
         Script::parse(script).map(ScriptedModel::new)
     }
 
-    /// What was received and sent so far.
+    /// The messages that were received and sent so far.
     pub fn transcript(&self) -> Transcript {
         self.lock().player.transcript().clone()
     }
 
-    /// What the script expected of the client and has not come true so far.
+    /// The expectations of the script that the client has not met so far.
     pub fn unmet(&self) -> Vec<Unmet> {
         self.lock().player.unmet()
     }
 
-    /// Ends the connection from the model's side, as the network does.
+    /// Ends the connection, as the network does.
     pub fn drop_connection(&self, code: u16, reason: &str) {
         let mut stage = self.lock();
         if let Some((connection, frames)) = stage.latest.take() {
@@ -95,7 +95,7 @@ impl ScriptedModel {
         }
     }
 
-    /// Does in time what the script does only after a wait.
+    /// Performs the script's delayed actions in time.
     fn keep_time(&self, connection: ConnectionId, frames: &mpsc::UnboundedSender<Incoming>) {
         let Some(wait) = self.lock().player.wait(connection) else {
             return;
@@ -106,7 +106,7 @@ impl ScriptedModel {
             while let Some(wait) = next {
                 tokio::time::sleep(wait.duration).await;
                 let mut stage = model.lock();
-                // Given up, or ended by another clock of the same wait.
+                // The wait was cancelled, or another task has ended it.
                 if stage.player.wait(connection) != Some(wait) {
                     return;
                 }
@@ -147,20 +147,20 @@ impl Connector for ScriptedModel {
     }
 }
 
-/// Hands the client what the model does.
+/// Sends the model's actions to the client.
 fn hand_over(actions: Vec<Action>, frames: &mpsc::UnboundedSender<Incoming>) {
     for action in actions {
         let incoming = match action {
             Action::Send(message) => Ok(message.encode()),
             Action::SendRaw(frame) => Ok(String::from_utf8_lossy(&frame.bytes).into_owned()),
-            // There is no socket that could be left unread.
+            // Without a socket, there is no unread data.
             Action::Read(_) => continue,
             Action::Close { code, reason } => Err(ConnectionLost {
                 code: Some(code),
                 reason,
             }),
         };
-        // A client that no longer listens has hung up.
+        // A client that dropped its receiver has closed the connection.
         let _ = frames.send(incoming);
     }
 }

@@ -1,5 +1,4 @@
-//! One call that has not ended on record: what is said of it in both worlds, and for how long its
-//! tool and its question may last.
+//! The course of one call in both worlds until it ends on record, with its time limits.
 
 use crate::session::{About, Decision, ObjectHash, Seq, Start, Timestamp};
 
@@ -7,54 +6,54 @@ use super::report::{CallReport, Told, Unknown};
 
 /// One call in both worlds.
 #[derive(Debug)]
-pub(super) struct Story {
+pub(super) struct CallCourse {
     pub(super) tool: String,
     at: Timestamp,
-    /// A program made it, so the model hears nothing of it.
+    /// True if a program made the call, so the model receives no response.
     pub(super) is_the_programs: bool,
     heard: Option<Seq>,
-    /// The questions about it on record.
+    /// The recorded questions about it.
     pub(super) requests: Vec<Seq>,
-    /// The one of them that waits for an answer.
+    /// The recorded question that waits for an answer.
     pub(super) open_request: Option<Seq>,
     was_ready: bool,
     took_result: bool,
     pub(super) recorded: Told,
     pub(super) under: Told,
     pub(super) unknown: Option<Unknown>,
-    /// By what equal calls know it in the other world.
+    /// The keys by which equal calls find it in the other world.
     pub(super) keys: [Option<ObjectHash>; 2],
-    /// How often its tool was started on record.
+    /// The number of recorded starts of its tool.
     pub(super) attempts: u32,
-    /// What a person was asked last on record.
+    /// The subject of the last recorded question.
     pub(super) asked_about: Option<About>,
     runs: [Option<Lasting>; 2],
     questions: [Option<Lasting>; 2],
-    /// Since when the run on record waits for an answer, and how long it did before, in
-    /// microseconds.
+    /// The time since which the recorded run waits for an answer. `waited_us` is the sum of its
+    /// earlier waits, in microseconds.
     waits_since: Option<Timestamp>,
     waited_us: i64,
 }
 
-/// Something that began, and how long it may last, in microseconds.
+/// The start of a run or a question, and its time limit in microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Lasting {
     since: Timestamp,
     limit_us: Option<i64>,
 }
 
-/// The places in a pair: on record, and in the other world.
+/// The indices in a pair: the recorded session, and the other world.
 const RECORDED: usize = 0;
 const OTHER: usize = 1;
 
-impl Story {
+impl CallCourse {
     pub(super) fn new(
         tool: String,
         at: Timestamp,
         is_the_programs: bool,
         heard: Option<Seq>,
-    ) -> Story {
-        Story {
+    ) -> CallCourse {
+        CallCourse {
             tool,
             at,
             is_the_programs,
@@ -76,12 +75,12 @@ impl Story {
         }
     }
 
-    /// Nothing was said of it in either world.
+    /// True if no decision about the call was made in either world.
     pub(super) fn is_empty(&self) -> bool {
         self.unknown.is_none() && self.recorded == Told::default() && self.under == Told::default()
     }
 
-    /// It is the same in both worlds so far.
+    /// True if the call has had the same course in both worlds so far.
     pub(super) fn agrees(&self) -> bool {
         self.unknown.is_none() && self.recorded == self.under
     }
@@ -101,55 +100,55 @@ impl Story {
         if let Some(question) = decision.question() {
             self.asked_about = Some(question.about);
         }
-        // An expired or withdrawn question lets a run that waits where it stands go on.
+        // A run that asked in place continues when its question expires or is withdrawn.
         let ends = matches!(
             decision,
             Decision::ConfirmationExpired(_) | Decision::ConfirmationWithdrawn(_)
         );
         if ends {
             self.open_request = None;
-            self.goes_on(at);
+            self.continues(at);
         }
         begins(&mut self.runs, &mut self.questions, RECORDED, at, decision);
     }
 
-    pub(super) fn in_the_other_world(&mut self, at: Timestamp, decision: &Decision) {
+    pub(super) fn in_other_world(&mut self, at: Timestamp, decision: &Decision) {
         self.under.note(decision);
         begins(&mut self.runs, &mut self.questions, OTHER, at, decision);
     }
 
-    /// Whether it might start on record by the same verdict and did not, so that only a place for
-    /// it was missing.
+    /// True if the call was ready on record with the same verdict, but never started. Only a free
+    /// slot was missing then.
     pub(super) fn waits_for_place(&self) -> bool {
         let might_start = self.was_ready && !self.took_result;
         self.attempts == 0 && might_start && self.recorded.verdict == self.under.verdict
     }
 
-    /// Whether that start is the last on record.
+    /// True if the attempt is the last recorded one.
     pub(super) fn runs_on_record(&self, attempt: u32) -> bool {
         attempt > 0 && self.attempts == attempt
     }
 
-    /// A start on record whose tool had not begun does not count.
+    /// Removes a recorded start whose tool had not begun.
     pub(super) fn not_begun(&mut self, it: Start) {
         if self.attempts == it.attempt {
             self.attempts = it.attempt.saturating_sub(1);
         }
     }
 
-    /// The run on record waits for an answer where it stands, which counts towards no limit.
+    /// Begins a wait of a run that asks in place. Such waits do not count towards the time limit.
     pub(super) fn asks_in_place(&mut self, at: Timestamp, in_place: bool) {
         self.waits_since = Some(at).filter(|_| in_place);
     }
 
-    pub(super) fn goes_on(&mut self, at: Timestamp) {
+    pub(super) fn continues(&mut self, at: Timestamp) {
         if let Some(since) = self.waits_since.take() {
             self.waited_us = self.waited_us.saturating_add(span(since, at));
         }
     }
 
-    /// Whether the run on record took longer by now than it might have in the other world. Where
-    /// the limit is the same, the record says when it was over.
+    /// True if the recorded run has exceeded its time limit of the other world. If the limit is the
+    /// same, the record itself shows the timeout.
     pub(super) fn is_over_limit(&self, at: Timestamp) -> bool {
         let [Some(recorded), Some(other)] = self.runs else {
             return false;
@@ -163,7 +162,7 @@ impl Story {
         same_limit(self.runs)
     }
 
-    /// Whether the question on record waited longer by now than it might have in the other world.
+    /// True if the recorded question has waited longer than it may in the other world.
     pub(super) fn has_expired(&self, at: Timestamp) -> bool {
         let [Some(recorded), Some(other)] = self.questions else {
             return false;
@@ -189,7 +188,7 @@ impl Story {
     }
 }
 
-/// Notes since when a run or a question lasts, and for how long it may.
+/// Notes the start and the time limit of a run or a question.
 fn begins(
     runs: &mut [Option<Lasting>; 2],
     questions: &mut [Option<Lasting>; 2],
