@@ -237,7 +237,7 @@ fn files_of_a_killed_service_are_replaced() {
     bench
         .run("pending j")
         .fails(1, "journal-in-use")
-        .prints_error(&[&format!("process {pid}"), "nobody answers", "CONTROL"]);
+        .prints_error(&[&format!("process {pid}"), "no process answers", "CONTROL"]);
     drop(held);
 
     for command in [

@@ -426,7 +426,7 @@ fn session_without_keys_plays_without_earlier_handles() {
     let (_simulator, url) = bench.simulate(
         r#"
 {"on": {"text": "tool outcome"}, "once": false, "send": [{"say": "It was found."}]}
-{"on": {"text": "go"}, "send": [{"handle": "h1"}, {"call": [{"id": "w1", "name": "ask_warehouse"}]}]}
+{"on": {"text": "go"}, "send": [{"handle": "h"}, {"call": [{"id": "w1", "name": "ask_warehouse"}]}]}
 {"on": "otherwise", "send": [{"say": "Hello."}]}
 "#,
     );
