@@ -97,9 +97,9 @@ impl fmt::Display for Stranger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.name;
         match self.of {
-            StrangerOf::Tool => write!(f, "no call that was read is to a tool {name:?}")?,
-            StrangerOf::Actor => write!(f, "no actor named {name:?} did anything about a call")?,
-            StrangerOf::Label => write!(f, "no call that was read has the label {name:?}")?,
+            StrangerOf::Tool => write!(f, "no call to a tool {name:?} was found")?,
+            StrangerOf::Actor => write!(f, "no answer or other act by {name:?} was found")?,
+            StrangerOf::Label => write!(f, "no call with the label {name:?} was found")?,
         }
         match &self.near {
             Some(near) => write!(f, "; did you mean {near:?}?"),

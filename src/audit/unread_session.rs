@@ -42,7 +42,7 @@ impl UnreadSession {
     pub fn more(&self) -> Option<String> {
         let erasure = || {
             let it = self.erasure.as_ref()?;
-            Some(format!("{} wanted that: {}", it.by.in_short(), it.reason))
+            Some(format!("requested by {}: {}", it.by.in_short(), it.reason))
         };
         self.problem.clone().or_else(erasure)
     }
@@ -77,12 +77,10 @@ impl Unread {
     /// Returns an explanation.
     pub fn in_words(self) -> &'static str {
         match self {
-            Unread::KeyNotGiven => "sealed, and no key store was given",
-            Unread::KeyMissing => {
-                "sealed, and the key store has no key of it: kept elsewhere, or removed"
-            }
-            Unread::Erased => "sealed, and its key was erased",
-            Unread::Unreadable => "cannot be read",
+            Unread::KeyNotGiven => "sealed, no key store given",
+            Unread::KeyMissing => "sealed, key not in the key store (kept elsewhere, or removed)",
+            Unread::Erased => "sealed, key erased",
+            Unread::Unreadable => "not readable",
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The program `recount`: a room for each kind of command, and the rooms that they share.
 //!
-//! It reads and prints. It decides nothing about a session, and no other module knows of it.
+//! The program reads and prints. It decides nothing about a session.
 //!
 //! From the bottom: `text`, `failures`, `terminal` and `files`; then `journal` and `telling`; then
 //! the commands, in `operator`, `inspect`, `maintenance`, `audit`, `development`, `run` and `demo`;
-//! `program` is the command line as a whole. No room imports one that comes later.
+//! `program` is the command line as a whole. No room imports a later one.
 
 mod audit;
 mod demo;

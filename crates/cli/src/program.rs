@@ -1,4 +1,4 @@
-//! The command line as a whole: which commands there are, and how the program ends.
+//! The command line as a whole: its commands, its global options, and the end of the program.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,30 +18,31 @@ use crate::operator::{
 };
 use crate::run::Run;
 use crate::terminal::{ColorChoice, Palette, Screen};
+use crate::text::Zone;
 
-/// What is cut off at the end of the program needs no longer to be gone.
-const CUT_OFF_WITHIN: Duration = Duration::from_secs(1);
+/// The maximum time that the end of the program waits for interrupted work.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
 
 const EXIT_CODES: &str = "Exit codes:
   0  all is well
-  1  it could not be done
+  1  it failed
   2  the command line is wrong
-  3  refused: a rule said no, such as a request that was answered before
-  4  damaged: a journal or an export is not what was written
-  5  diverged: a replay came to other decisions, two sessions differ, or a fixture
-     came to another story
+  3  refused by a rule, for example because the request was answered before
+  4  damaged: a journal or an export was damaged or altered
+  5  diverged: a replay decided differently, two sessions differ, or a fixture
+     failed
   6  sealed: a session cannot be read without its key
-141  whoever read the output went away before its end, as in `recount log … | head`
+141  the reader of the output closed it early, as in `recount log … | head`
 
-Ids may be cut to any unique beginning of four digits or more.
-Errors stand on standard error with a code that does not change: error[CODE]: …
-docs/command-line.md says more for scripts.";
+An id can be shortened to any unique beginning of four digits or more.
+Errors are printed to standard error with a code that never changes:
+error[CODE]: … docs/command-line.md has more for scripts.";
 
-/// Sessions of live LLM agents on record: look at them, answer them, verify and replay them.
+/// Recorded sessions of live LLM agents: read, answer, verify and replay them.
 #[derive(Parser)]
 #[command(name = "recount", version, after_help = EXIT_CODES, max_term_width = 80)]
 struct CommandLine {
-    /// When to use colour: auto, always or never; NO_COLOR is respected.
+    /// The use of colour: auto, always or never; auto respects NO_COLOR.
     #[arg(
         long,
         global = true,
@@ -51,7 +52,17 @@ struct CommandLine {
         hide_possible_values = true
     )]
     color: ColorChoice,
-    /// Believe a journal whose directory others can write to, or that another user owns.
+    /// The time zone of the times on screens: utc, local, or an offset such as +02:00; JSON and CSV
+    /// are always in UTC.
+    #[arg(
+        long,
+        global = true,
+        value_name = "ZONE",
+        default_value_t,
+        allow_hyphen_values = true
+    )]
+    tz: Zone,
+    /// Accept a journal whose directory other users can write to, or that another user owns.
     #[arg(long, global = true)]
     insecure_directory: bool,
     #[command(subcommand)]
@@ -69,10 +80,10 @@ enum Command {
     Log(Log),
     Show(Show),
     Pending(Pending),
-    /// Approves a call that waits; without a running service it only records the answer.
+    /// Approves a waiting call; without a running service it only records the answer.
     #[command(long_about = None)]
     Approve(Approve),
-    /// Denies a call that waits; the model is told.
+    /// Denies a waiting call; the model is told.
     #[command(long_about = None)]
     Deny(AnswerArgs),
     Settle(Settle),
@@ -96,13 +107,14 @@ enum Command {
     Fixture(Fixtures),
 }
 
-/// Runs the program as its command line says.
+/// Runs the command of the command line.
 pub(crate) fn run() -> ExitCode {
     let command_line = CommandLine::parse();
     follow_tracing();
     if command_line.insecure_directory {
         crate::journal::opening::trust_others();
     }
+    command_line.tz.choose();
     let mut screen = Screen::new(Palette::chosen(command_line.color));
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -110,17 +122,17 @@ pub(crate) fn run() -> ExitCode {
         .build()
         .map_err(|error| Failure::io("start the runtime", &error))
         .and_then(|runtime| {
-            let outcome = runtime.block_on(obey(command_line.command, &mut screen));
-            // What runs is cut off before the program ends, but a thread that waits, such as for a
-            // name's address, must not keep it.
-            runtime.shutdown_timeout(CUT_OFF_WITHIN);
+            let outcome = runtime.block_on(run_command(command_line.command, &mut screen));
+            // Running work is interrupted here. A blocked thread, such as one that looks up a host
+            // name, must not keep the program.
+            runtime.shutdown_timeout(SHUTDOWN_MAX);
             outcome
         });
-    // What was printed before a failure is shown before it.
-    let told = screen.tell_beside();
-    let flushed = told.and(screen.flush());
+    // The output before a failure is shown before the failure.
+    let noted = screen.show_notes();
+    let flushed = noted.and(screen.flush());
     let warning = unknown_kinds::warning(&screen.passed_over);
-    // Nobody is left to be warned where this fails.
+    // Without standard error there is no place for the warning.
     let _ = std::io::stderr().write_all(warning.as_bytes());
     let exit = match outcome.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit,
@@ -128,7 +140,7 @@ pub(crate) fn run() -> ExitCode {
             if screen.can_skip.get() {
                 failure = failure.of_command_that_skips();
             }
-            // Nobody is left to be told where this fails.
+            // Without standard error there is no place for the message.
             let _ = std::io::stderr().write_all(failure.message().as_bytes());
             failure.exit
         }
@@ -136,7 +148,7 @@ pub(crate) fn run() -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
+async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
     match command {
         Command::Demo(it) => it.run(screen).await,
         Command::Service(it) => it.run(screen).await,
@@ -169,7 +181,7 @@ async fn obey(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {
     }
 }
 
-/// Prints spans and events of the machinery to standard error, if RECOUNT_LOG names a level.
+/// Prints trace events to standard error if RECOUNT_LOG names a level.
 fn follow_tracing() {
     let level = std::env::var("RECOUNT_LOG").ok();
     if let Some(level) = level.and_then(|it| it.parse::<tracing::Level>().ok()) {

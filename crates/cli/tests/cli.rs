@@ -1,5 +1,4 @@
-//! The program `recount` does what its help says, as its user meets it: by its output and its exit
-//! code.
+//! Tests of the program `recount` by its output and its exit codes.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! `recount run --mcp`: the tools of a server without a line of Rust.
+//! `recount run --mcp`: the tools of an MCP server.
 #![cfg(feature = "mcp")]
 #![expect(
     clippy::indexing_slicing,
@@ -22,7 +22,7 @@ use serde_json::json;
 
 use server::CONFIG;
 
-/// The model, as a process that ends with the test.
+/// The simulated model. Dropping it ends its process.
 struct Model {
     process: Child,
     url: String,
@@ -30,9 +30,11 @@ struct Model {
 
 impl Model {
     fn start(place: &Path) -> Model {
+        let call = json!({"id": "c", "name": "t_echo", "args": {"a": 1}});
+        let answer = "There it is.";
         let script = [
-            json!({"on": {"text": "go"}, "once": false, "send": [{"call": [{"id": "c", "name": "t_echo", "args": {"a": 1}}]}]}),
-            json!({"on": {"responses_to": ["c"]}, "once": false, "send": [{"say": "There it is."}]}),
+            json!({"on": {"text": "go"}, "once": false, "send": [{"call": [call]}]}),
+            json!({"on": {"responses_to": ["c"]}, "once": false, "send": [{"say": answer}]}),
             json!({"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}),
         ];
         let script: String = script.iter().map(|line| format!("{line}\n")).collect();
@@ -67,7 +69,7 @@ impl Drop for Model {
     }
 }
 
-/// The server as a command line; what it is told is in its environment.
+/// The command line of the server. Its configuration is in the environment.
 fn command_line() -> String {
     let program = std::env::current_exe().unwrap();
     format!("'{}' --exact the_server --nocapture", program.display())
@@ -90,7 +92,7 @@ fn run(place: &Path, model: &str, arguments: &[&str]) -> (Output, String) {
 }
 
 #[test]
-fn a_run_uses_the_tools_of_a_server_under_the_policies_of_a_file() {
+fn run_uses_the_tools_of_a_server_with_policies() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let model = Model::start(place);
@@ -106,12 +108,12 @@ fn a_run_uses_the_tools_of_a_server_under_the_policies_of_a_file() {
     let gated = [&mcp[..], &["--policy", "policy.json"]].concat();
     let (output, said) = run(place, &model.url, &gated);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("t_echo waits for approval"), "{said}");
+    assert!(said.contains("t_echo is waiting for approval"), "{said}");
     assert!(said.contains("--policy policy.json"), "{said}");
 }
 
 #[test]
-fn a_server_that_cannot_be_used_is_told() {
+fn unusable_servers_are_reported() {
     let place = tempfile::tempdir().unwrap();
     let server = command_line();
     let cases: [(&[&str], i32, &str); 4] = [
@@ -148,7 +150,7 @@ fn a_server_that_cannot_be_used_is_told() {
     }
 }
 
-/// Not a test: what the others start as a server.
+/// The server that the other tests start. It is no test itself.
 #[test]
 fn the_server() {
     if let Some(config) = server::config() {

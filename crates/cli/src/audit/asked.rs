@@ -1,4 +1,4 @@
-//! Which calls somebody asks about on the command line.
+//! The options that choose calls for the audit.
 
 use chrono::{DateTime, Days, NaiveDate};
 use clap::Args;
@@ -8,7 +8,7 @@ use crate::text::{age, one_line};
 use recount::audit::{Filter, LabelFilter, Verdict};
 use recount::session::{Outcome, Timestamp};
 
-/// The outcomes that a call may end with, as JSON spells them.
+/// The outcomes of ended calls, as JSON spells them.
 const OUTCOMES: [&str; 10] = [
     "returned",
     "failed",
@@ -22,34 +22,32 @@ const OUTCOMES: [&str; 10] = [
     "withdrawn",
 ];
 
-/// Which calls are wanted; an option given several times takes any of its values, but every --label
-/// must hold.
+/// The options that choose calls. Of a repeated option any value matches, but every --label must.
 #[derive(Args)]
 pub(super) struct Asked {
-    /// Only calls about which something was decided, or to which something happened, from this time
-    /// on: 2026-11-01 or 2026-11-01T09:30:00Z.
+    /// Selects calls with an event, such as an answer, from this time on: 2026-11-01, in the zone
+    /// of --tz, or 2026-11-01T09:30:00Z.
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// Only up to this time; a date counts to its end.
+    /// Selects calls with an event up to this time; a date includes the whole day.
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
-    /// Only calls about which this person said or did something, also in vain.
+    /// Selects calls with an act of this person, also one that was refused.
     #[arg(long, value_name = "NAME")]
     actor: Vec<String>,
-    /// Only calls to this tool.
+    /// Selects calls to this tool.
     #[arg(long, value_name = "NAME")]
     tool: Vec<String>,
-    /// Only calls of sessions with this label.
+    /// Selects calls of sessions with this label.
     #[arg(long, value_name = "NAME[=VALUE]")]
     label: Vec<String>,
-    /// Only calls with this verdict, such as approved, denied, allowed_by_rule or gate_waived.
+    /// Selects calls with this verdict, such as approved, denied, allowed_by_rule or gate_waived.
     #[arg(long, value_name = "VERDICT")]
     verdict: Vec<String>,
-    /// Only calls that ended like this, such as returned, failed or unknown.
+    /// Selects calls with this outcome, such as returned, failed or unknown.
     #[arg(long, value_name = "OUTCOME")]
     outcome: Vec<String>,
-    /// Only calls that ran without a person's yes; one that was allowed and never ran is none of
-    /// them.
+    /// Selects calls that ran without the approval of a person.
     #[arg(long)]
     unconfirmed: bool,
 }
@@ -81,7 +79,7 @@ impl Asked {
         Ok(filter)
     }
 
-    /// The options again, as they were given; nothing where none was.
+    /// The given options as text; empty if there are none.
     pub(super) fn in_words(&self) -> Vec<String> {
         let one = |name: &str, it: &Option<String>| it.as_ref().map(|it| format!("{name} {it}"));
         let all = |name: &'static str, it: &[String]| -> Vec<String> {
@@ -102,7 +100,7 @@ impl Asked {
     }
 }
 
-/// The first moment of what is meant.
+/// The first moment of a time or a day.
 fn begin(text: &str) -> Result<Timestamp, Failure> {
     match time(text)? {
         Time::Moment(at) => Ok(at),
@@ -110,7 +108,7 @@ fn begin(text: &str) -> Result<Timestamp, Failure> {
     }
 }
 
-/// The first moment behind what is meant.
+/// The first moment after a time or a day.
 fn end(text: &str) -> Result<Timestamp, Failure> {
     match time(text)? {
         Time::Moment(at) => Ok(at),
@@ -135,15 +133,15 @@ fn time(text: &str) -> Result<Time, Failure> {
 }
 
 fn midnight(text: &str, day: NaiveDate) -> Result<Timestamp, Failure> {
-    let at = day.and_hms_opt(0, 0, 0).ok_or_else(|| not_a_time(text))?;
-    Ok(Timestamp(at.and_utc().timestamp_micros()))
+    age::midnight(day).ok_or_else(|| not_a_time(text))
 }
 
 fn not_a_time(text: &str) -> Failure {
     let what = format!("expected a time, found {:?}", one_line(text));
-    Failure::new("not-a-time", what)
-        .exit(Exit::Usage)
-        .advice("give a date such as 2026-11-01, in UTC, or a time such as 2026-11-01T09:30:00Z or 2026-11-01T10:30:00+01:00")
+    Failure::new("not-a-time", what).exit(Exit::Usage).advice(
+        "give a date such as 2026-11-01, in the zone of --tz, or a time such as \
+             2026-11-01T09:30:00Z or 2026-11-01T10:30:00+01:00",
+    )
 }
 
 fn verdict(text: &str) -> Result<Verdict, Failure> {
@@ -152,8 +150,7 @@ fn verdict(text: &str) -> Result<Verdict, Failure> {
 }
 
 fn outcome(text: &str) -> Result<Outcome, Failure> {
-    // Outcomes have no other parser than that of the journal, which also knows the one that is no
-    // end.
+    // The only parser of outcomes is that of the journal. It also takes `interim`, which is no end.
     let known = OUTCOMES.iter().find(|it| **it == text);
     let read = known.and_then(|it| serde_json::from_value((*it).into()).ok());
     read.ok_or_else(|| unknown("outcome", text, &OUTCOMES))
@@ -171,7 +168,7 @@ fn unknown(what: &str, text: &str, names: &[&str]) -> Failure {
     let found = format!("expected {article} {what}, found {:?}", one_line(text));
     Failure::new(code, found)
         .exit(Exit::Usage)
-        .advice(format!("{meant}there are {}", names.join(", ")))
+        .advice(format!("{meant}known are {}", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -180,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_a_whole_day_and_a_time_a_moment() {
+    fn date_is_a_day_and_time_is_a_moment() {
         let day = 86_400_000_000;
         assert_eq!(begin("1970-01-02").unwrap(), Timestamp(day));
         assert_eq!(end("1970-01-02").unwrap(), Timestamp(2 * day));
@@ -205,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_outcome_but_the_interim_one_can_be_asked_for() {
+    fn every_outcome_but_interim_is_a_filter() {
         for name in OUTCOMES {
             let read = outcome(name).unwrap();
             assert_eq!(serde_json::json!(read), name);
@@ -214,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_answered_with_what_is() {
+    fn unknown_name_is_answered_with_known_ones() {
         let failure = verdict("aproved").unwrap_err();
         let advice = failure.advice.unwrap();
         assert!(
-            advice.starts_with("did you mean approved? there are allowed_by_rule,"),
+            advice.starts_with("did you mean approved? known are allowed_by_rule,"),
             "{advice}"
         );
         let far = outcome("whatever").unwrap_err().advice.unwrap();
-        assert!(far.starts_with("there are returned, failed,"), "{far}");
+        assert!(far.starts_with("known are returned, failed,"), "{far}");
     }
 }

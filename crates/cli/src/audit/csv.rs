@@ -1,74 +1,74 @@
-//! The report for spreadsheets: RFC 4180, and no cell that a spreadsheet would run.
+//! The report for spreadsheets: RFC 4180, without cells that a spreadsheet would calculate.
 
 use std::io::Write;
 
-use super::words::word;
+use super::words::{self, word};
 use crate::failures::Failure;
 use crate::terminal::Screen;
-use crate::text::{age, escaped};
+use crate::text::{age, escaped, named};
 use recount::audit::{AuditedCall, Question, Report, UnreadSession};
-use recount::session::{Actor, Json, Timestamp};
+use recount::session::{Authentication, Json, Timestamp};
 
-/// The columns, which are only ever added to.
+/// The headings of the columns. docs/command-line.md explains each; new ones come last.
 const COLUMNS: [&str; 55] = [
-    "session",
+    "session_id",
     "agent",
     "external_id",
     "labels",
     "on_behalf_of",
-    "call",
+    "call_seq",
     "call_id",
     "call_hash",
-    "wire_id",
-    "called_at",
+    "model_call_id",
+    "called_at_utc",
     "called_by",
     "tool",
-    "args",
-    "edited_args",
-    "flaw",
+    "arguments",
+    "changed_arguments",
+    "arguments_error",
     "verdict",
     "policy_verdict",
-    "rule",
+    "policy_rule",
     "policy_reason",
-    "policies",
-    "gates_enforced",
-    "gates_reason",
-    "about",
-    "hint",
-    "hint_by",
-    "asked_at",
-    "expires_at",
-    "answered_at",
-    "waited_us",
-    "answer",
+    "policies_hash",
+    "approvals_enforced",
+    "approvals_not_enforced_reason",
+    "question_about",
+    "question_text",
+    "question_text_by",
+    "asked_at_utc",
+    "answer_due_at_utc",
+    "question_ended_at_utc",
+    "question_open_microseconds",
+    "question_result",
     "answered_by",
-    "authenticated_by",
+    "identity_verified_by",
     "answer_reason",
-    "payload",
+    "answer_payload",
     "other_questions",
     "refused_answers",
-    "runs",
-    "started_at",
-    "run_ended_at",
+    "number_of_runs",
+    "first_run_started_at_utc",
+    "last_run_ended_at_utc",
     "ran_without_confirmation",
-    "ended_at",
+    "call_ended_at_utc",
     "outcome",
     "error_kind",
-    "waits_as",
-    "reused",
-    "supplied_by",
+    "open_call_state",
+    "result_reused_from_seq",
+    "result_supplied_by",
     "cancelled_by",
     "cancel_reason",
-    "found",
-    "found_by",
-    "found_at",
-    "found_reason",
-    "sealed",
-    "unread",
-    "parent",
+    "reconciled_as",
+    "reconciled_by",
+    "reconciled_at_utc",
+    "reconciled_reason",
+    "session_sealed",
+    "not_shown_reason",
+    "parent_call_seq",
 ];
 
-/// Prints a line a call, and one for each session that could not be told.
+/// Prints a line for each call, and one for each session that is not shown.
 pub(super) fn print(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
     let mut text = line(COLUMNS.iter().copied());
     for call in &report.calls {
@@ -95,7 +95,7 @@ fn cells(call: &AuditedCall) -> Vec<String> {
     parts.concat()
 }
 
-/// The numbers of columns about the call, its policy, the question that decided, and the end.
+/// The numbers of columns about the call, its policy, the deciding question, and the end.
 const PARTS: [usize; 4] = [15, 7, 14, 19];
 
 const _: () = assert!(PARTS[0] + PARTS[1] + PARTS[2] + PARTS[3] == COLUMNS.len());
@@ -116,10 +116,7 @@ fn of_call(call: &AuditedCall) -> [String; PARTS[0]] {
         call.hash.to_string(),
         call.wire_id.clone().unwrap_or_default(),
         age::stamp(call.called_at),
-        call.called_by
-            .as_ref()
-            .map(Actor::to_string)
-            .unwrap_or_default(),
+        call.called_by.as_ref().map(named).unwrap_or_default(),
         call.tool.clone(),
         call.args_text().to_owned(),
         json(call.edited_args.as_ref()),
@@ -154,7 +151,10 @@ fn of_question(call: &AuditedCall, question: Option<&Question>) -> [String; PART
         others => serde_json::to_string(others).unwrap_or_default(),
     };
     let refused = call.questions.iter().flat_map(|it| &it.refused);
-    let refused = refused.map(|it| format!("{} at {}: {}", it.by, age::stamp(it.at), it.refusal));
+    let refused = refused.map(|it| {
+        let (by, at) = (named(&it.by), age::stamp(it.at));
+        format!("{by} at {at}: {}", it.refusal)
+    });
     let by = question.and_then(|it| it.by.as_ref());
     [
         question.map(|it| word(&it.about)).unwrap_or_default(),
@@ -173,7 +173,8 @@ fn of_question(call: &AuditedCall, question: Option<&Question>) -> [String; PART
             .map(|it| it.end.as_str().to_owned())
             .unwrap_or_default(),
         by.map(|it| it.name.clone()).unwrap_or_default(),
-        by.map(|it| word(&it.authenticated_by)).unwrap_or_default(),
+        by.map(|it| verified(it.authenticated_by))
+            .unwrap_or_default(),
         question
             .and_then(|it| it.reason.clone())
             .unwrap_or_default(),
@@ -197,13 +198,10 @@ fn of_end(call: &AuditedCall) -> [String; PARTS[3]] {
         call.error_kind.clone().unwrap_or_default(),
         call.waits_as.unwrap_or_default().to_owned(),
         call.reused.map(|it| it.to_string()).unwrap_or_default(),
-        call.supplied_by
-            .as_ref()
-            .map(Actor::to_string)
-            .unwrap_or_default(),
+        call.supplied_by.as_ref().map(named).unwrap_or_default(),
         cancelled
             .and_then(|it| it.by.as_ref())
-            .map(Actor::to_string)
+            .map(named)
             .unwrap_or_default(),
         cancelled
             .and_then(|it| it.reason.clone())
@@ -211,7 +209,7 @@ fn of_end(call: &AuditedCall) -> [String; PARTS[3]] {
         found
             .map(|it| it.found.as_str().to_owned())
             .unwrap_or_default(),
-        found.map(|it| it.by.to_string()).unwrap_or_default(),
+        found.map(|it| named(&it.by)).unwrap_or_default(),
         time(found.map(|it| it.at)),
         found.and_then(|it| it.reason.clone()).unwrap_or_default(),
         call.sealed.to_string(),
@@ -224,16 +222,21 @@ fn unread(it: &UnreadSession) -> [String; COLUMNS.len()] {
     let mut cells = [const { String::new() }; COLUMNS.len()];
     for (cell, column) in cells.iter_mut().zip(COLUMNS) {
         *cell = match column {
-            "session" => it.session.to_string(),
-            "called_at" => age::stamp(it.first_at),
-            "unread" => match it.more() {
-                Some(more) => format!("{}: {more}", it.why.as_str()),
-                None => it.why.as_str().to_owned(),
-            },
+            "session_id" => it.session.to_string(),
+            "called_at_utc" => age::stamp(it.first_at),
+            "not_shown_reason" => format!("{}{}", it.why.as_str(), words::details(it)),
             _ => String::new(),
         };
     }
     cells
+}
+
+/// The way in which a name was verified, as JSON spells it, or words if it was not.
+fn verified(by: Authentication) -> String {
+    match by {
+        Authentication::None => "not verified".to_owned(),
+        Authentication::Embedder | Authentication::Token | Authentication::OsUser => word(&by),
+    }
 }
 
 fn json(it: Option<&Json>) -> String {
@@ -249,11 +252,10 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     format!("{}\r\n", cells.join(","))
 }
 
-/// A cell as RFC 4180 has it, on one line and without anything that a terminal would act on.
+/// A cell of RFC 4180, on one line, with the characters escaped that a terminal would act on.
 ///
-/// What a spreadsheet would take for a formula gets an apostrophe in front. A spreadsheet that
-/// divides at `;` or `|` cuts cells within their quotes, since the line did not begin with any, so
-/// an apostrophe stands behind these, too.
+/// A text that a spreadsheet would take for a formula gets an apostrophe in front. A spreadsheet
+/// that divides at `;` or `|` also divides quoted cells, so these get an apostrophe behind them, too.
 fn cell(text: &str) -> String {
     let text = escaped(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || " _.:/-()".contains(c);
@@ -265,7 +267,7 @@ fn cell(text: &str) -> String {
     for (part, piece) in text.split_inclusive([';', '|']).enumerate() {
         let guard = match part {
             0 => is_formula(piece),
-            // The quotes that begin such a cell are taken away.
+            // The spreadsheet removes the quotes at the beginning of such a cell.
             _ => is_formula(piece.trim_start_matches(|c: char| c == '"' || c.is_whitespace())),
         };
         if guard {
@@ -277,7 +279,7 @@ fn cell(text: &str) -> String {
     cell
 }
 
-/// Whether a spreadsheet would calculate it, blanks in front or not.
+/// True if a spreadsheet would calculate the text, with or without blanks in front.
 fn is_formula(text: &str) -> bool {
     let begins = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     text.trim_start().starts_with(begins)
@@ -289,7 +291,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cell_begins_as_a_formula_does() {
+    fn every_column_is_documented() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let docs = std::fs::read_to_string(root.join("docs/command-line.md")).unwrap();
+        let mut columns = COLUMNS.to_vec();
+        columns.retain(|it| !docs.contains(&format!("\n| `{it}` | ")));
+        assert!(
+            columns.is_empty(),
+            "not in docs/command-line.md: {columns:?}"
+        );
+    }
+
+    #[test]
+    fn no_cell_begins_like_a_formula() {
         for (text, safe) in [
             ("=1+2", "\"'=1+2\""),
             ("+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""),
@@ -305,7 +319,7 @@ mod tests {
         }
     }
 
-    /// The cells that a spreadsheet makes of a line where it divides at this character.
+    /// The cells of a line in a spreadsheet that divides at this character.
     fn divided_at(line: &str, divider: char) -> Vec<String> {
         let (mut cells, mut cell, mut quoted, mut begins) = (vec![], String::new(), false, true);
         let mut chars = line.chars().peekable();
@@ -328,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cell_begins_as_a_formula_does_wherever_it_is_divided() {
+    fn no_divided_cell_begins_like_a_formula() {
         for evil in [
             "a;=1+1",
             "=1;=1+1",
@@ -357,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_one_line_that_no_terminal_acts_on() {
+    fn cell_is_one_line_without_control_characters() {
         assert_eq!(
             cell("a\r\n\u{1b}[2J\u{202e}b"),
             r#""a\r\n\u001b[2J\u202eb""#
@@ -365,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_quoted_as_rfc_4180_says() {
+    fn cells_are_quoted_by_rfc_4180() {
         assert_eq!(cell("returned"), "returned");
         assert_eq!(
             cell("2026-11-20T14:03:07.112345Z"),

@@ -1,4 +1,4 @@
-//! The command `recount audit decisions`: one reading of a journal, in the form that was asked for.
+//! The command `recount audit decisions`: the calls of a journal, in the chosen format.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use recount::audit::{
 use recount::engine::SystemClock;
 use recount::ledger::Ledger;
 
-/// Answers the questions of an auditor about a whole journal.
+/// Reports for auditors about a whole journal.
 #[derive(Args)]
 pub(crate) struct Audit {
     #[command(subcommand)]
@@ -36,10 +36,11 @@ enum About {
     Decisions(Decisions),
 }
 
-/// Tells of every call who let it run, on which arguments, and what became of it.
+/// Shows for every call who or what allowed it, its arguments, and its outcome.
 ///
-/// Also of those that ran without confirmation, and which rule allowed that; of denials, expiries,
-/// unknown outcomes, and of sessions that are sealed. Nothing is decided again and nothing runs.
+/// Includes calls that ran without confirmation and the rule that allowed them, denials, expired
+/// requests, unknown outcomes, and the sessions that cannot be shown. Nothing is decided again and
+/// nothing runs.
 #[derive(Args)]
 struct Decisions {
     /// The directory of the journal, or of a backup of it.
@@ -52,28 +53,27 @@ struct Decisions {
     unknown: UnknownKinds,
     #[command(flatten)]
     form: Form,
-    /// A root that was kept elsewhere, which the journal must still have; only with --html, which
-    /// verifies.
+    /// A root that was kept elsewhere, which the journal must still have; only with --html.
     #[arg(long, value_name = "HEX", requires = "html")]
     root: Option<Hash>,
     #[command(flatten)]
     force: Force,
-    /// Cuts nothing in the table, and tells below each call what a person was asked.
+    /// Shows long lines in full, and below each call the requests for approval.
     #[arg(long)]
     full: bool,
 }
 
-/// In which form it is told.
+/// The format of the report.
 #[derive(Args)]
 #[group(multiple = false)]
 struct Form {
-    /// Prints JSON lines: each call, what could not be told, and the totals.
+    /// Prints JSON lines: each call, the sessions not shown, and the totals.
     #[arg(long)]
     json: bool,
-    /// Prints a table for spreadsheets, one line a call.
+    /// Prints CSV for spreadsheets, one line for each call.
     #[arg(long)]
     csv: bool,
-    /// Writes a report that stands for itself, with the verdict of verify and replay on top.
+    /// Writes an HTML report, with the verdicts of verify and replay at the top.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -103,7 +103,7 @@ impl Decisions {
         let notes = report.strangers.iter().map(ToString::to_string);
         for note in notes.map(|it| format!("note: {}", one_line(&it))) {
             if self.form.json || self.form.csv {
-                // Whoever cannot be told still sees that there are no calls.
+                // Without a reader of standard error the output still shows that no call matches.
                 let _ = writeln!(std::io::stderr(), "{note}");
             } else {
                 screen.toned(Tone::Quiet, &note)?;
@@ -115,7 +115,7 @@ impl Decisions {
 
     async fn read(&self, filter: &Filter, screen: &Screen) -> Result<(Ledger, Report), Failure> {
         let keys = self.keys.opened()?;
-        let mut ledger = opening::looking(&self.path, screen).map_err(untold)?;
+        let mut ledger = opening::looking(&self.path, screen).map_err(with_advice)?;
         if let Some(keys) = keys {
             ledger = ledger.with_keys(keys);
         }
@@ -125,8 +125,7 @@ impl Decisions {
         Ok((ledger, report))
     }
 
-    /// Writes the report that stands for itself. Of a damaged journal it says so, also where
-    /// nothing else can be said.
+    /// Writes the HTML report. The report about a damaged journal has the damage alone.
     async fn write(
         &self,
         file: &Path,
@@ -134,9 +133,9 @@ impl Decisions {
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
         if !destination::is_standard(file) {
-            destination::may_stand_at(file, self.force)?;
+            destination::check_vacant(file, self.force)?;
         }
-        // Verifying takes the journal for itself, so it comes before the opening.
+        // Verifying locks the journal, so it comes before the journal is opened.
         let verified = opening::verified(&self.path, screen)?;
         let verified = match self.root {
             Some(root) => verified.against(root),
@@ -152,7 +151,7 @@ impl Decisions {
             let proof = Proof::of(&ledger, verified.clone()).await?;
             Ok::<_, Failure>((proof, report))
         };
-        let (document, told, words, exit) = match proved.await {
+        let (document, written, words, exit) = match proved.await {
             Ok((proof, report)) => (
                 html::document(&head, &proof, &report),
                 of(&report),
@@ -161,7 +160,7 @@ impl Decisions {
             ),
             Err(failure) if !verified.is_sound() => (
                 html::of_damaged(&head, &verified, &failure.what),
-                "no call, since the journal cannot be read".to_owned(),
+                "no call, because the journal cannot be read".to_owned(),
                 vec![proof::verified_in_words(&verified)],
                 Exit::Damaged,
             ),
@@ -178,7 +177,7 @@ impl Decisions {
         out.write(document.as_bytes())?;
         out.finish()?;
         let name = file.display().to_string();
-        screen.line(&format!("Wrote {}: {told}", one_line(&name)))?;
+        screen.line(&format!("Wrote {}: {written}", one_line(&name)))?;
         for (tone, sentence) in words {
             screen.toned(tone, &sentence)?;
         }
@@ -186,14 +185,18 @@ impl Decisions {
     }
 }
 
-fn untold(failure: Failure) -> Failure {
+/// The failure to open a journal, with advice if it is damaged.
+fn with_advice(failure: Failure) -> Failure {
     if failure.exit != Exit::Damaged {
         return failure;
     }
-    failure.advice("no call is told of a damaged journal: `recount verify PATH` lists all that is wrong, --html FILE writes that as a report, `recount repair PATH` recovers what it can")
+    failure.advice(
+        "no call of a damaged journal is shown: `recount verify PATH` lists the damage, \
+         --html FILE writes it as a report, `recount repair PATH` recovers what it can",
+    )
 }
 
-/// What is said beside a report that was written.
+/// The lines below the name of a written report.
 fn words(proof: &Proof, report: &Report) -> Vec<(Tone, String)> {
     let strangers = report.strangers.iter();
     let notes = strangers.map(|it| (Tone::Quiet, format!("note: {}", one_line(&it.to_string()))));
@@ -205,7 +208,7 @@ fn of(report: &Report) -> String {
     format!("{calls} of {}", count(report.sessions, "session"))
 }
 
-/// A line of the report in JSON; `row` says what it is.
+/// A JSON line of the report; `row` is its kind.
 #[derive(Serialize)]
 #[serde(tag = "row", rename_all = "snake_case")]
 enum Row<'a> {

@@ -1,8 +1,7 @@
-//! The report as one HTML file that needs nothing beside itself: no script, no font, no picture, no
-//! network.
+//! The report as one HTML file without script, font, picture or network.
 //!
-//! Whatever comes from the journal is text of strangers, so it is escaped, and a policy in the file
-//! forbids it to act.
+//! Text from the journal is untrusted, so it is escaped, and a content security policy in the file
+//! forbids scripts and requests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,39 +15,40 @@ use crate::text::{age, count, one_line};
 use recount::audit::{AuditedCall, Report, Verdict};
 use recount::session::Timestamp;
 
-/// How many characters of one text are shown.
+/// The maximum number of characters of one text.
 const SHOWN_MAX: usize = 4_000;
 
-/// How many findings, divergences and the like are listed.
+/// The maximum number of items of a list, such as findings.
 const LISTED_MAX: usize = 50;
 
-/// What stands at the top of a report.
+/// The top of a report.
 pub(super) struct Head {
-    /// The journal, as it was named.
+    /// The journal, as the command line names it.
     pub(super) journal: String,
-    /// What was asked for, where not everything was.
+    /// The options that chose calls; empty for all calls.
     pub(super) asked: Vec<String>,
     pub(super) written_at: Timestamp,
 }
 
-/// How every report begins, by which one is known.
+/// The beginning of every report.
 const BEGINNING: &str = concat!(
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n",
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ",
+    "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n",
     "<title>Decisions on record: ",
 );
 
-/// The whole file.
+/// The complete report.
 pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     let asked = match head.asked.as_slice() {
         [] => "All calls of all sessions.".to_owned(),
-        asked => format!("Only calls that fit: {}.", text(&asked.join(", "))),
+        asked => format!("Only calls with {}.", text(&asked.join(", "))),
     };
     let mut out = begun(head, &asked);
     proved(&mut out, proof);
     numbers(&mut out, report);
-    unasked(&mut out, &report.calls);
+    unconfirmed(&mut out, &report.calls);
     calls(&mut out, &report.calls);
     unread(&mut out, report);
     notes(&mut out, report);
@@ -56,8 +56,8 @@ pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     put(
         &mut out,
         format_args!(
-            "<p>Root of all records: <code>{}</code>. Keep it elsewhere: <code>recount verify PATH \
-             --root HEX</code> shows against it whether the journal was rewritten.</p>\n</footer>\n\
+            "<p>Root of all records: <code>{}</code>. Keep it elsewhere: with it, <code>recount \
+             verify PATH --root HEX</code> shows later if it was rewritten.</p>\n</footer>\n\
              </body>\n</html>\n",
             proof.verified.root
         ),
@@ -65,14 +65,13 @@ pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     out
 }
 
-/// The whole file about a journal of which nothing can be told, and why that is.
+/// The report about a journal that cannot be read, with the reason.
 pub(super) fn of_damaged(head: &Head, verified: &Verified, why: &str) -> String {
-    let mut out = begun(head, "No call is told.");
+    let mut out = begun(head, "No call is shown.");
     cards(&mut out);
     verified_card(&mut out, verified);
-    let sentence = format!(
-        "The journal cannot be read, so no call is told and nothing was decided again: {why}"
-    );
+    let sentence =
+        format!("The journal cannot be read, so no call is shown and nothing was replayed: {why}");
     card(&mut out, "plain", "Not replayed", &sentence);
     out.push_str("<p><code>recount repair</code> recovers what it can.</p>\n</div>\n</section>\n");
     ended(&mut out, head);
@@ -80,6 +79,7 @@ pub(super) fn of_damaged(head: &Head, verified: &Verified, why: &str) -> String 
     out
 }
 
+/// The report up to its main part.
 fn begun(head: &Head, asked: &str) -> String {
     let mut out = String::from(BEGINNING);
     let journal = text(&head.journal);
@@ -101,13 +101,13 @@ fn begun(head: &Head, asked: &str) -> String {
     out
 }
 
-/// Up to a footer that is still open.
+/// Ends the main part and begins the footer.
 fn ended(out: &mut String, head: &Head) {
     let written = html_call::time(head.written_at);
     put(
         out,
         format_args!(
-            "</main>\n<footer class=\"quiet small\">\n<p>Written {written} UTC by recount {}. All times are UTC.</p>\n",
+            "</main>\n<footer class=\"quiet small\">\n<p>Written {written} by recount {}.</p>\n",
             env!("CARGO_PKG_VERSION")
         ),
     );
@@ -131,7 +131,7 @@ fn proved(out: &mut String, proof: &Proof) {
 }
 
 fn cards(out: &mut String) {
-    out.push_str("<section class=\"cards\" aria-label=\"Whether this can be trusted\">\n");
+    out.push_str("<section class=\"cards\" aria-label=\"Verification and replay\">\n");
 }
 
 fn verified_card(out: &mut String, verified: &Verified) {
@@ -146,7 +146,7 @@ fn verified_card(out: &mut String, verified: &Verified) {
     out.push_str("</div>\n");
 }
 
-/// A card that is still open.
+/// The beginning of a card.
 fn card(out: &mut String, mood: &str, heading: &str, sentence: &str) {
     let sentence = text(sentence);
     put(
@@ -185,14 +185,14 @@ fn numbers(out: &mut String, report: &Report) {
             verdict(Verdict::ApprovedAutomatically),
         ),
         ("denied by a program", verdict(Verdict::DeniedAutomatically)),
-        ("expired unanswered", verdict(Verdict::Expired)),
-        ("waiting for a person", verdict(Verdict::Waiting)),
+        ("expired without an answer", verdict(Verdict::Expired)),
+        ("waiting for approval", verdict(Verdict::Waiting)),
         ("ran without confirmation", totals.ran_without_confirmation),
         ("refused by policy", verdict(Verdict::RefusedByPolicy)),
-        ("outcome unknown to this day", totals.unknown_to_this_day),
-        ("arguments changed by a person", totals.edited),
+        ("outcome still unknown", totals.unknown_to_this_day),
+        ("arguments changed by an approver", totals.edited),
         ("answers refused", totals.refused_answers),
-        ("sessions not told", report.unread.len() as u64),
+        ("sessions not shown", report.unread.len() as u64),
     ];
     for (what, number) in figures {
         put(
@@ -213,26 +213,28 @@ fn numbers(out: &mut String, report: &Report) {
     out.push_str("</section>\n");
 }
 
-/// What ran without confirmation, by tool and by what allowed it.
-fn unasked(out: &mut String, calls: &[AuditedCall]) {
-    out.push_str("<section>\n<h2 id=\"unasked\">Ran without confirmation</h2>\n");
+/// The calls that ran without confirmation, by tool and by the reason that allowed them.
+fn unconfirmed(out: &mut String, calls: &[AuditedCall]) {
+    out.push_str("<section>\n<h2 id=\"unconfirmed\">Ran without confirmation</h2>\n");
     let mut groups: BTreeMap<(String, String), u64> = BTreeMap::new();
     for call in calls.iter().filter(|it| it.ran_without_confirmation) {
-        let key = (call.tool.clone(), html_call::leave(call));
+        let key = (call.tool.clone(), html_call::allowed_by(call));
         *groups.entry(key).or_default() += 1;
     }
     if groups.is_empty() {
-        out.push_str("<p>No call did.</p>\n</section>\n");
+        out.push_str("<p>None.</p>\n</section>\n");
         return;
     }
-    out.push_str("<div class=\"scroll\" role=\"region\" aria-labelledby=\"unasked\" tabindex=\"0\">\n<table>\n<caption>Tools that ran without a person’s yes, and what allowed it</caption>\n");
+    let caption = "Tools that ran without the approval of a person, and the reason";
+    table(out, "unconfirmed", "", caption);
     heads(out, &["Tool", "Allowed by", "Calls"]);
-    for ((tool, leave), number) in groups {
-        let (tool, leave) = (text(&tool), text(&leave));
+    for ((tool, allowed_by), number) in groups {
+        let (tool, allowed_by) = (text(&tool), text(&allowed_by));
         put(
             out,
             format_args!(
-                "<tr><th scope=\"row\"><code>{tool}</code></th><td>{leave}</td><td>{number}</td></tr>\n"
+                "<tr><th scope=\"row\"><code>{tool}</code></th><td>{allowed_by}</td>\
+                 <td>{number}</td></tr>\n"
             ),
         );
     }
@@ -242,18 +244,19 @@ fn unasked(out: &mut String, calls: &[AuditedCall]) {
 fn calls(out: &mut String, calls: &[AuditedCall]) {
     out.push_str("<section>\n<h2 id=\"calls\">Every call</h2>\n");
     if calls.is_empty() {
-        out.push_str("<p>No call fits.</p>\n</section>\n");
+        out.push_str("<p>No call matches.</p>\n</section>\n");
         return;
     }
-    out.push_str("<div class=\"scroll\" role=\"region\" aria-labelledby=\"calls\" tabindex=\"0\">\n<table class=\"calls\">\n<caption>Calls in the order in which they came, session after session; times are UTC</caption>\n");
+    let caption = "Calls by session, in the order of their records";
+    table(out, "calls", " class=\"calls\"", caption);
     heads(
         out,
         &[
             "Call",
             "Tool and arguments",
-            "Policy",
-            "People",
-            "Run",
+            "Decision",
+            "Approval requests",
+            "Runs",
             "Outcome",
         ],
     );
@@ -267,23 +270,25 @@ fn unread(out: &mut String, report: &Report) {
     if report.unread.is_empty() {
         return;
     }
-    out.push_str("<section>\n<h2 id=\"unread\">Sessions not told</h2>\n<div class=\"scroll\" role=\"region\" aria-labelledby=\"unread\" tabindex=\"0\">\n<table>\n<caption>What stands in clear of sessions that are sealed or cannot be read; they are verified like all others</caption>\n");
+    out.push_str("<section>\n<h2 id=\"unread\">Sessions not shown</h2>\n");
+    let caption = "Sessions that are sealed or cannot be read, with their data in clear text; \
+                   they are verified like all others";
+    table(out, "unread", "", caption);
     heads(
         out,
         &[
-            "Session", "From", "To", "Records", "Calls", "Answers", "Why",
+            "Session", "From", "To", "Records", "Calls", "Answers", "Reason",
         ],
     );
     for it in &report.unread {
         let (first, last) = (html_call::time(it.first_at), html_call::time(it.last_at));
-        let mut why = text(it.why.in_words());
-        if let Some(more) = it.more() {
-            why.push_str(&format!(": {}", text(&more)));
-        }
+        let why = format!("{}{}", it.why.in_words(), words::details(it));
+        let why = text(&why);
         put(
             out,
             format_args!(
-                "<tr><th scope=\"row\"><code>{}</code></th><td>{first}</td><td>{last}</td><td>{}</td><td>{}</td><td>{}</td><td>{why}</td></tr>\n",
+                "<tr><th scope=\"row\"><code>{}</code></th><td>{first}</td><td>{last}</td>\
+                 <td>{}</td><td>{}</td><td>{}</td><td>{why}</td></tr>\n",
                 it.session, it.records, it.calls, it.answers
             ),
         );
@@ -292,7 +297,7 @@ fn unread(out: &mut String, report: &Report) {
 }
 
 fn notes(out: &mut String, report: &Report) {
-    out.push_str("<section>\n<h2 id=\"journal\">What the journal says of itself</h2>\n");
+    out.push_str("<section>\n<h2 id=\"journal\">Events of the journal itself</h2>\n");
     if report.notes.is_empty() {
         out.push_str("<p>No crash, no repair.</p>\n");
     }
@@ -306,17 +311,29 @@ fn notes(out: &mut String, report: &Report) {
     out.push_str("</section>\n");
 }
 
-/// How many of the sessions that were told are sealed on record.
+/// The number of shown sessions that are sealed on record.
 fn sealed(report: &Report) -> Option<String> {
     let mut sealed: Vec<_> = report.calls.iter().filter(|it| it.sealed).collect();
     sealed.dedup_by_key(|it| it.session);
-    let told = format!(
-        "{} told here sealed on record",
+    let text = format!(
+        "{} shown here sealed on record",
         count(sealed.len(), "session")
     );
-    (!sealed.is_empty()).then_some(told)
+    (!sealed.is_empty()).then_some(text)
 }
 
+/// The beginning of a table that can be scrolled, below the heading with the id `section`.
+fn table(out: &mut String, section: &str, class: &str, caption: &str) {
+    put(
+        out,
+        format_args!(
+            "<div class=\"scroll\" role=\"region\" aria-labelledby=\"{section}\" tabindex=\"0\">\n\
+             <table{class}>\n<caption>{caption}</caption>\n"
+        ),
+    );
+}
+
+/// The headings of the columns of a table.
 fn heads(out: &mut String, heads: &[&str]) {
     out.push_str("<thead><tr>");
     for head in heads {
@@ -325,8 +342,7 @@ fn heads(out: &mut String, heads: &[&str]) {
     out.push_str("</tr></thead>\n<tbody>\n");
 }
 
-/// Text of strangers: escaped, nothing in it that changes the direction of writing, and no longer
-/// than can be read.
+/// Untrusted text: escaped, without characters that change the direction of writing, and cut.
 pub(super) fn text(it: &str) -> String {
     let mut shown = one_line(it).into_owned();
     if let Some((end, _)) = shown.char_indices().nth(SHOWN_MAX) {
@@ -349,7 +365,7 @@ pub(super) fn text(it: &str) -> String {
 }
 
 pub(super) fn put(out: &mut String, what: std::fmt::Arguments<'_>) {
-    // A string takes whatever is written to it.
+    // Writing to a string does not fail.
     let _ = out.write_fmt(what);
 }
 

@@ -3,11 +3,11 @@
 use super::html::{put, text};
 use super::words;
 use super::words::{Mood, spoken, waited, word};
-use crate::text::{age, count};
+use crate::text::{acted, acted_in_short, age, count};
 use recount::audit::{AuditedCall, Question, Verdict};
 use recount::session::Timestamp;
 
-/// A row: the call, its arguments, and who or what let it run or kept it from it.
+/// A row: the call, its arguments, the decision, the approval requests, the runs and the outcome.
 pub(super) fn row(out: &mut String, call: &AuditedCall) {
     out.push_str("<tr>");
     about(out, call);
@@ -18,7 +18,7 @@ pub(super) fn row(out: &mut String, call: &AuditedCall) {
         asked(out, question, call);
     }
     if call.questions.is_empty() {
-        out.push_str("<span class=\"quiet\">nobody was asked</span>");
+        out.push_str("<span class=\"quiet\">none</span>");
     }
     out.push_str("</td>");
     runs(out, call);
@@ -26,30 +26,29 @@ pub(super) fn row(out: &mut String, call: &AuditedCall) {
     out.push_str("</tr>\n");
 }
 
-/// By what a call ran that no person had agreed to.
-pub(super) fn leave(call: &AuditedCall) -> String {
-    let rule = call.policy.as_ref().map(|it| word(&it.rule));
+/// The reason why a call ran that no person had approved.
+pub(super) fn allowed_by(call: &AuditedCall) -> String {
     match (call.verdict, &call.waived) {
-        (Verdict::GateWaived, Some(waived)) => format!("gate waived: {}", waived.reason),
+        (Verdict::GateWaived, Some(waived)) => format!("approval not enforced: {}", waived.reason),
         (Verdict::AllowedByProgram, _) => {
-            "the embedding program: it said that nobody had to be asked".to_owned()
+            "the program: it decided that no approval is required".to_owned()
         }
         (Verdict::ApprovedAutomatically, _) => {
             let by = call.questions.iter().rev().find_map(|it| it.by.as_ref());
-            by.map_or_else(String::new, |by| by.in_short())
+            by.map_or_else(String::new, |by| {
+                acted_in_short("approved automatically by", by)
+            })
         }
-        (_, _) => format!("rule {}", rule.unwrap_or_default()),
+        (_, _) => match &call.policy {
+            Some(policy) => words::rule(policy.rule).to_owned(),
+            None => String::new(),
+        },
     }
 }
 
 pub(super) fn time(at: Timestamp) -> String {
-    let shown = moment(at);
+    let shown = age::moment(at);
     format!("<time datetime=\"{}\">{shown}</time>", age::stamp(at))
-}
-
-/// A time for the eye; the caption says that it is UTC.
-fn moment(at: Timestamp) -> String {
-    age::utc(at).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 fn about(out: &mut String, call: &AuditedCall) {
@@ -75,7 +74,7 @@ fn about(out: &mut String, call: &AuditedCall) {
             .as_ref()
             .map(|it| format!("on behalf of {it}")),
     );
-    lines.extend(call.called_by.as_ref().map(|it| format!("called by {it}")));
+    lines.extend(call.called_by.as_ref().map(|it| acted("called by", it)));
     lines.extend(
         call.parent
             .map(|it| format!("called by the agent of #{it}")),
@@ -107,13 +106,16 @@ fn arguments(out: &mut String, call: &AuditedCall) {
         code(out, call.args_text());
     }
     if let Some(edited) = &call.edited_args {
-        out.push_str("<div class=\"small\">changed by a person to</div>");
+        out.push_str("<div class=\"small\">changed by an approver to</div>");
         code(out, edited.as_str());
     }
     if let Some(flaw) = &call.flaw {
         put(
             out,
-            format_args!("<div class=\"small\">wrong: {}</div>", text(flaw)),
+            format_args!(
+                "<div class=\"small\">invalid arguments: {}</div>",
+                text(flaw)
+            ),
         );
     }
     if !call.sealed_args.is_empty() {
@@ -145,15 +147,15 @@ fn policy(out: &mut String, call: &AuditedCall) {
         | Verdict::RefusedByProgram => "bad",
         Verdict::Withdrawn | Verdict::AnsweredByProgram | Verdict::ResultReused => "plain",
     };
-    let verdict = spoken(call.verdict.as_str());
+    let verdict = words::verdict_words(call.verdict);
     put(
         out,
         format_args!("<td><span class=\"tag {mood}\">{verdict}</span>"),
     );
     let mut lines = Vec::new();
     if let Some(policy) = &call.policy {
-        let (said, rule) = (spoken(&word(&policy.verdict)), word(&policy.rule));
-        lines.push(format!("the policies: {said}, rule {rule}"));
+        let (said, rule) = (spoken(&word(&policy.verdict)), words::rule(policy.rule));
+        lines.push(format!("policies: {said}, {rule}"));
         lines.extend(policy.reason.clone());
         lines.extend(
             policy
@@ -165,20 +167,20 @@ fn policy(out: &mut String, call: &AuditedCall) {
     lines.extend(
         call.waived
             .as_ref()
-            .map(|it| format!("gate waived: {}", it.reason)),
+            .map(|it| format!("approval not enforced: {}", it.reason)),
     );
     for said in &call.program {
         let hook = said.hook.as_str();
         let by = said
             .by
             .as_ref()
-            .map_or(String::new(), |it| format!(" by {it}"));
+            .map_or(String::new(), |it| format!(" {}", acted("by", it)));
         lines.push(match (&said.failure, said.answered, said.gated) {
-            (Some(failure), _, _) => format!("{hook}: {failure}"),
-            (None, true, _) => format!("{hook} answered in the tool’s place{by}"),
-            (None, false, Some(true)) => format!("{hook}: a person is to be asked"),
-            (None, false, Some(false)) => format!("{hook}: nobody has to be asked"),
-            (None, false, None) => format!("{hook} said nothing"),
+            (Some(failure), _, _) => format!("hook {hook}: {failure}"),
+            (None, true, _) => format!("hook {hook} answered instead of the tool{by}"),
+            (None, false, Some(true)) => format!("hook {hook}: approval required"),
+            (None, false, Some(false)) => format!("hook {hook}: no approval required"),
+            (None, false, None) => format!("hook {hook} changed nothing"),
         });
     }
     small(out, &lines);
@@ -195,40 +197,40 @@ fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
     let by = it
         .by
         .as_ref()
-        .map_or(String::new(), |by| format!(" by {by}"));
+        .map_or(String::new(), |by| format!(" {}", acted("by", by)));
     let by = text(&by);
     put(
         out,
         format_args!(
             "<div><span class=\"tag {mood}\">{}</span>{by}</div>",
-            spoken(it.end.as_str())
+            words::question_end(it.end)
         ),
     );
     let mut lines = Vec::new();
     lines.push(words::asked(it).to_owned());
     lines.extend(words::asked_arguments(it, call));
     lines.extend(words::shown(it));
-    lines.push(format!("asked {}", moment(it.asked_at)));
+    lines.push(format!("requested {}", age::moment(it.asked_at)));
     if let (Some(at), Some(us)) = (it.ended_at, it.waited_us) {
         let how = if it.by.is_some() { "answered" } else { "ended" };
-        lines.push(format!("{how} {}, after {}", moment(at), waited(us)));
+        lines.push(format!("{how} {}, after {}", age::moment(at), waited(us)));
     }
-    lines.extend(it.reason.as_ref().map(|it| format!("because: {it}")));
+    lines.extend(it.reason.as_ref().map(|it| format!("reason: {it}")));
     lines.extend(
         it.payload
             .as_ref()
-            .map(|it| format!("gave the tool {}", it.as_str())),
+            .map(|it| format!("payload for the tool: {}", it.as_str())),
     );
     lines.extend(
         it.superseded_by
-            .map(|it| format!("asked anew as record {it}: the tool had changed")),
+            .map(|it| format!("replaced by request #{it}, because the tool had changed")),
     );
     for refused in &it.refused {
         let why = spoken(&refused.refusal);
         lines.push(format!(
-            "{} tried at {}: {why}",
-            refused.by,
-            moment(refused.at)
+            "answer {} refused {}: {why}",
+            acted("from", &refused.by),
+            age::moment(refused.at)
         ));
     }
     small(out, &lines);
@@ -246,14 +248,14 @@ fn runs(out: &mut String, call: &AuditedCall) {
         lines.push(count(call.runs.len(), "run"));
     }
     for run in &call.runs {
-        lines.push(format!("started {}", moment(run.started_at)));
+        lines.push(format!("started {}", age::moment(run.started_at)));
         lines.push(match run.ended_at {
             Some(at) => format!(
                 "ended {}, after {}",
-                moment(at),
+                age::moment(at),
                 waited(at.0.saturating_sub(run.started_at.0))
             ),
-            None => "no end on record".to_owned(),
+            None => "no end recorded".to_owned(),
         });
     }
     small(out, &lines);
@@ -276,19 +278,15 @@ fn ended(out: &mut String, call: &AuditedCall) {
         format_args!("<td class=\"end\"><span class=\"tag {mood}\">{outcome}</span>"),
     );
     let mut lines = Vec::new();
-    lines.extend(call.ended.as_ref().map(|it| moment(it.at)));
+    lines.extend(call.ended.as_ref().map(|it| age::moment(it.at)));
     lines.extend(call.error_kind.clone());
-    lines.extend(call.reused.map(|it| format!("the result of record {it}")));
-    lines.extend(
-        call.supplied_by
-            .as_ref()
-            .map(|it| format!("result from {it}")),
-    );
+    lines.extend(call.reused.map(|it| format!("result of call #{it}")));
+    lines.extend(call.supplied_by.as_ref().map(|it| acted("result from", it)));
     if let Some(it) = &call.cancelled {
         let by = it
             .by
             .as_ref()
-            .map_or(String::new(), |by| format!("cancelled by {by}"));
+            .map_or(String::new(), |by| acted("cancelled by", by));
         lines.push(
             [Some(by), it.reason.clone()]
                 .into_iter()
@@ -304,10 +302,10 @@ fn ended(out: &mut String, call: &AuditedCall) {
             .as_ref()
             .map_or(String::new(), |it| format!(": {it}"));
         lines.push(format!(
-            "found {} by {} at {}{reason}",
+            "reconciled as {} {} {}{reason}",
             it.found.as_str(),
-            it.by,
-            moment(it.at)
+            acted("by", &it.by),
+            age::moment(it.at)
         ));
     }
     small(out, &lines);

@@ -14,8 +14,8 @@ use recount::audit::{Filter, Unread, UnreadSession, decisions};
 use recount::ledger::Ledger;
 use recount::session::{Json, Seq, SessionId};
 
-/// A journal of the corpus, proved and told.
-fn told(name: &str) -> (Proof, Report) {
+/// The proof and the report of a journal of the corpus.
+fn proof_and_report(name: &str) -> (Proof, Report) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -40,8 +40,8 @@ fn page(proof: &Proof, report: &Report) -> String {
 }
 
 #[test]
-fn both_verdicts_stand_on_top_before_any_number() {
-    let (mut proof, report) = told("answered_twice");
+fn both_verdicts_precede_the_numbers() {
+    let (mut proof, report) = proof_and_report("answered_twice");
     let whole = page(&proof, &report);
     let (verified, replayed) = (
         whole.find("Verified: consistent, not anchored"),
@@ -57,7 +57,7 @@ fn both_verdicts_stand_on_top_before_any_number() {
     assert!(
         partly.contains("<div class=\"card plain\">\n<h2>Not everything could be replayed</h2>")
     );
-    assert!(partly.contains("1 session could not be decided again: sealed"));
+    assert!(partly.contains("1 session could not be replayed: sealed"));
     assert!(!partly.contains("the same decisions"));
     assert_eq!(proof.exit(), Exit::Sealed);
     proof.diverged.push((SessionId(uuid::Uuid::nil()), Seq(7)));
@@ -76,8 +76,8 @@ fn both_verdicts_stand_on_top_before_any_number() {
 }
 
 #[test]
-fn of_a_damaged_journal_there_is_a_report_that_says_so_and_no_more() {
-    let (mut proof, _) = told("answered_twice");
+fn report_about_damage_has_nothing_else() {
+    let (mut proof, _) = proof_and_report("answered_twice");
     proof.verified.findings.push(verify::Finding {
         session: None,
         seq: None,
@@ -94,7 +94,7 @@ fn of_a_damaged_journal_there_is_a_report_that_says_so_and_no_more() {
         "a &lt;byte&gt; was altered",
         "<div class=\"card plain\">\n<h2>Not replayed</h2>",
         "frame &lt;7&gt;",
-        "No call is told.",
+        "No call is shown.",
     ] {
         assert!(whole.contains(part), "{part} in {whole}");
     }
@@ -107,8 +107,8 @@ fn of_a_damaged_journal_there_is_a_report_that_says_so_and_no_more() {
 }
 
 #[test]
-fn who_approved_what_is_told_and_who_tried_too_late() {
-    let (proof, report) = told("answered_twice");
+fn report_has_approvals_and_refused_answers() {
+    let (proof, report) = proof_and_report("answered_twice");
     let whole = page(&proof, &report);
     let call = &report.calls[0];
     let question = &call.questions[0];
@@ -117,12 +117,15 @@ fn who_approved_what_is_told_and_who_tried_too_late() {
         format!("<strong>{}</strong>", call.tool),
         text(call.args.as_ref().unwrap().as_str()),
         format!(
-            "shown, written by the tool’s declaration: “{}”",
+            "text shown, from the tool’s declaration: “{}”",
             question.hint.as_deref().unwrap()
         ),
         format!("by {}", question.by.as_ref().unwrap().name),
         ", after 90 s".to_owned(),
-        format!("{} (embedder) tried at ", question.refused[0].by.name),
+        format!(
+            "answer from {} (embedder) refused ",
+            question.refused[0].by.name
+        ),
         ": already answered".to_owned(),
         "<span class=\"tag good\">returned</span>".to_owned(),
     ] {
@@ -131,8 +134,8 @@ fn who_approved_what_is_told_and_who_tried_too_late() {
 }
 
 #[test]
-fn what_strangers_wrote_is_text_and_nothing_else() {
-    let (proof, mut report) = told("answered_twice");
+fn untrusted_text_is_escaped() {
+    let (proof, mut report) = proof_and_report("answered_twice");
     let evil = "<script>alert('x')</script>\"&\u{202e}";
     let escaped = "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;\\u{202e}";
     let call = &mut report.calls[0];
@@ -172,8 +175,8 @@ fn what_strangers_wrote_is_text_and_nothing_else() {
 }
 
 #[test]
-fn the_file_needs_nothing_beside_itself() {
-    let (proof, report) = told("every_policy_and_a_restart");
+fn report_needs_no_other_file() {
+    let (proof, report) = proof_and_report("every_policy_and_a_restart");
     let whole = page(&proof, &report);
     for outside in [
         "http://",
@@ -199,13 +202,13 @@ fn the_file_needs_nothing_beside_itself() {
 }
 
 #[test]
-fn what_ran_without_confirmation_is_told_by_tool_and_by_what_allowed_it() {
-    let (proof, report) = told("gates_waived");
+fn unconfirmed_runs_are_grouped_by_tool_and_reason() {
+    let (proof, report) = proof_and_report("gates_waived");
     let whole = page(&proof, &report);
     let call = report.calls.iter().find(|it| it.waived.is_some()).unwrap();
     let reason = text(&call.waived.as_ref().unwrap().reason);
     let row = format!(
-        "<code>{}</code></th><td>gate waived: {reason}</td><td>1</td>",
+        "<code>{}</code></th><td>approval not enforced: {reason}</td><td>1</td>",
         call.tool
     );
     assert!(whole.contains(&row), "{row} in {whole}");
@@ -213,7 +216,7 @@ fn what_ran_without_confirmation_is_told_by_tool_and_by_what_allowed_it() {
 }
 
 #[test]
-fn a_text_that_nobody_can_read_to_its_end_is_cut() {
+fn long_text_is_cut() {
     let long = text(&"<".repeat(SHOWN_MAX + 9));
     assert_eq!(long.matches("&lt;").count(), SHOWN_MAX);
     assert!(long.ends_with("… (9 characters more, in --json)"));

@@ -1,10 +1,10 @@
 //! `recount audit`: who decided what, when and on which arguments, over all sessions of a journal.
 //!
-//! This room decides nothing again: the library's `audit` has the calls, and `proof` has a replay.
-//! Of the terminal it knows the width alone.
+//! This room decides nothing: the library's `audit` has the calls, and `proof` runs a replay. The
+//! only fact about the terminal that it knows is the width.
 //!
-//! Read `decisions` first, the command; `asked` is its filter. `table`, `csv` and `html` are its
-//! forms, with `words` for all three; `html_call` is one call of the report, `proof` its verdict.
+//! Read `decisions` first, the command; `asked` is its filter. `table`, `csv` and `html` are the
+//! formats, with `words` for all three; `html_call` is one call of the report, `proof` its verdict.
 
 mod asked;
 mod csv;

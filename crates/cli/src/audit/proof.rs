@@ -1,5 +1,4 @@
-//! Whether what is told can be trusted: the verdict of `verify` and of `replay` over the whole
-//! journal.
+//! The verdicts of `verify` and `replay` over the whole journal.
 
 use recount_journal::verify::{Integrity, Report as Verified};
 
@@ -11,36 +10,36 @@ use recount::ledger::{Error, Ledger};
 use recount::replay;
 use recount::session::{Seq, SessionId};
 
-/// What verifying and replaying a journal came to.
+/// The results of verifying and replaying a journal.
 pub(super) struct Proof {
     pub(super) verified: Verified,
-    /// How many decisions followed again, in how many sessions.
+    /// The number of decisions that were made again.
     pub(super) decisions: u64,
+    /// The number of sessions that were replayed.
     pub(super) sessions: u64,
-    /// Where something else followed than is on record.
+    /// The sessions that diverged, each with the seq of the first difference.
     pub(super) diverged: Vec<(SessionId, Seq)>,
-    /// The sessions that could not be decided again, because they are sealed and their key is not
-    /// here.
+    /// The number of sessions that are sealed and whose key is not here.
     pub(super) sealed: u64,
-    /// Those that were erased, which nobody will ever decide again.
+    /// The number of erased sessions.
     pub(super) erased: u64,
-    /// Those that cannot be read for another reason.
+    /// The number of sessions that cannot be read for another reason.
     pub(super) unreadable: u64,
 }
 
-/// How a replay came out.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replayed {
-    /// All sessions were decided again, to the same decisions.
+    /// Every session was replayed, with the same decisions.
     Same,
-    /// Of those that could be, some came to other decisions.
+    /// At least one session diverged.
     Diverged,
-    /// Nothing speaks against what is on record, and some sessions were not asked.
+    /// No session diverged, but some could not be replayed.
     Partly,
 }
 
 impl Proof {
-    /// Decides everything again that can be read.
+    /// Replays every session that can be read.
     pub(super) async fn of(ledger: &Ledger, verified: Verified) -> Result<Proof, Failure> {
         let mut proof = Proof {
             verified,
@@ -89,7 +88,7 @@ impl Proof {
         }
     }
 
-    /// How the program ends because of it: as `verify` and `replay` do.
+    /// The exit code, as that of `verify` and `replay`.
     pub(super) fn exit(&self) -> Exit {
         if !self.verified.is_sound() || self.unreadable > 0 {
             return Exit::Damaged;
@@ -101,7 +100,7 @@ impl Proof {
         }
     }
 
-    /// Both verdicts, a sentence each.
+    /// The sentences about both verdicts.
     pub(super) fn in_words(&self) -> [(Tone, String); 2] {
         let replayed = match self.replayed() {
             Replayed::Same => Tone::Good,
@@ -117,58 +116,55 @@ impl Proof {
     pub(super) fn replayed_in_words(&self) -> String {
         let decisions = count(self.decisions, "decision");
         let sessions = count(self.sessions, "session");
-        let mut untold = String::new();
+        let mut rest = String::new();
         if self.erased > 0 {
             let number = count(self.erased, "session");
-            untold.push_str(&format!(" {number} erased, which nobody can decide again."));
+            rest.push_str(&format!(" {number} erased, which cannot be replayed."));
         }
         if self.sealed > 0 {
             let number = count(self.sealed, "session");
-            untold.push_str(&format!(
-                " {number} could not be decided again: sealed, and the key is not here."
+            rest.push_str(&format!(
+                " {number} could not be replayed: sealed, and the key is not here."
             ));
         }
         if self.unreadable > 0 {
             let number = count(self.unreadable, "session");
-            untold.push_str(&format!(
-                " {number} could not be decided again: not readable."
-            ));
+            rest.push_str(&format!(" {number} could not be replayed: not readable."));
         }
         match self.replayed() {
             Replayed::Same => format!(
-                "Every decision follows again from what was observed: {decisions} in {sessions}.{untold}"
+                "Every decision was made again, with the same result: \
+                 {decisions} in {sessions}.{rest}"
             ),
             Replayed::Diverged => {
                 let diverged = count(self.diverged.len(), "session");
-                format!(
-                    "In {diverged} of {sessions} something else follows than is on record.{untold}"
-                )
+                format!("The decisions of {diverged} of {sessions} differ from the record.{rest}")
             }
             Replayed::Partly => format!(
-                "Only {decisions} in {sessions} could be decided again, to the same.{untold}"
+                "Only {decisions} in {sessions} could be made again, with the same result.{rest}"
             ),
         }
     }
 }
 
-/// The verdict of verifying, in a sentence or two.
+/// The sentences about the verdict of `verify`.
 pub(super) fn verified_in_words(verified: &Verified) -> (Tone, String) {
     let read = verdict::counts(verified);
     match verified.integrity() {
         Integrity::Anchored => (
             Tone::Good,
-            format!("The records are those that the root that was given was taken of: {read}."),
+            format!("The records match the given root: {read}."),
         ),
         Integrity::Consistent => (
             Tone::Good,
             format!(
-                "Every hash and every chain holds: {read}. No root that was kept elsewhere was given, \
-                 so a rewrite of all of them alike would not show."
+                "Every hash and every chain holds: {read}. No root that was kept elsewhere was \
+                 given, so recomputed hashes would not be noticed."
             ),
         ),
         Integrity::Damaged => {
             let found = count(verified.findings.len(), "finding");
-            let words = format!("The records are not what was written: {found} in {read}.");
+            let words = format!("The records were damaged or altered: {found} in {read}.");
             (Tone::Bad, words)
         }
     }

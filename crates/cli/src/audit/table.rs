@@ -1,19 +1,20 @@
-//! The report for a terminal: a heading a session, a line a call, the totals last.
+//! The report for a terminal: a heading for each session, a line for each call, then the totals.
 
 use super::words;
-use super::words::{Mood, spoken};
+use super::words::Mood;
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
-use crate::text::{age, count, cut, one_line, width};
+use crate::text::{acted_in_short, age, count, cut, one_line, width};
 use recount::audit::{AuditedCall, Question, Report};
-use recount::session::SessionId;
+use recount::session::{SessionId, Timestamp};
 
-/// How wide the call and its verdict are in a line of 80 columns.
-const CALL_COLUMNS: usize = 23;
-const VERDICT_COLUMNS: usize = 21;
+/// The width of the tool and its arguments in a line of 80 columns.
+const CALL_COLUMNS: usize = 20;
 
-/// Prints the report, cut at the width of the terminal; `full` cuts nothing and tells every
-/// question.
+/// The width of the verdict in a line of 80 columns.
+const VERDICT_COLUMNS: usize = 24;
+
+/// Prints the report, cut at the width of the terminal. `full` cuts nothing and adds the requests.
 pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<(), Failure> {
     let columns = screen.columns.filter(|_| !full);
     let lines = lines(report, full, columns);
@@ -21,10 +22,13 @@ pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<
     lines.try_for_each(|(tone, line)| screen.toned(tone, &line))
 }
 
-/// The lines of the report, none wider than this; `full` also gives the years and the questions.
+/// The lines of the report, none wider than `columns`. `full` adds the requests for approval.
 fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, String)> {
     let mut lines = Vec::new();
     let mut session: Option<SessionId> = None;
+    if !report.calls.is_empty() {
+        lines.push((Tone::Quiet, headings(columns)));
+    }
     for call in &report.calls {
         if session.replace(call.session) != Some(call.session) {
             lines.push((Tone::Heading, fit(&heading(call), columns)));
@@ -35,7 +39,7 @@ fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, Stri
             Mood::Open => Tone::Ask,
             Mood::Plain => Tone::Plain,
         };
-        lines.push((tone, line(call, full, columns)));
+        lines.push((tone, line(call, columns)));
         if full {
             let questions = call.questions.iter().map(|it| question(it, call));
             lines.extend(questions.map(|it| (Tone::Quiet, fit(&it, columns))));
@@ -54,9 +58,7 @@ fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, Stri
             count(it.records, "record"),
             it.why.in_words()
         );
-        if let Some(more) = it.more() {
-            text.push_str(&format!(": {more}"));
-        }
+        text.push_str(&words::details(it));
         lines.push((Tone::Bad, fit(&text, columns)));
     }
     for sentence in words::unread(&report.unread) {
@@ -80,9 +82,31 @@ fn heading(call: &AuditedCall) -> String {
     text
 }
 
-fn line(call: &AuditedCall, full: bool, columns: Option<usize>) -> String {
+/// The headings of the columns of the calls.
+fn headings(columns: Option<usize>) -> String {
+    let time = time(Timestamp(0), columns);
+    let time = format!("{:1$}", "time", width(&time));
+    let cells = [
+        time.as_str(),
+        "call",
+        "tool and arguments",
+        "decision",
+        "outcome",
+    ];
+    row(cells, columns)
+}
+
+/// The time of a call. A terminal shows no year, to leave room for the arguments.
+fn time(at: Timestamp, columns: Option<usize>) -> String {
+    match columns {
+        None => age::moment(at),
+        Some(_) => age::short_moment(at),
+    }
+}
+
+fn line(call: &AuditedCall, columns: Option<usize>) -> String {
     let tool = if call.tool.is_empty() {
-        "a nameless function"
+        "a function without a name"
     } else {
         &call.tool
     };
@@ -93,31 +117,31 @@ fn line(call: &AuditedCall, full: bool, columns: Option<usize>) -> String {
     if call.edited_args.is_some() {
         what.push_str(" (changed)");
     }
-    let time = match full {
-        true => age::moment(call.called_at),
-        false => age::utc(call.called_at)
-            .format("%m-%d %H:%M:%S")
-            .to_string(),
-    };
-    // What a wide terminal has more goes to both, and most of it to the arguments.
+    let (time, seq) = (time(call.called_at, columns), format!("#{}", call.seq));
+    let (verdict, outcome) = (words::verdict(call), words::outcome(call));
+    row([&time, &seq, &what, &verdict, &outcome], columns)
+}
+
+fn row(cells: [&str; 5], columns: Option<usize>) -> String {
+    let [time, seq, what, verdict, outcome] = cells;
+    // The additional columns of a wide terminal are shared, most of them for the arguments.
     let more = columns.unwrap_or_default().saturating_sub(COLUMNS);
-    let verdict = VERDICT_COLUMNS + more / 4;
+    let verdict_columns = VERDICT_COLUMNS + more / 4;
     let text = format!(
-        "  {time} #{:<4}{}  {}  {}",
-        call.seq,
-        column(&what, CALL_COLUMNS + more - more / 4, columns),
-        column(&words::verdict(call), verdict, columns),
-        one_line(&words::outcome(call))
+        "  {time} {seq:<5}{}  {}  {}",
+        column(what, CALL_COLUMNS + more - more / 4, columns),
+        column(verdict, verdict_columns, columns),
+        one_line(outcome)
     );
     fit(text.trim_end(), columns)
 }
 
-/// What a person was asked, what became of it, and what the person was shown.
+/// A request for approval: the question, its end, and the text that the approver was shown.
 fn question(it: &Question, call: &AuditedCall) -> String {
-    let end = spoken(it.end.as_str());
+    let end = words::question_end(it.end);
     let mut text = format!("      {}; {end}", words::asked(it));
     if let Some(by) = &it.by {
-        text.push_str(&format!(" by {}", by.in_short()));
+        text.push_str(&format!(" {}", acted_in_short("by", by)));
     }
     if let Some(us) = it.waited_us {
         text.push_str(&format!(" after {}", words::waited(us)));
@@ -129,7 +153,7 @@ fn question(it: &Question, call: &AuditedCall) -> String {
     text
 }
 
-/// A text in a column of this width, filled up with spaces, and cut where lines are.
+/// A text in a column of this width, padded with spaces, and cut if lines are cut.
 fn column(text: &str, width_of_it: usize, columns: Option<usize>) -> String {
     let text = fit(text, columns.map(|_| width_of_it));
     let rest = width_of_it.saturating_sub(width(&text));
@@ -155,7 +179,7 @@ mod tests {
     use recount::audit::{Filter, decisions};
     use recount::ledger::Ledger;
 
-    /// What is told of a story of the corpus.
+    /// The report of a journal of the corpus.
     fn report(story: &str) -> Report {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
@@ -168,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shown_comes_behind_all_that_we_say() {
+    fn shown_text_is_the_end_of_the_line() {
         let mut report = report("answered_twice");
         let call = report.calls.first_mut().unwrap();
         let whole = call.clone();
@@ -176,7 +200,7 @@ mod tests {
         let evil = "Pay?”; approved by root after 0 ms";
         asked.hint = Some(evil.to_owned());
         let line = question(asked, &whole);
-        let (ours, shown) = line.split_once("; shown, written by ").unwrap();
+        let (ours, shown) = line.split_once("; text shown, from ").unwrap();
         assert!(
             !ours.contains("root") && ours.contains("; approved by "),
             "{line}"
@@ -185,23 +209,23 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_as_wide_as_the_terminal_and_uncut_where_there_is_none() {
+    fn lines_are_cut_at_the_width_of_the_terminal() {
         let mut report = report("every_policy_and_a_restart");
         let call = report.calls.first_mut().unwrap();
         call.tool = "look_up_what_this_account_holds_today".to_owned();
-        let told = |columns| -> Vec<String> {
+        let shown = |columns| -> Vec<String> {
             let lines = lines(&report, false, columns).into_iter();
             lines.map(|(_, line)| line).collect()
         };
         let cut = |lines: &[String]| lines.iter().filter(|it| it.contains('…')).count();
-        let (narrow, usual, wide) = (told(Some(60)), told(Some(80)), told(Some(140)));
+        let (narrow, usual, wide) = (shown(Some(60)), shown(Some(80)), shown(Some(140)));
         for (lines, columns) in [(&narrow, 60), (&usual, 80), (&wide, 140)] {
-            // The totals are sentences.
+            // The totals are sentences of any length.
             let mut table = lines.iter().filter(|it| it.contains(" #"));
             assert!(table.all(|it| width(it) <= columns), "{lines:?}");
         }
         assert!(cut(&narrow) > 0 && cut(&usual) > 0 && cut(&wide) < cut(&usual));
-        assert_eq!(cut(&told(None)), 0);
+        assert_eq!(cut(&shown(None)), 0);
         insta::assert_snapshot!(usual.join("\n"));
     }
 }

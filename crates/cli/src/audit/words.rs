@@ -1,14 +1,14 @@
-//! A call, its verdict and its end in words, the same in every form of the report.
+//! The words for calls, verdicts and outcomes, the same in every format of the report.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::text::{age, count};
+use crate::text::{acted_in_short, age, count};
 use recount::audit::{AuditedCall, Question, QuestionEnd, Totals, Unread, UnreadSession, Verdict};
 use recount::ledger::HintBy;
-use recount::session::{About, Outcome, Timestamp};
+use recount::session::{About, Outcome, Rule, Timestamp};
 
-/// How JSON spells a value that is one word there.
+/// The spelling of a value that is one word in JSON.
 pub(super) fn word(it: &impl Serialize) -> String {
     match serde_json::to_value(it) {
         Ok(Value::String(word)) => word,
@@ -16,25 +16,76 @@ pub(super) fn word(it: &impl Serialize) -> String {
     }
 }
 
-/// A word of JSON as one of a sentence.
+/// A word of JSON as words of a sentence.
 pub(super) fn spoken(word: &str) -> String {
     word.replace('_', " ")
 }
 
-/// By what a call was let run, or kept from it; by whom, and after how long.
+/// The words for a policy's rule.
+pub(super) fn rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::MissingName => "no name of a tool",
+        Rule::UnknownTool => "unknown tool",
+        Rule::MalformedArgs => "malformed arguments",
+        Rule::InvalidArgs => "invalid arguments",
+        Rule::Phase => "not in this phase",
+        Rule::Condition => "condition is false",
+        Rule::Cached => "equal call before",
+        Rule::Pending => "equal call is open",
+        Rule::Limit => "limit reached",
+        Rule::Confirm => "approval required",
+        Rule::Default => "no policy asked",
+    }
+}
+
+/// The words for a verdict alone.
+pub(super) fn verdict_words(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::AllowedByRule => "allowed without approval".to_owned(),
+        Verdict::GateWaived => "approval not enforced".to_owned(),
+        Verdict::Waiting => "waiting for approval".to_owned(),
+        Verdict::AllowedByProgram
+        | Verdict::Approved
+        | Verdict::Denied
+        | Verdict::ApprovedAutomatically
+        | Verdict::DeniedAutomatically
+        | Verdict::Expired
+        | Verdict::Withdrawn
+        | Verdict::RefusedByPolicy
+        | Verdict::RefusedByProgram
+        | Verdict::AnsweredByProgram
+        | Verdict::ResultReused
+        | Verdict::Undecided => spoken(verdict.as_str()),
+    }
+}
+
+/// The words for the end of a request for approval.
+pub(super) fn question_end(end: QuestionEnd) -> String {
+    match end {
+        QuestionEnd::Superseded => "replaced by a new request".to_owned(),
+        QuestionEnd::Open
+        | QuestionEnd::Approved
+        | QuestionEnd::Denied
+        | QuestionEnd::SettledAsDone
+        | QuestionEnd::SettledAsFailed
+        | QuestionEnd::Expired
+        | QuestionEnd::Withdrawn => spoken(end.as_str()),
+    }
+}
+
+/// The verdict about a call: the rule, or the approver and the time until the answer.
 pub(super) fn verdict(call: &AuditedCall) -> String {
-    let rule = call.policy.as_ref().map(|it| word(&it.rule));
-    let rule = rule.unwrap_or_default();
+    let rule = call.policy.as_ref().map_or("", |it| rule(it.rule));
     match call.verdict {
-        Verdict::AllowedByRule => format!("allowed, rule {}", spoken(&rule)),
-        Verdict::RefusedByPolicy => format!("refused: {}", spoken(&rule)),
+        Verdict::AllowedByRule => format!("allowed, {rule}"),
+        Verdict::RefusedByPolicy => format!("refused: {rule}"),
         Verdict::Approved
         | Verdict::Denied
         | Verdict::ApprovedAutomatically
         | Verdict::DeniedAutomatically
         | Verdict::Expired
         | Verdict::Withdrawn => {
-            let said = spoken(call.verdict.as_str());
+            let said = verdict_words(call.verdict);
             match call.deciding_question() {
                 Some(question) => format!("{said}{}", by_and_after(question)),
                 None => said,
@@ -46,13 +97,13 @@ pub(super) fn verdict(call: &AuditedCall) -> String {
         | Verdict::RefusedByProgram
         | Verdict::AnsweredByProgram
         | Verdict::ResultReused
-        | Verdict::Undecided => spoken(call.verdict.as_str()),
+        | Verdict::Undecided => verdict_words(call.verdict),
     }
 }
 
 fn by_and_after(question: &Question) -> String {
     let by = question.by.as_ref();
-    let by = by.map_or(String::new(), |it| format!(" by {}", it.in_short()));
+    let by = by.map_or(String::new(), |it| format!(" {}", acted_in_short("by", it)));
     let after = question.waited_us.map(waited);
     format!(
         "{by}{}",
@@ -60,7 +111,7 @@ fn by_and_after(question: &Question) -> String {
     )
 }
 
-/// A time that was waited, in the unit that says most.
+/// The time until an answer, in the unit that says most.
 pub(super) fn waited(us: i64) -> String {
     match us {
         ..1_000_000 => format!("{} ms", us / 1_000),
@@ -69,37 +120,37 @@ pub(super) fn waited(us: i64) -> String {
     }
 }
 
-/// What a person was asked.
+/// The subject of a request.
 pub(super) fn asked(question: &Question) -> &'static str {
     match question.about {
-        About::Gate => "asked whether it may run",
-        About::InDoubt => "asked whether it may run again, since it may have run",
-        About::Tool => "asked by the tool itself",
+        About::Gate => "approval requested",
+        About::InDoubt => "approval requested to run it again, because it may have run",
+        About::Tool => "approval requested by the tool itself",
     }
 }
 
-/// The arguments that a question was about where they are not the call's, and those that its answer
-/// put in their place.
+/// The arguments of a request if they differ from the call's, and those that the answer changed.
 pub(super) fn asked_arguments(question: &Question, call: &AuditedCall) -> Vec<String> {
     let asked = question.args.as_str();
-    let other = (asked != call.args_text()).then(|| format!("about {asked}"));
+    let other = (asked != call.args_text()).then(|| format!("for {asked}"));
     let edited = question.edited_args.as_ref();
     let edited = edited.map(|it| format!("changed to {}", it.as_str()));
     other.into_iter().chain(edited).collect()
 }
 
-/// What the person was shown, and who had written that. Those words come last, because they could
-/// say what looks like ours.
+/// The text that the approver was shown, and its author.
+///
+/// The text comes last in a line, because it could look like words of this report.
 pub(super) fn shown(question: &Question) -> Option<String> {
     let by = match question.hint_by {
         HintBy::Declaration => "the tool’s declaration",
         HintBy::Tool => "the tool",
     };
     let hint = question.hint.as_ref()?;
-    Some(format!("shown, written by {by}: “{hint}”"))
+    Some(format!("text shown, from {by}: “{hint}”"))
 }
 
-/// How a call ended, or as what it waits.
+/// The outcome of a call, or the state of an open one.
 pub(super) fn outcome(call: &AuditedCall) -> String {
     let Some(end) = &call.ended else {
         return spoken(call.waits_as.unwrap_or("open"));
@@ -107,15 +158,15 @@ pub(super) fn outcome(call: &AuditedCall) -> String {
     let outcome = spoken(&word(&end.outcome));
     match &call.reconciled {
         Some(it) => format!(
-            "{outcome}, found {} by {}",
+            "{outcome}, reconciled as {} {}",
             it.found.as_str(),
-            it.by.in_short()
+            acted_in_short("by", &it.by)
         ),
         None => outcome,
     }
 }
 
-/// What an outcome is, for the eye.
+/// The kind of an outcome, which decides on its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     Good,
@@ -141,23 +192,24 @@ pub(super) fn mood(call: &AuditedCall) -> Mood {
     }
 }
 
-/// The totals as pairs of a heading and a sentence; what there is none of is left out.
+/// The totals as pairs of a heading and a sentence. Empty ones are left out.
 pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
     let verdicts = totals.verdicts.iter();
-    let verdicts = verdicts.map(|(it, number)| format!("{number} {}", spoken(it.as_str())));
-    let open = (totals.open > 0).then(|| format!("{} not ended", totals.open));
+    let verdicts = verdicts.map(|(it, number)| format!("{number} {}", verdict_words(*it)));
+    let open = (totals.open > 0).then(|| format!("{} open", totals.open));
     let outcomes = totals.outcomes.iter();
     let outcomes = outcomes.map(|(it, number)| format!("{number} {}", spoken(&word(it))));
-    let ends = |(it, number): (&QuestionEnd, &u64)| format!("{number} {}", spoken(it.as_str()));
+    let ends = |(it, number): (&QuestionEnd, &u64)| format!("{number} {}", question_end(*it));
     let is_superseded = |it: &(&QuestionEnd, &u64)| *it.0 == QuestionEnd::Superseded;
-    let superseded = totals.answers.iter().filter(is_superseded).map(ends);
+    let superseded = totals.answers.iter().filter(is_superseded);
+    let superseded = superseded.map(|(_, number)| count(*number, "request"));
     let answers = totals.answers.iter().filter(|it| !is_superseded(it));
     let answers = answers.map(ends);
     let automatic = totals.program_answers.iter().map(ends);
     let unclear = totals.answers_not_distinguished;
     let unclear = (unclear > 0).then(|| {
         format!(
-            "{} by a person or program, not distinguished",
+            "{} by a person or a program (not recorded which)",
             count(unclear, "answer")
         )
     });
@@ -166,29 +218,31 @@ pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
     let edited = totals.edited;
     let edited = (edited > 0).then(|| format!("arguments of {} changed", count(edited, "call")));
     let waived = totals.verdicts.get(&Verdict::GateWaived);
-    let waived = waived.map_or(String::new(), |it| format!(", {it} with the gate waived"));
-    let unasked = totals.ran_without_confirmation;
-    let unasked = (unasked > 0).then(|| format!("{} ran{waived}", count(unasked, "call")));
+    let waived = waived.map_or(String::new(), |it| {
+        format!(", {it} with approval not enforced")
+    });
+    let unconfirmed = totals.ran_without_confirmation;
+    let unconfirmed = (unconfirmed > 0).then(|| format!("{}{waived}", count(unconfirmed, "call")));
     let unknown = totals.unknown_to_this_day;
     let unknown = (unknown > 0).then(|| count(unknown, "call"));
     [
         ("verdicts", joined(verdicts)),
         ("outcomes", joined(outcomes.chain(open))),
         (
-            "people were asked",
+            "answers of people",
             joined(answers.chain(unclear).chain(refused).chain(edited)),
         ),
-        ("questions asked anew", joined(superseded)),
-        ("answered by a program, without a person", joined(automatic)),
-        ("without confirmation", joined(unasked)),
-        ("unknown to this day", joined(unknown)),
+        ("replaced by a new request", joined(superseded)),
+        ("answers of programs", joined(automatic)),
+        ("ran without confirmation", joined(unconfirmed)),
+        ("outcome still unknown", joined(unknown)),
     ]
     .into_iter()
     .filter(|(_, sentence)| !sentence.is_empty())
     .collect()
 }
 
-/// How many sessions could not be told, and why.
+/// The numbers of sessions that are not shown, by reason.
 pub(super) fn unread(sessions: &[UnreadSession]) -> Vec<String> {
     let whys = [
         Unread::KeyNotGiven,
@@ -198,10 +252,20 @@ pub(super) fn unread(sessions: &[UnreadSession]) -> Vec<String> {
     ];
     let counted = whys.map(|why| (why, sessions.iter().filter(|it| it.why == why).count()));
     let counted = counted.into_iter().filter(|(_, number)| *number > 0);
-    let told = |(why, number): (Unread, usize)| {
-        format!("{} not told: {}", count(number, "session"), why.in_words())
+    let line = |(why, number): (Unread, usize)| {
+        format!("{} not shown: {}", count(number, "session"), why.in_words())
     };
-    counted.map(told).collect()
+    counted.map(line).collect()
+}
+
+/// The details of a session that is not shown, to stand behind the reason: its problem, or who had
+/// it erased, and why.
+pub(super) fn details(session: &UnreadSession) -> String {
+    match (&session.problem, &session.erasure) {
+        (Some(problem), _) => format!(": {problem}"),
+        (None, Some(it)) => format!(" {}: {}", acted_in_short("by", &it.by), it.reason),
+        (None, None) => String::new(),
+    }
 }
 
 fn joined(parts: impl IntoIterator<Item = String>) -> String {
@@ -213,8 +277,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_told_in_the_unit_that_says_most() {
-        let told = [7_000, 1_999_999, 90_000_000, 120_000_000, 90_000_000_000].map(waited);
-        assert_eq!(told, ["7 ms", "1 s", "90 s", "2 min", "25 h"]);
+    fn wait_has_the_unit_that_says_most() {
+        let shown = [7_000, 1_999_999, 90_000_000, 120_000_000, 90_000_000_000].map(waited);
+        assert_eq!(shown, ["7 ms", "1 s", "90 s", "2 min", "25 h"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the demo claims, looked up afterwards in the journal, the witness and what the model heard.
+//! The checks of the demo, in the journal, in refunds.txt and in the messages to the model.
 
 use std::collections::BTreeMap;
 
@@ -16,30 +16,30 @@ use recount::replay;
 use recount::session::{Decision, Event, Fact, Observation, Outcome, Seq, SessionId};
 use recount::simulator::{ConnectionId, Standing, Transcript};
 
-/// The outcome of every check, and the numbers of the summary.
+/// The result of every check, and the numbers of the summary.
 #[derive(Default)]
 pub(super) struct Findings {
-    /// Each claim, and whether it holds.
+    /// Each claim, with a flag that is true if the claim holds.
     pub(super) checks: Vec<(bool, String)>,
     /// The session.
     pub(super) session: Option<SessionId>,
     /// Its events.
     pub(super) events: usize,
-    /// Starts of tools.
+    /// The number of starts of tools.
     pub(super) executions: usize,
-    /// Unclean ends of a process that the journal noticed.
+    /// The number of killed processes that the journal noticed.
     pub(super) restarts: usize,
 }
 
 impl Findings {
-    /// Looks everything up.
+    /// Runs every check.
     pub(super) async fn gather(
         place: &Place,
         approved: bool,
-        heard: &Transcript,
+        received: &Transcript,
     ) -> Result<Findings, Failure> {
         let mut findings = Findings::default();
-        // It takes the lock itself, so it comes first.
+        // Verifying locks the journal, so it comes first.
         let report = verify::directory(&place.path)?;
         let verified = match report.findings.first() {
             None => format!(
@@ -68,7 +68,7 @@ impl Findings {
         findings
             .outcomes(&ledger, session, &facts, approved)
             .await?;
-        findings.told(heard);
+        findings.messages(received);
         let restarts = findings.restarts;
         findings.check(
             restarts == 1,
@@ -82,7 +82,7 @@ impl Findings {
         Ok(findings)
     }
 
-    /// Whether every claim holds.
+    /// True if every claim holds.
     pub(super) fn all_hold(&self) -> bool {
         self.checks.iter().all(|(holds, _)| *holds)
     }
@@ -91,7 +91,7 @@ impl Findings {
         self.checks.push((holds, claim.into()));
     }
 
-    /// The journal and the witness agree on how often the refund ran.
+    /// Checks that the journal and refunds.txt agree on the number of refunds.
     fn runs(&mut self, place: &Place, facts: &[Fact], approved: bool) -> Result<(), Failure> {
         let names = called(facts);
         let starts = started(facts, |call| {
@@ -105,7 +105,7 @@ impl Findings {
             "the refund never ran"
         };
         let text = format!(
-            "{claim}: {} on record, {} in refunds.txt",
+            "{claim}: {} recorded, {} in refunds.txt",
             count(starts, "start"),
             count(lines, "line")
         );
@@ -113,7 +113,7 @@ impl Findings {
         Ok(())
     }
 
-    /// Every call has ended, once, and as it should.
+    /// Checks that every call has ended once, with the expected outcome.
     async fn outcomes(
         &mut self,
         ledger: &Ledger,
@@ -151,11 +151,11 @@ impl Findings {
         Ok(())
     }
 
-    /// What the model heard, by what the simulator received.
-    fn told(&mut self, heard: &Transcript) {
+    /// Checks the messages to the model that the simulator received.
+    fn messages(&mut self, received: &Transcript) {
         let (first, second) = (ConnectionId(1), ConnectionId(2));
         let answered = |id: &str| {
-            heard.answers().any(|(connection, answer, standing)| {
+            received.answers().any(|(connection, answer, standing)| {
                 connection == first
                     && answer.id.as_deref() == Some(id)
                     && standing == Standing::Accepted
@@ -164,21 +164,23 @@ impl Findings {
         let at_once = answered("call-lookup") && answered("call-fee");
         self.check(
             at_once,
-            "the model got two answers on the connection that asked",
+            "the model got two responses on the connection of the calls",
         );
         let said = |tool: &str| {
             let about = format!("{tool}(");
-            heard
+            received
                 .told()
                 .filter(|(connection, _)| *connection == second)
                 .filter(|(_, text)| text.starts_with("[tool outcome]") && text.contains(&about))
                 .count()
         };
         let later = said(REFUND) == 1 && said(SHIP) == 1;
-        let no_stray_answers = !heard.answers().any(|(connection, ..)| connection == second);
+        let no_stray_answers = !received
+            .answers()
+            .any(|(connection, ..)| connection == second);
         self.check(
             later && no_stray_answers,
-            "the model was told the other two as conversation on the new one",
+            "the model got the other two as text on the new connection",
         );
     }
 
@@ -207,7 +209,7 @@ fn called(facts: &[Fact]) -> BTreeMap<Seq, String> {
     facts.iter().filter_map(name).collect()
 }
 
-/// How often a call for which `wanted` holds was started.
+/// The number of starts of the calls for which `wanted` is true.
 fn started(facts: &[Fact], wanted: impl Fn(Seq) -> bool) -> usize {
     let starts = |fact: &&Fact| match &fact.event {
         Event::Decided(Decision::CallStarted(it)) => wanted(it.call),
@@ -224,8 +226,7 @@ fn ends_a_call(fact: &Fact) -> bool {
     }
 }
 
-/// How often the journal was opened after a process that had not closed it; the system stream says
-/// so.
+/// The number of times that the journal was opened after a process had not closed it.
 async fn unclean_ends(ledger: &Ledger) -> Result<usize, Failure> {
     let lines = ledger.journal().read(Uuid::nil(), 1, usize::MAX).await?;
     let after_a_crash = |line: &recount_journal::Line| {

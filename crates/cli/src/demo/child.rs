@@ -1,4 +1,4 @@
-//! The serving process, seen from the demo: started, listened to, killed.
+//! The serving process of the demo: started, watched, killed.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,8 +10,9 @@ use super::place::Place;
 use super::service::{CONTROL, Part};
 use crate::failures::Failure;
 use crate::terminal::Screen;
+use crate::text::Zone;
 
-/// How long one part of the story may take before something is wrong.
+/// The maximum time for one step of the demo.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A serving process.
@@ -21,7 +22,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts this very program as the service.
+    /// Starts this program as the service.
     pub(super) fn start(
         place: &Place,
         endpoint: &str,
@@ -35,6 +36,8 @@ impl Process {
             .args([
                 "--color",
                 screen.palette.as_choice(),
+                "--tz",
+                &Zone::chosen().to_string(),
                 "demo-service",
                 "--journal",
             ])
@@ -56,12 +59,12 @@ impl Process {
         })
     }
 
-    /// Its process id, while it lives.
+    /// The process id, while the process runs.
     pub(super) fn id(&self) -> u32 {
         self.child.id().unwrap_or_default()
     }
 
-    /// Shows what it prints until it has something to say to the demo.
+    /// Shows the output until a line for the demo, and returns that line.
     pub(super) async fn until_it_waits(&mut self, screen: &mut Screen) -> Result<String, Failure> {
         match self.show(screen).await? {
             Some(word) => Ok(word),
@@ -69,7 +72,7 @@ impl Process {
         }
     }
 
-    /// Shows what it prints until it has ended well.
+    /// Shows the output until the process has ended successfully.
     pub(super) async fn until_it_ends(mut self, screen: &mut Screen) -> Result<(), Failure> {
         while self.show(screen).await?.is_some() {}
         let status = self.end().await?;
@@ -80,7 +83,7 @@ impl Process {
         }
     }
 
-    /// Kills it as nothing in it can hinder, and says how it ended.
+    /// Kills the process with SIGKILL and returns its exit status.
     pub(super) async fn kill(mut self) -> Result<std::process::ExitStatus, Failure> {
         self.child
             .start_kill()
@@ -92,7 +95,7 @@ impl Process {
         loop {
             let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
             let line =
-                line.map_err(|_| died(format!("it said nothing for {} s", PATIENCE.as_secs())))?;
+                line.map_err(|_| died(format!("it printed nothing for {} s", PATIENCE.as_secs())))?;
             match line.map_err(|error| Failure::io("read from the serving process", &error))? {
                 None => return Ok(None),
                 Some(line) => match line.strip_prefix(CONTROL) {
@@ -113,9 +116,5 @@ impl Process {
 }
 
 fn died(how: String) -> Failure {
-    Failure::new(
-        "demo",
-        format!("the serving process did not do its part: {how}"),
-    )
-    .advice("what it said stands above")
+    Failure::new("demo", format!("the serving process failed: {how}")).advice("its output is above")
 }

@@ -1,8 +1,7 @@
-//! `recount demo`: one conversation, killed while a call waits for approval, and taken up again.
+//! `recount demo`: one conversation, killed while a call waits for approval, and resumed.
 //!
-//! The demo tells the story and checks it; `service` is the process that it kills. It knows no
-//! shortcut: all that it claims is looked up in the journal, in the witness of the refund, and in
-//! the record of the simulated model.
+//! The demo shows each step and checks the result; `service` is the process that it kills. Every
+//! claim is checked in the journal, in refunds.txt, and in the messages of the simulated model.
 //!
 //! Read `story` first, then `service` with its `tools`, then `checks`. `place` is the directory of
 //! the demo, `child` the process.

@@ -1,5 +1,4 @@
-//! Where the demo leaves its journal: a directory of its own, replaced by the next run, and never
-//! anybody else's.
+//! The directory of the demo. The next run replaces it, and no other directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,34 +10,34 @@ use crate::files::destination;
 use crate::text::quoted;
 use recount::control::CONTROL_FILES;
 
-/// Says that the directory is the demo's.
+/// The file that marks a directory as one of the demo.
 const MARKER: &str = "RECOUNT-DEMO";
 
-/// The witness of the refunds.
+/// The file with a line for each refund.
 const WITNESS: &str = "refunds.txt";
 
-/// Everything that a demo leaves there; a directory with anything else is not replaced.
+/// The files of a demo. A directory with any other file is not replaced.
 const OURS: [&str; 7] = ["CLOSED", "JOURNAL", "LOCK", MARKER, WITNESS, "log", "sled"];
 
-/// What the name of an index begins with that the journal has put aside.
+/// The prefix of the names of indexes that the journal has set aside.
 const ASIDE: &str = "sled.damaged-";
 
 /// The demo's directory.
 pub(super) struct Place {
-    /// The directory, which is the journal's, too.
+    /// The directory, which is also the journal.
     pub(super) path: PathBuf,
-    /// Where refunds leave a line; no part of the journal.
+    /// The file with a line for each refund. It is no part of the journal.
     pub(super) witness: PathBuf,
 }
 
 impl Place {
-    /// The directory as the demo's, without touching it.
+    /// The directory as one of the demo. Nothing is changed on disk.
     pub(super) fn at(path: PathBuf) -> Place {
         let witness = path.join(WITNESS);
         Place { path, witness }
     }
 
-    /// Makes the directory with an empty journal, in place of what an earlier demo left.
+    /// Creates the directory with an empty journal, in place of that of an earlier demo.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
         let path = &self.path;
         destination::outside_journals(path)?;
@@ -81,17 +80,17 @@ impl Place {
     }
 
     fn remove(&self) -> Result<(), Failure> {
-        // A demo that still runs has it open; a journal that is damaged is no reason to keep it.
+        // A running demo has the journal open. A damaged journal is removed, too.
         let in_use = DiskJournal::options(&self.path).read_only().open();
         if let Err(error @ journal::Error::InUse { .. }) = in_use {
             return Err(error.into());
         }
         drop(in_use);
-        // Listed again, because opening may have put a damaged index aside.
+        // Listed again, because opening may have set a damaged index aside.
         let names = names(&self.path)
             .map_err(|error| Failure::io(format!("list {}", self.path.display()), &error))?;
         let names: Vec<&String> = names.iter().filter(|name| is_ours(name)).collect();
-        // The marker goes last, so that whatever interrupts us, the directory stays the demo's.
+        // The marker is removed last, so that an interrupted removal can be repeated.
         let (marker, others): (Vec<&String>, Vec<&String>) =
             names.into_iter().partition(|name| *name == MARKER);
         for name in others.into_iter().chain(marker) {
@@ -106,7 +105,7 @@ impl Place {
         Ok(())
     }
 
-    /// The lines that refunds have left.
+    /// The lines of the refunds.
     pub(super) fn witnessed(&self) -> Result<Vec<String>, Failure> {
         match fs::read_to_string(&self.witness) {
             Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
@@ -118,13 +117,13 @@ impl Place {
         }
     }
 
-    /// The directory as a shell takes it.
+    /// The directory quoted for a shell.
     pub(super) fn quoted(&self) -> String {
         quoted(&self.path)
     }
 }
 
-/// Whether the demo, or the journal in it, has put a file of this name there.
+/// True if the demo, or its journal, creates a file with this name.
 fn is_ours(name: &str) -> bool {
     OURS.contains(&name) || CONTROL_FILES.contains(&name) || name.starts_with(ASIDE)
 }

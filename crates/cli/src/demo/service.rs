@@ -1,7 +1,6 @@
-//! The process that the demo kills: it serves the conversation, and nothing in it knows that it is
-//! a demo's.
+//! The process that the demo kills. It serves the conversation like any other service.
 //!
-//! What it prints is the timeline. A line that begins with [`CONTROL`] is for the demo alone.
+//! It prints the timeline. A line that begins with [`CONTROL`] is for the demo.
 
 use std::path::PathBuf;
 
@@ -17,10 +16,10 @@ use crate::terminal::{Screen, Tone};
 use recount::engine::{Clock, Engine, SystemClock, Ticket, ToolConfirmation};
 use recount::session::{Actor, Phase, Seq, Session, WaitsFor};
 
-/// What a line for the demo begins with; no timeline has it.
+/// The first character of a line for the demo. No timeline has it.
 pub(super) const CONTROL: char = '\u{1e}';
 
-/// What the user says.
+/// The words of the user.
 const USER_SAYS: &str = "Order 1001 is broken. Refund it, and send another.";
 
 /// Serves the demo's conversation.
@@ -32,7 +31,7 @@ pub(crate) struct Service {
     /// The simulator.
     #[arg(long)]
     endpoint: String,
-    /// Which part of the story to serve.
+    /// The part of the story to serve.
     #[arg(long, value_enum)]
     part: Part,
     /// The flag that decides; without it a person did.
@@ -40,19 +39,19 @@ pub(crate) struct Service {
     decided_by: Option<String>,
 }
 
-/// Which part of the story a process serves.
+/// The part of the story that a process serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Part {
-    /// From the beginning until only a person can go on.
+    /// From the beginning until every call waits for a person.
     Begin,
-    /// From the answer yes to the end.
+    /// From an approval to the end.
     Approve,
-    /// From the answer no to the end.
+    /// From a denial to the end.
     Deny,
 }
 
 impl Part {
-    /// As the command line spells it.
+    /// The spelling on the command line.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Part::Begin => "begin",
@@ -85,7 +84,8 @@ impl Service {
     }
 }
 
-/// Serves a new session until all that is open waits for somebody outside; then waits to be killed.
+/// Serves a new session until every open call waits for an answer from outside, then waits to be
+/// killed.
 async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
     let session = engine
         .session(AGENT)
@@ -106,15 +106,14 @@ async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
     question::show_question(request, screen)?;
     screen.line(&format!("{CONTROL}"))?;
     screen.flush()?;
-    // The input ends when the demo does, so this process is never left behind.
+    // The input ends with the demo, so this process never outlives it.
     let input = || std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
     let ended = tokio::task::spawn_blocking(input).await;
     drop(ended);
     Ok(())
 }
 
-/// Goes on with the session of before: shows what waits, answers it, supplies the late result,
-/// closes.
+/// Resumes the session: shows the open request, answers it, supplies the late result, closes.
 async fn finish(
     engine: &Engine,
     answer: ToolConfirmation,
@@ -131,7 +130,7 @@ async fn finish(
     let request = waiting
         .first()
         .ok_or_else(|| Failure::new("demo", "no approval is open"))?;
-    screen.toned(Tone::Heading, "Still waiting, as the journal has it:")?;
+    screen.toned(Tone::Heading, "Still waiting in the journal:")?;
     question::show(request, SystemClock.now(), screen)?;
     screen.line("")?;
     screen.flush()?;
@@ -139,7 +138,7 @@ async fn finish(
     let head = Seq(head.map_or(0, |head| head.seq));
     let live = engine.resume(request.session).await?;
     let mut follower = Follower::new(&live, head, screen).await?;
-    follower.tell(screen).await?;
+    follower.show_new(screen).await?;
     live.answer(request.id, answer, approver).await?;
     let refund = request.call;
     let decided = |session: &Session, turns| {
@@ -153,16 +152,17 @@ async fn finish(
     let ticket = Ticket::from(paused);
     live.respond(&ticket, json!({"tracking": "RC-1001-2"}), by.clone())
         .await?;
-    let told = |session: &Session, turns| turns > 1 && is_calm(session) && session.calls.is_empty();
-    follower.until(&live, screen, told).await?;
+    let is_told =
+        |session: &Session, turns| turns > 1 && is_calm(session) && session.calls.is_empty();
+    follower.until(&live, screen, is_told).await?;
     live.close("the demo is over", by).await?;
     live.disconnect().await?;
-    follower.tell(screen).await?;
+    follower.show_new(screen).await?;
     engine.shutdown(std::time::Duration::ZERO).await?;
     Ok(())
 }
 
-/// Whether a call waits for somebody outside.
+/// True if a call waits for an answer or a result from outside.
 fn waits(phase: &Phase) -> bool {
     matches!(phase.waits_for(), WaitsFor::Person | WaitsFor::Response)
 }

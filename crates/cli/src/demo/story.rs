@@ -1,4 +1,4 @@
-//! The story of the demo: each of its steps is told as it happens, and checked at the end.
+//! The steps of the demo: each is shown as it happens, and checked at the end.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -17,17 +17,17 @@ use crate::text::count;
 use recount::ledger::PendingConfirmation;
 use recount::simulator::{Running, Script, Simulator};
 
-/// The conversation, in the program itself so that the demo works from anywhere.
+/// The script of the simulated model. It is part of the program, so the demo needs no file.
 const SCRIPT: &str = include_str!("script.jsonl");
 
-/// Shows a conversation that outlives its process; needs this program only.
+/// Shows a conversation that outlives its process; needs no network and no files.
 ///
 /// A simulated model calls four tools. While one of them waits for your approval, the serving
-/// process is killed with SIGKILL; another one takes the journal up and goes on. Everything is
+/// process is killed with SIGKILL; another process opens the journal and continues. Everything is
 /// checked at the end.
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// Where the journal is left; an earlier demo's is replaced, anything else is refused.
+    /// The directory for the journal; that of an earlier demo is replaced, any other is refused.
     #[arg(long, value_name = "DIR", default_value = "recount-demo")]
     journal: PathBuf,
     /// Approves the refund without asking.
@@ -56,7 +56,7 @@ impl Demo {
         )?;
         let request = first.until_it_waits(screen).await?;
 
-        heading(screen, 2, "A person decides")?;
+        heading(screen, 2, "An approver decides")?;
         first.until_it_waits(screen).await?;
         let decided = self.decide(screen).await?;
         let approved = decided.approved;
@@ -64,10 +64,7 @@ impl Demo {
         heading(
             screen,
             3,
-            &format!(
-                "SIGKILL for process {}, the approval still open",
-                first.id()
-            ),
+            &format!("SIGKILL for process {}, the request still open", first.id()),
         )?;
         let status = first.kill().await?;
         left_behind(&place, &request, status, screen).await?;
@@ -77,14 +74,14 @@ impl Demo {
         heading(
             screen,
             4,
-            &format!("Process {} takes the session up", second.id()),
+            &format!("Process {} resumes the session", second.id()),
         )?;
         second.until_it_ends(screen).await?;
 
-        heading(screen, 5, "What is true now")?;
+        heading(screen, 5, "Checks")?;
         let findings = Findings::gather(&place, approved, &simulator.transcript()).await?;
         simulator.shutdown().await;
-        // Waiting for a person is no part of how long it took.
+        // The time in which a person decides does not count.
         conclude(
             &findings,
             &place,
@@ -113,7 +110,7 @@ impl Demo {
             }
             (false, false) => (
                 true,
-                "There is no terminal to ask on, so it is approved (--deny denies it).",
+                "Approved, because there is no terminal to ask on (--deny denies it).",
                 "recount demo without a terminal",
             ),
         };
@@ -130,9 +127,9 @@ impl Demo {
 /// The decision about the demo's refund.
 struct Decided {
     approved: bool,
-    /// The flag that decided in place of a person.
+    /// The flag that decided instead of a person.
     flag: Option<&'static str>,
-    /// The time that it took, which is no part of the demo's own.
+    /// The time until the decision.
     after: std::time::Duration,
 }
 
@@ -140,7 +137,7 @@ fn introduce(place: &Place, simulator: &Running, screen: &mut Screen) -> Result<
     screen.toned(Tone::Heading, "A conversation that outlives its process")?;
     screen.line(&format!("  model    {}, simulated", simulator.url()))?;
     screen.line(&format!("  journal  {}", place.path.display()))?;
-    screen.line("  tools    lookup_order, refund (asks first), ship_replacement (takes")?;
+    screen.line("  tools    lookup_order, refund (requires approval), ship_replacement (takes")?;
     screen.line("           long), charge_restocking_fee (fails)")
 }
 
@@ -150,7 +147,7 @@ fn heading(screen: &mut Screen, number: u32, text: &str) -> Result<(), Failure> 
     screen.flush()
 }
 
-/// What a process that nobody asked leaves: a journal with an open approval, and no refund.
+/// Checks the state after the kill: a journal with an open request, and no refund.
 async fn left_behind(
     place: &Place,
     request: &str,
@@ -166,11 +163,12 @@ async fn left_behind(
         .count();
     if status.success() || open != 1 || refunds != 0 {
         let what = format!(
-            "expected a killed process, 1 open approval and no refund, found {status}, {open} and {refunds}"
+            "expected a killed process, 1 open request and no refund, found {status}, {open} \
+             and {refunds}"
         );
         return Err(Failure::new("demo", what));
     }
-    screen.line(&format!("It ended with {status}."))?;
+    screen.line(&format!("The process ended with {status}."))?;
     screen.line("The journal has the open request; refunds.txt has no line.")
 }
 
@@ -210,7 +208,7 @@ fn conclude(
     );
     screen.toned(Tone::Heading, &summary)?;
     screen.line("")?;
-    screen.line("Look around:")?;
+    screen.line("More about this session:")?;
     let program = std::env::args()
         .next()
         .unwrap_or_else(|| "recount".to_owned());

@@ -1,4 +1,4 @@
-//! The demo's agent: a support desk with one tool of each sort.
+//! The agent of the demo: a support desk with one tool of each kind.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -11,16 +11,16 @@ use recount::engine::Agent;
 use recount::live::Endpoint;
 use recount::tool::{T, ToolContext, ToolError, ToolFunction};
 
-/// The name under which the journal knows the agent.
+/// The name of the agent in the journal.
 pub(super) const AGENT: &str = "support";
 
-/// The tool that needs approval.
+/// The tool that requires approval.
 pub(super) const REFUND: &str = "refund";
 
 /// The tool whose result comes later.
 pub(super) const SHIP: &str = "ship_replacement";
 
-/// The agent, connected to `endpoint`; its refunds are witnessed in the file `witness`.
+/// The agent, connected to `endpoint`. Each refund adds a line to the file `witness`.
 pub(super) fn agent(endpoint: &str, witness: PathBuf) -> Agent {
     let lookup = T::simple_with(
         "lookup_order",
@@ -33,7 +33,7 @@ pub(super) fn agent(endpoint: &str, witness: PathBuf) -> Agent {
         SHIP,
         "Has the warehouse send the order again",
         order_schema(),
-        // The warehouse answers in its own time; nothing is to be told meanwhile.
+        // The warehouse answers later; the model gets nothing before.
         |_args| async { Ok(Value::Null) },
     ));
     let fee = T::simple_with(
@@ -61,7 +61,7 @@ fn order_schema() -> Value {
     })
 }
 
-/// Gives money back, and leaves a line in a file outside the journal each time it does.
+/// The refund. Each run adds a line to a file outside the journal.
 struct Refund {
     witness: PathBuf,
 }

@@ -1,5 +1,4 @@
-//! `recount fixture`: recorded conversations, played, written down anew, brought up to date, and
-//! taken from journals.
+//! `recount fixture`: tests, updates, migrates and exports recorded conversations.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +14,10 @@ use recount::fixture::{FORMAT, Fixture};
 use recount::play::Played;
 use recount::story::Change;
 
-/// Plays recorded conversations, writes down what comes of them, and takes them from journals.
+/// Tests recorded conversations, updates them, and exports them from journals.
 ///
-/// Nothing but what is on record takes part: the recorded model, and tools that do what they did. A
-/// conversation in which the program's own code decided is played in a test of the program.
+/// A fixture is played with the recorded words of the model and the recorded results of the tools.
+/// If code of the program decided in a conversation, play the fixture in a test of the program.
 #[derive(Subcommand)]
 pub(crate) enum Fixtures {
     Test(Test),
@@ -27,24 +26,24 @@ pub(crate) enum Fixtures {
     Export(Export),
 }
 
-/// Plays fixtures and tells where they come to another story.
+/// Plays fixtures and shows where the result differs from the recorded story.
 #[derive(Args)]
 pub(crate) struct Test {
     /// The directories of the fixtures.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Prints JSON lines, one a fixture.
+    /// Prints JSON lines, one for each fixture.
     #[arg(long)]
     json: bool,
 }
 
-/// Plays fixtures and writes down what came of them: the story, and what the model was sent.
+/// Plays fixtures and writes the result into them: the story, and the messages to the model.
 #[derive(Args)]
 pub(crate) struct Update {
     /// The directories of the fixtures.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Prints JSON lines, one a fixture.
+    /// Prints JSON lines, one for each fixture.
     #[arg(long)]
     json: bool,
 }
@@ -55,24 +54,24 @@ pub(crate) struct Migrate {
     /// The directories of the fixtures.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Prints JSON lines, one a fixture.
+    /// Prints JSON lines, one for each fixture.
     #[arg(long)]
     json: bool,
 }
 
-/// Makes a fixture of a session that a journal holds.
+/// Makes a fixture from a session of a journal.
 ///
-/// A journal has no audio, no frames as they came, and not the words of answers that were refused;
-/// docs/fixtures.md says what follows.
+/// A journal has no audio, no raw messages of the service, and no text of refused answers;
+/// docs/fixtures.md explains the consequences.
 #[derive(Args)]
 pub(crate) struct Export {
     /// The directory of the journal.
     path: PathBuf,
     /// The session: its id, or a unique beginning of it.
     session: String,
-    /// The directory to write, which holds no fixture yet.
+    /// The directory to write, without a fixture.
     dir: PathBuf,
-    /// Takes out what stands at this JSON Pointer, at every depth; may be given several times.
+    /// Redacts the value at this JSON Pointer, at every depth; may be given several times.
     #[arg(long, value_name = "POINTER")]
     redact: Vec<String>,
     #[command(flatten)]
@@ -97,44 +96,41 @@ impl Fixtures {
 
 impl Test {
     fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let (mut other, mut unusable) = (0_usize, Unusable::of(&self.dirs, "played", self.json));
+        let (mut failed, mut unusable) = (0_usize, Unusable::of(&self.dirs, "played", self.json));
         for dir in &self.dirs {
             let played = match played(dir).and_then(with_story) {
                 Ok(played) => played,
                 Err(failure) => {
-                    unusable.tell(dir, failure, screen)?;
+                    unusable.add(dir, failure, screen)?;
                     continue;
                 }
             };
             let report = played.report();
-            other += usize::from(!report.is_empty());
+            failed += usize::from(!report.is_empty());
             if self.json {
                 screen.json(&as_json(dir, &played))?;
             } else if report.is_empty() {
-                screen.line(&format!("{}: as recorded", shown(dir)))?;
+                screen.line(&format!("{}: passed", shown(dir)))?;
             } else {
-                screen.toned(Tone::Heading, &shown(dir))?;
+                screen.toned(Tone::Heading, &format!("{}: failed", shown(dir)))?;
                 show(&report, screen)?;
             }
         }
-        let all = count(self.dirs.len(), "fixture");
+        let all = self.dirs.len();
         if !self.json {
-            match (other, unusable.len()) {
-                (0, 0) => screen.toned(Tone::Good, &format!("Played as recorded: {all}"))?,
-                (other, 0) => {
-                    screen.toned(Tone::Bad, &format!("{other} of {all} went another way"))?;
-                }
-                (_, 1) if self.dirs.len() == 1 => {}
-                (other, unusable) => {
-                    let told = format!(
-                        "Of {all}: {} as recorded, {other} went another way, {unusable} not played",
-                        self.dirs.len() - other - unusable
-                    );
-                    screen.toned(Tone::Bad, &told)?;
+            match (failed, unusable.len()) {
+                (0, 0) => screen.toned(Tone::Good, &format!("{all} of {all} passed"))?,
+                (failed, 0) => screen.toned(Tone::Bad, &format!("{failed} of {all} failed"))?,
+                (_, 1) if all == 1 => {}
+                (failed, unusable) => {
+                    let passed = all - failed - unusable;
+                    let counts =
+                        format!("{passed} of {all} passed, {failed} failed, {unusable} not played");
+                    screen.toned(Tone::Bad, &counts)?;
                 }
             }
         }
-        match other {
+        match failed {
             0 => unusable.end(),
             _ => Ok(Exit::Diverged),
         }
@@ -148,7 +144,7 @@ impl Update {
             let report = match update(dir) {
                 Ok(report) => report,
                 Err(failure) => {
-                    unusable.tell(dir, failure, screen)?;
+                    unusable.add(dir, failure, screen)?;
                     continue;
                 }
             };
@@ -160,14 +156,14 @@ impl Update {
                 screen.toned(Tone::Heading, &format!("{}: updated", shown(dir)))?;
                 show(&report, screen)?;
             } else {
-                screen.line(&format!("{}: as it was", shown(dir)))?;
+                screen.line(&format!("{}: unchanged", shown(dir)))?;
             }
         }
         if !self.json && self.dirs.len() > 1 {
-            let (all, left) = (count(self.dirs.len(), "fixture"), unusable.len());
-            let kept = self.dirs.len() - updated - left;
+            let (all, left) = (self.dirs.len(), unusable.len());
+            let kept = all - updated - left;
             screen.line(&format!(
-                "Of {all}: {updated} updated, {kept} as it was, {left} not played"
+                "{updated} of {all} updated, {kept} unchanged, {left} not played"
             ))?;
         }
         unusable.end()
@@ -181,7 +177,7 @@ impl Migrate {
             let format = match Fixture::migrate(dir) {
                 Ok(format) => format,
                 Err(error) => {
-                    unusable.tell(dir, error.into(), screen)?;
+                    unusable.add(dir, error.into(), screen)?;
                     continue;
                 }
             };
@@ -190,8 +186,8 @@ impl Migrate {
                 screen.json(&json!({"fixture": dir, "format": format, "migrated": migrated}))?;
             } else {
                 let what = match migrated {
-                    true => format!("of format {format}, rewritten as {FORMAT}"),
-                    false => format!("of format {format}, which is current"),
+                    true => format!("format {format}, rewritten in format {FORMAT}"),
+                    false => format!("format {format}, which is current"),
                 };
                 screen.line(&format!("{}: {what}", shown(dir)))?;
             }
@@ -200,11 +196,10 @@ impl Migrate {
     }
 }
 
-/// The fixtures that could not be used: each is told in its place, and those behind it are used all
-/// the same.
+/// The fixtures that could not be used. The fixtures after them are still used.
 struct Unusable {
     of: usize,
-    /// What they were to be, such as `played`.
+    /// The participle for the message, such as `played`.
     done: &'static str,
     json: bool,
     all: Vec<(String, Failure)>,
@@ -224,7 +219,7 @@ impl Unusable {
         self.all.len()
     }
 
-    fn tell(&mut self, dir: &Path, failure: Failure, screen: &mut Screen) -> Result<(), Failure> {
+    fn add(&mut self, dir: &Path, failure: Failure, screen: &mut Screen) -> Result<(), Failure> {
         let (code, what) = (failure.code.as_ref(), failure.what.as_str());
         if self.json {
             screen.json(&json!({"fixture": dir, "error": {"code": code, "what": what}}))?;
@@ -236,7 +231,7 @@ impl Unusable {
         Ok(())
     }
 
-    /// What the program ends with, if nothing else is to be said: the first failure stands for all.
+    /// The end of the program: the first failure stands for all.
     fn end(self) -> Result<Exit, Failure> {
         let (left, of) = (self.all.len(), count(self.of, "fixture"));
         let done = self.done;
@@ -255,18 +250,17 @@ fn played(dir: &Path) -> Result<Played, Failure> {
     Ok(Fixture::load(dir)?.play_by_itself()?)
 }
 
-/// What was played, if there is a story to hold it against.
+/// The played fixture, if it has a story to compare with.
 fn with_story(played: Played) -> Result<Played, Failure> {
     if played.has_story() {
         return Ok(played);
     }
-    let what = "there is no story.txt, so nothing says what should come of it";
+    let what = "there is no story.txt to compare with";
     Err(Failure::new("no-story", what)
-        .advice("`recount fixture update DIR` writes down what comes of it now"))
+        .advice("`recount fixture update DIR` plays it and writes the result"))
 }
 
-/// Plays a fixture and writes down what came of it, where that is another story; in words, what is
-/// another.
+/// Plays a fixture and saves the result if it differs. Returns the differences as text.
 fn update(dir: &Path) -> Result<String, Failure> {
     let played = played(dir)?;
     let report = played.report();
@@ -282,7 +276,7 @@ impl Export {
             let what = format!("expected a JSON Pointer such as /card, found {wrong:?}");
             return Err(Failure::new("bad-request", what).exit(Exit::Usage));
         }
-        // Its files go into the directory, so that is no journal itself either.
+        // The files go into the directory, so the directory itself must be no journal either.
         destination::outside_journals(&self.dir.join("fixture.json"))?;
         let ledger = self.unknown.looking(&self.path, &self.keys, screen)?;
         let session = ids::session(&ledger, &self.session).await?;
@@ -298,13 +292,12 @@ impl Export {
             for (pointer, times) in &exported.met {
                 let pointer = one_line(pointer);
                 if *times == 0 {
-                    let told = format!(
-                        "Warning: nothing stands at {pointer}, so nothing was taken out for it"
-                    );
-                    screen.toned(Tone::Bad, &told)?;
+                    let warning =
+                        format!("Warning: there is no value at {pointer}, so nothing was redacted");
+                    screen.toned(Tone::Bad, &warning)?;
                 } else {
                     let places = count(*times, "place");
-                    screen.line(&format!("Taken out of {places}: {pointer}"))?;
+                    screen.line(&format!("Redacted in {places}: {pointer}"))?;
                 }
             }
         }
@@ -332,7 +325,7 @@ fn as_json(dir: &Path, played: &Played) -> Value {
     })
 }
 
-/// A report in colour: what is on record and was not played, and the other way round.
+/// Shows a report in colour: recorded lines that were not played, and the other way round.
 fn show(report: &str, screen: &mut Screen) -> Result<(), Failure> {
     for line in report.lines() {
         let tone = match line.get(..2) {

@@ -1,7 +1,6 @@
-//! The commands for the development of an agent: checked policies, played fixtures, a simulated
-//! service.
+//! The commands for the development of an agent: policy files, fixtures, a simulated service.
 //!
-//! None of them needs a journal that is in use, or a connection to a model.
+//! None of them needs a running service or a connection to a model.
 //!
 //! Read `policy` first, then `simulate`, then `fixture`.
 

@@ -1,4 +1,4 @@
-//! `recount policy`: files of policies, whether they are sound, and their schema.
+//! `recount policy`: checks policy files, and prints their schema.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::terminal::{Screen, Tone};
 use crate::text::one_line;
 use recount::tool::policy_file::{self, PolicyMistake};
 
-/// Files of policies: whether one is sound, and what may stand in one.
+/// Checks a policy file, or prints the schema of such files.
 #[derive(Args)]
 pub(crate) struct Policy {
     #[command(subcommand)]
@@ -20,7 +20,7 @@ pub(crate) struct Policy {
 
 #[derive(Subcommand)]
 enum Doing {
-    /// Says whether a file is sound, or everything that is wrong with it.
+    /// Checks a file and lists all mistakes.
     Check {
         /// The file, in TOML or JSON.
         file: PathBuf,
@@ -28,7 +28,7 @@ enum Doing {
         #[arg(long)]
         json: bool,
     },
-    /// Prints the JSON Schema of such files.
+    /// Prints the JSON Schema of policy files.
     Schema,
 }
 
@@ -61,7 +61,7 @@ fn check(file: &Path, as_json: bool, screen: &mut Screen) -> Result<Exit, Failur
         }))?;
     } else if mistakes.is_empty() {
         let file = file.display().to_string();
-        screen.toned(Tone::Good, &format!("Sound: {}", one_line(&file)))?;
+        screen.toned(Tone::Good, &format!("No mistakes: {}", one_line(&file)))?;
     } else {
         return Err(policies::wrong(file, &mistakes));
     }

@@ -1,4 +1,4 @@
-//! `recount simulate`: the fake Gemini Live service by itself.
+//! `recount simulate`: the fake Gemini Live service.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -17,31 +17,30 @@ use recount::simulator::{
 
 /// Plays a script as a fake Gemini Live service, until Ctrl-C or SIGTERM.
 ///
-/// The first line of the output is the URL to connect to. At the end it says what the script
-/// expected of the client and has not come.
+/// The first line of the output is the URL to connect to. At the end it lists the messages that the
+/// script expected from the client and did not receive.
 #[derive(Args)]
 #[command(group = ArgGroup::new("model").required(true).args(["script", "rules"]))]
 pub(crate) struct Simulate {
     /// The script: JSON lines, or YAML in a file that ends in .yaml or .yml; see docs/simulator.md.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// Runs free by the rules of this file, for any number of clients; what no rule takes is
-    /// echoed.
+    /// Answers any number of clients by the rules of this file, and echoes other messages.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Writes every frame to this file, a JSON line each, without keys, tokens and handles; `-` is
+    /// Writes every message to this file as JSON lines, without keys, tokens and handles; `-` is
     /// standard output.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Where to listen, on this machine only; port 0 takes any free one.
+    /// The address to listen on, on this machine only; port 0 means any free port.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
     listen: String,
     /// Prints every message.
     #[arg(long, short)]
     verbose: bool,
-    /// Cuts nothing.
+    /// Shows every message in full, whatever its length.
     #[arg(long)]
     full: bool,
 }
@@ -53,11 +52,11 @@ impl Simulate {
         if let Some(path) = &self.record {
             let file = recording(path, self.force)?;
             let (sender, receiver) = mpsc::unbounded_channel();
-            // When nobody writes any more the program is about to end.
+            // Without a receiver the program is about to end.
             simulator = simulator.record(move |frame| drop(sender.send(frame)));
             frames = Some((receiver, Recording::to(path.clone(), file)));
         }
-        // Before anybody knows where the program is.
+        // Before the address is printed, so that no signal is missed.
         let stop = Stop::listen()?;
         let running = simulator.listen(&self.listen).await?;
         screen.line(&running.url())?;
@@ -94,7 +93,7 @@ impl Simulate {
         }
         let lines: Vec<String> = unmet.iter().map(ToString::to_string).collect();
         Err(Failure::new("script", lines.join("; "))
-            .advice("the client did not send what the script expects of it"))
+            .advice("the client did not send the messages that the script expects"))
     }
 
     fn simulator(&self) -> Result<Simulator, Failure> {
@@ -114,13 +113,13 @@ impl Simulate {
     }
 }
 
-/// What is to be shown or written.
+/// The next thing to show or to write.
 enum Seen {
     Frame(Frame),
     Entries(Vec<Entry>),
 }
 
-/// The next frame to write; never where none is recorded.
+/// The next frame to write; pends forever without `--record`.
 async fn next(frames: &mut Option<(mpsc::UnboundedReceiver<Frame>, Recording)>) -> Option<Frame> {
     match frames {
         Some((receiver, _)) => receiver.recv().await,
@@ -128,17 +127,17 @@ async fn next(frames: &mut Option<(mpsc::UnboundedReceiver<Frame>, Recording)>) 
     }
 }
 
-/// The writer that `--record` names.
+/// Opens the output of `--record`.
 fn recording(path: &Path, force: Force) -> Result<Box<dyn Write + Send>, Failure> {
     if destination::is_standard(path) {
         return Ok(Box::new(std::io::stdout()));
     }
-    destination::may_stand_at(path, force)?;
+    destination::check_vacant(path, force)?;
     let removed = match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed,
     };
-    // What came there since it was looked at is neither followed nor replaced.
+    // A file that was created there since the check is neither followed nor replaced.
     let file = removed.and_then(|()| File::create_new(path));
     Ok(Box::new(file.map_err(|error| unwritable(path, &error))?))
 }
@@ -154,7 +153,7 @@ impl Recording {
         Self { path, file }
     }
 
-    /// Writes through: whoever looks sees every frame.
+    /// Writes a frame through to the file at once.
     fn write(&mut self, frame: &Frame) -> Result<(), Failure> {
         let line = format!("{}\n", frame.line());
         self.file
@@ -214,7 +213,7 @@ impl From<ScriptError> for Failure {
             .map(|it| format!(": {it}"))
             .unwrap_or_default();
         Failure::new("script", format!("{error}{source}"))
-            .advice("docs/simulator.md says what a script may say")
+            .advice("docs/simulator.md describes scripts")
     }
 }
 

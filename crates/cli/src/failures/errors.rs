@@ -1,4 +1,4 @@
-//! The errors of the library as failures of a command.
+//! Conversion of the library's errors into failures of a command.
 
 use recount_journal as journal;
 
@@ -19,14 +19,14 @@ impl From<journal::seal::Error> for Failure {
             journal::seal::Error::DoesNotOpen { .. } | journal::seal::Error::Malformed { .. } => {
                 Failure::new("does-not-open", what)
                     .exit(Exit::Damaged)
-                    .advice("`recount verify PATH` tells whether the journal is what was written")
+                    .advice("`recount verify PATH` checks whether records were altered")
             }
             journal::seal::Error::NotAMasterKey { .. } => {
                 Failure::new("not-a-master-key", what).exit(Exit::Usage)
             }
             journal::seal::Error::Insecure { .. } => Failure::new(INSECURE, what).advice(
-                "take the permission from others, such as `chmod -R go-rwx DIR`; \
-                     `--insecure-directory` believes it all the same",
+                "remove the permissions of other users, for example with `chmod -R go-rwx DIR`; \
+                     `--insecure-directory` accepts it as it is",
             ),
             journal::seal::Error::Missing { .. } => Failure::new("key-store", what).advice(
                 "give the directory that `recount run --keys DIR` made; nothing was created",
@@ -45,33 +45,42 @@ impl From<journal::Error> for Failure {
                 let path = shown(&path);
                 let what = format!("the journal at {path} is in use by another process");
                 Failure::new(IN_USE, what).advice(
-                    "one process at a time has a journal open; ask that one, or stop it first",
+                    "only one process at a time can open a journal; use that one, or stop it first",
                 )
             }
-            journal::Error::Insecure { .. } => Failure::new(INSECURE, what)
-                .advice("take the write permission from others, such as `chmod go-w PATH`; `--insecure-directory` believes it all the same"),
-            journal::Error::NotYours { owner, .. } => Failure::new(NOT_YOURS, what)
-                .advice(format!("run it as that user: `sudo -u '#{owner}' recount …`; `--insecure-directory` goes on as this one")),
+            journal::Error::Insecure { .. } => Failure::new(INSECURE, what).advice(
+                "remove the write permission of other users, for example with \
+                     `chmod go-w PATH`; `--insecure-directory` accepts it as it is",
+            ),
+            journal::Error::NotYours { owner, .. } => {
+                Failure::new(NOT_YOURS, what).advice(format!(
+                    "run it as that user: `sudo -u '#{owner}' recount …`; \
+                     `--insecure-directory` runs it as the current user"
+                ))
+            }
             journal::Error::Missing { path } => Failure::no_journal(&path),
-            journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what)
-                .advice("give the directory that holds the file JOURNAL; where only that is damaged, `recount repair PATH` restores it"),
+            journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what).advice(
+                "give the directory that holds the file JOURNAL; if only that file is \
+                     damaged, `recount repair PATH` restores it",
+            ),
             journal::Error::NotABackup { .. } => Failure::new("not-a-backup", what)
-                .advice("give a directory that `recount backup` made; a journal is used where it lies"),
+                .advice("give a directory that `recount backup` made; a journal needs no restore"),
             journal::Error::Occupied { .. } => Failure::new("occupied", what)
-                .advice("give a directory that is not there yet, or an empty one; nothing was changed"),
+                .advice("give a new or an empty directory; nothing was changed"),
             journal::Error::DamagedExport { .. } => Failure::new("damaged", what)
                 .exit(Exit::Damaged)
-                .advice("`recount verify FILE` lists all that is wrong; nothing was imported"),
+                .advice("`recount verify FILE` lists the damage; nothing was imported"),
             journal::Error::NewerFormat { .. } => Failure::new("newer-format", what)
                 .advice("use the version of recount that wrote it, or a later one"),
-            journal::Error::Damaged { .. } => Failure::new("damaged", what)
-                .exit(Exit::Damaged)
-                .advice("`recount verify PATH` lists all that is wrong, `recount repair PATH` recovers what it can"),
-            journal::Error::Index { .. } => {
-                Failure::new("index-damaged", what).exit(Exit::Damaged)
+            journal::Error::Damaged { .. } => {
+                Failure::new("damaged", what).exit(Exit::Damaged).advice(
+                    "`recount verify PATH` lists the damage, `recount repair PATH` recovers \
+                     what it can",
+                )
             }
+            journal::Error::Index { .. } => Failure::new("index-damaged", what).exit(Exit::Damaged),
             journal::Error::Conflict { .. } => Failure::new("conflict", what)
-                .advice("somebody else wrote to the session; look at it again before you retry"),
+                .advice("another process wrote to the session; check its log before you retry"),
             journal::Error::NoSpace { .. } => Failure::new(NO_SPACE, what)
                 .advice("make room on the disk of the journal, then try again"),
             journal::Error::Io { doing, source } => Failure::io(one_line(&doing), &source),
@@ -85,16 +94,19 @@ impl From<ledger::Error> for Failure {
         let what = in_lines(&causes(&error));
         match error {
             ledger::Error::Journal(error) => error.into(),
-            ledger::Error::Unreadable { .. } => Failure::new(UNREADABLE, what)
-                .exit(Exit::Damaged)
-                .advice("where a newer version of recount wrote it, use that one; `recount verify PATH` tells damage"),
+            ledger::Error::Unreadable { .. } => {
+                Failure::new(UNREADABLE, what).exit(Exit::Damaged).advice(
+                    "if a newer version of recount wrote it, use that version; \
+                     `recount verify PATH` checks for damage",
+                )
+            }
             ledger::Error::NewerRules { .. } => Failure::new("newer-rules", what)
                 .exit(Exit::Damaged)
                 .advice("use the version of recount that wrote it, or a newer one"),
             ledger::Error::Malformed { .. } | ledger::Error::MissingObject { .. } => {
                 Failure::new("damaged", what)
                     .exit(Exit::Damaged)
-                    .advice("`recount verify PATH` lists all that is wrong")
+                    .advice("`recount verify PATH` lists the damage")
             }
             ledger::Error::Sealed { .. } => Failure::new("sealed", what)
                 .exit(Exit::Sealed)
@@ -145,13 +157,12 @@ impl From<fixture::Error> for Failure {
             | fixture::Error::Header { .. }
             | fixture::Error::Step { .. } => Failure::new("damaged", what)
                 .exit(Exit::Damaged)
-                .advice("docs/fixtures.md has the shapes"),
-            fixture::Error::Exists { .. } => Failure::new("occupied", what).advice(
-                "give a directory that holds no fixture, and no file of one; nothing was changed",
-            ),
+                .advice("docs/fixtures.md describes the format"),
+            fixture::Error::Exists { .. } => Failure::new("occupied", what)
+                .advice("give a directory without a fixture or a file of one; nothing was changed"),
             fixture::Error::NoShape { .. } => Failure::new("bad-request", what)
                 .exit(Exit::Usage)
-                .advice("take out fields of what people, models and tools say"),
+                .advice("redact fields in the words of people, models and tools"),
             fixture::Error::Io { path, source } => {
                 Failure::io(format!("use {}", shown(&path)), &source)
             }
@@ -166,9 +177,10 @@ impl From<play::Error> for Failure {
         let what = in_lines(&causes(&error));
         match error {
             play::Error::NeedsProgram { .. } => Failure::new("needs-program", what).advice(
-                "in a test of the program: Fixture::load(DIR)?.play(&agent)?.assert_as_recorded()",
+                "play it in a test of the program: \
+                 Fixture::load(DIR)?.play(&agent)?.assert_as_recorded()",
             ),
-            play::Error::Runtime { source } => Failure::io("begin a runtime", &source),
+            play::Error::Runtime { source } => Failure::io("start the runtime", &source),
             play::Error::Engine(error) => error.into(),
             play::Error::Fixture(error) => error.into(),
             play::Error::Ledger(error) => error.into(),
@@ -177,7 +189,7 @@ impl From<play::Error> for Failure {
     }
 }
 
-/// The code of a refusal, in the spelling of the other codes.
+/// The error code of a refusal.
 fn refusal_code(rejection: &Rejection) -> &'static str {
     match rejection {
         Rejection::UnknownRequest { .. } => "unknown-request",
@@ -213,13 +225,13 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
     }
 }
 
-/// A text with its lines one below the other, each without what a terminal would act on.
+/// The lines of a text, with the characters escaped that a terminal would act on.
 fn in_lines(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(one_line).collect();
     lines.join("\n    ")
 }
 
-/// An error and everything behind it that it does not say itself.
+/// The message of an error, and those of its causes that it does not contain.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -239,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_an_error_stay_and_control_characters_do_not() {
+    fn error_keeps_its_lines_and_no_control_character() {
         let what = "two things:\n- one\n- \u{1b}[2Jtwo".to_owned();
         let damaged = journal::Error::Damaged {
             session: None,

@@ -1,4 +1,4 @@
-//! What a command says when it cannot do what was asked: a stable code, one line, and what to do.
+//! The failure of a command: a stable code, one line, and advice.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -8,43 +8,43 @@ use std::path::Path;
 use crate::text::shown;
 use recount::control::OnRecord;
 
-/// How the program ends; the numbers are promised in `--help`.
+/// The exit codes. `--help` promises their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All is well.
+    /// Success.
     Ok = 0,
-    /// It could not be done.
+    /// The command failed.
     Failed = 1,
-    /// It was not asked well; the number is the one that the argument parser uses.
+    /// The command line is wrong. The argument parser uses the same number.
     Usage = 2,
-    /// A rule said no.
+    /// A rule refused the operation.
     Refused = 3,
     /// A journal or an export is damaged.
     Damaged = 4,
-    /// A replay came to other decisions, or two sessions are not the same.
+    /// A replay decided differently, two sessions differ, or a fixture failed.
     Diverged = 5,
-    /// Something is sealed, and its key is not here.
+    /// A session is sealed and its key is not here.
     Sealed = 6,
-    /// Whoever read the output went away before its end, so nobody knows how the rest came out: as
-    /// a shell says it of a program that SIGPIPE ended.
+    /// The reader of the output closed it early, so the result is not known. Shells report the
+    /// same code for a program that SIGPIPE ended.
     ReaderGone = 141,
 }
 
-/// Why a command failed.
+/// The failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// A short stable name, for programs and for searching.
+    /// A short stable name, for scripts and for searching.
     pub(crate) code: Cow<'static, str>,
-    /// How the program ends.
+    /// The exit code.
     pub(crate) exit: Exit,
-    /// What failed, with what was expected and what came.
+    /// The failed operation, with what was expected and what was found.
     pub(crate) what: String,
-    /// What to do.
+    /// The next step for the user.
     pub(crate) advice: Option<String>,
 }
 
 impl Failure {
-    /// Something could not be done.
+    /// A failure with the exit code 1 and no advice.
     pub(crate) fn new(code: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Failure {
         Failure {
             code: code.into(),
@@ -54,31 +54,34 @@ impl Failure {
         }
     }
 
-    /// With what to do.
+    /// The failure with this advice.
     pub(crate) fn advice(mut self, advice: impl Into<String>) -> Failure {
         self.advice = Some(advice.into());
         self
     }
 
-    /// With another way to end.
+    /// The failure with this exit code.
     pub(crate) fn exit(mut self, exit: Exit) -> Failure {
         self.exit = exit;
         self
     }
 
-    /// Of a command that can pass over records of kinds that it does not know.
+    /// The failure of a command with `--unknown-kinds`: its advice names that option.
     pub(crate) fn of_command_that_skips(self) -> Failure {
         if self.code != UNREADABLE {
             return self;
         }
-        self.advice("where a newer version of recount wrote it, `--unknown-kinds skip` passes over what only that knows; `recount verify PATH` tells damage")
+        self.advice(
+            "if a newer version of recount wrote it, `--unknown-kinds skip` skips the records \
+             that this version does not know; `recount verify PATH` checks for damage",
+        )
     }
 
-    /// A file operation failed.
+    /// A failed file operation.
     pub(crate) fn io(doing: impl Display, error: &io::Error) -> Failure {
-        // Whoever read our output has gone away, which is how `recount log … | head` ends.
+        // The reader of the output closed it, as `head` does in `recount log … | head`.
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::new(READER_GONE, "the reader of the output is gone")
+            return Failure::new(READER_GONE, "the reader of the output closed it")
                 .exit(Exit::ReaderGone);
         }
         let what = format!("failed to {doing}: {error}");
@@ -87,34 +90,33 @@ impl Failure {
                 Failure::new(NO_SPACE, what).advice("make room on the disk, then try again")
             }
             io::ErrorKind::ReadOnlyFilesystem => Failure::new("read-only", what)
-                .advice("the disk takes no writes; work on a copy, or mount it for writing"),
+                .advice("the disk is mounted read-only; work on a copy, or mount it for writing"),
             _ => Failure::new(IO, what),
         }
     }
 
-    /// Something failed behind a word that counts: that it is on record is what whoever said it
-    /// must know.
+    /// A failure after the operation was recorded. The message says first that it is recorded.
     pub(crate) fn behind_record(mut self, answered: &OnRecord) -> Failure {
         let OnRecord { session, seq, .. } = answered;
         self.what = format!(
-            "it is on record at seq {seq} of session {session}, but {}",
+            "recorded at seq {seq} of session {session}, but {}",
             self.what
         );
-        // Also where nobody reads what else there would be to say.
+        // This message is printed even if the reader of the output is gone.
         if self.code == READER_GONE {
             self.code = IO.into();
         }
-        self.advice("it counts, so do not say it again; `recount log PATH SESSION` shows it")
+        self.advice("do not repeat the command; `recount log PATH SESSION` shows the record")
     }
 
-    /// Nothing, or no journal, is where one was expected.
+    /// A missing journal.
     pub(crate) fn no_journal(path: &Path) -> Failure {
         let what = format!("expected a journal at {}, found none", shown(path));
         Failure::new("no-journal", what)
             .advice("give the directory that holds the file JOURNAL; nothing was created")
     }
 
-    /// As it stands on standard error; nothing where nobody is to be told.
+    /// The text for standard error; empty if the reader of the output is gone.
     pub(crate) fn message(&self) -> String {
         if self.code == READER_GONE {
             return String::new();
@@ -127,27 +129,27 @@ impl Failure {
     }
 }
 
-/// The code of an output whose reader is gone.
+/// The code for an output whose reader is gone.
 pub(super) const READER_GONE: &str = "reader-gone";
 
-/// The code of what the system could not do.
+/// The code for a failed operation of the system.
 pub(crate) const IO: &str = "io";
 
-/// The code of a disk without room.
+/// The code for a full disk.
 pub(super) const NO_SPACE: &str = "no-space";
 
-/// The code of a journal that another process has open.
+/// The code for a journal that another process has open.
 pub(crate) const IN_USE: &str = "journal-in-use";
 
-/// The code of a directory that users other than its owner can write to.
+/// The code for a directory that users other than its owner can write to.
 pub(super) const INSECURE: &str = "insecure-directory";
 
-/// The code of a journal of another user, met by the superuser.
+/// The code for a journal of another user, opened by the superuser.
 pub(crate) const NOT_YOURS: &str = "not-yours";
 
-/// The code of a record that this program does not know.
+/// The code for a record of a kind that this version does not know.
 pub(super) const UNREADABLE: &str = "unreadable";
 
-/// What to do about what is sealed.
+/// The advice for a sealed session.
 pub(crate) const SEALED_ADVICE: &str =
     "give the key store with --keys DIR; `recount verify` needs no key";

@@ -1,10 +1,10 @@
 //! The failures of commands: a stable code, one sentence, advice, and the exit code.
 //!
-//! Errors of the library become failures here, so that every command reports one of them alike.
+//! Errors of the library are converted here, so every command reports the same error alike.
 //! This room prints nothing and knows no command.
 //!
-//! Read `failure` first. `errors` turns the errors of the library into failures, `service` those of
-//! a command that asks a running service.
+//! Read `failure` first. `errors` converts the errors of the library, `service` those of a request
+//! to a running service.
 
 mod errors;
 mod failure;

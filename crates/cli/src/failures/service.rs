@@ -1,47 +1,54 @@
-//! What a command says when a running service cannot be reached, or says no.
+//! The failures of a command that asks a running service.
 
 use super::failure::{Exit, Failure, IN_USE};
-use crate::text::{age, one_line};
+use crate::text::{acted, age, one_line};
 use recount::control::{ConnectError, Problem, Refusal, Unanswered};
 use recount::session::FoundAs;
 
-/// Why the service of a journal that is in use does not help.
+/// The failure to reach the service that has a journal open.
 pub(crate) fn out_of_reach(in_use: Failure, error: &ConnectError) -> Failure {
     let what = one_line(&error.to_string()).into_owned();
     match error {
         ConnectError::NotOffered => in_use,
         ConnectError::Gone { .. } => Failure::new(IN_USE, format!("{}; {what}", in_use.what))
-            .advice("a service that is gone has left the file CONTROL; ask whoever has the journal open now, or stop it first"),
-        ConnectError::NotYours { owner, .. } => Failure::new("control-token", what)
-            .advice(format!("run this as {}, who runs the service", one_line(owner))),
+            .advice(
+                "the file CONTROL is of a service that has ended; use the process that has the \
+                 journal open now, or stop it first",
+            ),
+        ConnectError::NotYours { owner, .. } => {
+            Failure::new("control-token", what).advice(format!(
+                "run this command as {}, the user of the service",
+                one_line(owner)
+            ))
+        }
         ConnectError::TokenExposed { .. } => Failure::new("control-token", what)
-            .advice("others may know the token; restart the service, which makes a new one"),
+            .advice("other users may know the token; restart the service to get a new one"),
         ConnectError::Unreadable { .. } => Failure::new("control", what)
-            .advice("restart the service that has the journal open; it writes the file anew"),
+            .advice("restart the service that has the journal open; it rewrites the file"),
         ConnectError::Unproven(_) => Failure::new("control", what)
-            .advice("nothing was asked there; where a service is about to start, try again"),
+            .advice("nothing was sent to it; if a service is about to start, try again"),
         ConnectError::Busy { .. } => Failure::new("control-busy", what)
-            .advice("end a command that is connected, or try again in a minute: who asks for nothing is sent away"),
+            .advice("stop another command that is connected, or try again in a minute"),
         ConnectError::Refused { .. } => Failure::new("control", what)
-            .advice("the service may just have been replaced by another; try again"),
+            .advice("another service may just have replaced it; try again"),
         ConnectError::Silent { .. } => Failure::new("control", what)
-            .advice("if that is the service, it hangs; nothing was asked there"),
+            .advice("if that is the service, it hangs; nothing was sent to it"),
         _ => Failure::new("control", what),
     }
 }
 
-/// Why the service gave no good answer.
+/// The failure of a request that a service did not fulfil.
 pub(crate) fn unanswered(pid: u32, error: Unanswered) -> Failure {
     match error {
         Unanswered::Refused(refusal) => refused(&refusal),
         Unanswered::Failed(problem) => failed(
             &problem,
-            "the running service has no key for it; `recount verify` needs none",
+            "the running service has no key for it; `recount verify` needs no key",
         ),
         Unanswered::TooLarge { .. } => Failure::new("too-large", error.to_string())
             .exit(Exit::Refused)
             .advice(
-                "nothing is decided, and another may count; what goes on record is 3 MiB at most",
+                "nothing is decided, and another answer is possible; a record is 3 MiB at most",
             ),
         Unanswered::Ended => lost(format!("the service (pid {pid}) ended before it answered")),
         Unanswered::Lost(why) => lost(format!(
@@ -54,23 +61,21 @@ pub(crate) fn unanswered(pid: u32, error: Unanswered) -> Failure {
 
 fn lost(what: String) -> Failure {
     Failure::new("service-lost", what)
-        .advice("`recount log PATH SESSION` shows whether it is on record")
+        .advice("`recount log PATH SESSION` shows whether it was recorded")
 }
 
-/// Why the service, or whoever read an answer here, could not do what was asked.
+/// The failure that a service, or the reader of an answer here, reports.
 pub(crate) fn failed(problem: &Problem, sealed_advice: &str) -> Failure {
     let what = one_line(&problem.text).into_owned();
     match problem.code.as_str() {
-        "unknown_request" => {
-            Failure::new("unknown-request", what).advice("`recount pending PATH` lists what waits")
-        }
+        "unknown_request" => Failure::new("unknown-request", what)
+            .advice("`recount pending PATH` lists the open requests"),
         "unknown_call" => Failure::new("unknown-call", what),
         "unknown_agent" => Failure::new("unknown-agent", what),
-        "unknown_session" => {
-            Failure::new("unknown-session", what).advice("`recount sessions PATH` lists them")
-        }
+        "unknown_session" => Failure::new("unknown-session", what)
+            .advice("`recount sessions PATH` lists the sessions"),
         "unknown_user" => {
-            Failure::new("unknown-user", what).advice("say who you are with --as NAME")
+            Failure::new("unknown-user", what).advice("give your name with --as NAME")
         }
         "hook_missing" => Failure::new("hook-missing", what),
         "no_space" => Failure::new("no-space", what)
@@ -84,7 +89,7 @@ pub(crate) fn failed(problem: &Problem, sealed_advice: &str) -> Failure {
     }
 }
 
-/// What was decided instead, by whom, when, and where that stands.
+/// The failure of a refused operation: the earlier decision, by whom, when, and its record.
 pub(crate) fn refused(refusal: &Refusal) -> Failure {
     let what = match (&refusal.by, refusal.confirmed, refusal.code.as_str()) {
         (Some(by), Some(confirmed), _) => {
@@ -94,10 +99,10 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
                 None if confirmed => "approved",
                 None => "denied",
             };
-            format!("the request was {said} by {}", by)
+            format!("the request was {said} {}", acted("by", by))
         }
         (_, _, "request_expired") => {
-            "nobody answered the request in time, so it was denied".to_owned()
+            "the request expired without an answer, so it was denied".to_owned()
         }
         (_, _, _) => refusal.text.clone(),
     };
@@ -111,16 +116,21 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
     let advice = match refusal.instead {
         Some(request) => format!("answer the request {request} instead"),
         None if refusal.leaves_open => {
-            "nothing is decided, and another may count; `recount pending PATH` shows what waits"
+            "nothing is decided, and another answer is possible; `recount pending PATH` lists \
+             the open requests"
                 .to_owned()
         }
         None if refusal.by.is_some() => {
             "the first answer counts; this one changed nothing".to_owned()
         }
         None => match refusal.code.as_str() {
-            "unknown_call" => "a call is named by the seq of its own record, which is not that of its question: `recount log PATH SESSION` shows it; this one changed nothing".to_owned(),
-            "call_settled" => "this one changed nothing; of a call whose outcome is unknown, or whose time was up, `recount reconcile` says what became of it".to_owned(),
-            _ => "this one changed nothing".to_owned(),
+            "unknown_call" => "give the seq of the call's own record, not of its request: \
+                               `recount log PATH SESSION` shows both; nothing was changed"
+                .to_owned(),
+            "call_settled" => "nothing was changed; if the outcome is unknown or timed out, \
+                               `recount reconcile` records what really happened"
+                .to_owned(),
+            _ => "nothing was changed".to_owned(),
         },
     };
     Failure::new(refusal.code.replace('_', "-"), text)

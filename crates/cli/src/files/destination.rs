@@ -1,5 +1,5 @@
-//! The places that commands write to: never within a journal, and never in place of something else
-//! unasked.
+//! The files and directories that commands write: never within a journal, and no replacement of
+//! existing files without `--force`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,35 +10,34 @@ use clap::Args;
 use crate::failures::{Exit, Failure};
 use crate::text::shown;
 
-/// The entries of a journal's directory. Two of them tell it apart, because one may be lost or be a
-/// file of the user's.
+/// The entries of a journal's directory. Two of them identify it: one may be lost, or may be a file
+/// of the user.
 const OF_JOURNAL: [&str; 4] = ["JOURNAL", "LOCK", "log", "sled"];
 
-/// The leave to replace what is there.
+/// The option to replace an existing file.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Force {
-    /// Replaces a regular file that is there; nothing else is ever replaced.
+    /// Replaces an existing regular file; nothing else is ever replaced.
     #[arg(long)]
     force: bool,
 }
 
 impl Force {
-    /// True if a file that is there may be replaced.
+    /// True if an existing file may be replaced.
     pub(super) fn is_given(self) -> bool {
         self.force
     }
 }
 
-/// True if a path means standard output: `-`, or one of the names that the system has for it.
+/// True if the path means standard output: `-`, or one of the system's names for it.
 pub(crate) fn is_standard(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
         .iter()
         .any(|it| path == Path::new(it))
 }
 
-/// Refuses a place for a file that is within a journal, or where something is that may not be
-/// replaced.
-pub(crate) fn may_stand_at(file: &Path, force: Force) -> Result<(), Failure> {
+/// Refuses a path for a file within a journal, and one that exists and may not be replaced.
+pub(crate) fn check_vacant(file: &Path, force: Force) -> Result<(), Failure> {
     outside_journals(file)?;
     let name = shown(file);
     let (found, advice) = match fs::symlink_metadata(file) {
@@ -46,7 +45,7 @@ pub(crate) fn may_stand_at(file: &Path, force: Force) -> Result<(), Failure> {
         Err(error) => return Err(Failure::io(format!("read {name}"), &error)),
         Ok(found) if !found.is_file() => (
             kind_of(found.file_type()),
-            "give another name; nothing was changed, and --force replaces regular files alone",
+            "give another name; nothing was changed, and --force replaces only regular files",
         ),
         Ok(_) if force.is_given() => return Ok(()),
         Ok(_) => (
@@ -58,21 +57,20 @@ pub(crate) fn may_stand_at(file: &Path, force: Force) -> Result<(), Failure> {
     Err(Failure::new("occupied", what).advice(advice))
 }
 
-/// Refuses a place for a new file or directory that is within a journal, whichever.
+/// Refuses a path for a new file or directory within any journal.
 pub(crate) fn outside_journals(place: &Path) -> Result<(), Failure> {
     let resolved = resolved(place);
     let Some(journal) = resolved.ancestors().skip(1).find(|it| is_journal(it)) else {
         return Ok(());
     };
     let (name, journal) = (shown(place), shown(journal));
-    let what = format!("expected a place outside of the journal {journal}, found {name}");
+    let what = format!("expected a path outside of the journal {journal}, found {name}");
     Err(Failure::new("within-journal", what)
         .exit(Exit::Usage)
-        .advice("the directory of a journal is for the journal alone; give another place"))
+        .advice("nothing else may be written into the directory of a journal; give another path"))
 }
 
-/// The path without links and `..`. The place itself may not be there yet, nor the directories that
-/// lead to it.
+/// The path without links and `..`. The file and its directories need not exist yet.
 fn resolved(place: &Path) -> PathBuf {
     for above in place.ancestors() {
         let there = if above.as_os_str().is_empty() {
@@ -102,7 +100,7 @@ fn kind_of(found: fs::FileType) -> &'static str {
     } else if found.is_symlink() {
         "a symbolic link"
     } else {
-        "what is no regular file"
+        "something else than a regular file"
     }
 }
 
@@ -112,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn place_in_any_journal_is_refused_through_links_and_dots() {
+    fn path_within_a_journal_is_refused_through_links_and_dots() {
         let bench = tempfile::tempdir().unwrap();
         let at = |name: &str| bench.path().join(name);
         fs::create_dir_all(at("j/log")).unwrap();

@@ -1,4 +1,4 @@
-//! JSON as it is given on the command line: in place, in a file, or on standard input.
+//! JSON arguments of the command line: in place, from a file, or from standard input.
 
 use std::path::Path;
 
@@ -7,11 +7,13 @@ use crate::text::one_line;
 use recount::session::Json;
 use recount_text::files::given_file;
 
-/// The maximum length of what is given, in bytes. A record takes 3 MiB; what is somewhat larger is
-/// refused in the words of a record.
+/// The maximum length of such an argument, in bytes.
+///
+/// It is larger than a record (3 MiB), so that the refusal of a record names that limit.
 const GIVEN_BYTES_MAX: u64 = 64 << 20;
 
-/// Reads `given`, which is `what`: the JSON itself, `@FILE`, or `-` for standard input.
+/// Reads the argument `given`: JSON itself, `@FILE`, or `-` for standard input. `what` is its name
+/// in an error.
 pub(crate) fn given_json(what: &str, given: &str) -> Result<Json, Failure> {
     let text = match given.strip_prefix('@') {
         Some(path) => given_file::text(Path::new(path), GIVEN_BYTES_MAX)

@@ -1,6 +1,6 @@
 //! The files that commands read and write, other than journals.
 //!
-//! This room knows no journal but by the entries of its directory, into which no command writes.
+//! This room recognizes a journal only by the entries of its directory. No command writes there.
 //!
 //! Read `destination` first, then `whole_file`. `given_json` reads arguments of the command line,
 //! `policies` files of policies.

@@ -1,4 +1,4 @@
-//! Files of policies: read, or refused with everything that is wrong with them.
+//! Policy files: read, or refused with a list of all mistakes.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use recount::session::PolicyChanges;
 use recount::tool::policy_file::{self, PolicyMistake};
 use recount_text::files::given_file;
 
-/// The maximum length of a file of policies, in bytes.
+/// The maximum length of a policy file, in bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// The maximum number of mistakes in a message; `--json` has all.
+/// The maximum number of mistakes in a message; `--json` lists all.
 const LISTED_MAX: usize = 100;
 
-/// The changes that a file asks for.
+/// Reads the changes in a policy file.
 pub(crate) fn read(file: &Path) -> Result<PolicyChanges, Failure> {
     policy_file::parse(&text_of(file)?).map_err(|error| wrong(file, &error.mistakes))
 }
 
-/// The text of a file of policies.
+/// Reads the text of a policy file.
 pub(crate) fn text_of(file: &Path) -> Result<String, Failure> {
     let name = file.display().to_string();
     given_file::text(file, FILE_BYTES_MAX)
@@ -42,5 +42,5 @@ pub(crate) fn wrong(file: &Path, mistakes: &[PolicyMistake]) -> Failure {
     let what = format!("{} has {mistakes}:{listed}", one_line(&name));
     Failure::new("policy-file", what)
         .exit(Exit::Usage)
-        .advice("`recount policy schema` prints what may stand there")
+        .advice("`recount policy schema` prints the schema of the file")
 }

@@ -1,4 +1,4 @@
-//! A file that has its name only once it is whole: written beside its place, synced, and renamed.
+//! A file that gets its name when it is complete: written under another name, synced, renamed.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -9,8 +9,10 @@ use super::destination::Force;
 use crate::failures::{Exit, Failure};
 use recount_text::files::draft;
 
-/// A file on its way; what is not finished leaves nothing behind, unless the process is killed: the
-/// next writer of the same file removes that.
+/// A file that is being written as a draft.
+///
+/// Dropping it removes the draft. The draft of a killed process is removed by the next writer of
+/// the same file.
 pub(crate) struct WholeFile {
     path: PathBuf,
     draft: PathBuf,
@@ -19,12 +21,13 @@ pub(crate) struct WholeFile {
 }
 
 impl WholeFile {
-    /// Begins a file that will be at `path`; one that is there is replaced where that is allowed.
+    /// Starts a draft of the file `path`. An existing file is replaced at the end if `force`
+    /// allows.
     ///
     /// # Errors
-    /// As [`destination::may_stand_at`], and where the directory cannot be written.
+    /// The errors of [`destination::check_vacant`], and one if the directory cannot be written.
     pub(crate) fn create(path: &Path, force: Force) -> Result<WholeFile, Failure> {
-        destination::may_stand_at(path, force)?;
+        destination::check_vacant(path, force)?;
         if path.file_name().is_none() {
             let what = format!("expected a file to write, found {}", path.display());
             return Err(Failure::new("not-a-file", what).exit(Exit::Usage));
@@ -38,17 +41,17 @@ impl WholeFile {
         })
     }
 
-    /// Where it is written to.
+    /// The writer of the draft.
     pub(crate) fn writer(&mut self) -> &mut BufWriter<File> {
         &mut self.out
     }
 
-    /// Writes more of it.
+    /// Appends bytes to the draft.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.out.write_all(bytes).map_err(failed(&self.path))
     }
 
-    /// It is whole, and takes its name.
+    /// Gives the complete draft its name.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.name().map_err(failed(&self.path))
     }
@@ -59,8 +62,8 @@ impl WholeFile {
         if self.force.is_given() {
             fs::rename(&self.draft, &self.path)?;
         } else {
-            // Unlike a rename, it fails where another file has come there meanwhile. The draft goes
-            // with `self`.
+            // Unlike a rename, a link fails if the file exists by now. Dropping `self` removes the
+            // draft.
             match fs::hard_link(&self.draft, &self.path) {
                 // Some file systems have no links.
                 Err(error) if error.kind() == io::ErrorKind::Unsupported || is_denied(&error) => {
@@ -72,7 +75,7 @@ impl WholeFile {
                 linked => linked?,
             }
         }
-        // The name is on the disk only when its directory is.
+        // The name is durable once its directory is synced.
         let directory = self.path.parent().filter(|it| !it.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
     }
@@ -80,12 +83,12 @@ impl WholeFile {
 
 impl Drop for WholeFile {
     fn drop(&mut self) {
-        // A file that replaced another has taken the draft's place.
+        // After a rename there is no draft to remove.
         let _ = fs::remove_file(&self.draft);
     }
 }
 
-/// True if the system does not permit the operation, as Linux says of links on a FAT disk.
+/// True if the system forbids the operation. Linux says so for links on a FAT disk.
 fn is_denied(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }

@@ -1,4 +1,4 @@
-//! `recount diff`: where two sessions part, or a session and a fixture.
+//! `recount diff`: the differences of two sessions, or of a session and a fixture.
 
 use std::path::{Path, PathBuf};
 
@@ -17,40 +17,44 @@ use recount::fixture::{self, Fixture};
 use recount::ledger::Ledger;
 use recount::session::SessionId;
 
-/// Compares two sessions, or a session and a fixture, turn by turn and call by call; times and ids
-/// do not count.
+/// The reach of a comparison without `--exact`.
+const NOT_COMPARED: &str = "\
+note: connections, workers, unreadable messages, counts of tokens and audio,
+times and ids are not compared; --exact compares them, too";
+
+/// Compares two sessions, or a session and a fixture, turn by turn and call by call.
 ///
-/// What the sessions are known by counts, too: agent, model, rules and the reason of their close;
-/// with `--exact` also program, labels and names. So does what the program and its hooks wrote to
-/// the state. How a session was served does not - connections and what they were told, runners,
-/// which way a response took after a loss, frames that could not be understood, tokens and audio
-/// counted - but with `--exact`, and then with every field and time of every record.
+/// It also compares the agent, the model, the rules, the reason of the close, and the state that the
+/// program and its hooks wrote. It does not compare times, ids, connections, workers, the way of a
+/// response after a lost connection, unreadable messages, or counts of tokens and audio. `--exact`
+/// compares every field and time of every record.
 ///
-/// A session is named by its journal and its id, `journal:018f2c`; a journal alone stands for its
-/// only session, and a second id alone for one of the same journal. A fixture is named by its
-/// directory: it is compared as the story that it records, and what it takes out is taken out of
-/// the session, too. Exits with 5 where they differ.
+/// Name a session by its journal and its id, `journal:018f2c`. A journal alone means its only
+/// session, and a second id alone a session of the same journal. Name a fixture by its directory:
+/// its recorded story is compared, and the fields that it redacts are redacted in the session, too.
+/// Exits with 5 if there is a difference.
 #[derive(Args)]
 pub(crate) struct Diff {
-    /// The first: JOURNAL:SESSION, or the directory of a fixture.
+    /// The first one: JOURNAL:SESSION, or the directory of a fixture.
     #[arg(value_name = "A")]
     a: String,
-    /// The second: JOURNAL:SESSION, SESSION in the same journal, or the directory of a fixture.
+    /// The second one: JOURNAL:SESSION, SESSION in the same journal, or the directory of a fixture.
     #[arg(value_name = "B")]
     b: String,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
     unknown: UnknownKinds,
-    /// Every field of every record counts, also times and ids; a fixture holds none.
+    /// Compares every field of every record, with times and ids; not with a fixture, which has
+    /// none.
     #[arg(long)]
     exact: bool,
-    /// Prints JSON lines: one a difference, and one of the counts.
+    /// Prints JSON lines: one for each difference, and one with the counts.
     #[arg(long)]
     json: bool,
 }
 
-/// One side as somebody named it.
+/// One side of the comparison, as the command line names it.
 enum Side {
     Session {
         journal: PathBuf,
@@ -69,7 +73,7 @@ impl Diff {
         let beside = a.fixture().or(b.fixture());
         if self.exact && beside.is_some() {
             let what =
-                "expected two sessions for --exact, found a fixture, which holds no times and ids";
+                "expected two sessions for --exact, found a fixture, which has no times and ids";
             return Err(Failure::new("bad-request", what).exit(Exit::Usage));
         }
         let mut open = None;
@@ -98,7 +102,7 @@ impl Diff {
             if !taken_out.is_empty() {
                 let fields = one_line(&taken_out.join(", ")).into_owned();
                 screen.line(&format!(
-                    "Not compared, since the fixture has it taken out: {fields}"
+                    "Not compared, because the fixture redacts it: {fields}"
                 ))?;
             }
             self.sum_up(&found, &of_a, screen)?;
@@ -110,7 +114,7 @@ impl Diff {
         })
     }
 
-    /// The story of one side; `open` is the journal that is open so far.
+    /// The story of one side. `open` is the journal that was opened for the other side.
     async fn story(
         &self,
         side: &Side,
@@ -128,7 +132,7 @@ impl Diff {
             }
             Side::Session { journal, session } => (journal, session),
         };
-        // Only one reading of a journal may be open at a time.
+        // A journal can be opened only once at a time.
         let ledger = match open.take().filter(|(path, _)| path == journal) {
             Some((_, ledger)) => ledger,
             None => self.unknown.looking(journal, &self.keys, screen)?,
@@ -147,24 +151,24 @@ impl Diff {
 
     fn sum_up(&self, found: &[Difference], a: &Story, screen: &mut Screen) -> Result<(), Failure> {
         if !found.is_empty() {
-            let told = format!("They part: {}", count(found.len(), "difference"));
-            return screen.toned(Tone::Bad, &told);
+            let found = count(found.len(), "difference");
+            return screen.toned(Tone::Bad, &found);
         }
-        let (events, besides) = match self.exactness() {
-            Exactness::Meaning => (
-                "write",
-                " to the state beside them; not compared: connections and what they were told, runners, frames that could not be \
-                understood, counts, times and ids",
-            ),
-            Exactness::Record => ("event", " beside them"),
+        let events = match self.exactness() {
+            Exactness::Meaning => "state change",
+            Exactness::Record => "other event",
         };
-        let told = format!(
-            "The same: {}, {}, {}{besides}",
+        let same = format!(
+            "No difference: {}, {}, {}",
             count(a.turns.len(), "turn"),
             count(a.calls.len(), "call"),
             count(a.events.len(), events),
         );
-        screen.toned(Tone::Good, &told)
+        screen.toned(Tone::Good, &same)?;
+        match self.exactness() {
+            Exactness::Meaning => screen.toned(Tone::Quiet, NOT_COMPARED),
+            Exactness::Record => Ok(()),
+        }
     }
 
     fn exactness(&self) -> Exactness {
@@ -192,7 +196,7 @@ impl Side {
     }
 }
 
-/// What the fixtures among the two have taken out.
+/// The fields that the fixtures among the two redact.
 fn taken_out(a: &Side, b: &Side) -> Vec<String> {
     let fixtures = a.fixture().into_iter().chain(b.fixture());
     let mut fields: Vec<String> = fixtures
@@ -205,10 +209,9 @@ fn taken_out(a: &Side, b: &Side) -> Vec<String> {
 
 fn no_story(dir: &Path) -> Failure {
     let dir = quoted(dir);
-    let what =
-        format!("the fixture {dir} has no story.txt, so what was decided there is not known");
+    let what = format!("the fixture {dir} has no story.txt, so there is nothing to compare with");
     Failure::new("no-fixture", what).advice(format!(
-        "`recount fixture update {dir}` plays it and writes down what comes of it"
+        "`recount fixture update {dir}` plays it and writes the result"
     ))
 }
 

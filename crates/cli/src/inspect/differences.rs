@@ -1,4 +1,4 @@
-//! The differences of two sessions in words.
+//! The differences of two sessions, as `recount diff` shows them.
 
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
@@ -10,7 +10,7 @@ pub(super) fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Fail
     let mut last: Option<&CallNamed> = None;
     for it in found {
         if let Some((call, b)) = both(it) {
-            // What differs in one call stands below one line.
+            // The differences of one call have one heading.
             if last != Some(call) {
                 let line = format!(
                     "Turn {}, {}  ({})",
@@ -54,16 +54,16 @@ fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
     match it {
         Difference::SessionChanged { field, a, b } => {
             screen.toned(Tone::Heading, &format!("The session's {}", one_line(field)))?;
-            let told =
+            let shown =
                 |it: &Option<String>| it.as_deref().map_or("absent".into(), one_line).into_owned();
-            gone(&told(a), screen)?;
-            come(&told(b), screen)
+            only_first(&shown(a), screen)?;
+            only_second(&shown(b), screen)
         }
         Difference::TurnMissing { turn, user } => {
-            gone(&format!("turn {turn}: {}", quoted_words(user)), screen)
+            only_first(&format!("turn {turn}: {}", quoted_words(user)), screen)
         }
         Difference::TurnAdded { turn, user } => {
-            come(&format!("turn {turn}: {}", quoted_words(user)), screen)
+            only_second(&format!("turn {turn}: {}", quoted_words(user)), screen)
         }
         Difference::WordsChanged {
             turn,
@@ -76,43 +76,43 @@ fn show_one(it: &Difference, screen: &mut Screen) -> Result<(), Failure> {
                 Speaker::Model => "model",
             };
             screen.toned(Tone::Heading, &format!("Turn {turn}, the {who} said"))?;
-            gone(&quoted_words(a), screen)?;
-            come(&quoted_words(b), screen)
+            only_first(&quoted_words(a), screen)?;
+            only_second(&quoted_words(b), screen)
         }
         Difference::PhasesChanged { turn, a, b } => {
             screen.toned(Tone::Heading, &format!("Turn {turn}, phases"))?;
-            gone(&one_line(&a.join(", ")), screen)?;
-            come(&one_line(&b.join(", ")), screen)
+            only_first(&one_line(&a.join(", ")), screen)?;
+            only_second(&one_line(&b.join(", ")), screen)
         }
         Difference::InterruptionChanged { turn, a, .. } => {
             let which = if *a { "first" } else { "second" };
-            let line = format!("Turn {turn} was cut short in the {which} only");
+            let line = format!("Turn {turn} interrupted in the {which} only");
             screen.toned(Tone::Heading, &line)
         }
-        Difference::CallMissing { call } => gone(&whole(call), screen),
-        Difference::CallAdded { call } => come(&whole(call), screen),
+        Difference::CallMissing { call } => only_first(&whole(call), screen),
+        Difference::CallAdded { call } => only_second(&whole(call), screen),
         Difference::CallReordered {
             call,
             b,
             within_turn,
         } => {
-            let told = if *within_turn {
-                "  comes elsewhere in its turn".to_owned()
+            let place = if *within_turn {
+                "  at another place in its turn".to_owned()
             } else {
                 let (of_a, of_b) = (call.turn, b.turn);
-                format!("  comes in another turn: {of_a} in the first, {of_b} in the second")
+                format!("  in another turn: {of_a} in the first, {of_b} in the second")
             };
-            screen.line(&told)
+            screen.line(&place)
         }
-        Difference::EventMissing { event } => gone(&happened(event), screen),
-        Difference::EventAdded { event } => come(&happened(event), screen),
+        Difference::EventMissing { event } => only_first(&happened(event), screen),
+        Difference::EventAdded { event } => only_second(&happened(event), screen),
         Difference::ArgumentsChanged { changes, .. } => changed("arguments", changes, screen),
         Difference::PolicyChanged { changes, .. } => changed("policy", changes, screen),
         Difference::DecisionChanged { only_a, only_b, .. } => {
-            lines("decided", only_a, only_b, screen)
+            lines("decisions", only_a, only_b, screen)
         }
         Difference::ReportChanged { only_a, only_b, .. } => {
-            lines("reported", only_a, only_b, screen)
+            lines("observations", only_a, only_b, screen)
         }
     }
 }
@@ -126,7 +126,7 @@ fn whole(call: &CallNamed) -> String {
     format!("turn {}: {}  ({})", call.turn, called(call), call.place)
 }
 
-/// Where a call stands on both sides.
+/// The places of a call on both sides.
 fn places(a: Place, b: Place) -> String {
     match (a, b) {
         (Place::Seq(_), Place::Seq(b)) => format!("{a} and {b}"),
@@ -152,8 +152,8 @@ fn quoted_words(words: &str) -> String {
 fn changed(what: &str, changes: &[Change], screen: &mut Screen) -> Result<(), Failure> {
     for Change { at, a, b } in changes {
         screen.line(&format!("  {what} {}", one_line(at)))?;
-        gone(&value(a.as_ref()), screen)?;
-        come(&value(b.as_ref()), screen)?;
+        only_first(&value(a.as_ref()), screen)?;
+        only_second(&value(b.as_ref()), screen)?;
     }
     Ok(())
 }
@@ -165,20 +165,20 @@ fn value(value: Option<&Json>) -> String {
 fn lines(what: &str, a: &[String], b: &[String], screen: &mut Screen) -> Result<(), Failure> {
     screen.line(&format!("  {what}"))?;
     for line in a {
-        gone(&one_line(line), screen)?;
+        only_first(&one_line(line), screen)?;
     }
     for line in b {
-        come(&one_line(line), screen)?;
+        only_second(&one_line(line), screen)?;
     }
     Ok(())
 }
 
-/// What only the first has.
-fn gone(text: &str, screen: &mut Screen) -> Result<(), Failure> {
+/// Shows a text that only the first has.
+fn only_first(text: &str, screen: &mut Screen) -> Result<(), Failure> {
     screen.toned(Tone::Bad, &format!("- {text}"))
 }
 
-/// What only the second has.
-fn come(text: &str, screen: &mut Screen) -> Result<(), Failure> {
+/// Shows a text that only the second has.
+fn only_second(text: &str, screen: &mut Screen) -> Result<(), Failure> {
     screen.toned(Tone::Good, &format!("+ {text}"))
 }

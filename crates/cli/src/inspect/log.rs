@@ -1,4 +1,4 @@
-//! `recount log`: one session as a timeline, also while it goes on.
+//! `recount log`: one session as a timeline, on request with `--follow`.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,10 @@ use recount::control::{Answered, Client, LogItem, Request, Unanswered, read};
 use recount::ledger::{self, Entry, Ledger};
 use recount::session::{Seq, SessionId, Timestamp};
 
-/// How many records are read at a time.
+/// The number of records that are read at a time.
 const PAGE: usize = 1024;
 
-/// Tells a session as a timeline, one line an event.
+/// Shows a session as a timeline, with one line for each event.
 #[derive(Args)]
 pub(crate) struct Log {
     /// The directory of the journal.
@@ -25,13 +25,13 @@ pub(crate) struct Log {
     session: String,
     #[command(flatten)]
     keys: Keys,
-    /// Goes on with what the running service adds, until that ends.
+    /// Continues with new records of the running service, until the service ends.
     #[arg(long, short)]
     follow: bool,
-    /// Cuts nothing.
+    /// Shows every line in full, whatever its length.
     #[arg(long)]
     full: bool,
-    /// Prints JSON lines: the records exactly as they are stored.
+    /// Prints the records as JSON lines, exactly as they are stored.
     #[arg(long)]
     json: bool,
 }
@@ -45,20 +45,20 @@ impl Log {
         } else {
             Fit::Cut(COLUMNS)
         };
-        let mut teller = Teller {
+        let mut printer = Printer {
             timeline: Timeline::new(screen.palette, fit),
             json: self.json,
         };
         let end = match source {
             Source::Journal(ledger) => {
-                teller.tell_all(&ledger, session, screen).await?;
-                "No process serves the journal, so nothing is added.".to_owned()
+                printer.print_all(&ledger, session, screen).await?;
+                "No process serves the journal, so there are no new records.".to_owned()
             }
             Source::Service(mut client) => {
                 let pid = client.pid();
-                let told = teller.tell_from(&mut client, session, self.follow, screen);
-                told.await.map_err(|it| it.of_service(pid))?;
-                format!("The service (pid {pid}) ends.")
+                let printed = printer.print_from(&mut client, session, self.follow, screen);
+                printed.await.map_err(|it| it.of_service(pid))?;
+                format!("The service (pid {pid}) has ended.")
             }
         };
         if self.follow && !self.json {
@@ -68,13 +68,13 @@ impl Log {
     }
 }
 
-/// Tells record by record.
-struct Teller {
+/// Prints record by record.
+struct Printer {
     timeline: Timeline,
     json: bool,
 }
 
-/// Why telling ended.
+/// The failure that ended the output: of this command, or of the service.
 enum Broken {
     Here(Failure),
     There(Unanswered),
@@ -95,8 +95,8 @@ impl<E: Into<Failure>> From<E> for Broken {
     }
 }
 
-impl Teller {
-    async fn tell_all(
+impl Printer {
+    async fn print_all(
         &mut self,
         ledger: &Ledger,
         session: SessionId,
@@ -110,13 +110,13 @@ impl Teller {
             };
             next = last.seq.next();
             for entry in &entries {
-                self.tell(entry, screen)?;
+                self.print(entry, screen)?;
             }
         }
     }
 
-    /// Tells what a service has, and what comes, until the service ends.
-    async fn tell_from(
+    /// Prints the records of a service, and with `follow` the new ones until the service ends.
+    async fn print_from(
         &mut self,
         client: &mut Client,
         session: SessionId,
@@ -141,7 +141,7 @@ impl Teller {
             let item: LogItem = read(&item).map_err(Broken::There)?;
             let line = Line::new(item.record.get().as_bytes());
             let body = item.body.map(|it| it.get().to_owned());
-            self.tell(&Entry::relayed(session, seq, line, body)?, screen)?;
+            self.print(&Entry::relayed(session, seq, line, body)?, screen)?;
             if follow {
                 screen.flush()?;
             }
@@ -149,27 +149,27 @@ impl Teller {
         }
     }
 
-    fn tell(&mut self, entry: &Entry, screen: &mut Screen) -> Result<(), Failure> {
+    fn print(&mut self, entry: &Entry, screen: &mut Screen) -> Result<(), Failure> {
         if self.json {
             return screen.bytes(entry.line.bytes());
         }
-        let told = match entry.fact() {
-            Ok(fact) => self.timeline.tell(&fact),
-            // What a newer version wrote, and what is sealed, is shown as far as it can be read.
+        let shown = match entry.fact() {
+            Ok(fact) => self.timeline.event(&fact),
+            // Records of a newer version and sealed ones are shown as far as they can be read.
             Err(ledger::Error::Unreadable { .. }) => {
                 let record = entry.record()?;
                 let at = Timestamp(record.at_us);
                 self.timeline
-                    .tell_unknown(entry.seq, at, record.kind, entry.body()?)
+                    .unknown(entry.seq, at, record.kind, entry.body()?)
             }
             Err(ledger::Error::Sealed { .. }) => {
                 let record = entry.record()?;
                 let at = Timestamp(record.at_us);
                 self.timeline
-                    .tell_sealed(entry.seq, at, &record.actor.kind, record.kind)
+                    .sealed(entry.seq, at, &record.actor.kind, record.kind)
             }
             Err(error) => return Err(error.into()),
         };
-        screen.line(&told)
+        screen.line(&shown)
     }
 }

@@ -1,9 +1,9 @@
-//! The commands that look at sessions; none of them writes to a journal.
+//! The commands that read sessions. None of them writes to a journal.
 //!
-//! They decide nothing and answer nothing; `telling` has the words.
+//! They decide nothing and answer nothing; `telling` has the sentences.
 //!
-//! Read `sessions`, `log` and `state` first. `show` prints what a hash names, `diff` compares two
-//! sessions, with `differences` for the words. `replay` is a room of its own.
+//! Read `sessions`, `log` and `state` first. `show` prints the object of a hash, `diff` compares
+//! two sessions, with `differences` for its output. `replay` is a room of its own.
 
 mod diff;
 mod differences;

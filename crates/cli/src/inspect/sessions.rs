@@ -1,4 +1,4 @@
-//! `recount sessions`: every session of a journal.
+//! `recount sessions`: the sessions of a journal.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub(crate) struct Sessions {
     path: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    /// Prints JSON lines, one a session.
+    /// Prints JSON lines, one for each session.
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +61,7 @@ fn as_json(it: &SessionSummary) -> serde_json::Value {
 fn show(it: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
     let external = it.external_id.as_deref().unwrap_or_default();
     let agent = if it.sealed {
-        "sealed: --keys DIR shows it"
+        "sealed: give --keys DIR to see it"
     } else {
         &it.agent
     };
@@ -79,7 +79,7 @@ fn show(it: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
     let waits = waiting(it);
     match (it.is_closed(), waits.is_empty()) {
         (true, _) => screen.toned(Tone::Quiet, "  closed"),
-        (false, true) => screen.line("  open, nothing waits"),
+        (false, true) => screen.line("  open, nothing pending"),
         (false, false) => screen.toned(Tone::Ask, &format!("  open: {}", waits.join(", "))),
     }
 }
@@ -87,12 +87,12 @@ fn show(it: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
 fn waiting(it: &SessionSummary) -> Vec<String> {
     let kinds = [
         (OpenKind::Confirmation, "waiting for approval"),
-        (OpenKind::Paused, "waiting for a response"),
-        (OpenKind::Calls, "waiting for calls of its own"),
+        (OpenKind::Paused, "waiting for a result"),
+        (OpenKind::Calls, "waiting for calls that they made"),
         (OpenKind::Ready, "ready to start"),
-        (OpenKind::Running, "running or cut off"),
-        (OpenKind::Untold, "to be told to the model"),
-        (OpenKind::Closing, "about to be closed"),
+        (OpenKind::Running, "running or in doubt"),
+        (OpenKind::Untold, "with a response that was not sent yet"),
+        (OpenKind::Closing, "closing"),
     ];
     let counted = |(kind, words): (OpenKind, &str)| {
         let count = it.open.get(kind.as_str())?;

@@ -1,4 +1,4 @@
-//! `recount show`: what stands behind a hash on record.
+//! `recount show`: the object behind a hash in a record.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use recount::session::{
     Event, ObjectHash, Observation, RunnerAttached, Seq, Session, SessionId, evolve,
 };
 
-/// How many records are read at a time.
+/// The number of records that are read at a time.
 const PAGE: usize = 1024;
 
-/// The fewest digits that name a hash.
+/// The minimum number of digits that name a hash.
 const PREFIX_MIN: usize = 4;
 
-/// Shows the policies, the tools, or the one declaration or contract behind a hash.
+/// Shows the policies, the tools, the declaration or the contract behind a hash.
 #[derive(Args)]
 pub(crate) struct Show {
     /// The directory of the journal.
@@ -34,12 +34,12 @@ pub(crate) struct Show {
     keys: Keys,
     #[command(flatten)]
     unknown: UnknownKinds,
-    /// Prints one JSON object: hash, kind, where it is named, content.
+    /// Prints one JSON object: hash, kind, the record that names it, content.
     #[arg(long)]
     json: bool,
 }
 
-/// Something with a hash.
+/// An object with a hash.
 #[derive(Clone, PartialEq)]
 struct Found {
     hash: ObjectHash,
@@ -68,7 +68,7 @@ impl Show {
             [] => {
                 let what = format!("nothing in the journal has the hash {wanted}");
                 let advice = if sealed {
-                    "some sessions are sealed; --keys DIR looks into them, too"
+                    "some sessions are sealed; give --keys DIR to search them, too"
                 } else {
                     "`recount log PATH SESSION --json` shows the hashes that records name"
                 };
@@ -88,7 +88,8 @@ impl Show {
     }
 }
 
-/// Everything whose hash begins so, each once, and whether sealed sessions were passed over.
+/// Every object whose hash begins with `wanted`, and a flag that is true if sealed sessions were
+/// skipped.
 async fn search(ledger: &Ledger, wanted: &str) -> Result<(Vec<Found>, bool), Failure> {
     let (mut found, mut seen, mut sealed): (Vec<Found>, BTreeSet<_>, bool) = Default::default();
     for summary in ledger.sessions().await? {
@@ -126,7 +127,7 @@ async fn search(ledger: &Ledger, wanted: &str) -> Result<(Vec<Found>, bool), Fai
     Ok((found, sealed))
 }
 
-/// All that has a hash in what a runner brought.
+/// The objects with a hash that a runner attached.
 fn named(session: &Session, attached: &RunnerAttached, seq: Seq) -> Vec<Found> {
     let found = |hash, kind, content| Found {
         hash,
@@ -165,10 +166,10 @@ fn as_json(it: &Found) -> Value {
 
 fn show(it: &Found, screen: &mut Screen) -> Result<(), Failure> {
     let what = match it.kind {
-        "catalog" => "the tools that the model was told of",
-        "policies" => "what held for the calls of the tools",
-        "contract" => "what a person agrees to who agrees to a call of the tool",
-        _ => "all that was declared about the tool",
+        "catalog" => "the tools that were declared to the model",
+        "policies" => "the policies for the calls of the tools",
+        "contract" => "the parts of the tool that an approval of a call covers",
+        _ => "everything that was declared about the tool",
     };
     screen.toned(Tone::Heading, &format!("{} {}", it.kind, it.hash))?;
     screen.toned(

@@ -1,4 +1,4 @@
-//! `recount state`: what a session was at any of its records, and what changed between two of them.
+//! `recount state`: a session as of any of its records, and the changes between two of them.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -16,10 +16,9 @@ use recount::replay::{NamesNothing, NoState, changes, state_at, state_json, valu
 use recount::session::{Json, Seq, Session, SessionId};
 use recount_text::json::unescaped;
 
-/// Shows what a session was at one of its records: its calls, requests, values, and what the engine
-/// owed there.
+/// Shows a session as of one of its records: calls, requests, values, and pending effects.
 ///
-/// The state follows from the records up to that one; nothing runs. Any two records may be
+/// The state follows from the records up to that one; nothing runs. Any two records can be
 /// compared, forward and backward.
 #[derive(Args)]
 pub(crate) struct State {
@@ -27,14 +26,14 @@ pub(crate) struct State {
     path: PathBuf,
     /// The session: its id, or a unique beginning of it.
     session: String,
-    /// As of this record, by its seq; the last one without it, and 0 is before the first.
+    /// The seq of the record, from 0, which is before the first one; the last one by default.
     #[arg(long, value_name = "SEQ")]
     at: Option<u64>,
-    /// What changed from there to this record, which may also be an earlier one.
+    /// Shows the changes from there to this record, which may be an earlier one.
     #[arg(long, value_name = "SEQ")]
     diff: Option<u64>,
-    /// Only what this JSON Pointer names, such as /calls/5/phase; an open call goes by its seq or
-    /// by its id on the wire.
+    /// Shows only the part at this JSON Pointer, such as /calls/5/phase; an open call is named by
+    /// its seq or by the model's id for it.
     #[arg(long, value_name = "POINTER")]
     pointer: Option<String>,
     #[command(flatten)]
@@ -46,7 +45,7 @@ pub(crate) struct State {
     json: bool,
 }
 
-/// A state, or the part of it that was asked for.
+/// The state, or the part of it that a pointer names.
 #[derive(Serialize)]
 struct StateJson<'a> {
     session: SessionId,
@@ -57,7 +56,7 @@ struct StateJson<'a> {
     state: &'a Json,
 }
 
-/// What changed from one record to another.
+/// The changes from one record to another.
 #[derive(Serialize)]
 struct ChangesJson<'a> {
     session: SessionId,
@@ -143,7 +142,7 @@ impl State {
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         let pointer = match self.pointer_in(from) {
-            // A call that is open only there goes by its id there.
+            // A call that is open only at the other record is named by its id there.
             pointer if Some(&*pointer) == self.pointer.as_deref() => self.pointer_in(to),
             pointer => pointer,
         };
@@ -153,7 +152,7 @@ impl State {
         }
         let mut changed = changes(&before, &after);
         let within = format!("{pointer}/");
-        // That time went on and that the last record is another one is what was asked for.
+        // The time and the last record always change, so they are no news.
         changed.retain(|it| it.pointer != "/head" && it.pointer != "/at_us");
         changed.retain(|it| {
             let holds = within.starts_with(&format!("{}/", it.pointer));
@@ -196,8 +195,7 @@ impl State {
         Ok(())
     }
 
-    /// The pointer that was given; where it names an open call by its id on the wire, by the call's
-    /// seq.
+    /// The given pointer. A call that it names by its wire id is replaced by the call's seq.
     fn pointer_in(&self, state: &Session) -> Cow<'_, str> {
         let given = self.pointer.as_deref().unwrap_or_default();
         let by_seq = || {
@@ -222,7 +220,7 @@ fn names_nothing(why: &NamesNothing, pointer: &str, state: &Session) -> Failure 
         NamesNothing::NoPointer => (
             format!("expected a JSON Pointer such as /calls/5, found {pointer:?}"),
             Exit::Usage,
-            "it is empty, or begins with /".to_owned(),
+            "a JSON Pointer is empty, or begins with /".to_owned(),
         ),
         NamesNothing::Beyond {
             held,
@@ -231,7 +229,7 @@ fn names_nothing(why: &NamesNothing, pointer: &str, state: &Session) -> Failure 
         } => {
             let held = if held.is_empty() { "the state" } else { held };
             let what = format!(
-                "{pointer} names nothing after seq {}: {} has no {:?}",
+                "nothing at {pointer} after seq {}: {} has no {:?}",
                 state.head,
                 one_line(held),
                 one_line(missing)
@@ -244,7 +242,7 @@ fn names_nothing(why: &NamesNothing, pointer: &str, state: &Session) -> Failure 
         .advice(advice)
 }
 
-/// What stands where something was looked for, or where it went.
+/// The advice with the members that are there, or with the place of a call that has ended.
 fn there_is(held: &str, missing: &str, there: &[String], state: &Session) -> String {
     const SHOWN_MAX: usize = 24;
     let call = missing.parse().map(Seq);
@@ -255,7 +253,7 @@ fn there_is(held: &str, missing: &str, there: &[String], state: &Session) -> Str
         return format!("call {call} has ended: /settled/{call}");
     }
     if there.is_empty() {
-        return "there is nothing".to_owned();
+        return "there is nothing below it".to_owned();
     }
     let more = if there.len() > SHOWN_MAX { ", …" } else { "" };
     let shown: Vec<_> = there
@@ -273,7 +271,7 @@ impl From<NoState> for Failure {
             NoState::BeyondTheEnd { last, .. } => Failure::new("no-such-record", error.to_string())
                 .exit(Exit::Usage)
                 .advice(format!(
-                    "give a seq from 0, which is before the first, to {last}"
+                    "give a seq from 0, which is before the first record, to {last}"
                 )),
             _ => Failure::new("no-such-record", error.to_string()),
         }

@@ -1,4 +1,4 @@
-//! From what a person typed to the one session or request that is meant.
+//! Resolution of the ids on a command line to a session, a request or a call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use recount::ledger::Ledger;
 use recount::session::{CallId, RequestId, Seq, SessionId};
 use recount::tool::Ticket;
 
-/// How short a prefix of an id may be.
+/// The minimum number of digits of a prefix.
 const PREFIX_MIN: usize = 4;
 
 /// The session that `text` names: by its id or a unique prefix of it.
@@ -22,7 +22,7 @@ pub(crate) async fn session(ledger: &Ledger, text: &str) -> Result<SessionId, Fa
     session_among(&all, text)
 }
 
-/// As [`session`], in a journal or at the service that has it open.
+/// As [`session`], in a journal or through the service that has it open.
 pub(crate) async fn session_at(source: &mut Source, text: &str) -> Result<SessionId, Failure> {
     match source {
         Source::Journal(ledger) => session(ledger, text).await,
@@ -38,13 +38,13 @@ fn session_among(all: &[Uuid], text: &str) -> Result<SessionId, Failure> {
     let typed = Typed::read(text, "session", "unknown-session")?;
     match typed.among(all)? {
         Some(id) => Ok(SessionId(id)),
-        None => Err(typed.unknown(all, "`recount sessions PATH` lists them")),
+        None => Err(typed.unknown(all, "`recount sessions PATH` lists the sessions")),
     }
 }
 
 /// The confirmation request that `text` names, open or not: by its id or a unique prefix of it.
 ///
-/// A prefix is ambiguous while a decided request also fits: a command that is repeated must not
+/// A prefix that also fits a decided request is ambiguous, so that a repeated command does not
 /// answer another request.
 pub(crate) async fn request(source: &mut Source, text: &str) -> Result<RequestId, Failure> {
     let typed = Typed::read(text, "confirmation request", "unknown-request")?;
@@ -59,11 +59,11 @@ pub(crate) async fn request(source: &mut Source, text: &str) -> Result<RequestId
     });
     match typed.among(&with(&open, named))? {
         Some(id) => Ok(RequestId(id)),
-        None => Err(typed.unknown(&open, "`recount pending PATH` lists what waits")),
+        None => Err(typed.unknown(&open, "`recount pending PATH` lists the open requests")),
     }
 }
 
-/// The ticket in `text`, where that is JSON.
+/// The ticket in `text`, if that is JSON.
 fn ticket(text: &str) -> Option<Result<Ticket, Failure>> {
     let is_json = text.trim_start().starts_with(['{', '[']);
     is_json.then(|| {
@@ -74,8 +74,8 @@ fn ticket(text: &str) -> Option<Result<Ticket, Failure>> {
     })
 }
 
-/// The call that `text` names, open or not: by its id or a unique prefix of it, by the open request
-/// that is about it, or by its ticket.
+/// The call that `text` names, open or not: by its id or a unique prefix of it, by its open
+/// request, or by its ticket.
 pub(crate) async fn call(source: &mut Source, text: &str) -> Result<(SessionId, Seq), Failure> {
     if let Some(ticket) = ticket(text) {
         return ticket.map(|it| (it.session, it.call));
@@ -109,7 +109,8 @@ pub(crate) async fn call(source: &mut Source, text: &str) -> Result<(SessionId, 
     found.ok_or_else(|| {
         typed.unknown(
             &ids,
-            "`recount pending PATH` lists what waits, `recount audit decisions PATH` every call",
+            "`recount pending PATH` lists the waiting calls, \
+             `recount audit decisions PATH` lists every call",
         )
     })
 }
@@ -143,18 +144,19 @@ pub(crate) async fn paused_call(source: &mut Source, text: &str) -> Result<Ticke
         Some(ticket) => Ok(ticket.clone()),
         None => Err(typed.unknown(
             &ids,
-            "`recount pending PATH` lists what waits; of a call that has its result, its ticket in place of the id tells whose that is",
+            "`recount pending PATH` lists the waiting calls; for a call that has its result, \
+             give its ticket to learn from whom",
         )),
     }
 }
 
-/// Open ids and those on record, each once.
+/// Open and recorded ids, each once.
 fn with(open: &[Uuid], named: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
     let all: BTreeSet<Uuid> = open.iter().copied().chain(named).collect();
     all.into_iter().collect()
 }
 
-/// An id, or the beginning of one, as somebody typed it.
+/// An id or a prefix of one, as the user typed it.
 struct Typed<'a> {
     text: &'a str,
     /// Its digits, without hyphens.
@@ -178,7 +180,8 @@ impl<'a> Typed<'a> {
         if !hex || digits.len() < PREFIX_MIN || digits.len() > 32 {
             let shown = one_line(text);
             let what = format!(
-                "expected the id of a {what} or its first {PREFIX_MIN} digits or more, found {shown:?}"
+                "expected the id of a {what} or its first {PREFIX_MIN} digits or more, \
+                 found {shown:?}"
             );
             return Err(Failure::new("not-an-id", what).exit(Exit::Usage));
         }
@@ -194,12 +197,12 @@ impl<'a> Typed<'a> {
         digits_of(id).starts_with(&self.digits)
     }
 
-    /// The whole id, if it is one.
+    /// The id, if it is complete.
     fn whole(&self) -> Option<Uuid> {
         Uuid::try_parse(&self.digits).ok()
     }
 
-    /// The one that is meant, if there is any.
+    /// The id that fits; an error if several do.
     fn among(&self, ids: &[Uuid]) -> Result<Option<Uuid>, Failure> {
         let fitting: Vec<Uuid> = ids.iter().copied().filter(|id| self.fits(*id)).collect();
         match fitting.as_slice() {
@@ -243,7 +246,7 @@ fn digits_of(id: Uuid) -> String {
     id.simple().to_string()
 }
 
-/// The first few of several ids.
+/// The first ids of several.
 fn listed(ids: &[Uuid]) -> String {
     const SHOWN_MAX: usize = 3;
     let shown: Vec<String> = ids.iter().take(SHOWN_MAX).map(Uuid::to_string).collect();
@@ -263,8 +266,8 @@ mod tests {
     use super::*;
     use recount::session::OpenKind;
 
-    /// A session in which two records of the kind, 3 and 5, have ids that begin with the same four
-    /// digits; 5 is open.
+    /// A session in which the records 3 and 5 of a kind have ids with the same first four digits.
+    /// The record 5 is open.
     fn two_alike(kind: &str, id: impl Fn(SessionId, Seq) -> Uuid) -> (Source, Uuid, Uuid) {
         let first_four = |id: Uuid| digits_of(id)[..PREFIX_MIN].to_owned();
         let mut sessions = (1..).map(|it| SessionId(Uuid::from_u128(it)));

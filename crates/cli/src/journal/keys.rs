@@ -1,4 +1,4 @@
-//! The key store of a command: where it is, and the master key that opens it.
+//! The key store of a command, and the master key that opens it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use crate::failures::{Exit, Failure};
 use crate::text::quoted;
 use recount::ledger::Ledger;
 
-/// The master key itself, as 64 hex digits.
+/// The variable with the master key, as 64 hex digits.
 const MASTER_KEY: &str = "RECOUNT_MASTER_KEY";
 
-/// The file that holds it.
+/// The variable with the name of the file that holds the master key.
 const MASTER_KEY_FILE: &str = "RECOUNT_MASTER_KEY_FILE";
 
-/// Where keys are, for what is sealed.
+/// The option for the keys of sealed sessions.
 #[derive(Args)]
 pub(crate) struct Keys {
-    /// The key store, for sealed sessions; its master key is in RECOUNT_MASTER_KEY or in the file
-    /// RECOUNT_MASTER_KEY_FILE.
+    /// The key store for sealed sessions; its master key is in the variable RECOUNT_MASTER_KEY, or
+    /// in the file that RECOUNT_MASTER_KEY_FILE names.
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
 }
 
 impl Keys {
-    /// The ledger, with the keys if they are given.
+    /// The ledger, with the keys if `--keys` is given.
     pub(crate) fn of(&self, ledger: Ledger) -> Result<Ledger, Failure> {
         Ok(match self.opened()? {
             Some(keys) => ledger.with_keys(keys),
@@ -35,7 +35,7 @@ impl Keys {
         })
     }
 
-    /// The key store, if it is given.
+    /// The key store, if `--keys` is given.
     pub(crate) fn opened(&self) -> Result<Option<Arc<dyn KeyStore>>, Failure> {
         match &self.keys {
             Some(path) if trusts_others() => Ok(Some(Arc::new(FileKeyStore::open_insecure(
@@ -47,7 +47,7 @@ impl Keys {
         }
     }
 
-    /// The key store, made where there is none, if it is given.
+    /// The key store, if `--keys` is given. A missing one is created.
     pub(crate) fn made(&self) -> Result<Option<Arc<dyn KeyStore>>, Failure> {
         match &self.keys {
             Some(path) if trusts_others() => {
@@ -59,7 +59,7 @@ impl Keys {
         }
     }
 
-    /// The option again, as a shell takes it behind a command; nothing where it was not given.
+    /// The option quoted for a shell; empty if it was not given.
     pub(crate) fn as_option(&self) -> String {
         let option = |path: &PathBuf| format!(" --keys {}", quoted(path));
         self.keys.as_ref().map(option).unwrap_or_default()
@@ -77,7 +77,8 @@ fn master() -> Result<MasterKey, Failure> {
         return Err(Failure::new("no-master-key", what)
             .exit(Exit::Usage)
             .advice(
-                "`openssl rand -hex 32 > FILE` makes one; whoever loses it loses what is sealed",
+                "`openssl rand -hex 32 > FILE` makes one; without it, sealed sessions cannot be \
+                 read",
             ));
     };
     Ok(MasterKey::from_text(&text.to_string_lossy())?)

@@ -1,11 +1,10 @@
-//! The way from the words of a command line to a journal: opened here, or reached through the
-//! service that has it open.
+//! Access to a journal for a command: opened here, or through the service that has it open.
 //!
 //! This room decides nothing about a session and prints nothing of one.
 //!
 //! Read `opening` first, then `keys` and `unknown_kinds`, the options of most commands; then
 //! `source`, a journal or its service, and `ids`, the session or request that an id names.
-//! `os_user` is the person at the command line, `verdict` the words for a verified journal.
+//! `os_user` is the user of the command line, `verdict` the text about a verified journal.
 
 pub(crate) mod ids;
 mod keys;

@@ -1,4 +1,4 @@
-//! Opening a journal for a command: never where none is.
+//! Opening a journal for a command. A missing journal is never created here.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::failures::{Exit, Failure, IN_USE};
 use crate::terminal::{Meter, Screen};
 use recount::ledger::Ledger;
 
-/// Set once where the command line says `--insecure-directory`, before any journal is opened.
+/// Set once for `--insecure-directory`, before any journal is opened.
 static TRUSTS_OTHERS: AtomicBool = AtomicBool::new(false);
 
-/// Has every journal of this process opened that users other than its owner can write to.
+/// Allows this process to open journals that users other than the owner can write to.
 pub(crate) fn trust_others() {
     TRUSTS_OTHERS.store(true, Ordering::Relaxed);
 }
@@ -23,8 +23,9 @@ pub(crate) fn trusts_others() -> bool {
     TRUSTS_OTHERS.load(Ordering::Relaxed)
 }
 
-/// The settings for opening the journal at `path`, with what the command line and the environment
-/// say of all journals: `RECOUNT_SPACE_FLOOR` is the number of bytes that stay free on its disk.
+/// The settings for opening the journal at `path`, with those of the command line and environment.
+///
+/// `RECOUNT_SPACE_FLOOR` is the number of bytes that stay free on the disk of the journal.
 pub(crate) fn options(path: &Path) -> Result<Options, Failure> {
     let mut options = DiskJournal::options(path);
     if trusts_others() {
@@ -42,8 +43,10 @@ pub(crate) fn options(path: &Path) -> Result<Options, Failure> {
     }
 }
 
-/// The journal at `path`, to look at. Beside a process that has it open, a consistent prefix is
-/// read, and the screen is told up to where.
+/// Opens the journal at `path` to read it.
+///
+/// If another process has it open, a copy of its commits is read. The output then ends with the
+/// last commit that was read.
 pub(crate) fn looking(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
     if let Some(copy) = screen.beside.copy_made_of(path) {
         return reading(&copy);
@@ -54,7 +57,7 @@ pub(crate) fn looking(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
     }
 }
 
-/// The verdict about the journal at `path`; beside a process that has it open, about a prefix.
+/// Verifies the journal at `path`, or a copy of its commits if another process has it open.
 pub(crate) fn verified(path: &Path, screen: &Screen) -> Result<Report, Failure> {
     if let Some(verified) = screen.beside.verified(path) {
         return Ok(verified?);
@@ -77,8 +80,7 @@ pub(crate) fn verified(path: &Path, screen: &Screen) -> Result<Report, Failure> 
     }
 }
 
-/// The journal at `path`, which no other process has open. Nothing is created and no record is
-/// added.
+/// Opens the journal at `path` to read it, if no other process has it open. Adds no record.
 pub(crate) fn reading(path: &Path) -> Result<Ledger, Failure> {
     let meter = Meter::new("Reading the log");
     let journal = options(path)?
@@ -89,15 +91,15 @@ pub(crate) fn reading(path: &Path) -> Result<Ledger, Failure> {
     Ok(Ledger::new(Arc::new(journal)))
 }
 
-/// Beside the process that has a journal open, a copy is looked at, which is a journal, too.
+/// The failure with the advice to read a copy, if another process has the journal open.
 fn copied(failure: Failure) -> Failure {
     if failure.code != IN_USE {
         return failure;
     }
-    failure.advice("`recount backup PATH COPY` copies it beside that process; look at the copy")
+    failure.advice("`recount backup PATH COPY` copies a journal in use; read the copy")
 }
 
-/// The journal at `path`, to add to.
+/// Opens the journal at `path` to add records.
 pub(crate) fn writing(path: &Path) -> Result<Ledger, Failure> {
     let meter = Meter::new("Reading the log");
     let journal = options(path)?

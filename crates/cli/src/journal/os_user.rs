@@ -1,12 +1,13 @@
-//! Who sits at this terminal, as the operating system knows it.
+//! The user at this terminal, as the operating system knows it.
 
 use crate::failures::{Exit, Failure};
 use crate::terminal::prompt;
 use recount::control::{os_user, wrong_with_name};
 use recount::session::{Actor, Authentication};
 
-/// The one who answers: the user of this process, or a name that is not checked. At a terminal that
-/// is a person; a script may be either.
+/// The actor of an answer: the user of this process, or a name whose identity is not verified.
+///
+/// At a terminal the actor is a person. In a script it may be a person or a program.
 pub(crate) fn actor(name: Option<String>) -> Result<Actor, Failure> {
     let actor = match name {
         Some(name) => match wrong_with_name(&name) {
@@ -25,13 +26,13 @@ pub(crate) fn actor(name: Option<String>) -> Result<Actor, Failure> {
     })
 }
 
-/// The user that this process runs as.
+/// The user of this process.
 pub(crate) fn current() -> Result<String, Failure> {
     os_user::current().ok_or_else(|| {
         Failure::new(
             "unknown-user",
             "expected the user's name from the operating system, found none",
         )
-        .advice("say who you are with --as NAME")
+        .advice("give your name with --as NAME")
     })
 }

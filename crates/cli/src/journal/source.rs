@@ -1,4 +1,4 @@
-//! Where a command finds the sessions: in the journal, or at the service that has the journal open.
+//! The source of sessions for a command: a journal, or the service that has it open.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,32 +12,34 @@ use recount::control::{Client, ConnectError, NamedId, Request, Waiting};
 use recount::ledger::{Ledger, PendingConfirmation, SessionSummary};
 use recount::session::{CallId, Seq, SessionId};
 
-/// How long a command waits for the journal where nobody who has it answers. Other commands need it
-/// for some milliseconds each.
+/// The time that a command waits for a journal in use whose process does not answer.
+///
+/// Other commands have a journal open for some milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long to wait before looking again whether it is free.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// The pause before the next attempt to open a journal in use.
+const RETRY_OPEN: Duration = Duration::from_millis(20);
 
-/// How long to wait before knocking again where somebody answers, and has a log in which each knock
-/// is a line.
-const KNOCK_AGAIN: Duration = Duration::from_millis(500);
+/// The pause before the next connection to a service that answered with a refusal.
+///
+/// It is longer, because the service logs each connection.
+const RETRY_CONNECT: Duration = Duration::from_millis(500);
 
-/// The sessions of a journal, from here. An operator's decisions are in `operator/operations`.
+/// The source of the sessions. The operations of an operator are in `operator/operations`.
 pub(crate) enum Source {
-    /// Nobody has the journal open but this command.
+    /// The journal, which only this command has open.
     Journal(Ledger),
-    /// A service has it open, and does what it is asked.
+    /// The service that has the journal open.
     Service(Box<Client>),
 }
 
 impl Source {
-    /// The journal at `path` to look at, or the service that has it open.
+    /// Opens the journal at `path` to read it, or connects to the service that has it open.
     pub(crate) async fn reading(path: &Path, keys: &Keys) -> Result<Source, Failure> {
         Source::open(path, keys, opening::reading).await
     }
 
-    /// The journal at `path` to add to, or the service that has it open.
+    /// Opens the journal at `path` to add records, or connects to the service that has it open.
     pub(crate) async fn writing(path: &Path, keys: &Keys) -> Result<Source, Failure> {
         Source::open(path, keys, opening::writing).await
     }
@@ -53,7 +55,7 @@ impl Source {
             let in_use = match open(path) {
                 Ok(ledger) => return Ok(Source::Journal(keys.of(ledger)?)),
                 Err(failure) if failure.code == IN_USE => failure,
-                // The superuser may ask the service of another user, and makes no files there.
+                // The superuser may use the service of another user, and creates no files there.
                 Err(failure) if failure.code == NOT_YOURS => {
                     let service = Client::connect(path).await;
                     return service
@@ -65,9 +67,8 @@ impl Source {
             if let Some(refused) = refused.filter(|_| begun.elapsed() >= PATIENCE) {
                 return Err(refused);
             }
-            // Whoever has it may be another command, a service that begins and does not listen yet,
-            // or one that ends; what the file says that a killed one has left is no reason not to
-            // look again.
+            // The other process may be a command, or a service that starts or ends. Any of them,
+            // and the file that a killed service left, is a reason to try again.
             let error = match Client::connect(path).await {
                 Ok(client) => return Ok(Source::Service(Box::new(client))),
                 Err(error) => error,
@@ -76,12 +77,12 @@ impl Source {
                 error,
                 ConnectError::Busy { .. } | ConnectError::Refused { .. }
             );
-            tokio::time::sleep(if answers { KNOCK_AGAIN } else { LOOK_AGAIN }).await;
+            tokio::time::sleep(if answers { RETRY_CONNECT } else { RETRY_OPEN }).await;
             refused = Some(out_of_reach(in_use, &error));
         }
     }
 
-    /// The process of the service, where there is one.
+    /// The process id of the service, if there is one.
     pub(crate) fn service(&self) -> Option<u32> {
         match self {
             Source::Journal(_) => None,
@@ -89,7 +90,7 @@ impl Source {
         }
     }
 
-    /// What waits for somebody outside: first for answers, then for responses.
+    /// The calls that wait: first for approval, then for their results.
     pub(crate) async fn pending(&mut self) -> Result<Vec<Waiting>, Failure> {
         match self {
             Source::Journal(ledger) => {
@@ -105,7 +106,7 @@ impl Source {
         }
     }
 
-    /// A question that waits for an answer, if that can be found out.
+    /// The first open request for which `wanted` is true; `None` also after an error.
     pub(crate) async fn confirmation(
         &mut self,
         wanted: impl Fn(&PendingConfirmation) -> bool,
@@ -129,7 +130,7 @@ impl Source {
         }
     }
 
-    /// The open requests, by the names they have outside.
+    /// The ids of the open requests.
     pub(super) async fn open_requests(&mut self) -> Result<Vec<Uuid>, Failure> {
         match self {
             Source::Journal(ledger) => {
@@ -167,8 +168,9 @@ impl Source {
         }
     }
 
-    /// The session and the record of a call. An id follows from that place, so it is derived again
-    /// from all places.
+    /// The session and the seq of a call.
+    ///
+    /// An id is derived from that place, so the ids of all places are compared.
     pub(super) async fn call_at(
         &mut self,
         call: CallId,
@@ -188,8 +190,9 @@ impl Source {
         Ok(places.find(|(session, seq)| session.call_id(*seq) == call))
     }
 
-    /// Lets go of the journal. What was appended is durable by then, so this can only tell that the
-    /// closing mark is missing.
+    /// Closes the journal.
+    ///
+    /// All records are durable before. An error means that the note of the close is missing.
     pub(crate) async fn close(self) -> Result<(), Failure> {
         match self {
             Source::Journal(ledger) => Ok(ledger.journal().close().await?),

@@ -1,5 +1,4 @@
-//! Records that a newer program wrote: whether a command passes over them, and which it passed
-//! over.
+//! Records of a newer version: the option to skip them, and the warning about skipped ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +12,11 @@ use crate::terminal::Screen;
 use crate::text::{count, one_line};
 use recount::ledger::{self, Ledger, PassedOver, UnknownRecord};
 
-/// What becomes of records that this program does not know.
+/// The option for records of a kind that this version does not know.
 #[derive(Args)]
 pub(crate) struct UnknownKinds {
-    /// What becomes of records whose kind a newer recount brought: refuse to read the session, or
-    /// skip them and say which.
+    /// Refuses to read a session with records of a newer version, or skips these records with a
+    /// warning.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     unknown_kinds: Choice,
 }
@@ -30,7 +29,7 @@ enum Choice {
 }
 
 impl UnknownKinds {
-    /// The journal at `path` to look at, with the keys if they are given.
+    /// Opens the journal at `path` to read it, with the keys if they are given.
     pub(crate) fn looking(
         &self,
         path: &Path,
@@ -40,7 +39,7 @@ impl UnknownKinds {
         Ok(self.of(keys.of(opening::looking(path, screen)?)?, screen))
     }
 
-    /// The ledger, which passes over such records if that was asked for, and has the screen told.
+    /// The ledger, which skips such records if the option says so, and notes them at the screen.
     pub(crate) fn of(&self, ledger: Ledger, screen: &Screen) -> Ledger {
         screen.can_skip.set(true);
         match self.unknown_kinds {
@@ -52,7 +51,7 @@ impl UnknownKinds {
     }
 }
 
-/// What was passed over, a line a kind, as it stands on standard error; empty where nothing was.
+/// The warning about skipped records, with one line for each kind; empty without any.
 pub(crate) fn warning(passed_over: &PassedOver) -> String {
     let mut kinds: BTreeMap<String, Vec<UnknownRecord>> = BTreeMap::new();
     for it in passed_over.records() {
@@ -64,7 +63,7 @@ pub(crate) fn warning(passed_over: &PassedOver) -> String {
         });
         let records = count(records.len(), "record");
         let kind = one_line(kind).into_owned();
-        format!("warning[unknown-kind]: passed over {records} of kind {kind}{first}\n")
+        format!("warning[unknown-kind]: skipped {records} of kind {kind}{first}\n")
     };
     kinds.iter().map(line).collect()
 }

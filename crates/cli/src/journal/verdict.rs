@@ -1,5 +1,4 @@
-//! The verdict of a verification in words: of what it is, and whether anything outside vouches for
-//! it.
+//! The verdict of a verification, with what was verified and against which root.
 
 use clap::Args;
 use recount_journal::Hash;
@@ -10,12 +9,12 @@ use crate::terminal::Tone;
 use crate::text::{age, count};
 use recount::session::Timestamp;
 
-/// The root that a verdict is anchored to.
+/// The option with the root to which a verdict is anchored.
 #[derive(Args)]
 pub(crate) struct Anchor {
     /// A root that was kept elsewhere, as `recount verify` and `recount export` print it.
     ///
-    /// The journal or file must still have it; without one the verdict is "consistent, not
+    /// The journal or file must still have that root. Without one the verdict is "consistent, not
     /// anchored".
     #[arg(long, value_name = "HEX")]
     root: Option<Hash>,
@@ -31,7 +30,7 @@ impl Anchor {
     }
 }
 
-/// The verdict about a journal or an export in one line, with what it is about.
+/// The verdict about a journal or an export in one line, with the counts.
 pub(crate) fn headline(kind: &str, report: &Report) -> (Tone, String) {
     let read = counts(report);
     match report.integrity() {
@@ -45,27 +44,27 @@ pub(crate) fn headline(kind: &str, report: &Report) -> (Tone, String) {
         ),
         Integrity::Anchored => (
             Tone::Good,
-            format!("Sound {kind}, anchored to the root that was given: {read}"),
+            format!("Sound {kind}, anchored to the given root: {read}"),
         ),
     }
 }
 
-/// The reach of a verdict: what a consistent journal or file leaves open.
+/// The reach of a verdict about a consistent journal or file.
 pub(crate) fn reach(report: &Report) -> Option<String> {
     if report.integrity() != Integrity::Consistent {
         return None;
     }
     let empty = match report.records {
-        0 => "it holds no record, so nothing was verified; ",
+        0 => "there is no record, so nothing was verified; ",
         _ => "",
     };
     Some(format!(
-        "{empty}a rewrite of every hash alike, or a session that was taken out with its traces, shows \
-         only against a root that was kept elsewhere: --root HEX"
+        "{empty}only a root that was kept elsewhere (--root HEX) reveals that all hashes were \
+         recomputed, or that a session was removed without a trace"
     ))
 }
 
-/// The sessions, records and objects that a verdict is about, and from when to when.
+/// The numbers of sessions, records and objects behind a verdict, and the first and last time.
 pub(crate) fn counts(report: &Report) -> String {
     let counted = format!(
         "{}, {}, {}",
@@ -82,7 +81,7 @@ pub(crate) fn counts(report: &Report) -> String {
     }
 }
 
-/// The keys that every verdict has in JSON.
+/// The members that every verdict has in JSON.
 pub(crate) fn in_json(report: &Report) -> Value {
     let time = |us| age::stamp(Timestamp(us));
     json!({

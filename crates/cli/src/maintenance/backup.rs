@@ -1,4 +1,4 @@
-//! `recount backup`: a copy of a journal that can be verified and restored by itself.
+//! `recount backup`: copies a journal, also while it is in use.
 
 use std::path::PathBuf;
 
@@ -11,16 +11,16 @@ use crate::files::destination;
 use crate::terminal::{Meter, Screen};
 use crate::text::{count, quoted};
 
-/// Copies a journal, also while another process writes it.
+/// Copies a journal, also while another process writes to it.
 ///
-/// The copy holds every commit that was whole when it was read, and says where it ends:
-/// `recount verify` and `recount restore` find what was cut off or altered since. A damaged journal
-/// is refused.
+/// The copy has every commit that was complete when it was read, and a note of its end. With that,
+/// `recount verify` and `recount restore` find missing and altered parts. A damaged journal is
+/// refused.
 #[derive(Args)]
 pub(crate) struct Backup {
     /// The directory of the journal.
     path: PathBuf,
-    /// The directory to make.
+    /// The directory to create.
     dest: PathBuf,
     /// Prints one JSON document.
     #[arg(long)]
@@ -52,7 +52,7 @@ impl Backup {
         ))?;
         let dest = quoted(&self.dest);
         screen.line(&format!(
-            "recount restore --verify {dest} DEST brings it back"
+            "To restore it: recount restore --verify {dest} DEST"
         ))?;
         Ok(Exit::Ok)
     }

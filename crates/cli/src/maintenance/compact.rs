@@ -1,4 +1,4 @@
-//! `recount compact`: gives back the space that the index holds and no longer needs.
+//! `recount compact`: frees the unused space of the index.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,10 @@ use crate::failures::{Exit, Failure};
 use crate::journal::opening;
 use crate::terminal::{Meter, Screen, Tone};
 
-/// Gives back the space that a journal's index holds and no longer needs.
+/// Frees the unused space of a journal's index.
 ///
-/// A new index is built from the log and put in the place of the old one; indexes that were set
-/// aside are removed. The log is read whole and must be sound before anything is removed. Cut short
-/// at any moment, it does no harm.
+/// Builds a new index from the log, replaces the old one with it, and removes indexes that a repair
+/// kept. Nothing is removed unless the whole log is sound. It can be interrupted at any moment.
 #[derive(Args)]
 pub(crate) struct Compact {
     /// The directory of the journal.
@@ -68,7 +67,7 @@ fn as_json(compacted: &Compacted) -> serde_json::Value {
     })
 }
 
-/// So many bytes in the largest unit that leaves at least one of it.
+/// The number of bytes, in the largest unit of which there is at least one.
 fn human(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1 << 10 {
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_told_in_a_unit_that_fits() {
+    fn bytes_have_a_unit_that_fits() {
         assert_eq!(human(1_023), "1023 B");
         assert_eq!(human(1_024), "1.0 KiB");
         assert_eq!(human((1 << 20) - 1), "1023.9 KiB");

@@ -1,4 +1,4 @@
-//! `recount export`: the records as JSON lines, exactly as they are stored, with a trailer.
+//! `recount export`: writes the records as JSON lines, exactly as they are stored.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,18 @@ use crate::text::count;
 use recount::ledger::Ledger;
 use recount::session::SessionId;
 
-/// Writes records as JSON lines, exactly as stored, with a trailer.
+/// Writes the records as JSON lines, exactly as they are stored, with a trailer.
 ///
-/// They can be verified with SHA-256 and nothing else.
-///
-/// Every record stands there as its exact bytes, every object before the record that names it, and
-/// a trailer last: a file without it is incomplete.
+/// The file can be verified with SHA-256 alone. Every object precedes the first record that names
+/// it. The trailer is the last line: a file without it is incomplete.
 #[derive(Args)]
 pub(crate) struct Export {
     /// The directory of the journal.
     path: PathBuf,
-    /// Only this session: its id, or a unique beginning of it.
+    /// The session to export, all by default: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// The file to write, which appears when it is complete; standard output without it, and for
-    /// `-`.
+    /// The file to write, which appears when it is complete; `-` is standard output, the default.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -71,7 +68,7 @@ async fn write(
     Ok(export(ledger.journal().as_ref(), session.map(|it| it.0), out).await?)
 }
 
-/// Half an export never has the final name.
+/// Writes an export to a file, which gets its name when it is complete.
 async fn write_file(
     ledger: &Ledger,
     session: Option<SessionId>,

@@ -1,4 +1,4 @@
-//! `recount import`: a journal again, of an export.
+//! `recount import`: makes a journal from an export.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -14,16 +14,16 @@ use crate::terminal::{Meter, Screen};
 use crate::text::count;
 use recount::ledger;
 
-/// Makes a new journal of an exported file: the same records and objects, byte for byte.
+/// Makes a new journal from an exported file: the same records and objects, byte for byte.
 ///
-/// Everything is verified on the way; a file that is damaged or not complete is refused, and
-/// nothing is left behind. What is open in the sessions follows from their records, so approvals
-/// that wait can be answered here. The first command that opens the journal builds its index.
+/// The file is verified. A damaged or incomplete file is refused, and nothing is created. Open
+/// requests of the sessions can be answered in the new journal. The first command that opens it
+/// builds its index.
 #[derive(Args)]
 pub(crate) struct Import {
     /// The exported file, of a journal or of one session.
     file: PathBuf,
-    /// The directory to make.
+    /// The directory to create.
     dest: PathBuf,
     #[command(flatten)]
     keys: Keys,
@@ -74,7 +74,7 @@ impl Import {
     }
 }
 
-/// Shows how much of a file is read.
+/// A reader that shows its progress.
 struct Counted {
     file: File,
     meter: Meter,

@@ -1,6 +1,6 @@
-//! The commands that care for a journal as a whole: copies, exports, verification, repair.
+//! The commands for a whole journal: copies, exports, verification, repair.
 //!
-//! This room knows records, objects and hashes. What a session means it does not know.
+//! This room knows records, objects and hashes, but not the meaning of a session.
 //!
 //! Read `backup` with `restore` and `export` with `import` first, then `verify`, `repair` and
 //! `compact`.

@@ -1,4 +1,4 @@
-//! `recount repair`: recovers what can be recovered of a damaged journal.
+//! `recount repair`: recovers a damaged journal as far as possible.
 
 use std::path::PathBuf;
 
@@ -11,17 +11,17 @@ use crate::journal::opening;
 use crate::terminal::{Meter, Screen, Tone};
 use crate::text::{count, one_line};
 
-/// Recovers what can be recovered of a damaged journal, and says exactly what could not.
+/// Recovers a damaged journal as far as possible, and lists exactly what is lost.
 ///
-/// What the log lost is taken from the index where that has it. A session lives on as far as it has
-/// no gap; whole records behind a gap go into a file `salvage-1.jsonl` in the journal's directory.
-/// The old log is kept as `log.damaged-1`. A journal that is sound is not changed. Ends with 0 when
-/// nothing is lost, with 4 when something is.
+/// Records that the log has lost are restored from the index. A session keeps its records up to the
+/// first gap; complete records behind a gap go into a file `salvage-1.jsonl` in the journal's
+/// directory. The old log is kept as `log.damaged-1`. A sound journal is not changed. Exits with 0
+/// if nothing is lost, with 4 if something is.
 #[derive(Args)]
 pub(crate) struct Repair {
     /// The directory of the journal.
     path: PathBuf,
-    /// Reports what would be done, and changes nothing.
+    /// Shows what a repair would do, and changes nothing.
     #[arg(long)]
     dry_run: bool,
     /// Prints one JSON document.
@@ -49,7 +49,7 @@ impl Repair {
         } else {
             self.show(&repaired, screen)?;
         }
-        // A verification calls a repair that is not finished damage, too.
+        // An unfinished repair is damage for `verify`, too.
         Ok(if repaired.lost_something() || repaired.unfinished {
             Exit::Damaged
         } else {
@@ -64,7 +64,7 @@ impl Repair {
             count(repaired.records, "record")
         );
         if repaired.unfinished {
-            screen.toned(Tone::Bad, "A repair of before is not finished")?;
+            screen.toned(Tone::Bad, "An earlier repair is not finished")?;
         } else if repaired.was_needed() {
             for damage in &repaired.damages {
                 let what = one_line(&damage.what).into_owned();
@@ -75,7 +75,7 @@ impl Repair {
             }
             if repaired.frames_unnamed > 0 {
                 let frames = count(repaired.frames_unnamed, "frame");
-                let what = format!("  {frames} held records that nothing names any more");
+                let what = format!("  {frames} with records that nothing refers to any more");
                 screen.toned(Tone::Bad, &what)?;
             }
             for object in &repaired.objects_lost {
@@ -84,7 +84,7 @@ impl Repair {
             if repaired.cut_bytes > 0 {
                 let bytes = count(repaired.cut_bytes, "byte");
                 screen.line(&format!(
-                    "  {bytes} at the end are of a write that was not finished, or damaged"
+                    "  {bytes} at the end are an unfinished write, or damaged"
                 ))?;
             }
             self.sum_up(repaired, &lives, screen)?;
@@ -155,8 +155,18 @@ fn in_words(ranges: &[(u64, u64)]) -> String {
 }
 
 fn as_json(repaired: &Repaired, dry_run: bool) -> serde_json::Value {
-    let damage = |it: &Damage| json!({"frames": it.frames, "what": it.what, "remedy": it.remedy.to_string()});
-    let hurt = |it: &Hurt| json!({"session": it.session, "recovered": it.recovered, "salvaged": it.salvaged, "lost": it.lost});
+    let damage = |it: &Damage| {
+        let remedy = it.remedy.to_string();
+        json!({"frames": it.frames, "what": it.what, "remedy": remedy})
+    };
+    let hurt = |it: &Hurt| {
+        json!({
+            "session": it.session,
+            "recovered": it.recovered,
+            "salvaged": it.salvaged,
+            "lost": it.lost,
+        })
+    };
     json!({
         "needed": repaired.was_needed(),
         "dry_run": dry_run,
@@ -185,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_told_shortly() {
+    fn ranges_are_short() {
         assert_eq!(in_words(&[(1, 3), (5, 5)]), "1-3 5");
     }
 }

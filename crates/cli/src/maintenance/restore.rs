@@ -1,4 +1,4 @@
-//! `recount restore`: a journal again, of a backup.
+//! `recount restore`: makes a journal from a backup.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ use crate::journal::verdict;
 use crate::terminal::{Meter, Screen};
 use crate::text::count;
 
-/// Makes a new journal of a backup, which goes on where the backup ended.
+/// Makes a new journal from a backup, which continues where the backup ended.
 ///
-/// A backup that was cut off or altered is refused, and nothing is left behind.
+/// An incomplete or altered backup is refused, and nothing is created.
 #[derive(Args)]
 pub(crate) struct Restore {
     /// The directory of the backup.
     backup: PathBuf,
-    /// The directory to make.
+    /// The directory to create.
     dest: PathBuf,
-    /// Verifies every record and object, too, as `recount verify` does.
+    /// Verifies every record and object, as `recount verify` does.
     #[arg(long)]
     verify: bool,
     /// Prints one JSON document.

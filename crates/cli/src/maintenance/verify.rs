@@ -1,4 +1,4 @@
-//! `recount verify`: whether a journal or an export is what was written.
+//! `recount verify`: checks if a journal or an export was damaged or altered.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -14,11 +14,12 @@ use crate::terminal::{Screen, Tone};
 use crate::text::one_line;
 use recount::ledger;
 
-/// Verifies a journal where it lies, or an exported file.
+/// Checks if a journal or an exported file was damaged or altered.
 ///
-/// Every chain, every hash, the log against the index or the file against its trailer. A forger who
-/// rewrites all of them alike is caught only by a root kept elsewhere: keep the one that is printed
-/// here, and give it with --root later. Without it the verdict is "consistent, not anchored".
+/// Verifies every hash and chain, and the log against the index or the file against its trailer. A
+/// forger who recomputes all of them is found only with a root that was kept elsewhere: keep the
+/// root that is printed here, and give it with --root later. Without it the verdict is "consistent,
+/// not anchored".
 #[derive(Args)]
 pub(crate) struct Verify {
     /// The directory of a journal, or an exported file.
@@ -64,16 +65,18 @@ impl Verify {
 
 fn as_json(kind: &str, report: &Report) -> Value {
     let finding = |it: &Finding| json!({"session": it.session, "seq": it.seq, "what": it.what});
-    let mut told = json!({
+    let mut document = json!({
         "kind": kind,
         "sound": report.is_sound(),
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "notes": report.notes,
     });
-    if let (Value::Object(told), Value::Object(verdict)) = (&mut told, verdict::in_json(report)) {
-        told.extend(verdict);
+    if let (Value::Object(document), Value::Object(verdict)) =
+        (&mut document, verdict::in_json(report))
+    {
+        document.extend(verdict);
     }
-    told
+    document
 }
 
 fn show(kind: &str, report: &Report, screen: &mut Screen) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `recount approve` and `recount deny`: an answer on record. The command itself starts nothing.
+//! `recount approve` and `recount deny`: they record an answer, and start no tool themselves.
 
 use std::path::PathBuf;
 
@@ -13,21 +13,21 @@ use crate::files::given_json;
 use crate::journal::{Keys, Source};
 use crate::telling::question;
 use crate::terminal::{Screen, Tone, prompt};
-use crate::text::one_line;
+use crate::text::{acted, one_line};
 use recount::control::OnRecord;
 use recount::ledger::PendingConfirmation;
 use recount::session::{About, Json, ObjectHash, RequestId};
 
-/// Records a yes, through the service that has the journal open if one does.
+/// Records an approval, through the service if one has the journal open.
 #[derive(Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
     answer: AnswerArgs,
-    /// The arguments to run with in place of the model's, where the tool allows that: a JSON
-    /// object; @FILE takes it from a file, - from standard input.
+    /// The arguments to run with in place of the model's, if the tool allows that: a JSON object;
+    /// @FILE reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
-    /// Does not ask at a terminal before the yes is recorded.
+    /// Does not ask for a confirmation at a terminal.
     #[arg(long)]
     yes: bool,
 }
@@ -36,8 +36,8 @@ impl Approve {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let Approve { answer, args, yes } = self;
         if args.as_deref() == Some("-") && answer.payload.as_deref() == Some("-") {
-            let told = "expected one of --args and --payload from standard input, found both";
-            return Err(Failure::new("not-json", told).exit(Exit::Usage));
+            let what = "expected one of --args and --payload from standard input, found both";
+            return Err(Failure::new("not-json", what).exit(Exit::Usage));
         }
         let args = args.map(|args| given_json("the arguments", &args));
         let asks = !yes && prompt::is_interactive();
@@ -45,8 +45,7 @@ impl Approve {
     }
 }
 
-/// Records the answer to a confirmation request, through the service that has the journal open if
-/// one does.
+/// Records the answer to a confirmation request, through the service if one has the journal open.
 #[derive(Args)]
 pub(crate) struct AnswerArgs {
     /// The directory of the journal.
@@ -55,19 +54,18 @@ pub(crate) struct AnswerArgs {
     request: NamedRequest,
     #[command(flatten)]
     keys: Keys,
-    /// Why; of a denial the model is told.
+    /// The reason; the model gets the reason of a denial.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// What the tool is given with a yes, JSON that fits the schema `recount pending` shows; @FILE
-    /// takes it from a file, - from standard input.
+    /// The payload for the tool: JSON that fits the schema which `recount pending` shows; @FILE
+    /// reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// The hash of the request that was looked at, as `recount pending --json` shows it: to any
-    /// other the answer does not count.
+    /// The hash of the request that was reviewed, as `recount pending --json` shows it; the answer
+    /// counts for no other request.
     #[arg(long, value_name = "HASH")]
     request_hash: Option<ObjectHash>,
-    /// Who answers, in place of the operating system's user; the record says that nobody checked
-    /// the name.
+    /// The name to record, in place of the operating system's user; it is recorded as not verified.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.
@@ -76,7 +74,7 @@ pub(crate) struct AnswerArgs {
 }
 
 impl AnswerArgs {
-    /// Records a no.
+    /// Records a denial.
     pub(crate) async fn deny(self, screen: &mut Screen) -> Result<Exit, Failure> {
         self.record(false, false, None, screen).await
     }
@@ -99,7 +97,7 @@ impl AnswerArgs {
                 screen.line("Nothing was recorded.")?;
                 return Ok(Exit::Failed);
             }
-            // The yes counts for what was shown.
+            // The approval counts for the request that was shown.
             seen = seen.or(Some(open.request_hash));
         }
         let is_edited = confirmed && args.is_some();
@@ -113,7 +111,7 @@ impl AnswerArgs {
             let asked = source.confirmation(|it| it.id == request).await;
             let on_record = source.answer(request, &answer, self.name).await?;
             let anew = match &asked {
-                // What cannot be found out does not undo the answer.
+                // A failure to find the new request does not undo the answer.
                 Some(asked) if is_edited => source.confirmation(|it| asked_anew(asked, it)).await,
                 Some(_) | None => None,
             };
@@ -131,7 +129,7 @@ impl AnswerArgs {
         Ok(Exit::Ok)
     }
 
-    /// The request, if it is open. The journal is free for others until the person has answered.
+    /// The request, if it is open. The journal is closed while the approver decides.
     async fn open_request(&self) -> Result<Option<PendingConfirmation>, Failure> {
         let mut source = Source::writing(&self.path, &self.keys).await?;
         let named = match self.request.find(&mut source).await {
@@ -143,7 +141,7 @@ impl AnswerArgs {
     }
 }
 
-/// Shows what a yes would approve, and asks for it at the terminal.
+/// Shows the call to approve, and asks for a confirmation at the terminal.
 async fn agreed(
     request: &PendingConfirmation,
     edited: Option<&Json>,
@@ -152,7 +150,7 @@ async fn agreed(
     question::show_question(request, screen)?;
     if let Some(edited) = edited {
         let edited = one_line(edited.as_str());
-        screen.line(&format!("  to run with {edited} instead"))?;
+        screen.line(&format!("  with these arguments instead: {edited}"))?;
     }
     screen.flush()?;
     let question = match request.about {
@@ -162,13 +160,13 @@ async fn agreed(
     prompt::yes_or_no(question).await
 }
 
-/// A decision that is on record, as the command prints it.
+/// A recorded answer, as the command prints it.
 struct Decided {
     request: RequestId,
     confirmed: bool,
-    /// The arguments that were decided on.
+    /// The arguments of the decision.
     args: Option<Json>,
-    /// The request by which the call waits again.
+    /// The new request with which the call waits again.
     anew: Option<RequestId>,
 }
 
@@ -194,29 +192,28 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
         ("denied", Tone::Bad)
     };
     let OnRecord { seq, tool, by, .. } = &recorded.on_record;
-    let text = format!("{tool} {what} by {by}, on record at seq {seq}");
+    let text = format!("{tool} {what} {}, recorded at seq {seq}", acted("by", by));
     screen.toned(tone, &one_line(&text))?;
     if let Some(args) = args {
         screen.line(&format!("  {}", one_line(args.as_str())))?;
     }
     if let Some(anew) = anew {
         screen.line(&format!(
-            "The tool wants other arguments approved anew: it runs with the answer to the request {anew}."
+            "Changed arguments need their own approval: the call waits for an answer to request \
+             {anew}."
         ))?;
     }
     let next = match (recorded.service, confirmed, anew) {
-        (Some(pid), _, _) => format!("On record through the running service (pid {pid})."),
-        (None, true, None) => {
-            "The call starts with the next process that serves the session.".to_owned()
-        }
+        (Some(pid), _, _) => format!("Recorded by the running service (pid {pid})."),
+        (None, true, None) => "The call starts when a process serves the session again.".to_owned(),
         (None, true, Some(_)) => return screen.flush(),
-        (None, false, _) => "The model is told when the session is next served.".to_owned(),
+        (None, false, _) => "The model is told when a process serves the session again.".to_owned(),
     };
     screen.line(&next)?;
     screen.flush()
 }
 
-/// True if `now` asks about the same call, because other arguments have come.
+/// True if `now` is a new request about the same call, because its arguments were changed.
 fn asked_anew(before: &PendingConfirmation, now: &PendingConfirmation) -> bool {
     let same = (now.session, now.call) == (before.session, before.call);
     same && now.id != before.id && now.about == About::Gate

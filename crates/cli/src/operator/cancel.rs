@@ -1,4 +1,4 @@
-//! `recount cancel`: takes back a call that is open.
+//! `recount cancel`: cancels an open call.
 
 use std::path::PathBuf;
 
@@ -11,27 +11,26 @@ use crate::failures::{Exit, Failure};
 use crate::journal::Keys;
 use crate::telling::clause;
 use crate::terminal::Screen;
+use crate::text::acted;
 use recount::control::OnRecord;
 
-/// Takes back a call that is open, whatever it waits for, also a tool that no program has any more.
+/// Cancels an open call, also one whose tool no longer exists.
 ///
-/// A tool that runs is cut off; what it has done stays done, and what was cancelled cannot be
-/// reconciled. Of a call in doubt `settle` and `deny` say more. The model is told that the call was
-/// cancelled: at once through the service that has the journal open, otherwise when the session is
-/// next served.
+/// A running tool is interrupted; its effects stay, and a cancelled call cannot be reconciled. For
+/// a call in doubt, use `settle` or `deny` if you know more. The model is told that the call was
+/// cancelled: at once by a running service, otherwise when a process serves the session again.
 #[derive(Args)]
 pub(crate) struct Cancel {
     /// The directory of the journal.
     path: PathBuf,
     #[command(flatten)]
     call: NamedCall,
-    /// Why, for the record.
+    /// The reason, for the record.
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]
     keys: Keys,
-    /// Who says so, in place of the operating system's user; the record says that nobody checked
-    /// the name.
+    /// The name to record, in place of the operating system's user; it is recorded as not verified.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.
@@ -58,10 +57,11 @@ impl Cancel {
         let json = || recorded.json(json!({"call": recorded.about, "attempts": attempts}));
         let begun = match attempts {
             0 => "",
-            _ => "; it had been started, and what it has done stays done",
+            _ => "; it had started, and its effects stay",
         };
         let why = clause(self.reason.as_deref());
-        let text = format!("{tool} cancelled by {by}, on record at seq {seq}{begun}{why}");
+        let by = acted("by", by);
+        let text = format!("{tool} cancelled {by}, recorded at seq {seq}{begun}{why}");
         recorded.show(self.json.then(json), &text, screen)?;
         Ok(Exit::Ok)
     }

@@ -1,4 +1,4 @@
-//! What became of a call, as somebody tells on the command line.
+//! The options with the real outcome of a call.
 
 use clap::Args;
 
@@ -6,15 +6,15 @@ use crate::failures::Failure;
 use crate::files::given_json;
 use recount::session::Finding;
 
-/// What was found out about a call whose outcome nobody knew.
+/// The real outcome of a call whose outcome was unknown.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Found {
-    /// It took effect, and this is its result, a JSON object; @FILE takes it from a file, - from
+    /// The call took effect, with this result: a JSON object; @FILE reads it from a file, - from
     /// standard input.
     #[arg(long, value_name = "JSON")]
     done: Option<String>,
-    /// It did not take effect, and why; the model is told.
+    /// The call did not take effect, for this reason; the model gets the reason.
     #[arg(long, value_name = "REASON")]
     failed: Option<String>,
 }

@@ -1,13 +1,12 @@
-//! The commands of an operator: what waits for a person, and the decisions that go on record.
+//! The commands of an operator: the calls that wait, and the answers to record.
 //!
-//! A command asks for one entry in the record and prints what stands there now, or the refusal. It
-//! does not know the rules that refuse, and starts no tool.
+//! A command records one operation and prints the new record, or the refusal. The rules for
+//! refusals are elsewhere, and no tool starts here.
 //!
 //! Read `pending` first, then `answer` and the smaller `settle`, `reconcile`, `respond_call`,
-//! `cancel` and `erase`. `on_record` has the steps that they share, `operations` what each asks of
-//! the desk or of the service; `found` is an option of two of them,
-//! `members` their JSON
-//! objects, and `named` the arguments that name a request or a call.
+//! `cancel` and `erase`. `on_record` has the steps that they share, `operations` the requests to
+//! the desk or the service. `found` is an option of two of them, `members` their JSON objects, and
+//! `named` the arguments that name a request or a call.
 
 mod answer;
 mod cancel;

@@ -1,4 +1,4 @@
-//! The arguments that name a request or a call, by every id that the commands print for it.
+//! The arguments that name a request or a call, by any id that the commands print.
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ use recount::tool::Ticket;
 /// A confirmation request.
 #[derive(Args)]
 pub(super) struct NamedRequest {
-    /// The id of the request, or a unique beginning of it; or that of its session, before SEQ.
+    /// The id of the request, or a unique beginning of it; or the id of its session, before SEQ.
     request: String,
     /// The seq of the request's record, as `recount pending` and `recount log` show it.
     #[arg(value_parser = seq)]
@@ -33,9 +33,8 @@ impl NamedRequest {
 /// A call.
 #[derive(Args)]
 pub(super) struct NamedCall {
-    /// The id of the call as `recount pending` shows it, or a unique beginning of it; the id of the
-    /// open request that is about it; the call's ticket, as JSON; or the id of its session, before
-    /// SEQ.
+    /// The id of the call, or a unique beginning of it; the id of its open request; its ticket, as
+    /// JSON; or the id of its session, before SEQ.
     call: String,
     /// The seq of the call's record, as `recount log` shows it.
     #[arg(value_parser = seq)]
@@ -43,7 +42,7 @@ pub(super) struct NamedCall {
 }
 
 impl NamedCall {
-    /// The session of the call, and its record.
+    /// The session and the seq of the call.
     pub(super) async fn find(&self, source: &mut Source) -> Result<(SessionId, Seq), Failure> {
         match self.seq {
             Some(seq) => Ok((ids::session_at(source, &self.call).await?, seq)),
@@ -55,8 +54,8 @@ impl NamedCall {
 /// A call that waits for its result.
 #[derive(Args)]
 pub(super) struct NamedPausedCall {
-    /// The id of the call as `recount pending` shows it, or a unique beginning of it; the call's
-    /// ticket, as JSON; or the id of its session, before SEQ.
+    /// The id of the call, or a unique beginning of it; its ticket, as JSON; or the id of its
+    /// session, before SEQ.
     call: String,
     /// The seq of the call's record, as `recount pending` and `recount log` show it.
     #[arg(value_parser = seq)]
@@ -80,12 +79,12 @@ impl NamedPausedCall {
             let what = format!("no paused call has the seq {seq} in session {session}");
             Failure::new("unknown-call", what)
                 .exit(Exit::Failed)
-                .advice("`recount pending PATH` lists what waits")
+                .advice("`recount pending PATH` lists the waiting calls")
         })
     }
 }
 
-/// Reads a seq, also as the commands write it behind a call's name: `#5`.
+/// Reads a seq, with or without the `#` that the commands print before it.
 fn seq(text: &str) -> Result<Seq, std::num::ParseIntError> {
     text.strip_prefix('#').unwrap_or(text).parse().map(Seq)
 }

@@ -1,4 +1,4 @@
-//! The steps of every operation: the journal or its service, the operation, what is on record now.
+//! The steps of every operation: open the journal or its service, operate, print the record.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use crate::terminal::{Screen, Tone};
 use crate::text::one_line;
 use recount::control::OnRecord;
 
-/// An operation that is on record.
+/// A recorded operation.
 pub(super) struct Recorded<T> {
-    /// The thing that the operation was about.
+    /// The subject of the operation.
     pub(super) about: T,
     pub(super) on_record: OnRecord,
-    /// The process of the service that did it, where one has the journal open.
+    /// The process id of the service that recorded it, if one has the journal open.
     pub(super) service: Option<u32>,
 }
 
-/// Opens the journal at `path` or reaches its service, does the operation there, and closes it.
+/// Opens the journal at `path` or connects to its service, does the operation, and closes it.
 pub(super) async fn record<T>(
     path: &Path,
     keys: &Keys,
@@ -28,7 +28,7 @@ pub(super) async fn record<T>(
     let mut source = Source::writing(path, keys).await?;
     let service = source.service();
     let outcome = operation(&mut source).await;
-    // Also after a refusal, which says more than a journal that was not closed.
+    // Also after a refusal. A refusal is reported rather than a failed close.
     let closed = source.close().await;
     let (about, on_record) = outcome?;
     closed.map_err(|failure| failure.behind_record(&on_record))?;
@@ -40,7 +40,7 @@ pub(super) async fn record<T>(
 }
 
 impl<T> Recorded<T> {
-    /// The members that every operation has in JSON, and its `own`.
+    /// The JSON members of every operation, and those of this one.
     pub(super) fn json(&self, own: Value) -> Value {
         let mut all = json!({
             "session": self.on_record.session,
@@ -55,7 +55,7 @@ impl<T> Recorded<T> {
         all
     }
 
-    /// Prints it as JSON, or `text` and when the model is told. A failure to print undoes nothing.
+    /// Prints the operation as JSON or as `text`. A failure to print does not undo it.
     pub(super) fn show(
         &self,
         json: Option<Value>,
@@ -64,18 +64,18 @@ impl<T> Recorded<T> {
     ) -> Result<(), Failure> {
         let shown = match json {
             Some(json) => screen.json(&json),
-            None => self.tell(text, screen),
+            None => self.show_text(text, screen),
         };
         shown
             .and_then(|()| screen.flush())
             .map_err(|failure| failure.behind_record(&self.on_record))
     }
 
-    fn tell(&self, text: &str, screen: &mut Screen) -> Result<(), Failure> {
+    fn show_text(&self, text: &str, screen: &mut Screen) -> Result<(), Failure> {
         screen.toned(Tone::Good, &one_line(text))?;
         screen.line(&match self.service {
-            Some(pid) => format!("On record through the running service (pid {pid})."),
-            None => "The model is told when the session is next served.".to_owned(),
+            Some(pid) => format!("Recorded by the running service (pid {pid})."),
+            None => "The model is told when a process serves the session again.".to_owned(),
         })
     }
 }

@@ -1,5 +1,5 @@
-//! The operations of an operator, each at the desk over the journal that is open here, or at the
-//! control door of the service that has it open. Either says what is on record, or why nothing is.
+//! The operations of an operator: at the desk of a journal that is open here, or through the
+//! service that has it open. Both return the record, or the refusal.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -14,9 +14,10 @@ use recount::session::{Finding, Json, RequestId, Seq, SessionId};
 use recount::tool::Ticket;
 
 impl Source {
-    /// Answers a request, as the user of this process or under the name that is claimed. The
-    /// members are read by the same rules here as at a service, which records the refusal of unfit
-    /// ones.
+    /// Answers a request, as the user of this process or with the claimed name.
+    ///
+    /// The members are read by the same rules here and in a service. The refusal of invalid members
+    /// is recorded.
     pub(super) async fn answer(
         &mut self,
         request: RequestId,
@@ -35,13 +36,12 @@ impl Source {
                     answer,
                     claimed,
                 };
-                told(client, &request).await
+                at_service(client, &request).await
             }
         }
     }
 
-    /// Gives the result of a paused call, as the user of this process or under the name that is
-    /// claimed.
+    /// Gives the result of a paused call, as the user of this process or with the claimed name.
     pub(super) async fn respond(
         &mut self,
         ticket: Ticket,
@@ -65,13 +65,12 @@ impl Source {
                     interim,
                     claimed,
                 };
-                told(client, &request).await
+                at_service(client, &request).await
             }
         }
     }
 
-    /// Says what became of a call whose outcome was unknown, as the user of this process or under
-    /// the name that is claimed.
+    /// Records the real outcome of a call, as the user of this process or with the claimed name.
     pub(super) async fn reconcile(
         &mut self,
         session: SessionId,
@@ -95,12 +94,12 @@ impl Source {
                     found: raw(&found)?,
                     claimed,
                 };
-                told(client, &request).await
+                at_service(client, &request).await
             }
         }
     }
 
-    /// Takes back an open call, as the user of this process or under the name that is claimed.
+    /// Cancels an open call, as the user of this process or with the claimed name.
     pub(super) async fn cancel(
         &mut self,
         session: SessionId,
@@ -124,13 +123,13 @@ impl Source {
                     reason,
                     claimed,
                 };
-                told(client, &request).await
+                at_service(client, &request).await
             }
         }
     }
 }
 
-/// Does an operation over the journal that is open here.
+/// Does an operation on the journal that is open here.
 async fn at_desk(
     ledger: &Ledger,
     operation: Operation,
@@ -147,7 +146,8 @@ async fn at_desk(
     }
 }
 
-async fn told(client: &mut Client, request: &Request) -> Result<OnRecord, Failure> {
+/// Does an operation through the service.
+async fn at_service(client: &mut Client, request: &Request) -> Result<OnRecord, Failure> {
     let done = client.done(request).await;
     done.and_then(|done| control::read(&done))
         .map_err(|error| unanswered(client.pid(), error))

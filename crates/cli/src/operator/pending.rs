@@ -1,4 +1,4 @@
-//! `recount pending`: every call that waits for a person, or for its result from outside.
+//! `recount pending`: the calls that wait for approval, or for their result from outside.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub(crate) struct Pending {
     path: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    /// Prints JSON lines, one a call.
+    /// Prints JSON lines, one for each call.
     #[arg(long)]
     json: bool,
 }
@@ -42,7 +42,7 @@ impl Pending {
                 Waiting::Paused(it) if self.json => screen.json(&paused_as_json(it))?,
                 Waiting::Confirmation(it) => {
                     question::show(it, now, screen)?;
-                    self.tell_how(it, source.service(), screen)?;
+                    self.show_commands(it, source.service(), screen)?;
                 }
                 Waiting::Paused(it) => {
                     question::show_paused(it, now, screen)?;
@@ -55,13 +55,13 @@ impl Pending {
             }
         }
         if waiting.is_empty() && !self.json {
-            screen.line("Nothing waits for approval.")?;
+            screen.line("Nothing is pending.")?;
         }
         Ok(Exit::Ok)
     }
 
     /// The commands that answer a request.
-    fn tell_how(
+    fn show_commands(
         &self,
         it: &PendingConfirmation,
         service: Option<u32>,

@@ -1,4 +1,4 @@
-//! `recount reconcile`: what became of a call whose outcome was unknown, found out later.
+//! `recount reconcile`: records the real outcome of a call that ended as unknown.
 
 use std::path::PathBuf;
 
@@ -11,13 +11,13 @@ use super::on_record;
 use crate::failures::{Exit, Failure};
 use crate::journal::Keys;
 use crate::terminal::Screen;
+use crate::text::acted;
 use recount::control::OnRecord;
 
-/// Says what became of a call that ended as unknown or timed out.
+/// Records the real outcome of a call that ended as unknown or timed out.
 ///
-/// The call keeps that outcome on record; the model is told what was found as a word of the
-/// conversation: at once through the service that has the journal open, otherwise when the session
-/// is next served.
+/// The call keeps its outcome on record. The model gets the real one as text: at once from a
+/// running service, otherwise when a process serves the session again.
 #[derive(Args)]
 pub(crate) struct Reconcile {
     /// The directory of the journal.
@@ -28,8 +28,7 @@ pub(crate) struct Reconcile {
     found: Found,
     #[command(flatten)]
     keys: Keys,
-    /// Who says so, in place of the operating system's user; the record says that nobody checked
-    /// the name.
+    /// The name to record, in place of the operating system's user; it is recorded as not verified.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.
@@ -50,7 +49,8 @@ impl Reconcile {
         let json = || recorded.json(json!({"call": recorded.about, "found": found_as}));
         let OnRecord { seq, tool, by, .. } = &recorded.on_record;
         let found_as = found_as.as_str();
-        let text = format!("{tool} found {found_as} by {by}, on record at seq {seq}");
+        let by = acted("by", by);
+        let text = format!("{tool} reconciled as {found_as} {by}, recorded at seq {seq}");
         recorded.show(self.json.then(json), &text, screen)?;
         Ok(Exit::Ok)
     }

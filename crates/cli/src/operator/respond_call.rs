@@ -1,4 +1,4 @@
-//! `recount respond-call`: the result of a call that waits for it from outside, on record.
+//! `recount respond-call`: records the result of a call that waits for it.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,13 @@ use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::Keys;
 use crate::terminal::Screen;
+use crate::text::acted;
 use recount::control::OnRecord;
 
-/// Gives the result of a long-running call that waits for it.
+/// Records the result of a long-running call that waits for it.
 ///
-/// Where a service has the journal open, the service takes it and tells the model; otherwise it is
-/// put on record, and the model is told when the session is next served.
+/// The model gets it at once from a running service, otherwise when a process serves the session
+/// again.
 #[derive(Args)]
 pub(crate) struct RespondCall {
     /// The directory of the journal.
@@ -25,14 +26,13 @@ pub(crate) struct RespondCall {
     call: NamedPausedCall,
     #[command(flatten)]
     keys: Keys,
-    /// The result, a JSON object; @FILE takes it from a file, - from standard input.
+    /// The result, a JSON object; @FILE reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON", default_value = "-")]
     response: String,
-    /// Gives news: the call stays open, and its result follows.
+    /// Records an interim result: the call stays open.
     #[arg(long)]
     interim: bool,
-    /// Who responds, in place of the operating system's user; the record says that nobody checked
-    /// the name.
+    /// The name to record, in place of the operating system's user; it is recorded as not verified.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.
@@ -52,8 +52,13 @@ impl RespondCall {
         let recorded = recorded.await?;
         let json = || recorded.json(json!({"call_id": recorded.about}));
         let OnRecord { seq, tool, by, .. } = &recorded.on_record;
-        let given = if self.interim { "news" } else { "its result" };
-        let text = format!("{tool} has {given} from {by}, on record at seq {seq}");
+        let given = if self.interim {
+            "interim result"
+        } else {
+            "result"
+        };
+        let from = acted("from", by);
+        let text = format!("{given} of {tool} {from}, recorded at seq {seq}");
         recorded.show(self.json.then(json), &text, screen)?;
         Ok(Exit::Ok)
     }

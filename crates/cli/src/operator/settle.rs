@@ -1,4 +1,4 @@
-//! `recount settle`: what became of a call that may have run already, in place of a yes or a no.
+//! `recount settle`: records the real outcome of a call in doubt, in place of an approval.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,14 @@ use super::on_record;
 use crate::failures::{Exit, Failure};
 use crate::journal::Keys;
 use crate::terminal::Screen;
+use crate::text::acted;
 use recount::control::OnRecord;
 
-/// Says what became of a call that was cut off and about which a person is asked; it does not run
+/// Records the real outcome of an interrupted call that waits for a decision; it does not run
 /// again.
 ///
-/// The model is told the result, or why it failed, as the outcome of the call: at once through the
-/// service that has the journal open, otherwise when the session is next served.
+/// The model gets the result, or the reason of the failure, as the outcome of the call: at once
+/// from a running service, otherwise when a process serves the session again.
 #[derive(Args)]
 pub(crate) struct Settle {
     /// The directory of the journal.
@@ -29,8 +30,7 @@ pub(crate) struct Settle {
     found: Found,
     #[command(flatten)]
     keys: Keys,
-    /// Who says so, in place of the operating system's user; the record says that nobody checked
-    /// the name.
+    /// The name to record, in place of the operating system's user; it is recorded as not verified.
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
     /// Prints one JSON document.
@@ -52,7 +52,8 @@ impl Settle {
         let json = || recorded.json(json!({"request": recorded.about, "found": found_as}));
         let OnRecord { seq, tool, by, .. } = &recorded.on_record;
         let found_as = found_as.as_str();
-        let text = format!("{tool} settled as {found_as} by {by}, on record at seq {seq}");
+        let by = acted("by", by);
+        let text = format!("{tool} settled as {found_as} {by}, recorded at seq {seq}");
         recorded.show(self.json.then(json), &text, screen)?;
         Ok(Exit::Ok)
     }

@@ -1,22 +1,22 @@
-//! The answers to calls that ask, by the options of the command.
+//! The automatic answers to approval requests, by the options of the command.
 
 use clap::Args;
 
 use crate::terminal::prompt;
 use recount::session::About;
 
-/// The options that answer without a person.
+/// The options that answer requests without a person.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct Alike {
-    /// Approves every call that asks for approval; a call that may have run already still waits for
+    /// Approves every call that requires approval; a call that may have run already still waits for
     /// a person.
     #[arg(long, conflicts_with = "deny_all")]
     approve_all: bool,
-    /// Denies every call that asks for approval; a call that may have run already still waits for a
+    /// Denies every call that requires approval; a call that may have run already still waits for a
     /// person.
     #[arg(long)]
     deny_all: bool,
-    /// Runs every call again that may have run already: what it did before, it does twice.
+    /// Runs every call again that may have run already, so its effects may happen twice.
     #[arg(long, conflicts_with = "deny_doubt")]
     rerun_doubt: bool,
     /// Ends every call that may have run already: it does not run again, and its outcome stays
@@ -25,7 +25,7 @@ pub(super) struct Alike {
     deny_doubt: bool,
 }
 
-/// The answers to calls that ask, by what they ask.
+/// The treatment of requests, by their subject.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Approvals {
     gates: Treatment,
@@ -33,19 +33,19 @@ pub(super) struct Approvals {
     doubts: Treatment,
 }
 
-/// The treatment of a question.
+/// The treatment of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// Each has the answer of this flag.
+    /// Every request gets the answer of this flag.
     Alike { confirmed: bool, flag: &'static str },
     /// The person at the terminal decides.
     Ask,
-    /// It waits in the journal.
+    /// The request waits in the journal.
     Park,
 }
 
 impl Approvals {
-    /// The answers of the options, and a person's where there is a terminal.
+    /// The treatments by these options; a person answers the others if there is a terminal.
     pub(super) fn of(options: Alike) -> Approvals {
         let person = if prompt::is_interactive() {
             Treatment::Ask
@@ -76,7 +76,7 @@ impl Approvals {
         }
     }
 
-    /// The treatment of a question about this. No option knows what a tool's own question asks.
+    /// The treatment of a request. No option answers a tool's own question.
     pub(super) fn answer_to(self, about: About) -> Treatment {
         match about {
             About::Gate => self.gates,
@@ -85,8 +85,8 @@ impl Approvals {
         }
     }
 
-    /// True if every question waits in the journal.
-    pub(super) fn nobody_answers(self) -> bool {
+    /// True if every request waits in the journal.
+    pub(super) fn all_wait(self) -> bool {
         [self.gates, self.own, self.doubts] == [Treatment::Park; 3]
     }
 }

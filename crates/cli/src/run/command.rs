@@ -21,58 +21,60 @@ use recount::live::{Connector, Endpoint};
 use recount::session::{Actor, PolicyChanges, Seq, SessionId};
 use recount::tool::{Toolset, tools_file};
 
-/// The name under which the journal knows this command's sessions.
+/// The name of the agent in the sessions of this command.
 const AGENT: &str = "run";
 
-/// The maximum length of a file of tools, in bytes.
+/// The maximum length of a tools file, in bytes.
 const TOOLS_BYTES_MAX: u64 = 4 << 20;
 
 /// The width of a text in an error.
 const TEXT_COLUMNS: usize = 40;
 
-/// Holds a conversation in which the model may use your tools.
+/// Holds a conversation in which the model can use your tools.
 ///
-/// Every step is on record before it has an effect. Each tool of the file is a program: arguments
-/// as JSON on its standard input, the result as JSON on its standard output. The tools of an MCP
-/// server are those that it lists; a file of policies (--policy) says which of them ask for
-/// approval. Without --endpoint the environment says where to: Google AI with the key in
-/// GOOGLE_API_KEY or GEMINI_API_KEY, or, where GOOGLE_GENAI_USE_VERTEXAI is true, Vertex with
-/// GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and GOOGLE_ACCESS_TOKEN, or a login of gcloud. On a
-/// terminal it reads what you say and asks for approvals; without one it ends when the model's turn
-/// is over and nothing runs, and what asks for approval waits in the journal. With --keys the
-/// session's bodies are sealed.
+/// Every step is recorded before it has an effect. Each tool of the file is a program: it gets its
+/// arguments as JSON on standard input and prints its result as JSON. The tools of an MCP server
+/// are those that it lists; a policy file (--policy) says which of them require approval.
+///
+/// Without --endpoint it connects to the service in the environment: Google AI with the key in
+/// GOOGLE_API_KEY or GEMINI_API_KEY, or, if GOOGLE_GENAI_USE_VERTEXAI is true, Vertex with
+/// GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and GOOGLE_ACCESS_TOKEN, or a login of gcloud.
+///
+/// At a terminal it reads your words and asks for approvals. Without one it ends when the turn of
+/// the model is over and nothing runs; requests for approval wait in the journal. With --keys the
+/// records of the session are sealed.
 #[derive(Args)]
 pub(crate) struct Run {
-    /// The tools, in TOML: fixtures/tools/support.toml shows how.
+    /// The tools, in TOML; fixtures/tools/support.toml is an example.
     #[arg(long, value_name = "FILE", required_unless_present = "mcp")]
     tools: Option<PathBuf>,
     #[command(flatten)]
     servers: Servers,
-    /// What holds for the tools, in TOML or JSON, in the place of what was said of them:
-    /// `recount policy schema` prints what may stand there.
+    /// The policies of the tools, in TOML or JSON, in place of those in the tools file; `recount
+    /// policy schema` prints the schema.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Where to connect, ws:// or wss://, such as the URL that `recount simulate` prints.
+    /// The service to connect to, ws:// or wss://, such as the URL that `recount simulate` prints.
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// The version of the service's API, such as v1 or v1alpha, where it is not the usual one.
+    /// The version of the service's API, such as v1 or v1alpha, if not the usual one.
     #[arg(long, value_name = "VERSION", conflicts_with = "endpoint")]
     api_version: Option<String>,
     /// The model.
     #[arg(long, default_value = "gemini-3.8-live")]
     model: String,
-    /// What the model is told to be.
+    /// The instruction for the model.
     #[arg(long, value_name = "TEXT")]
     instruction: Option<String>,
-    /// What to say; several are said in turn.
+    /// A text for the model; several are sent turn by turn.
     #[arg(long, value_name = "TEXT")]
     text: Vec<String>,
-    /// The directory of the journal, made if there is none.
+    /// The directory of the journal, created if there is none.
     #[arg(long, value_name = "DIR", default_value = "recount-journal")]
     journal: PathBuf,
     #[command(flatten)]
     keys: Keys,
-    /// Goes on with this session, in place of a new one: its id, or a unique beginning of it.
+    /// Continues this session, in place of a new one: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     resume: Option<String>,
     #[command(flatten)]
@@ -95,7 +97,7 @@ impl Run {
         };
         let name = self.agent_name(&ledger, resumed).await?;
         let agent = self.agent(tools, endpoint, keys.is_some());
-        let told = match resumed {
+        let shown = match resumed {
             Some(session) => ledger.load(session).await?.session.head,
             None => Seq(0),
         };
@@ -109,24 +111,24 @@ impl Run {
         let engine = engine.open().await?;
         let outcome = async {
             let live = connect(&engine, &name, resumed, &stop).await?;
-            let unsaid = self.converse(&live, told, by, &stop, screen).await?;
+            let unsaid = self.converse(&live, shown, by, &stop, screen).await?;
             Ok::<_, Failure>((live.session_id(), unsaid))
         };
         let outcome = outcome.await;
-        // What is on record stays, however the conversation ended.
+        // The records stay, however the conversation ended.
         let shut = engine.shutdown(std::time::Duration::ZERO).await;
         let (session, unsaid) = outcome?;
         shut?;
         self.farewell(session, screen).await?;
-        // At a terminal it is how a conversation ends; whoever is not there must learn that not all
-        // was said and done.
+        // At a terminal this is the normal end of a conversation. A script must learn that the
+        // conversation was not complete.
         if stop.was_asked() && !prompt::is_interactive() {
             return Err(stopped());
         }
         not_all_said(&unsaid)
     }
 
-    /// The tools of the file and of the servers, under the policies if a file of them is given.
+    /// The tools of the file and the servers, with the policies of a policy file if one is given.
     async fn all_tools(
         &self,
         own: Toolset,
@@ -148,10 +150,10 @@ impl Run {
         })
     }
 
-    /// The journal, which waits for another command that has it open.
+    /// Opens the journal. Waits while another command has it open.
     fn ledger(&self, keys: Option<Arc<dyn KeyStore>>) -> Result<Ledger, Failure> {
         destination::outside_journals(&self.journal)?;
-        // A session to resume is in a journal that is there; only a new one may make a new journal.
+        // Only a new session creates a journal. A session to resume needs an existing one.
         let journal = opening::options(&self.journal)?
             .create(self.resume.is_none())
             .program(PROGRAM)
@@ -178,24 +180,25 @@ impl Run {
         agent
     }
 
-    /// Holds the conversation until it is over, or the program is asked to end. Returns the texts
-    /// that were not said.
+    /// Holds the conversation until it is over, or until the program is asked to end.
+    ///
+    /// Returns the texts that were not sent.
     async fn converse(
         &self,
         live: &LiveHandle,
-        told: Seq,
+        shown: Seq,
         by: Actor,
         stop: &Stop,
         screen: &mut Screen,
     ) -> Result<VecDeque<String>, Failure> {
         let approvals = Approvals::of(self.alike);
         let mut texts = VecDeque::from(self.text.clone());
-        let mut conversation = Conversation::new(live, told, approvals, by, screen).await?;
+        let mut conversation = Conversation::new(live, shown, approvals, by, screen).await?;
         let held = conversation.hold(&mut texts, prompt::is_interactive(), screen);
         tokio::select! {
             biased;
-            // The screen shows all that is on record by now.
-            () = stop.asked() => conversation.tell(screen).await?,
+            // The screen shows every record up to now.
+            () = stop.asked() => conversation.show_new(screen).await?,
             held = held => held?,
         }
         Ok(texts)
@@ -210,7 +213,8 @@ impl Run {
                 Failure::io(format!("read the tools in {}", path.display()), &error)
             })?;
         let tools = tools_file::parse(&text).map_err(|error| {
-            let what = format!("{} has {} mistakes:", path.display(), error.mistakes.len());
+            let mistakes = count(error.mistakes.len(), "mistake");
+            let what = format!("{} has {mistakes}:", path.display());
             let listed = error
                 .mistakes
                 .iter()
@@ -220,7 +224,7 @@ impl Run {
                 format!("{what}{}", listed.collect::<String>()),
             )
             .exit(Exit::Usage)
-            .advice("fixtures/tools/support.toml shows how it is done")
+            .advice("fixtures/tools/support.toml is an example")
         })?;
         let named = tools.names().filter_map(|name| tools.get(name).cloned());
         Ok(named.fold(Toolset::new(), |all, tool| all | tool))
@@ -232,7 +236,10 @@ impl Run {
             None => Endpoint::from_env().map_err(|error| {
                 Failure::new("no-endpoint", format!("without --endpoint URL: {error}"))
                     .exit(Exit::Usage)
-                    .advice("for a try without a key: `recount simulate --script fixtures/scripts/two_tools.jsonl`")
+                    .advice(
+                        "to try it without a key: \
+                         `recount simulate --script fixtures/scripts/two_tools.jsonl`",
+                    )
             })?,
         };
         let endpoint = match &self.api_version {
@@ -250,10 +257,10 @@ impl Run {
         );
         let failure = Failure::new("no-endpoint", what).exit(Exit::Usage);
         Err(failure
-            .advice("such as --endpoint ws://127.0.0.1:8787, which `recount simulate` prints"))
+            .advice("for example --endpoint ws://127.0.0.1:8787, as `recount simulate` prints it"))
     }
 
-    /// A session is served by the agent it names, whatever program it was opened by.
+    /// The name of the agent: that of the resumed session, whatever program opened it.
     async fn agent_name(
         &self,
         ledger: &Ledger,
@@ -267,7 +274,7 @@ impl Run {
         Ok(opened.agent)
     }
 
-    /// What is still open, and how to go on.
+    /// Shows the calls that wait, and the command to continue.
     async fn farewell(&self, session: SessionId, screen: &mut Screen) -> Result<(), Failure> {
         let ledger = self.keys.of(opening::reading(&self.journal)?)?;
         let pending = ledger.pending().await?;
@@ -275,12 +282,15 @@ impl Run {
         let path = quoted(&self.journal);
         screen.line("")?;
         for request in pending.iter().filter(|it| it.session == session) {
-            screen.line(&format!("{} waits for approval:", request.tool))?;
+            screen.line(&format!("{} is waiting for approval:", request.tool))?;
             let keys = self.keys.as_option();
             screen.line(&format!("  recount approve {path} {}{keys}", request.id))?;
         }
         for call in paused.iter().filter(|it| it.session == session) {
-            screen.line(&format!("{} waits for its result from outside:", call.tool))?;
+            screen.line(&format!(
+                "{} is waiting for its result from outside:",
+                call.tool
+            ))?;
             let keys = self.keys.as_option();
             screen.line(&format!(
                 "  recount respond-call {path} {}{keys} --response JSON",
@@ -293,8 +303,7 @@ impl Run {
                 tools = format!("{tools} {option} {}", quoted(file));
             }
         }
-        // A path or query of the URL may hold a token, which must not end up in a history of
-        // commands.
+        // The path or query of the URL may hold a token, which must not get into a shell history.
         let endpoint = self
             .endpoint
             .as_ref()
@@ -306,7 +315,7 @@ impl Run {
         let version = version
             .map(|version| format!(" --api-version {}", quoted(Path::new(version))))
             .unwrap_or_default();
-        screen.line("To go on:")?;
+        screen.line("To continue:")?;
         screen.line(&format!(
             "  recount run{tools} --journal {path}{endpoint}{version} \\"
         ))?;
@@ -315,7 +324,7 @@ impl Run {
     }
 }
 
-/// A new session, or the one that is to go on.
+/// Connects a new session, or the one to resume.
 async fn connect(
     engine: &Engine,
     name: &str,
@@ -332,7 +341,7 @@ async fn connect(
                 Err(error) => error.into(),
             },
         };
-        // Nobody has seen its name, so it must not stay open.
+        // The id of the session was never shown, so the session must not stay open.
         let by = Actor::embedder(PROGRAM);
         let _ = live.close("there was no connection", by).await;
         return Err(failure);
@@ -344,20 +353,19 @@ async fn connect(
     }
 }
 
-/// A program that gave several texts must learn that not all were said. A person at a terminal has
-/// seen it.
+/// The failure for texts that were not sent. A person at a terminal has seen that already.
 fn not_all_said(unsaid: &VecDeque<String>) -> Result<Exit, Failure> {
     let Some(first) = unsaid.front().filter(|_| !prompt::is_interactive()) else {
         return Ok(Exit::Ok);
     };
     let what = format!(
-        "{} not said, because the model did not end its turn: the first was {:?}",
+        "{} not sent, because the model did not end its turn; the first is {:?}",
         count(unsaid.len() as u64, "text"),
         cut(&one_line(first), TEXT_COLUMNS)
     );
-    Err(Failure::new("not-said", what).advice("say what is left with --resume SESSION --text TEXT"))
+    Err(Failure::new("not-said", what).advice("send the rest with --resume SESSION --text TEXT"))
 }
 
 fn stopped() -> Failure {
-    Failure::new("stopped", "asked to end before the conversation was over")
+    Failure::new("stopped", "interrupted before the conversation was over")
 }

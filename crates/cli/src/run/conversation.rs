@@ -1,4 +1,4 @@
-//! The conversation of `recount run`: what is said, what is asked, and when it is over.
+//! The conversation of `recount run`: the texts, the approvals, and the end.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,69 +13,70 @@ use recount::engine::{Clock, Error, LiveHandle, SystemClock, ToolConfirmation};
 use recount::ledger::PendingConfirmation;
 use recount::session::{About, Actor, Event, Fact, Observation, RequestId, Seq};
 
-/// How long a silent model is waited for that has not said that its turn is over.
+/// The time that a script waits for a silent model that has not ended its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The width of a call in the prompt. With what stands around it, the prompt fits a line of 80
-/// columns.
+/// The width of a call in the prompt, so that the prompt fits a line of 80 columns.
 const CALL_COLUMNS: usize = 40;
 
-/// The prompt while the terminal asks nothing.
+/// The prompt while no request is on the screen.
 const SAY: &str = "> ";
 
-/// A conversation under way.
+/// A conversation.
 pub(super) struct Conversation<'a> {
     live: &'a LiveHandle,
     follower: Follower,
     approvals: Approvals,
     by: Actor,
-    /// The model has heard something and has not ended its turn.
-    models_turn: bool,
-    /// The connection is gone, and why.
+    /// True if the model was sent something and has not ended its turn.
+    model_is_busy: bool,
+    /// The reason why the connection was lost.
     lost: Option<String>,
-    /// The question that waits for the person's answer.
+    /// The request that is on the screen.
     asked: Option<Asked>,
-    /// What the person does not want to decide now.
+    /// The requests that the person postponed.
     put_off: Vec<RequestId>,
 }
 
-/// A question on the terminal.
+/// A request on the screen.
 struct Asked {
     request: RequestId,
     /// The prompt, which names the call.
     prompt: String,
-    /// Set once something else was printed below the question, so that it must be shown again.
+    /// Set once other lines were printed below the request, so that it must be shown again.
     is_hidden: bool,
 }
 
-/// Whether the conversation goes on.
+/// The next step after a typed line.
 enum Next {
-    On,
-    Over,
+    Continue,
+    End,
 }
 
 impl<'a> Conversation<'a> {
     pub(super) async fn new(
         live: &'a LiveHandle,
-        told: Seq,
+        shown: Seq,
         approvals: Approvals,
         by: Actor,
         screen: &Screen,
     ) -> Result<Conversation<'a>, Failure> {
         Ok(Conversation {
             live,
-            follower: Follower::new(live, told, screen).await?,
+            follower: Follower::new(live, shown, screen).await?,
             approvals,
             by,
-            models_turn: false,
+            model_is_busy: false,
             lost: None,
             asked: None,
             put_off: Vec::new(),
         })
     }
 
-    /// Says the texts in turn, then what is typed; ends when there is nothing to say and nothing
-    /// runs. Texts that were not said, because the model did not end its turn, stay.
+    /// Sends the texts turn by turn, then the typed lines, until there is nothing to send and
+    /// nothing runs.
+    ///
+    /// Texts stay in the queue if the model did not end its turn.
     pub(super) async fn hold(
         &mut self,
         texts: &mut VecDeque<String>,
@@ -85,33 +86,33 @@ impl<'a> Conversation<'a> {
         let mut input = if interactive {
             Input::typed()
         } else {
-            Input::nobody()
+            Input::none()
         };
         loop {
-            self.tell(screen).await?;
+            self.show_new(screen).await?;
             if let Some(reason) = &self.lost {
                 let what = format!("the connection was lost: {reason}");
-                return Err(Failure::new("disconnected", what).advice("go on with --resume"));
+                return Err(Failure::new("disconnected", what).advice("continue with --resume"));
             }
             let session = self.live.session().await?;
-            if session.head != self.follower.told() {
+            if session.head != self.follower.shown() {
                 continue;
             }
-            if self.see_to_approvals(screen).await? {
+            if self.handle_requests(screen).await? {
                 continue;
             }
             let calm = is_calm(&session);
-            if calm && !self.models_turn && self.asked.is_none() {
+            if calm && !self.model_is_busy && self.asked.is_none() {
                 match texts.pop_front() {
                     Some(text) => {
-                        self.say(text).await?;
+                        self.send(text).await?;
                         continue;
                     }
                     None if interactive => {}
                     None => return Ok(()),
                 }
             }
-            // Only what is typed below a question answers it.
+            // Only a line that is typed below a request answers it.
             input.show(self.asked.as_ref().map(|it| it.request));
             if interactive && (calm || self.asked.is_some()) {
                 screen.prompt(self.asked.as_ref().map_or(SAY, |it| &it.prompt))?;
@@ -119,56 +120,59 @@ impl<'a> Conversation<'a> {
             tokio::select! {
                 biased;
                 woken = self.follower.wake(self.live) => woken?,
-                line = input.line() => if let Next::Over = self.hear(line, screen).await? { return Ok(()) },
-                // A model that neither speaks nor ends its turn is not waited for for ever where
-                // nobody sees it.
+                line = input.line() => {
+                    if let Next::End = self.handle_line(line, screen).await? {
+                        return Ok(());
+                    }
+                }
+                // A script does not wait forever for a model that neither speaks nor ends its turn.
                 () = tokio::time::sleep(PATIENCE), if calm && !interactive => return Ok(()),
             }
         }
     }
 
-    /// Shows what is on record and was not shown.
-    pub(super) async fn tell(&mut self, screen: &mut Screen) -> Result<(), Failure> {
-        let told = self.follower.tell(screen).await?;
+    /// Shows the new records.
+    pub(super) async fn show_new(&mut self, screen: &mut Screen) -> Result<(), Failure> {
+        let facts = self.follower.show_new(screen).await?;
         if let Some(asked) = &mut self.asked {
-            asked.is_hidden |= !told.is_empty();
+            asked.is_hidden |= !facts.is_empty();
         }
-        told.iter().for_each(|fact| self.take(fact));
+        facts.iter().for_each(|fact| self.learn(fact));
         Ok(())
     }
 
-    /// Learns from an event whose turn it is.
-    fn take(&mut self, fact: &Fact) {
+    /// Learns from an event if the model is busy and if the connection is lost.
+    fn learn(&mut self, fact: &Fact) {
         let Event::Observed(observation) = &fact.event else {
             return;
         };
         if let Observation::UserTextSent(_) | Observation::ResponsesSent(_) = observation {
-            self.models_turn = true;
+            self.model_is_busy = true;
         } else if let Observation::TurnCompleted(_)
         | Observation::TurnInterrupted(_)
         | Observation::FunctionCallReceived(_) = observation
         {
-            self.models_turn = false;
+            self.model_is_busy = false;
         } else if let Observation::Disconnected(it) = observation {
             self.lost = Some(it.reason.clone());
         } else if let Observation::Connected(_) | Observation::ReconnectScheduled(_) = observation {
-            // The end of the connection before is an old story, or will be.
+            // The new connection, or the coming one, replaces the lost one.
             self.lost = None;
         } else if let Observation::ReconnectsExhausted(it) = observation {
             self.lost = Some(it.reason.clone());
         } else if let Observation::HistorySent(it) = observation {
-            self.models_turn |= it.answer_wanted;
+            self.model_is_busy |= it.answer_wanted;
         }
     }
 
-    async fn say(&mut self, text: String) -> Result<(), Failure> {
-        self.models_turn = true;
+    async fn send(&mut self, text: String) -> Result<(), Failure> {
+        self.model_is_busy = true;
         Ok(self.live.send_text(text).await?)
     }
 
-    /// Answers, or asks about, what waits for approval; says whether something was answered.
-    async fn see_to_approvals(&mut self, screen: &mut Screen) -> Result<bool, Failure> {
-        if self.approvals.nobody_answers() {
+    /// Answers the open requests, or shows them. Returns true if one was answered.
+    async fn handle_requests(&mut self, screen: &mut Screen) -> Result<bool, Failure> {
+        if self.approvals.all_wait() {
             return Ok(false);
         }
         let waiting: Vec<PendingConfirmation> = self.live.pending().await?;
@@ -190,7 +194,7 @@ impl<'a> Conversation<'a> {
         Ok(answered)
     }
 
-    /// Shows a question where none is on the screen, and again where something else came below it.
+    /// Shows a request if none is on the screen, and again if other lines were printed below it.
     fn ask(&mut self, request: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
         match &mut self.asked {
             Some(asked) if asked.request != request.id || !asked.is_hidden => return Ok(()),
@@ -217,27 +221,31 @@ impl<'a> Conversation<'a> {
             ToolConfirmation::default()
         };
         match self.live.answer(request, answer, by).await {
-            // Somebody else, or the clock, may have been quicker; the timeline shows what counts.
+            // Another approver, or the expiry, may have been first. The timeline shows what counts.
             Ok(_) | Err(Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn hear(&mut self, typed: Option<Typed>, screen: &mut Screen) -> Result<Next, Failure> {
+    async fn handle_line(
+        &mut self,
+        typed: Option<Typed>,
+        screen: &mut Screen,
+    ) -> Result<Next, Failure> {
         screen.answered();
         let Some(Typed { line, question }) = typed else {
-            return Ok(Next::Over);
+            return Ok(Next::End);
         };
         let is_empty = line.trim().is_empty();
         let asked = self.asked.as_ref().map(|it| it.request);
         match question {
             None if is_empty => {}
-            None => self.say(line).await?,
+            None => self.send(line).await?,
             Some(question) if asked != Some(question) => {
-                let told = "That call waits no more; what was typed answers no other.";
-                screen.toned(Tone::Quiet, told)?;
+                let note = "That call no longer waits; the typed line answers no other call.";
+                screen.toned(Tone::Quiet, note)?;
             }
-            Some(request) => match prompt::understood(&line) {
+            Some(request) => match prompt::yes_or_no_in(&line) {
                 Some(confirmed) => {
                     self.asked = None;
                     let by = self.by.clone().as_person();
@@ -247,15 +255,15 @@ impl<'a> Conversation<'a> {
                     self.asked = None;
                     self.put_off.push(request);
                 }
-                // It is asked again.
+                // The request is shown again.
                 None => {}
             },
         }
-        Ok(Next::On)
+        Ok(Next::Continue)
     }
 }
 
-/// The decision that a question wants.
+/// The words of the prompt for a request.
 fn verb(about: About) -> &'static str {
     match about {
         About::Gate | About::Tool => "Approve",

@@ -1,4 +1,4 @@
-//! The lines that the person at the terminal types.
+//! The lines that are typed at the terminal.
 
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,31 +8,30 @@ use tokio::sync::mpsc;
 use crate::terminal::prompt;
 use recount::session::RequestId;
 
-/// A line, and the question that the terminal showed when it was typed.
+/// A line, and the request that was on the screen when it was typed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Typed {
     pub(super) line: String,
-    /// None where the terminal asked nothing, so that the line is meant for the model.
+    /// `None` if no request was on the screen, so that the line is for the model.
     pub(super) question: Option<RequestId>,
 }
 
-/// The question on the screen, as the thread that reads the terminal sees it.
+/// The request on the screen, shared with the thread that reads the terminal.
 type Shown = Arc<Mutex<Option<RequestId>>>;
 
-/// Lines of standard input as they come; none where there is no terminal.
+/// The lines of standard input; none without a terminal.
 pub(super) struct Input {
     lines: Option<mpsc::UnboundedReceiver<Typed>>,
     shown: Shown,
 }
 
 impl Input {
-    /// Reads standard input from here on.
+    /// Reads standard input from now on.
     pub(super) fn typed() -> Input {
         let (sender, lines) = mpsc::unbounded_channel();
         let shown = Shown::default();
         let at_reader = shown.clone();
-        // Reading a terminal cannot be interrupted, so it is left to a thread that the end of the
-        // program ends.
+        // Reading a terminal cannot be interrupted, so a thread does it. It ends with the program.
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines() {
                 let Ok(line) = line else { break };
@@ -48,16 +47,17 @@ impl Input {
         }
     }
 
-    /// Reads nothing.
-    pub(super) fn nobody() -> Input {
+    /// An input without lines.
+    pub(super) fn none() -> Input {
         Input {
             lines: None,
             shown: Shown::default(),
         }
     }
 
-    /// Binds the lines that are typed from now on to the question on the screen, or to none. The
-    /// beginning of a line that was typed before a new question is dropped.
+    /// Binds the lines that are typed from now on to the request on the screen, or to none.
+    ///
+    /// The beginning of a line that was typed before a new request is dropped.
     pub(super) fn show(&self, question: Option<RequestId>) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if question.is_some() && *shown != question {
@@ -66,7 +66,7 @@ impl Input {
         *shown = question;
     }
 
-    /// The next line; `None` at the end of the input. Without a terminal it is never ready.
+    /// The next line; `None` at the end of the input. Pends forever without a terminal.
     pub(super) async fn line(&mut self) -> Option<Typed> {
         match &mut self.lines {
             Some(lines) => lines.recv().await,

@@ -1,11 +1,11 @@
 //! `recount run`: a conversation with the user's own tools, each a program.
 //!
-//! The engine serves the session; this room brings its tools, its terminal and the person. It
-//! decides nothing about a call.
+//! The engine serves the session; this room adds the tools and the terminal. It decides nothing
+//! about a call.
 //!
 //! Read `command` first: the options, the engine, the end. `conversation` holds the conversation,
-//! with `input`, the lines of the person, and `approvals`, the answers to requests. `servers` has
-//! the tools of MCP servers.
+//! with `input`, the typed lines, and `approvals`, the answers to requests. `servers` has the tools
+//! of MCP servers.
 
 mod approvals;
 mod command;

@@ -11,41 +11,41 @@ use crate::text::quoted;
 use recount::session::secret::is_like_a_token;
 use recount::tool::Toolset;
 
-/// The servers whose tools the model may use.
+/// The options for MCP servers.
 #[derive(Args)]
 pub(super) struct Servers {
-    /// An MCP server whose tools the model may use: a command line such as "npx -y PACKAGE DIR", or
-    /// a URL; several may be given.
+    /// An MCP server whose tools the model can use: a command line such as "npx -y PACKAGE DIR", or
+    /// a URL; may be given several times.
     #[arg(long, value_name = "COMMAND|URL")]
     pub(super) mcp: Vec<String>,
-    /// What stands before the names of a server's tools: the first is for the first --mcp, and so
+    /// The prefix of the names of a server's tools; the first one is for the first --mcp, and so
     /// on.
     #[arg(long, value_name = "PREFIX", requires = "mcp")]
     mcp_prefix: Vec<String>,
-    /// A variable of the environment that the servers which are programs may have; without it they
-    /// get PATH, HOME and the like.
+    /// An environment variable that the servers' programs get, beside PATH, HOME and the like; may
+    /// be given several times.
     #[arg(long, value_name = "VARIABLE", requires = "mcp")]
     mcp_env: Vec<String>,
-    /// The variable of the environment that holds the token for the server at a URL, of which there
-    /// must be one.
+    /// The environment variable with the token for the server at a URL; only with exactly one such
+    /// server.
     #[arg(long, value_name = "VARIABLE", requires = "mcp")]
     mcp_token: Option<String>,
-    /// Offers only the tools of these names, prefix included; `*` stands for any letters. Holds for
-    /// all servers.
+    /// Offers only the tools with these names, prefix included; `*` matches any letters. For all
+    /// servers.
     #[arg(long, value_name = "PATTERN", requires = "mcp")]
     mcp_include: Vec<String>,
-    /// Leaves out the tools of these names, prefix included; `*` stands for any letters.
+    /// Leaves out the tools with these names, prefix included; `*` matches any letters.
     #[arg(long, value_name = "PATTERN", requires = "mcp")]
     mcp_exclude: Vec<String>,
-    /// Offers a tool, named with its prefix, under another name.
+    /// Offers the tool NAME, prefix included, under another name.
     #[arg(long, value_name = "NAME=ALIAS", requires = "mcp", value_parser = is_alias)]
     mcp_alias: Vec<String>,
-    /// Refuses a server of whose tools one is not defined as it should be, in place of a warning.
+    /// Refuses a server with an incorrectly defined tool, in place of a warning.
     #[arg(long, requires = "mcp")]
     mcp_strict: bool,
 }
 
-/// Says no to an alias without a name or another one.
+/// Checks that an alias has two names.
 fn is_alias(text: &str) -> Result<String, String> {
     match text.rsplit_once('=') {
         Some((name, alias)) if !name.is_empty() && !alias.is_empty() => Ok(text.to_owned()),
@@ -54,7 +54,7 @@ fn is_alias(text: &str) -> Result<String, String> {
 }
 
 impl Servers {
-    /// Connects to all of them.
+    /// Connects to the servers and returns their tools.
     #[cfg(feature = "mcp")]
     pub(super) async fn tools(&self) -> Result<Toolset, Failure> {
         let mut tools = Toolset::new();
@@ -73,10 +73,10 @@ impl Servers {
         if self.mcp.is_empty() {
             return Ok(Toolset::new());
         }
-        let what = "this recount was built without the feature `mcp`, so it knows no MCP servers";
+        let what = "this recount was built without the feature `mcp`, so it cannot use MCP servers";
         Err(Failure::new("no-mcp", what)
             .exit(Exit::Usage)
-            .advice("build it with it: `cargo install recount --features mcp`"))
+            .advice("build it with the feature: `cargo install recount --features mcp`"))
     }
 
     #[cfg(feature = "mcp")]
@@ -112,7 +112,7 @@ impl Servers {
         Ok(servers.collect())
     }
 
-    /// The token for the one server at a URL: it must not go to another.
+    /// The token for the only server at a URL. It must not be sent to another server.
     #[cfg(feature = "mcp")]
     fn token(&self) -> Result<Option<String>, Failure> {
         let Some(variable) = &self.mcp_token else {
@@ -129,8 +129,7 @@ impl Servers {
         Err(Failure::new("mcp-server", what).exit(Exit::Usage))
     }
 
-    /// As they were given, to be given again; without what a URL may hide: user, password and
-    /// query.
+    /// The options as text, for the command to continue. URLs have no user, password and query.
     pub(super) fn again(&self) -> String {
         let quoted = |text: &String| quoted(std::path::Path::new(text)).to_string();
         let shown = |text: &String| match is_url(text) {
@@ -168,7 +167,7 @@ fn is_url(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// A URL with nothing but its host and path, without what looks like a token in that.
+/// The host and path of a URL, without parts of the path that look like a token.
 fn plain(url: &str) -> String {
     let Some((scheme, rest)) = url.trim().split_once("://") else {
         return String::new();
@@ -193,8 +192,10 @@ fn refused(error: &recount::mcp::McpError) -> Failure {
     match error {
         McpError::Address { .. } => failure
             .exit(Exit::Usage)
-            .advice("such as --mcp \"npx -y @modelcontextprotocol/server-filesystem DIR\""),
-        McpError::Connect { .. } => failure.advice("RECOUNT_LOG=info shows what the server says"),
+            .advice("for example --mcp \"npx -y @modelcontextprotocol/server-filesystem DIR\""),
+        McpError::Connect { .. } => {
+            failure.advice("RECOUNT_LOG=info shows the error output of the server")
+        }
         _ => failure,
     }
 }
@@ -204,7 +205,7 @@ mod tests {
     use super::plain;
 
     #[test]
-    fn a_url_is_given_again_without_user_password_and_query() {
+    fn url_is_shown_without_user_password_and_query() {
         for (url, shown) in [
             ("https://a.example/mcp", "https://a.example/mcp"),
             (

@@ -1,9 +1,9 @@
-//! A session in words: its events as sentences, its state as an outline, its open questions.
+//! A session as text: its events as sentences, its state as an outline, its open requests.
 //!
-//! This room takes events and states as they come; it opens no journal and knows no command.
+//! This room gets events and states from its callers. It opens no journal and knows no command.
 //!
-//! Read `sentence` first, a room of its own; then `timeline`, its lines with time and seq,
-//! and `follow`, a timeline of a session that is served. `question` shows a call that waits,
+//! Read `sentence` first, a room of its own; then `timeline`, the lines with time and seq, and
+//! `follow`, the timeline of a session that is served. `question` shows a call that waits,
 //! `outline` prints JSON.
 
 mod follow;

@@ -1,4 +1,4 @@
-//! JSON for the eye: on one line where it fits, otherwise a line for each member, indented by its
+//! JSON for people: on one line if it fits, otherwise with a line for each member, indented by
 //! depth.
 
 use serde_json::value::RawValue;
@@ -8,16 +8,16 @@ use crate::text::{age, one_line, width};
 use recount::replay::Tree;
 use recount::session::Timestamp;
 
-/// The members of an object as lines, from this column on. What is empty is left out, and what may
-/// be left out is named.
+/// The members of an object as lines, indented by `indent`. Empty members and those named in
+/// `left_out` are left out.
 pub(crate) fn outline(value: &RawValue, indent: usize, left_out: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     match Tree::of(value) {
         Tree::Members(members) => {
-            let told = |(name, value): &&(String, &RawValue)| {
+            let is_shown = |(name, value): &&(String, &RawValue)| {
                 !left_out.contains(&name.as_str()) && !matches!(value.get(), "{}" | "[]")
             };
-            let members: Vec<_> = members.iter().filter(told).collect();
+            let members: Vec<_> = members.iter().filter(is_shown).collect();
             let column = members.iter().map(|(name, _)| width(name));
             let column = column.max().unwrap_or_default().min(NAME_COLUMNS);
             for (name, value) in members {
@@ -33,7 +33,7 @@ pub(crate) fn outline(value: &RawValue, indent: usize, left_out: &[&str]) -> Vec
     lines
 }
 
-/// So many columns a name takes at most before what it names moves.
+/// The maximum width of the column of names.
 const NAME_COLUMNS: usize = 16;
 
 fn member(lines: &mut Vec<String>, indent: usize, column: usize, name: &str, value: &RawValue) {
@@ -53,7 +53,7 @@ fn member(lines: &mut Vec<String>, indent: usize, column: usize, name: &str, val
     }
 }
 
-/// A string without its quotes, a time also as a calendar has it, anything else as it is.
+/// A string without its quotes, a time with its date, any other value as it is.
 fn leaf(name: &str, text: &str) -> String {
     if let Ok(words) = serde_json::from_str::<String>(text) {
         return one_line(&words).into_owned();
@@ -70,10 +70,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_stands_on_one_line_and_what_does_not_in_several() {
+    fn value_has_one_line_if_it_fits() {
         let long = "x".repeat(60);
+        let call = format!(r#"{{"args":{{"n":1.00}},"hint":"{long}\n"}}"#);
         let text = format!(
-            r#"{{"head":9,"at_us":1500000,"none":{{}},"call":{{"args":{{"n":1.00}},"hint":"{long}\n"}},"left":1,"owed":[{{"a":1}}]}}"#
+            r#"{{"head":9,"at_us":1500000,"none":{{}},"call":{call},"left":1,"owed":[{{"a":1}}]}}"#
         );
         let value: &RawValue = serde_json::from_str(&text).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A call that waits, in words: for a person's answer, or for its result.
+//! A call that waits for an approver or for its result, as the screens show it.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use crate::text::{age, cut, one_line};
 use recount::ledger::{ParentCall, PausedCall, PendingConfirmation};
 use recount::session::{About, Json, Timestamp};
 
-/// Shows a call that waits for its result.
+/// Shows a call that waits for its result from outside.
 pub(crate) fn show_paused(
     it: &PausedCall,
     now: Timestamp,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    let head = format!("{}: waits for its result from outside", it.tool);
+    let head = format!("{}: waiting for its result from outside", it.tool);
     screen.toned(Tone::Ask, &one_line(&head))?;
     screen.line(&format!("  {}", one_line(it.args.as_str())))?;
     let since = age::span(it.since, now);
@@ -27,16 +27,16 @@ pub(crate) fn show_paused(
     )
 }
 
-/// Shows whose call it is, where that is an agent's.
+/// Shows the agent that made the call, if one did.
 fn show_parent(parent: Option<&ParentCall>, screen: &mut Screen) -> Result<(), Failure> {
     let Some(ParentCall { call, tool }) = parent else {
         return Ok(());
     };
-    let told = format!("  called by the agent {tool}, in its call {call}");
-    screen.line(&cut(&one_line(&told), COLUMNS))
+    let text = format!("  called by the agent {tool}, in call #{call}");
+    screen.line(&cut(&one_line(&text), COLUMNS))
 }
 
-/// What was said of a session, and by which names its program knows it, on one line.
+/// The text and the names of a session, on one line.
 fn about_session(
     mut about: String,
     external_id: Option<&str>,
@@ -51,21 +51,24 @@ fn about_session(
     cut(&one_line(&about), COLUMNS).into_owned()
 }
 
-/// Shows what is asked: the tool and its arguments, because they are what is decided.
+/// Shows the tool, the question and the arguments on which the approver decides.
 pub(crate) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
     if it.sealed {
-        return screen.toned(Tone::Ask, "A call of a sealed session: --keys DIR shows it");
+        return screen.toned(
+            Tone::Ask,
+            "A call of a sealed session: give --keys DIR to see it",
+        );
     }
     let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
         (About::Gate, "") => "May it run?",
-        (About::Tool, "") => "May it go on?",
+        (About::Tool, "") => "May it continue?",
         (About::Gate | About::Tool, hint) => hint,
         (About::InDoubt, _) => "It may have run already. Run it again, or settle it?",
     };
     let head = format!("{}: {question}", it.tool);
     screen.toned(Tone::Ask, &one_line(&head))?;
-    // Whoever decides must see all of the arguments, so they are never cut; but what is sealed says
-    // nothing, and is.
+    // The approver must see all arguments, so they are never cut. Sealed values are cut, because
+    // nothing can be read in them.
     let shown = it
         .sealed_args
         .iter()
@@ -73,7 +76,7 @@ pub(crate) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Re
     screen.line(&format!("  {}", one_line(shown.as_str())))
 }
 
-/// The arguments with one sealed value cut to what tells it from another one.
+/// The arguments with one sealed value cut to a part that distinguishes it from others.
 fn shortened(args: Json, pointer: &str) -> Json {
     const SHOWN: usize = "{\"$sealed\":\"v1.".len() + 8;
     let short = args.text_at(pointer).and_then(|it| it.get(..SHOWN));
@@ -83,14 +86,14 @@ fn shortened(args: Json, pointer: &str) -> Json {
         .unwrap_or(args)
 }
 
-/// Shows a request: what is asked, since when, and where it comes from.
+/// Shows a request: the question, its age and its session.
 pub(crate) fn show(
     it: &PendingConfirmation,
     now: Timestamp,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     show_question(it, screen)?;
-    // The agent's name is sealed with the rest.
+    // The name of the agent is sealed, too.
     let agent = if it.sealed {
         String::new()
     } else {
@@ -101,12 +104,12 @@ pub(crate) fn show(
     screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
     show_parent(it.parent.as_deref(), screen)?;
     if let Some(schema) = &it.payload_schema {
-        let told = format!("  a yes comes with a payload that fits {}", schema.as_str());
-        screen.line(&one_line(&told))?;
+        let text = format!("  approval needs a payload that fits {}", schema.as_str());
+        screen.line(&one_line(&text))?;
     }
     match it.expires_at {
         Some(at) if at <= now => {
-            screen.toned(Tone::Bad, "  its time is up: an answer no longer counts")?
+            screen.toned(Tone::Bad, "  expired: an answer no longer counts")?
         }
         Some(at) => screen.line(&format!(
             "  expires in {}, {}",
@@ -116,7 +119,7 @@ pub(crate) fn show(
         None => {}
     }
     if it.model_lost_interest {
-        screen.toned(Tone::Quiet, "  the model has taken the call back meanwhile")?;
+        screen.toned(Tone::Quiet, "  the model has cancelled the call")?;
     }
     screen.toned(
         Tone::Quiet,

@@ -1,36 +1,35 @@
-//! A session as lines for the eye: time, seq, who, and one sentence an event.
+//! A session as a timeline: a line for each event, with time, seq, party and a sentence.
 //!
-//! An observation names the party that did it; what the engine decided because of it follows behind
-//! an arrow.
-
-use chrono::NaiveDate;
+//! The line of an observation names the party that acted. Decisions of the engine follow behind an
+//! arrow.
 
 use super::sentence::{Names, sentence};
 use crate::terminal::{Palette, Tone};
 use crate::text::{age, cut, one_line, width, wrapped};
 use recount::session::{ActorKind, Event, Fact, Seq, Timestamp};
 
-/// What becomes of a sentence that does not fit into a line.
+/// The treatment of sentences that do not fit into a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// It is cut.
+    /// Cuts every sentence at this width.
     Cut(usize),
-    /// What somebody said goes on in the next line, everything else is cut.
+    /// Wraps the words of users and models at this width, and cuts everything else.
     Wrap(usize),
-    /// It is as long as it is.
+    /// Cuts nothing.
     Full,
 }
 
-/// Tells a session, event by event.
+/// The lines of a session, event by event.
 pub(crate) struct Timeline {
     names: Names,
     palette: Palette,
     fit: Fit,
-    day: Option<NaiveDate>,
+    /// The day and zone of the last line, such as `2026-11-20 UTC`.
+    day: Option<String>,
 }
 
 impl Timeline {
-    /// A timeline that has told nothing yet.
+    /// A timeline without any event yet.
     pub(crate) fn new(palette: Palette, fit: Fit) -> Timeline {
         Timeline {
             names: Names::default(),
@@ -40,37 +39,31 @@ impl Timeline {
         }
     }
 
-    /// Learns the names in an event of before, without telling it.
+    /// Learns the names in an earlier event, without a line for it.
     pub(crate) fn learn(&mut self, fact: &Fact) {
         self.names.learn(fact);
-        self.day = Some(age::utc(fact.at).date_naive());
+        self.day = Some(age::day(age::in_zone(fact.at)));
     }
 
-    /// Tells an event: one line, and before it another one where a new day began.
-    pub(crate) fn tell(&mut self, fact: &Fact) -> String {
+    /// The line of an event. A heading with the date and the zone precedes it when either changes.
+    pub(crate) fn event(&mut self, fact: &Fact) -> String {
         self.names.learn(fact);
-        let told = sentence(&fact.event, &self.names);
+        let sentence = sentence(&fact.event, &self.names);
         let (who, arrow) = match &fact.event {
             Event::Observed(observation) => (party(observation.actor()), ""),
             Event::Decided(_) => ("", "→ "),
         };
-        self.line(fact.seq, fact.at, who, arrow, &told.text, told.tone)
+        self.line(fact.seq, fact.at, who, arrow, &sentence.text, sentence.tone)
     }
 
-    /// Tells a record of a kind that this version does not know.
-    pub(crate) fn tell_unknown(
-        &mut self,
-        seq: Seq,
-        at: Timestamp,
-        kind: &str,
-        body: &str,
-    ) -> String {
-        let text = format!("{kind} (unknown to this version) {body}");
+    /// The line of a record of a kind that this version does not know.
+    pub(crate) fn unknown(&mut self, seq: Seq, at: Timestamp, kind: &str, body: &str) -> String {
+        let text = format!("{kind} (not known to this version) {body}");
         self.line(seq, at, "?", "", &one_line(&text), Tone::Bad)
     }
 
-    /// Tells a record whose body is sealed and cannot be opened here.
-    pub(crate) fn tell_sealed(&mut self, seq: Seq, at: Timestamp, who: &str, kind: &str) -> String {
+    /// The line of a record whose body is sealed, without the key to open it.
+    pub(crate) fn sealed(&mut self, seq: Seq, at: Timestamp, who: &str, kind: &str) -> String {
         let text = format!("{kind} (sealed)");
         self.line(seq, at, &one_line(who), "", &one_line(&text), Tone::Quiet)
     }
@@ -84,9 +77,9 @@ impl Timeline {
         text: &str,
         tone: Tone,
     ) -> String {
-        let utc = age::utc(at);
-        let margin = format!("{} {:>4}", utc.format("%H:%M:%S%.3f"), seq.0);
-        let lead = format!("  {who:<6}  {arrow}");
+        let at = age::in_zone(at);
+        let margin = format!("{} {:>4}", at.format("%H:%M:%S%.3f"), seq.0);
+        let lead = format!("  {who:<7}  {arrow}");
         let indent = width(&margin) + width(&lead);
         let lines = match self.fit {
             Fit::Full => vec![text.to_owned()],
@@ -102,20 +95,22 @@ impl Timeline {
             .map(|it| self.palette.paint(tone, it))
             .collect();
         let text = lines.join(&format!("\n{:indent$}", ""));
-        let day = utc.date_naive();
-        let new_day = if self.day.replace(day) == Some(day) {
+        let day = age::day(at);
+        let heading = if self.day.as_ref() == Some(&day) {
             String::new()
         } else {
-            let heading = format!("── {} UTC ──", day.format("%Y-%m-%d"));
+            let heading = format!("── {day} ──");
             format!("{}\n", self.palette.paint(Tone::Quiet, &heading))
         };
+        self.day = Some(day);
         format!(
-            "{new_day}{}{lead}{text}",
+            "{heading}{}{lead}{text}",
             self.palette.paint(Tone::Quiet, &margin)
         )
     }
 }
 
+/// The word for a party in its column.
 fn party(kind: ActorKind) -> &'static str {
     match kind {
         ActorKind::Engine => "engine",
@@ -123,7 +118,7 @@ fn party(kind: ActorKind) -> &'static str {
         ActorKind::User => "user",
         ActorKind::Tool => "tool",
         ActorKind::Person => "person",
-        ActorKind::Program => "auto",
+        ActorKind::Program => "program",
         ActorKind::Clock => "clock",
     }
 }
@@ -148,32 +143,32 @@ mod tests {
     }
 
     #[test]
-    fn a_line_fits_and_a_new_day_is_announced_once() {
+    fn line_fits_and_each_day_has_one_heading() {
         let mut timeline = Timeline::new(Palette::chosen(ColorChoice::Never), Fit::Cut(80));
-        let first = timeline.tell(&said(4, 0, &"long ".repeat(40)));
+        let first = timeline.event(&said(4, 0, &"long ".repeat(40)));
         let [day, line] = first.lines().collect::<Vec<_>>()[..] else {
             unreachable!("{first}")
         };
         assert_eq!(day, "── 1970-01-01 UTC ──");
         assert!(
-            line.starts_with("00:00:00.000    4  user    “long long"),
+            line.starts_with("00:00:00.000    4  user     “long long"),
             "{line}"
         );
         assert_eq!((width(line), line.chars().last()), (80, Some('…')));
         assert_eq!(
-            timeline.tell(&said(5, 1_500, "b")),
-            "00:00:00.001    5  user    “b”"
+            timeline.event(&said(5, 1_500, "b")),
+            "00:00:00.001    5  user     “b”"
         );
-        let next = timeline.tell(&said(6, 86_400_000_000, "c"));
+        let next = timeline.event(&said(6, 86_400_000_000, "c"));
         assert!(next.starts_with("── 1970-01-02"), "{next}");
     }
 
     #[test]
-    fn what_is_said_goes_on_in_the_next_line_where_that_is_wanted() {
+    fn words_are_wrapped_at_the_width() {
         let mut timeline = Timeline::new(Palette::chosen(ColorChoice::Never), Fit::Wrap(40));
-        let told = timeline.tell(&said(4, 0, "one two three four"));
-        let lines: Vec<&str> = told.lines().skip(1).collect();
-        let first = "00:00:00.000    4  user    “one two";
-        assert_eq!(lines, [first, "                           three four”"]);
+        let shown = timeline.event(&said(4, 0, "one two three four"));
+        let lines: Vec<&str> = shown.lines().skip(1).collect();
+        let first = "00:00:00.000    4  user     “one two";
+        assert_eq!(lines, [first, "                            three four”"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The journals that were read beside the process that has them open, and up to where.
+//! The journals that were read while another process had them open, and up to which commit.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::progress::Meter;
 use crate::failures::Failure;
 use crate::text::{count, one_line};
 
-/// The copies that a command looks at; they go when it ends.
+/// The copies that a command reads. They are removed when the command ends.
 #[derive(Default)]
 pub(crate) struct Beside(RefCell<Vec<(PathBuf, backup::Beside)>>);
 
@@ -23,12 +23,12 @@ struct ReadUpTo<'a> {
 }
 
 impl Beside {
-    /// The copy of a journal, made when it is first asked for: a command looks at one state alone.
+    /// The copy of a journal. Made once, so that a command sees one state of the journal.
     pub(crate) fn copy_of(&self, path: &Path) -> Result<PathBuf, Failure> {
         if let Some(copy) = self.copy_made_of(path) {
             return Ok(copy);
         }
-        let meter = Meter::new("Reading beside the process that has the journal open");
+        let meter = Meter::new("Copying the journal of a running process");
         let copied = backup::Beside::of(path, |it| meter.show(it.done, it.total));
         drop(meter);
         let copied = copied?;
@@ -37,12 +37,12 @@ impl Beside {
         Ok(copy)
     }
 
-    /// The copy that was made of a journal before.
+    /// The copy of a journal, if one was made.
     pub(crate) fn copy_made_of(&self, path: &Path) -> Option<PathBuf> {
         self.of(path, |it| it.path().to_owned())
     }
 
-    /// Verifies the copy that was made of a journal.
+    /// Verifies the copy of a journal, if one was made.
     pub(crate) fn verified(
         &self,
         path: &Path,
@@ -50,7 +50,7 @@ impl Beside {
         self.of(path, backup::Beside::verified)
     }
 
-    /// The path of a journal, and up to where it was read if that was not to its end.
+    /// The path of a journal, with the last commit that was read if a copy was read.
     pub(crate) fn named(&self, path: &Path) -> String {
         let name = path.display().to_string();
         match self.of(path, |it| in_words(&it.read_up_to())) {
@@ -59,7 +59,7 @@ impl Beside {
         }
     }
 
-    /// A line for each journal that was read like this.
+    /// A note for each journal of which a copy was read.
     pub(crate) fn notes(&self) -> Vec<String> {
         let copies = self.0.borrow();
         let notes = copies.iter();
@@ -73,10 +73,10 @@ impl Beside {
         copy.map(|(_, it)| read(it))
     }
 
-    /// The text of a JSON object with the member `read_up_to`, where a journal was read like this.
-    pub(super) fn told_in(&self, object: String) -> String {
+    /// The JSON object, with the member `read_up_to` if a copy was read.
+    pub(super) fn with_read_up_to(&self, object: String) -> String {
         let copies = self.0.borrow();
-        let told: Vec<_> = copies
+        let read: Vec<_> = copies
             .iter()
             .map(|(journal, it)| ReadUpTo {
                 journal,
@@ -84,12 +84,12 @@ impl Beside {
                 records: it.read_up_to().records,
             })
             .collect();
-        let (Some(body), false) = (object.strip_suffix('}'), told.is_empty()) else {
+        let (Some(body), false) = (object.strip_suffix('}'), read.is_empty()) else {
             return object;
         };
         let comma = if body.ends_with('{') { "" } else { "," };
-        match serde_json::to_string(&told) {
-            Ok(told) => format!("{body}{comma}\"read_up_to\":{told}}}"),
+        match serde_json::to_string(&read) {
+            Ok(read) => format!("{body}{comma}\"read_up_to\":{read}}}}}"),
             Err(_) => object,
         }
     }
@@ -97,7 +97,7 @@ impl Beside {
 
 fn in_words(read: &BackedUp) -> String {
     let words = format!(
-        "read up to commit {} ({}), beside the process that has the journal open",
+        "read up to commit {} ({}); another process has the journal open",
         read.frames,
         count(read.records, "record")
     );

@@ -1,7 +1,7 @@
 //! The terminal of the program: standard output, colour, questions, progress bars, signals.
 //!
-//! This room opens no journal to report on it, and knows no command. `beside` alone names journals,
-//! because the output of every command ends with the position up to which a journal was read.
+//! This room knows no command. Only `beside` knows journals: the output of a command that read a
+//! journal in use ends with the last commit that was read.
 //!
 //! Read `screen` first, then `style` and `beside`; `prompt`, `progress` and `stop` stand alone.
 

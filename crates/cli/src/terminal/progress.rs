@@ -1,21 +1,21 @@
-//! How far long work has come, on standard error, when that is a terminal.
+//! Progress bars on standard error, if that is a terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How wide the bar is.
+/// The width of the bar, in characters.
 const CELLS: u64 = 24;
 
-/// A bar that fills to 100 % and is gone when this is.
+/// A progress bar. Dropping it removes the bar from the screen.
 pub(crate) struct Meter {
     doing: &'static str,
     is_seen: bool,
-    /// The percentage that stands there, and one more; 0 before the first.
+    /// The percentage on the screen plus one; 0 before the first is shown.
     shown: AtomicU64,
 }
 
 impl Meter {
-    /// Nothing is shown before the work takes its time.
+    /// A bar that shows nothing before the first [`show`](Self::show).
     pub(crate) fn new(doing: &'static str) -> Meter {
         Meter {
             doing,
@@ -24,7 +24,7 @@ impl Meter {
         }
     }
 
-    /// Shows how much is done.
+    /// Shows the share that is done.
     pub(crate) fn show(&self, done: u64, total: u64) {
         if !self.is_seen {
             return;
@@ -44,7 +44,7 @@ impl Drop for Meter {
     }
 }
 
-/// What is waited for, in a line that is gone when this is.
+/// A line that names what the program waits for. Dropping it removes the line.
 #[cfg(feature = "mcp")]
 pub(crate) struct Wait {
     is_seen: bool,
@@ -75,7 +75,7 @@ fn percent(done: u64, total: u64) -> u64 {
     u64::try_from(percent).unwrap_or(100).min(100)
 }
 
-/// Such as `[######------------------] 25 %`.
+/// The bar, such as `[######------------------] 25 %`.
 fn bar(percent: u64) -> String {
     let cell = |number| {
         if number < percent * CELLS / 100 {
@@ -89,7 +89,7 @@ fn bar(percent: u64) -> String {
 }
 
 fn print(text: &str) {
-    // Whoever cannot be shown it misses nothing.
+    // A bar that cannot be shown is no failure of the command.
     let mut out = io::stderr();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentage_is_one_whatever_is_counted() {
+    fn percentage_is_at_most_100() {
         assert_eq!(
             [(0, 0), (0, 9), (1, 3), (9, 9), (9, 3), (u64::MAX, u64::MAX)]
                 .map(|(done, total)| percent(done, total)),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_as_full_as_it_says() {
+    fn bar_is_as_full_as_its_percentage() {
         let full = |percent| bar(percent).matches('#').count();
         assert_eq!([0, 3, 25, 99, 100].map(full), [0, 0, 6, 23, 24]);
         assert_eq!(bar(50), "[############------------] 50 %");

@@ -1,23 +1,24 @@
-//! Asking the person at the terminal, if there is one.
+//! Questions to the person at the terminal, if there is one.
 
 use std::io::{BufRead, IsTerminal, Write};
 
 use crate::failures::Failure;
 
-/// Whether somebody can be asked.
+/// True if standard input and output are a terminal.
 pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Drops what was typed and not read yet, also the beginning of a line: it was typed for something
-/// else than the next question.
+/// Drops typed characters that were not read yet, including the beginning of a line.
+///
+/// They were typed before the next question was shown, so they are no answer to it.
 pub(crate) fn drop_typed() {
-    // Where there is no terminal nothing was typed.
+    // Without a terminal there is nothing to drop.
     #[cfg(unix)]
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-/// Asks until the answer is yes or no; no answer at all is a no, and what was typed before is none.
+/// Asks until the answer is yes or no. The end of the input is a no.
 pub(crate) async fn yes_or_no(question: &str) -> Result<bool, Failure> {
     let question = question.to_owned();
     let asked = tokio::task::spawn_blocking(move || -> std::io::Result<bool> {
@@ -29,7 +30,7 @@ pub(crate) async fn yes_or_no(question: &str) -> Result<bool, Failure> {
                 print_now("\n")?;
                 return Ok(false);
             }
-            if let Some(answer) = understood(&line) {
+            if let Some(answer) = yes_or_no_in(&line) {
                 return Ok(answer);
             }
         }
@@ -40,8 +41,8 @@ pub(crate) async fn yes_or_no(question: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Yes, no, or something else.
-pub(crate) fn understood(line: &str) -> Option<bool> {
+/// True for yes, false for no, `None` for anything else.
+pub(crate) fn yes_or_no_in(line: &str) -> Option<bool> {
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Some(true),
         "n" | "no" => Some(false),
@@ -49,7 +50,7 @@ pub(crate) fn understood(line: &str) -> Option<bool> {
     }
 }
 
-/// Prints a prompt, which has no line end.
+/// Prints a prompt without a line end.
 fn print_now(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Standard output: where every line of a command goes, and what the user said about its looks.
+//! Standard output of every command, with its colours and its width.
 
 use std::cell::Cell;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -11,7 +11,7 @@ use crate::failures::{Failure, IO};
 use crate::text::escaped;
 use recount::ledger::PassedOver;
 
-/// How wide a line is where nobody says otherwise.
+/// The default width of a line, in columns.
 pub(crate) const COLUMNS: usize = 80;
 
 /// A form of output.
@@ -19,9 +19,9 @@ pub(crate) const COLUMNS: usize = 80;
 enum Printed {
     /// Lines for people.
     Lines,
-    /// JSON documents, each of which says up to where a journal was read.
+    /// JSON documents. Each has the last commit that was read of a journal in use.
     Json,
-    /// A stream of its own, in which no other line may stand.
+    /// A stream with a format of its own. No other line may be added to it.
     Stream,
 }
 
@@ -30,17 +30,17 @@ pub(crate) struct Screen {
     out: BufWriter<Stdout>,
     /// Its colours.
     pub(crate) palette: Palette,
-    /// How wide the terminal is; a pipe or a file has no width.
+    /// The width of the terminal; `None` for a pipe or a file.
     pub(crate) columns: Option<usize>,
-    /// A prompt stands in the last line and waits for an answer.
+    /// True if the last line on the screen is a prompt.
     prompting: bool,
-    /// The form in which the command has printed what it found.
+    /// The form of the output so far.
     printed: Printed,
-    /// The journals that were read beside the process that has them open.
+    /// The journals that were read while another process had them open.
     pub(crate) beside: Beside,
-    /// What the command passed over, of which it warns at its end.
+    /// The records that the command skipped. It warns about them at its end.
     pub(crate) passed_over: PassedOver,
-    /// Whether the command can be told to pass over records of kinds that it does not know.
+    /// True if the command has the option `--unknown-kinds`.
     pub(crate) can_skip: Cell<bool>,
 }
 
@@ -61,7 +61,7 @@ impl Screen {
 
     /// Prints a line.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
-        // A prompt that stands there gives way.
+        // A prompt in the last line is overwritten.
         let clear = if std::mem::take(&mut self.prompting) {
             "\r\u{1b}[K"
         } else {
@@ -70,7 +70,7 @@ impl Screen {
         writeln!(self.out, "{clear}{text}").map_err(|error| printing(&error))
     }
 
-    /// Prints a prompt, unless one stands there; only for terminals.
+    /// Prints a prompt, unless one is on the screen already. Only for terminals.
     pub(crate) fn prompt(&mut self, text: &str) -> Result<(), Failure> {
         if std::mem::replace(&mut self.prompting, true) {
             return Ok(());
@@ -79,7 +79,7 @@ impl Screen {
         self.flush()
     }
 
-    /// The person has typed a line behind the prompt.
+    /// Notes that the person has typed a line behind the prompt.
     pub(crate) fn answered(&mut self) {
         self.prompting = false;
     }
@@ -97,23 +97,23 @@ impl Screen {
             .map_err(|error| printing(&error))
     }
 
-    /// Prints a value as one line of JSON, in which whatever a terminal would act on is escaped.
+    /// Prints a value as one line of JSON. Characters that a terminal would act on are escaped.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string(value)
             .map_err(|error| Failure::new("broken", format!("failed to write JSON: {error}")))?;
         self.printed = Printed::Json;
-        let text = self.beside.told_in(text);
+        let text = self.beside.with_read_up_to(text);
         self.bytes(escaped(&text).as_bytes())
     }
 
-    /// The writer itself, for what writes a stream of its own.
+    /// The writer itself, for output with a format of its own.
     pub(crate) fn writer(&mut self) -> &mut BufWriter<Stdout> {
         self.printed = Printed::Stream;
         &mut self.out
     }
 
-    /// Says at the end up to where journals were read that another process has open.
-    pub(crate) fn tell_beside(&mut self) -> Result<(), Failure> {
+    /// Prints the last commit that was read of each journal in use. Called at the end.
+    pub(crate) fn show_notes(&mut self) -> Result<(), Failure> {
         let notes = self.beside.notes();
         match self.printed {
             Printed::Json => Ok(()),
@@ -128,13 +128,13 @@ impl Screen {
         }
     }
 
-    /// Prints what is still held back.
+    /// Flushes the buffer.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.out.flush().map_err(|error| printing(&error))
     }
 }
 
-/// How wide the terminal is that standard output goes to, if it is one.
+/// The width of the terminal behind standard output, if it is one.
 fn columns() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -150,7 +150,7 @@ fn columns() -> Option<usize> {
 
 fn printing(error: &io::Error) -> Failure {
     let failure = Failure::io("write to standard output", error);
-    // A disk without room behind standard output says nothing of the journal's.
+    // A full disk behind standard output is not the disk of the journal, so it is no `no-space`.
     match error.kind() {
         io::ErrorKind::BrokenPipe => failure,
         _ => Failure::new(IO, failure.what),

@@ -1,4 +1,4 @@
-//! What asks the program to end: Ctrl-C, whoever looks after it, or the end of its terminal.
+//! The signals that ask the program to end: Ctrl-C, SIGTERM, and the end of its terminal.
 
 #[cfg(unix)]
 use std::io::IsTerminal;
@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failures::Failure;
 
-/// Hears that the program is asked to end, from the time it is made: whoever asks once is obeyed in
-/// order, and who asks again, at once.
+/// A listener for the signals that ask the program to end.
+///
+/// The first signal cancels `asked`, so the program ends in order. The second one ends it at once.
 pub(crate) struct Stop {
     asked: CancellationToken,
 }
@@ -17,9 +18,9 @@ impl Stop {
     pub(crate) fn listen() -> Result<Stop, Failure> {
         let asked = CancellationToken::new();
         let mut signals =
-            Signals::listen().map_err(|error| Failure::io("hear a signal", &error))?;
+            Signals::listen().map_err(|error| Failure::io("listen for signals", &error))?;
         let first = asked.clone();
-        // Elsewhere, since whoever writes to a terminal that takes nothing hears nothing.
+        // In a task of its own: the main task may block on a terminal that reads nothing.
         tokio::spawn(async move {
             signals.next().await;
             first.cancel();
@@ -29,7 +30,7 @@ impl Stop {
         Ok(Stop { asked })
     }
 
-    /// Completes when it is asked to.
+    /// Completes at the first signal.
     pub(crate) async fn asked(&self) {
         self.asked.cancelled().await;
     }
@@ -39,10 +40,11 @@ impl Stop {
     }
 }
 
-/// As a shell tells of a program that Ctrl-C ended.
+/// The exit code of a program that Ctrl-C ended, as shells have it.
 const AT_ONCE: i32 = 130;
 
-/// Under `nohup`, neither is a terminal, and the end of one is nothing to the program.
+/// True if standard output or error is a terminal. Under `nohup` neither is one, and SIGHUP does
+/// not end the program.
 #[cfg(unix)]
 fn has_terminal() -> bool {
     std::io::stdout().is_terminal() || std::io::stderr().is_terminal()
@@ -79,7 +81,7 @@ impl Signals {
     }
 
     async fn next(&mut self) {
-        // Where it cannot be heard, it never comes.
+        // Without a listener the signal never arrives.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

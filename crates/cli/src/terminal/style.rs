@@ -1,10 +1,10 @@
-//! Colour, where it helps and is wanted. Whatever it says is said by the words, too.
+//! Colours. Each only repeats what the words say.
 
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
 
-/// When to use colour.
+/// The use of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.
@@ -16,35 +16,35 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// What a piece of text is, for the eye.
+/// The kind of a piece of text, which decides on its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Nothing particular.
+    /// Ordinary text.
     Plain,
-    /// Of little interest.
+    /// Text of little interest.
     Quiet,
     /// A heading.
     Heading,
-    /// Said by the user or the model.
+    /// Words of the user or the model.
     Speech,
-    /// The model wants something.
+    /// A call of the model.
     Call,
-    /// A person is wanted.
+    /// A question to a person.
     Ask,
-    /// It went well.
+    /// A success.
     Good,
-    /// It did not.
+    /// A failure.
     Bad,
 }
 
-/// Paints, or leaves as it is.
+/// The colours of the output, or none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Palette {
     colours: bool,
 }
 
 impl Palette {
-    /// As the user chose, for standard output.
+    /// The palette for standard output that the user chose.
     pub(crate) fn chosen(choice: ColorChoice) -> Palette {
         let colours = match choice {
             ColorChoice::Always => true,
@@ -58,7 +58,7 @@ impl Palette {
         Palette { colours }
     }
 
-    /// What a child process is to be told so that it paints alike.
+    /// The value of `--color` that gives a child process the same palette.
     pub(crate) fn as_choice(self) -> &'static str {
         if self.colours { "always" } else { "never" }
     }

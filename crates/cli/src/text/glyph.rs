@@ -5,16 +5,18 @@ use std::sync::LazyLock;
 use regex_syntax::hir::{Class, HirKind};
 use unicode_joining_type::{JoiningType, get_joining_type};
 
-/// Controls, formats, private use and unassigned (C), separators and spaces (Z), what is ignored by
-/// default (DI), and the characters that have no ink and none of these properties: a Braille cell
-/// without dots, blanks and the mirror mark of hieroglyphs, the filler of Khitan, the null notehead
-/// and the object replacement.
+/// The characters that are not seen.
+///
+/// They are controls, formats, private use and unassigned (C), separators and spaces (Z), and what
+/// is ignored by default (DI). The other ones have no ink and none of these properties: a Braille
+/// cell without dots, blanks and the mirror mark of hieroglyphs, the filler of Khitan, the null
+/// notehead and the object replacement.
 const HIDDEN: &str = concat!(
     r"[[\p{C}\p{Z}\p{DI}\x{2800}\x{FFFC}\x{13440}-\x{13442}\x{16FE4}\x{1D159}]",
     r"--\x20]",
 );
 
-/// The viramas of the scripts of India and of Sri Lanka: U+200C after one keeps it visible.
+/// The viramas of the scripts of India and Sri Lanka. U+200C after a virama keeps it visible.
 const VIRAMAS: &str = r"[\x{94D}\x{9CD}\x{A4D}\x{ACD}\x{B4D}\x{BCD}\x{C4D}\x{CCD}\x{D4D}\x{DCA}]";
 
 /// The letters of the scripts of `VIRAMAS`.
@@ -44,7 +46,7 @@ impl Ranges {
                 let ranges = class.ranges().iter();
                 ranges.map(|it| (it.start(), it.end())).collect()
             }
-            // The tests read every class.
+            // The tests parse every class.
             Ok(_) | Err(_) => Vec::new(),
         };
         Ranges(ranges)
@@ -58,8 +60,9 @@ impl Ranges {
     }
 }
 
-/// True if the character is neither a visible glyph nor U+0020, so that two texts with it could
-/// look alike.
+/// True if the character is neither a visible glyph nor U+0020.
+///
+/// Two texts that differ in such a character look alike.
 fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -72,10 +75,10 @@ pub(super) fn hides(text: &str) -> bool {
     text.chars().any(is_hidden)
 }
 
-/// The characters of a text, each with whether it is seen.
+/// The characters of a text, each with a flag that is true if it is seen.
 ///
-/// U+200C and U+200D are seen where they change the letters beside them: Persian, Hindi, Sinhala
-/// and the emoji of people at work cannot be written without.
+/// U+200C and U+200D count as seen where they change the letters beside them. Persian, Hindi,
+/// Sinhala and the emoji of people at work cannot be written without them.
 pub(super) fn glyphs(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before = Before::default();
     let mut rest = text.chars();
@@ -91,7 +94,7 @@ pub(super) fn glyphs(text: &str) -> impl Iterator<Item = (char, bool)> {
     })
 }
 
-/// The end of a text, as far as it decides on a joiner that follows.
+/// The end of the text so far: the part that decides if a joiner behind it is seen.
 #[derive(Default)]
 struct Before {
     last: Option<char>,
@@ -102,7 +105,7 @@ struct Before {
 impl Before {
     fn push(&mut self, c: char, is_seen: bool) {
         if !is_seen {
-            // An escape is shown in its place, which joins nothing.
+            // It is shown as an escape, which joins nothing.
             *self = Before::default();
             return;
         }
@@ -112,7 +115,7 @@ impl Before {
         }
     }
 
-    /// True if U+200C is seen before this text: the letters at its sides would join without it.
+    /// True if U+200C is seen before this text: the letters around it would join without it.
     fn is_parted_from(&self, rest: &str) -> bool {
         let next = rest.chars().next();
         let is_virama = self.last.is_some_and(|it| VIRAMA_RANGES.contain(it));
@@ -144,7 +147,7 @@ impl Before {
     }
 }
 
-/// True for a visible mark on a letter, through which letters join.
+/// True for a visible mark on a letter. Letters join across such marks.
 fn is_mark(c: char) -> bool {
     get_joining_type(c) == JoiningType::Transparent && !is_hidden(c)
 }

@@ -1,16 +1,20 @@
 //! Text for people: on one line, without control characters, and no wider than the terminal.
 //!
-//! This room knows no terminal, no session and no failure. Everything above it prints through it.
+//! This room knows no terminal, no session and no failure. Every other room prints through it.
 //!
-//! Read `one_line` first, then `glyph`, the characters that are visible. `count`, `age` and `path`
-//! put numbers, times and paths into words.
+//! Read `one_line` first, then `glyph`, the characters that are visible. `count`, `age`, `actor`
+//! and `path` format numbers, times, people and paths; `zone` is the option `--tz`.
 
+mod actor;
 pub(crate) mod age;
 mod count;
 mod glyph;
 mod one_line;
 mod path;
+mod zone;
 
+pub(crate) use actor::{acted, acted_in_short, named};
 pub(crate) use count::count;
 pub(crate) use one_line::{cut, escaped, one_line, width, wrapped};
 pub(crate) use path::{quoted, shown};
+pub(crate) use zone::Zone;

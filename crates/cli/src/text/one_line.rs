@@ -1,12 +1,13 @@
-//! Foreign text on a terminal: on one line, without control characters, and no wider than there is
-//! room.
+//! Untrusted text on a terminal: on one line, without control characters, cut to the width.
 
 use std::borrow::Cow;
 
 use super::glyph;
 
-/// The text with every character escaped that is not seen or that a terminal would act on: what a
-/// model or a tool said must not move the cursor, and two texts that differ must not look alike.
+/// The text, with every character escaped that is not seen or that a terminal would act on.
+///
+/// The words of a model or a tool must not move the cursor. Two texts that differ must not look
+/// alike.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if !glyph::hides(text) {
         return Cow::Borrowed(text);
@@ -23,8 +24,9 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text with all of that as JSON escapes it, also line breaks. A text of JSON on one line stays
-/// the same JSON.
+/// The text with the same characters and line breaks escaped as in JSON.
+///
+/// JSON on one line stays the same JSON.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !glyph::hides(text) {
         return Cow::Borrowed(text);
@@ -47,10 +49,10 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The beginning of a text of one line, with `…` where it does not fit into `columns`.
+/// The beginning of a one-line text, with `…` at its end if it does not fit into `columns`.
 pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     let mut used = 0;
-    // Where the text would be cut, so that the mark still fits.
+    // The place of a cut that leaves room for the mark.
     let mut end = 0;
     for (at, c) in text.char_indices() {
         let wide = width_of(c);
@@ -66,7 +68,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// A text of one line as several, broken at its spaces; a word wider than `columns` is cut.
+/// A one-line text broken at its spaces into several lines. A word wider than `columns` is cut.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace().map(|word| cut(word, columns)) {
@@ -81,12 +83,12 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// How many columns a text of one line takes.
+/// The width of a one-line text, in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
 
-/// Combining marks take no column, the large scripts of East Asia and pictures two.
+/// The width of a character: 0 for combining marks, 2 for East Asian scripts and pictures.
 fn width_of(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_the_cursor_is_shown_instead() {
+    fn cursor_movements_are_escaped() {
         assert_eq!(one_line("a\nb\u{1b}[2Jc"), "a\\nb\\u{1b}[2Jc");
         assert_eq!(one_line("a\tb"), "a\\tb");
         assert_eq!(one_line("\u{202e}evil"), "\\u{202e}evil");
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_the_json_that_it_was() {
+    fn escaped_json_is_the_same_json() {
         let value = serde_json::json!({"q": "\u{9b}2J \u{202e}b \u{e0041}\u{7f} \n\t\\ ü"});
         let text = value.to_string();
         let shown = escaped(&text);
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_text_fits_with_its_mark() {
+    fn cut_text_fits_with_its_mark() {
         assert_eq!(cut("abcde", 5), "abcde");
         assert_eq!(cut("abcdef", 5), "abcd…");
         assert_eq!(cut("日本語です", 5), "日本…");

@@ -1,14 +1,17 @@
-//! An approval is answered from outside, once, and the call runs once with the next process that
+//! A request is answered once, from another process. The call runs once, in the next process that
 //! serves the session.
 
 use crate::program::Bench;
 
-const SCRIPT: &str = r#"
-{"on": {"text": "please"}, "send": [{"call": [{"id": "r1", "name": "refund", "args": {"order": "A-17"}}]}]}
-{"on": {"text": "refund"}, "send": [{"say": "It is decided."}]}
-"#;
+const SCRIPT: &str = concat!(
+    r#"{"on": {"text": "please"}, "send": [{"call": [{"id": "r1", "name": "refund", "#,
+    r#""args": {"order": "A-17"}}]}]}"#,
+    "\n",
+    r#"{"on": {"text": "refund"}, "send": [{"say": "It is decided."}]}"#,
+    "\n",
+);
 
-/// A refund leaves a line.
+/// A tools file with a refund that adds a line to a file.
 pub(crate) const TOOLS: &str = r#"
 [[tool]]
 name = "refund"
@@ -17,8 +20,7 @@ command = ["sh", "-c", "cat >/dev/null; echo refunded >>refunds.txt; echo '{\"re
 confirm = "Refund this order?"
 "#;
 
-/// A journal `j` with one open approval, left in good order; gives the simulator, its URL and the
-/// request.
+/// A journal `j` with one open request. Returns the simulator, its URL and the request.
 pub(crate) fn parked(bench: &Bench) -> (crate::program::Started, String, String) {
     bench.write("tools.toml", TOOLS);
     let (simulator, url) = bench.simulate(SCRIPT);
@@ -27,7 +29,7 @@ pub(crate) fn parked(bench: &Bench) -> (crate::program::Started, String, String)
     ));
     let run = run
         .ends_with(0)
-        .says(&["refund waits for approval:", "--resume "]);
+        .prints(&["refund is waiting for approval:", "--resume "]);
     let pending = bench.run("pending j --json").ends_with(0).json_lines();
     assert_eq!(pending.len(), 1);
     assert_eq!(pending[0]["tool"], "refund");
@@ -39,7 +41,7 @@ pub(crate) fn parked(bench: &Bench) -> (crate::program::Started, String, String)
     bench
         .run("pending j")
         .ends_with(0)
-        .says(&[&command, r#"{"order":"A-17"}"#]);
+        .prints(&[&command, r#"{"order":"A-17"}"#]);
     (simulator, url, request)
 }
 
@@ -48,12 +50,12 @@ pub(crate) fn refunds(bench: &Bench) -> usize {
 }
 
 #[test]
-fn of_many_who_answer_at_once_without_a_service_one_counts_and_the_others_are_told_so() {
+fn one_of_many_simultaneous_answers_counts() {
     one_of_many_counts(&Bench::new(), None);
 }
 
 #[test]
-fn what_a_killed_service_of_an_older_program_left_keeps_nobody_from_answering() {
+fn file_of_a_killed_older_service_prevents_no_answer() {
     let left = r#"{"format":"recount-control","version":1,"address":"127.0.0.1:9","pid":4711}"#;
     one_of_many_counts(&Bench::new(), Some(left));
 }
@@ -75,12 +77,12 @@ fn one_of_many_counts(bench: &Bench, control: Option<&str>) {
     let (counted, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|it| it.code == 0);
     assert_eq!(counted.len(), 1, "{others:#?}");
     for other in others {
-        other.fails(3, "already-answered").complains(&["person"]);
+        other.fails(3, "already-answered").prints_error(&["person"]);
     }
 }
 
 #[test]
-fn the_first_answer_counts_and_the_second_is_told_so() {
+fn first_answer_counts_and_the_second_is_refused() {
     let bench = Bench::new();
     let (_simulator, _, request) = parked(&bench);
     let approved = bench.run(&format!(
@@ -91,14 +93,14 @@ fn the_first_answer_counts_and_the_second_is_told_so() {
     assert_eq!(approved["confirmed"], true);
     assert_eq!(
         approved["by"]["authenticated_by"], "none",
-        "nobody checked the name"
+        "the identity is not verified"
     );
     let seq = approved["seq"].to_string();
     let second = bench
         .run(&format!("deny j {request}"))
         .fails(3, "already-answered");
-    second.complains(&[
-        "approved by unchecked \"ada\"",
+    second.prints_error(&[
+        "approved (identity not verified) by \"ada\"",
         " UTC, ",
         &format!("seq {seq} of session"),
     ]);
@@ -107,9 +109,9 @@ fn the_first_answer_counts_and_the_second_is_told_so() {
     bench
         .run(&format!("log j {session} --full"))
         .ends_with(0)
-        .says(&[
-            "refund approved by unchecked \"ada\": fine",
-            "refund may start",
+        .prints(&[
+            "refund approved (identity not verified) by \"ada\": fine",
+            "refund ready to start",
             "refused: already answered",
         ]);
     bench.run("replay j").ends_with(0);
@@ -122,27 +124,27 @@ fn an_approved_call_runs_once_when_the_session_is_resumed() {
     bench
         .run(&format!("approve j {request}"))
         .ends_with(0)
-        .says(&["(os_user), on record at seq "]);
+        .prints(&["(os_user), recorded at seq "]);
     let resume = format!(
         "run --tools tools.toml --endpoint {url} --journal j --resume {}",
         bench.session("j")
     );
-    bench.run(&resume).ends_with(0).says(&[
+    bench.run(&resume).ends_with(0).prints(&[
         "refund started, attempt 1",
-        "(as conversation)",
+        "(sent as text)",
         "“It is decided.”",
     ]);
     assert_eq!(refunds(&bench), 1);
     bench
         .run("pending j")
         .ends_with(0)
-        .says(&["Nothing waits for approval."]);
+        .prints(&["Nothing is pending."]);
     bench.run("verify j").ends_with(0);
     bench.run("replay j").ends_with(0);
 }
 
 #[test]
-fn all_that_ask_are_answered_alike_where_that_is_wanted() {
+fn flag_answers_every_request() {
     let bench = Bench::new();
     bench.write("tools.toml", TOOLS);
     let script = SCRIPT.replace(r#"{"text": "refund"}"#, r#"{"responses_to": ["r1"]}"#);
@@ -151,27 +153,26 @@ fn all_that_ask_are_answered_alike_where_that_is_wanted() {
     bench
         .run(&format!("{run} --journal yes --approve-all"))
         .ends_with(0)
-        .says(&["refund ends: returned (toolResponse)"]);
+        .prints(&["refund ended: returned (sent as tool response)"]);
     assert_eq!(refunds(&bench), 1);
     let (_simulator, url) = bench.simulate(&script);
     let run = format!("run --tools tools.toml --endpoint {url} --text please");
     bench
         .run(&format!("{run} --journal no --deny-all"))
         .ends_with(0)
-        .says(&["refund ends: denied (toolResponse)"]);
+        .prints(&["refund ended: denied (sent as tool response)"]);
     assert_eq!(refunds(&bench), 1);
 }
 
 #[test]
-fn an_answer_says_first_that_the_process_before_is_dead() {
+fn answer_records_the_death_of_the_process_first() {
     let bench = Bench::new();
     bench.write("tools.toml", TOOLS);
     let (_simulator, url) = bench.simulate(SCRIPT);
-    // The model says nothing to the acknowledgement, so the program waits for it and can be killed
-    // meanwhile.
+    // The model does not react to the acknowledgement, so the program waits and can be killed.
     let run = format!("run --tools tools.toml --endpoint {url} --journal j --text please");
     let mut serving = bench.start(&run);
-    serving.until("told the model about refund");
+    serving.until("sent to the model: refund");
     serving.kill();
     let pending = bench.run("pending j --json").ends_with(0).json_lines();
     let request = pending[0]["request"].as_str().unwrap();

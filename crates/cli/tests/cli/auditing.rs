@@ -1,5 +1,4 @@
-//! What `recount audit decisions` answers about the demo's journal, and about a journal of sessions
-//! that were told before.
+//! `recount audit decisions` over the journal of the demo, and over journals of the corpus.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use serde_json::Value;
 use crate::damage::flip;
 use crate::program::{Bench, Run};
 
-/// A journal of the corpus, imported; its sessions, ids and times are the same for ever.
+/// An imported journal of the corpus. Its sessions, ids and times never change.
 fn with_story(name: &str) -> Bench {
     let bench = Bench::new();
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -27,7 +26,7 @@ fn calls(run: &Run) -> Vec<Value> {
 }
 
 #[test]
-fn a_table_says_who_let_run_what_and_cuts_nothing_in_a_pipe() {
+fn table_in_a_pipe_is_not_cut() {
     let bench = with_story("every_policy_and_a_restart");
     let told = bench.run("audit decisions j").ends_with(0);
     assert!(!told.out.contains('…'));
@@ -37,7 +36,7 @@ fn a_table_says_who_let_run_what_and_cuts_nothing_in_a_pipe() {
 }
 
 #[test]
-fn below_a_call_stands_what_people_were_asked_about_it() {
+fn requests_are_shown_below_their_call() {
     let mut told = Vec::new();
     for story in [
         "answered_twice",
@@ -48,27 +47,27 @@ fn below_a_call_stands_what_people_were_asked_about_it() {
         let bench = with_story(story);
         let full = bench.run("audit decisions j --full").ends_with(0).out;
         let calls = full.lines().take_while(|it| !it.ends_with(" of 1 session"));
-        told.extend(calls.skip(1).map(str::to_owned));
+        told.extend(calls.skip(2).map(str::to_owned));
         let cut = bench.run("audit decisions j").ends_with(0).out;
-        assert!(!cut.contains("      asked "), "{cut}");
+        assert!(!cut.contains("      approval requested"), "{cut}");
     }
     insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]
-fn the_demo_is_told_with_its_approvals_and_its_failures() {
+fn report_of_the_demo_has_its_approvals_and_failures() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
-    bench.run("audit decisions demo").ends_with(0).says(&[
+    bench.run("audit decisions demo").ends_with(0).prints(&[
         &id,
         "support",
         "ticket-1001",
         "channel=chat",
         "refund {\"order_id\":\"1001\",",
         "approved automatically by program ",
-        "allowed, rule default  ",
-        "  verdicts: 3 allowed by rule, 1 approved automatically\n",
-        "  without confirmation: 4 calls ran\n",
+        "allowed, no policy asked  ",
+        "  verdicts: 3 allowed without approval, 1 approved automatically\n",
+        "  ran without confirmation: 4 calls\n",
         "journal opened after a crash: ",
     ]);
     let json = bench
@@ -90,10 +89,10 @@ fn the_demo_is_told_with_its_approvals_and_its_failures() {
 }
 
 #[test]
-fn the_calls_of_an_agent_are_told_with_the_call_that_made_them() {
+fn calls_of_an_agent_have_their_parent() {
     let bench = with_story("an_agent_whose_call_was_approved_after_a_restart");
     let run = |form: &str| bench.run(&format!("audit decisions j {form}")).ends_with(0);
-    run("--full").says(&[
+    run("--full").prints(&[
         "look in #5 {\"account\":7}",
         "pay in #5 {\"cents\":4200}",
         "till {",
@@ -101,14 +100,14 @@ fn the_calls_of_an_agent_are_told_with_the_call_that_made_them() {
     let csv = run("--csv").out;
     let column = |line: &str| line.rsplit(',').next().map(str::to_owned);
     let parents: Vec<String> = csv.lines().filter_map(column).collect();
-    assert_eq!(parents, ["parent", "", "5", "5", "5"]);
+    assert_eq!(parents, ["parent_call_seq", "", "5", "5", "5"]);
     run("--html r.html");
     let report = fs::read_to_string(bench.path("r.html")).unwrap();
     assert!(report.contains("called by the agent of #5"), "{report}");
 }
 
 #[test]
-fn filters_combine_and_none_is_no_error() {
+fn filters_combine_and_may_match_nothing() {
     let bench = with_story("answered_twice");
     let all = calls(&bench.run("audit decisions j --json").ends_with(0));
     let by = all[0]["questions"][0]["by"]["name"].as_str().unwrap();
@@ -136,21 +135,21 @@ fn filters_combine_and_none_is_no_error() {
         (0, 0)
     );
     bench
-        .run("audit decisions j --actor nobody")
+        .run("audit decisions j --actor stranger")
         .ends_with(0)
-        .says(&["0 calls of 1 session"]);
+        .prints(&["0 calls of 1 session"]);
 }
 
 #[test]
-fn what_ran_without_a_yes_can_be_asked_for() {
+fn unconfirmed_selects_runs_without_approval() {
     let bench = Bench::with_demo();
-    let told = |asked: &str| calls(&bench.run(&format!("audit decisions demo --json {asked}")));
-    let (all, unconfirmed) = (told(""), told("--unconfirmed"));
+    let found = |asked: &str| calls(&bench.run(&format!("audit decisions demo --json {asked}")));
+    let (all, unconfirmed) = (found(""), found("--unconfirmed"));
     let ran = |it: &Value| it["ran_without_confirmation"] == true;
     let expected: Vec<Value> = all.into_iter().filter(ran).collect();
     assert_eq!(unconfirmed, expected);
     assert_eq!(unconfirmed.len(), 4);
-    let refund = &told("--unconfirmed --tool refund")[0];
+    let refund = &found("--unconfirmed --tool refund")[0];
     assert_eq!(refund["verdict"], "approved_automatically");
     bench
         .run("audit decisions demo --unconfirmed --html r.html")
@@ -160,7 +159,7 @@ fn what_ran_without_a_yes_can_be_asked_for() {
 }
 
 #[test]
-fn what_nobody_has_is_said_to_be_nowhere_with_what_is_near() {
+fn unknown_names_are_noted_with_similar_ones() {
     let bench = with_story("answered_twice");
     let json = calls(&bench.run("audit decisions j --json").ends_with(0));
     let tool = json[0]["tool"].as_str().unwrap();
@@ -172,14 +171,14 @@ fn what_nobody_has_is_said_to_be_nowhere_with_what_is_near() {
     );
     let notes = [
         format!(
-            "note: no call that was read is to a tool {:?}; did you mean {tool:?}?\n",
+            "note: no call to a tool {:?} was found; did you mean {tool:?}?\n",
             tool.to_uppercase()
         ),
         format!(
-            "note: no actor named {:?} did anything about a call; did you mean {by:?}?\n",
+            "note: no answer or other act by {:?} was found; did you mean {by:?}?\n",
             by.to_uppercase()
         ),
-        "note: no call that was read has the label \"=\"\n".to_owned(),
+        "note: no call with the label \"=\" was found\n".to_owned(),
     ];
     let run = bench.run(&asked).ends_with(0);
     assert!(run.out.ends_with(&notes.concat()), "{run:#?}");
@@ -193,24 +192,24 @@ fn what_nobody_has_is_said_to_be_nowhere_with_what_is_near() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_answered_with_what_can() {
+fn wrong_filters_are_answered_with_right_ones() {
     let bench = with_story("approved");
     bench
         .run("audit decisions j --verdict aproved")
         .fails(2, "not-a-verdict")
-        .complains(&["did you mean approved?", "allowed_by_rule, ", "gate_waived"]);
+        .prints_error(&["did you mean approved?", "allowed_by_rule, ", "gate_waived"]);
     bench
         .run("audit decisions j --outcome done")
         .fails(2, "not-an-outcome")
-        .complains(&["returned, failed, "]);
+        .prints_error(&["returned, failed, "]);
     bench
         .run("audit decisions j --from yesterday")
         .fails(2, "not-a-time")
-        .complains(&["\"yesterday\"", "2026-11-01"]);
+        .prints_error(&["\"yesterday\"", "2026-11-01"]);
     bench
         .run("audit decisions j --from 2026-02-01 --to 2026-01-01")
         .fails(2, "not-a-time")
-        .complains(&["--from before --to"]);
+        .prints_error(&["--from before --to"]);
     bench.run("audit decisions nope").fails(1, "no-journal");
     let both = bench.run("audit decisions j --json --csv");
     assert_eq!(both.code, 2);
@@ -224,10 +223,10 @@ fn journal_in_use_is_audited_up_to_its_last_commit() {
         bench
             .run(&format!("audit decisions j{form}"))
             .ends_with(0)
-            .says(&[
+            .prints(&[
                 "1 call of 1 session",
                 "note: read up to commit ",
-                "beside the process",
+                "another process has the journal open",
             ]);
     }
     let report = fs::read_to_string(bench.path("report.html")).unwrap();
@@ -236,12 +235,12 @@ fn journal_in_use_is_audited_up_to_its_last_commit() {
     bench
         .run("audit decisions copy")
         .ends_with(0)
-        .says(&["1 call of 1 session"]);
+        .prints(&["1 call of 1 session"]);
     drop(journal);
 }
 
 #[test]
-fn a_table_for_spreadsheets_has_one_line_a_call_and_as_many_cells_in_each() {
+fn csv_has_a_line_for_each_call_and_equal_numbers_of_cells() {
     let bench = with_story("answered_twice");
     let csv = bench.run("audit decisions j --csv").ends_with(0).out;
     let records = records(&csv);
@@ -252,27 +251,27 @@ fn a_table_for_spreadsheets_has_one_line_a_call_and_as_many_cells_in_each() {
         records[1][at].as_str()
     };
     let json = calls(&bench.run("audit decisions j --json"));
-    assert_eq!(cell("session"), json[0]["session"]);
+    assert_eq!(cell("session_id"), json[0]["session"]);
     assert_eq!(cell("call_hash"), json[0]["call_hash"]);
     assert_eq!(
-        (cell("verdict"), cell("outcome"), cell("rule")),
+        (cell("verdict"), cell("outcome"), cell("policy_rule")),
         ("approved", "returned", "confirm")
     );
     assert_eq!(cell("answered_by"), json[0]["questions"][0]["by"]["name"]);
     assert_eq!(
-        cell("waited_us"),
+        cell("question_open_microseconds"),
         json[0]["questions"][0]["waited_us"].to_string()
     );
-    let args: Value = serde_json::from_str(cell("args")).unwrap();
+    let args: Value = serde_json::from_str(cell("arguments")).unwrap();
     assert_eq!(args, json[0]["args"]);
     assert!(cell("refused_answers").ends_with(": already_answered"));
     assert_eq!(
-        (cell("ran_without_confirmation"), cell("unread")),
+        (cell("ran_without_confirmation"), cell("not_shown_reason")),
         ("false", "")
     );
 }
 
-/// The cells of each record, as RFC 4180 says it.
+/// The cells of each record of RFC 4180.
 fn records(csv: &str) -> Vec<Vec<String>> {
     let (mut records, mut record, mut cell, mut quoted) =
         (Vec::new(), Vec::new(), String::new(), false);
@@ -298,19 +297,19 @@ fn records(csv: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
+fn report_is_one_complete_file_with_both_verdicts() {
     let bench = with_story("every_policy_and_a_restart");
-    // An earlier report gives way where it is told to.
+    // An earlier report is replaced with --force.
     bench
         .run("audit decisions j --html report.html --tool nothing")
-        .says(&["Wrote report.html: 0 calls"]);
+        .prints(&["Wrote report.html: 0 calls"]);
     bench
         .run("audit decisions j --html report.html --force")
         .ends_with(0)
-        .says(&[
+        .prints(&[
             "Wrote report.html: ",
             "Every hash and every chain holds",
-            "Every decision follows again",
+            "Every decision was made again",
         ]);
     let html = fs::read_to_string(bench.path("report.html")).unwrap();
     let root = bench.run("verify j --json").json()["root"].clone();
@@ -334,17 +333,17 @@ fn a_report_is_one_file_that_appears_whole_with_both_verdicts_on_top() {
     bench
         .run("audit decisions j --html nowhere/report.html")
         .fails(1, "io")
-        .complains(&["nowhere"]);
+        .prints_error(&["nowhere"]);
 }
 
 #[test]
-fn a_report_takes_the_place_of_nothing_else() {
+fn report_replaces_no_other_file() {
     let bench = with_story("approved");
     let occupied = |name: &str| {
         bench
             .run(&format!("audit decisions j --html {name}"))
             .fails(1, "occupied")
-            .complains(&[name, "nothing was changed"]);
+            .prints_error(&[name, "nothing was changed"]);
     };
     bench.write("notes.html", "<!doctype html>\n<p>mine</p>\n");
     occupied("notes.html");
@@ -362,14 +361,14 @@ fn a_report_takes_the_place_of_nothing_else() {
         bench
             .run(&format!("audit decisions j --html {within}"))
             .fails(2, "within-journal")
-            .complains(&[within]);
+            .prints_error(&[within]);
     }
     assert!(!bench.path("j/report.html").exists());
     bench.run("audit decisions j").ends_with(0);
 }
 
 #[test]
-fn of_a_damaged_journal_there_is_a_report_that_says_so() {
+fn damaged_journal_has_a_report_about_the_damage() {
     let bench = Bench::with_demo();
     bench
         .run("audit decisions demo --html report.html")
@@ -378,9 +377,9 @@ fn of_a_damaged_journal_there_is_a_report_that_says_so() {
     bench
         .run("audit decisions demo --html report.html --force")
         .ends_with(4)
-        .says(&[
-            "Wrote report.html: no call, since the journal cannot be read",
-            "The records are not what was written: ",
+        .prints(&[
+            "Wrote report.html: no call, because the journal cannot be read",
+            "The records were damaged or altered: ",
         ]);
     let html = fs::read_to_string(bench.path("report.html")).unwrap();
     for part in ["Verified: damaged", "Not replayed", "recount repair"] {
@@ -391,6 +390,6 @@ fn of_a_damaged_journal_there_is_a_report_that_says_so() {
         let run = bench.run(&format!("audit decisions demo{form}"));
         assert_eq!(run.out, "");
         run.fails(4, "damaged")
-            .complains(&["no call is told of a damaged journal", "recount repair"]);
+            .prints_error(&["no call of a damaged journal is shown", "recount repair"]);
     }
 }

@@ -1,4 +1,4 @@
-//! An answer that a flag or a provider gave does not stand on record as a person's.
+//! The answer of a flag or a provider is recorded as that of a program.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,13 @@ use crate::program::Bench;
 use crate::service::runtime;
 
 /// The model speaks when it has the response.
-const SCRIPT: &str = r#"
-{"on": {"text": "please"}, "send": [{"call": [{"id": "r1", "name": "refund", "args": {"order": "A-17"}}]}]}
-{"on": {"responses_to": ["r1"]}, "send": [{"say": "It is decided."}]}
-"#;
+const SCRIPT: &str = concat!(
+    r#"{"on": {"text": "please"}, "send": [{"call": [{"id": "r1", "name": "refund", "#,
+    r#""args": {"order": "A-17"}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["r1"]}, "send": [{"say": "It is decided."}]}"#,
+    "\n",
+);
 
 /// The only answer in a journal, and the totals of its audit.
 fn answer_and_totals(bench: &Bench, journal: &str) -> (Value, Value) {
@@ -50,17 +53,14 @@ fn is_by_program(bench: &Bench, journal: &str, decided: &str, without_person: u6
         .run(&format!("audit decisions {journal}"))
         .ends_with(0)
         .out;
-    assert!(
-        table.contains("answered by a program, without a person: 1"),
-        "{table}"
-    );
-    assert!(!table.contains("people were asked"), "{table}");
+    assert!(table.contains("answers of programs: 1"), "{table}");
+    assert!(!table.contains("answers of people"), "{table}");
     bench.run(&format!("verify {journal}")).ends_with(0);
     bench.run(&format!("replay {journal}")).ends_with(0);
 }
 
 #[test]
-fn flags_of_run_stand_as_the_program_that_they_are() {
+fn flags_of_run_are_recorded_as_programs() {
     for (flag, without_person) in [("--approve-all", 1), ("--deny-all", 0)] {
         let bench = Bench::new();
         bench.write("tools.toml", TOOLS);
@@ -73,7 +73,7 @@ fn flags_of_run_stand_as_the_program_that_they_are() {
 }
 
 #[test]
-fn demo_without_a_terminal_was_not_approved_by_a_person() {
+fn demo_without_a_terminal_is_approved_by_a_program() {
     let bench = Bench::new();
     for (flag, decided) in [
         ("", "recount demo without a terminal"),
@@ -90,7 +90,7 @@ fn demo_without_a_terminal_was_not_approved_by_a_person() {
 }
 
 #[test]
-fn provider_stands_as_the_program_that_it_is() {
+fn provider_is_recorded_as_a_program() {
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let script = Script::parse(SCRIPT).unwrap();
@@ -117,7 +117,7 @@ fn provider_stands_as_the_program_that_it_is() {
 }
 
 #[test]
-fn older_answers_are_by_a_person_or_a_program() {
+fn older_answers_are_of_a_person_or_a_program() {
     let bench = Bench::new();
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let file = root.join("fixtures/journals/rules-1/approved.jsonl");
@@ -128,6 +128,6 @@ fn older_answers_are_by_a_person_or_a_program() {
     assert_eq!(totals["answers"], json!({"approved": 1}));
     assert_eq!(totals["answers_not_distinguished"], 1);
     let table = bench.run("audit decisions j").ends_with(0).out;
-    let said = "1 answer by a person or program, not distinguished";
+    let said = "1 answer by a person or a program (not recorded which)";
     assert!(table.contains(said), "{table}");
 }

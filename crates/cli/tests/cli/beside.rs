@@ -1,5 +1,4 @@
-//! Each command that only looks reads a consistent prefix beside a process that has the journal
-//! open.
+//! Commands that only read use a consistent copy while another process has the journal open.
 
 use std::fs;
 
@@ -16,7 +15,7 @@ fn in_use() -> (Bench, String, DiskJournal) {
 }
 
 #[test]
-fn every_looking_command_reads_beside_the_writer() {
+fn every_reading_command_works_beside_a_writer() {
     let (bench, session, held) = in_use();
     for command in [
         "verify demo".to_owned(),
@@ -29,10 +28,10 @@ fn every_looking_command_reads_beside_the_writer() {
         format!("show demo {}", hash_of_policies(&bench, &session)),
         format!("fixture export demo {session} fixture"),
     ] {
-        bench
-            .run(&command)
-            .ends_with(0)
-            .says(&["note: read up to commit ", "records), beside the process"]);
+        bench.run(&command).ends_with(0).prints(&[
+            "note: read up to commit ",
+            "records); another process has the journal open",
+        ]);
     }
     let state = bench
         .run(&format!("state demo {session} --json"))
@@ -60,9 +59,9 @@ fn hash_of_policies(bench: &Bench, session: &str) -> String {
     object.unwrap()
 }
 
-/// A copy that a killed command left goes with the next one; what another command is reading stays.
+/// A command removes the copy of a killed one, but not a copy that another command reads.
 #[test]
-fn copy_that_a_killed_command_left_is_removed_by_the_next() {
+fn copy_of_a_killed_command_is_removed_by_the_next() {
     let (bench, _, held) = in_use();
     for name in [
         "recount-beside-left",
@@ -89,24 +88,24 @@ fn copy_that_a_killed_command_left_is_removed_by_the_next() {
     drop(held);
 }
 
-/// The stream has no line of its own for the note, so that stands on standard error.
+/// The note goes to standard error, because it must not be part of the stream.
 #[test]
-fn exported_stream_beside_the_writer_is_whole() {
+fn export_beside_a_writer_is_complete() {
     let (bench, _, held) = in_use();
     let exported = bench.run("export demo");
     assert_eq!(exported.code, 0, "{exported:?}");
-    let exported = exported.complains(&["note: read up to commit "]);
+    let exported = exported.prints_error(&["note: read up to commit "]);
     bench.write("stream.jsonl", &exported.out);
     bench.run("verify stream.jsonl").ends_with(0);
     bench
         .run("audit decisions demo --csv")
-        .complains(&["note: read up to commit "]);
+        .prints_error(&["note: read up to commit "]);
     drop(held);
 }
 
-/// Nothing changes in the journal, and no copy stays.
+/// The journal does not change, and the copy is removed.
 #[test]
-fn looking_beside_the_writer_leaves_nothing_behind() {
+fn reading_beside_a_writer_leaves_nothing_behind() {
     let (bench, _, held) = in_use();
     fs::create_dir(bench.path("tmp")).unwrap();
     let before = fs::read_dir(bench.path("demo/log")).unwrap().count();
@@ -124,7 +123,7 @@ fn looking_beside_the_writer_leaves_nothing_behind() {
 }
 
 #[test]
-fn damage_is_told_beside_the_writer() {
+fn damage_is_found_beside_a_writer() {
     let (bench, _, held) = in_use();
     let log = fs::read_dir(bench.path("demo/log")).unwrap();
     let mut files: Vec<_> = log.map(|it| it.unwrap().path()).collect();

@@ -1,5 +1,4 @@
-//! An open call is taken back by whoever may, beside a service and without one, also where no
-//! program has its tool any more.
+//! An operator cancels open calls, with a service and without one, also calls whose tool is gone.
 
 use recount::prelude::*;
 
@@ -16,7 +15,7 @@ command = ["true"]
 "#;
 
 #[test]
-fn an_approved_call_whose_tool_is_gone_is_taken_back_and_does_not_run_when_it_is_there_again() {
+fn cancelled_call_does_not_run_when_its_tool_returns() {
     let bench = Bench::new();
     let (_simulator, url, request) = parked(&bench);
     bench.run(&format!("approve j {request}")).ends_with(0);
@@ -48,32 +47,32 @@ fn an_approved_call_whose_tool_is_gone_is_taken_back_and_does_not_run_when_it_is
     bench
         .run(&cancel)
         .fails(3, "call-settled")
-        .complains(&["an operator cancelled it at ", ", seq "]);
+        .prints_error(&["an operator cancelled it at ", ", seq "]);
     bench
         .run(&format!("log j {id} --full"))
         .ends_with(0)
-        .says(&["refund cancelled by unchecked \"ada\": twice"]);
+        .prints(&["refund cancelled (identity not verified) by \"ada\": twice"]);
 
     bench
         .run(&format!("{resume} --tools tools.toml"))
         .ends_with(0)
-        .says(&["told the model about refund"]);
+        .prints(&["sent to the model: refund"]);
     assert_eq!(refunds(&bench), 0);
 }
 
 #[test]
-fn a_call_that_waits_for_a_person_is_taken_back_through_the_service_that_has_it() {
+fn waiting_call_is_cancelled_through_its_service() {
     let mut service = Service::start();
     let request = service.ask_for("refund");
     let call = service.run("pending j --json").json_lines()[0]["call"].clone();
     let cancelled = service.run(&format!("cancel j {} {call}", service.session()));
     cancelled
         .ends_with(0)
-        .says(&["refund cancelled by ", "through the running service"]);
+        .prints(&["refund cancelled by ", "by the running service"]);
     service
         .run(&format!("approve j {request}"))
         .fails(3, "request-withdrawn")
-        .complains(&["an operator cancelled the call"]);
+        .prints_error(&["an operator cancelled the call"]);
     assert_eq!(service.refunds(), 0);
 
     service.ask_for("pay");
@@ -89,15 +88,15 @@ fn a_call_that_waits_for_a_person_is_taken_back_through_the_service_that_has_it(
 }
 
 #[test]
-fn who_takes_back_a_call_that_was_cut_off_is_told_that_it_had_been_started() {
+fn cancelling_an_interrupted_call_says_that_it_had_started() {
     let (bench, runtime) = (Bench::new(), runtime());
     cut_off(&bench, &runtime, InDoubt::Ask);
     let waiting = bench.run("pending j --json").ends_with(0).json_lines();
     let call = |nth: usize| waiting[nth]["call"].as_u64().unwrap();
     let cancel = |call: u64| format!("cancel j {} {call}", bench.session("j"));
-    bench.run(&cancel(call(0))).ends_with(0).says(&[
+    bench.run(&cancel(call(0))).ends_with(0).prints(&[
         "pay cancelled by ",
-        "; it had been started, and what it has done stays done",
+        "; it had started, and its effects stay",
     ]);
     let second = bench
         .run(&format!("{} --json", cancel(call(1))))
@@ -107,7 +106,7 @@ fn who_takes_back_a_call_that_was_cut_off_is_told_that_it_had_been_started() {
 }
 
 #[test]
-fn who_comes_behind_the_end_of_a_cut_off_call_is_told_how_to_say_what_became_of_it() {
+fn cancelling_an_ended_call_is_refused_with_advice() {
     let (bench, runtime) = (Bench::new(), runtime());
     cut_off(&bench, &runtime, InDoubt::SettleUnknown);
     let log = format!("log j {} --json", bench.session("j"));
@@ -117,5 +116,5 @@ fn who_comes_behind_the_end_of_a_cut_off_call_is_told_how_to_say_what_became_of_
     bench
         .run(&format!("cancel j {} {call}", bench.session("j")))
         .fails(3, "call-settled")
-        .complains(&["its outcome is unknown at ", "`recount reconcile`"]);
+        .prints_error(&["its outcome is unknown at ", "`recount reconcile`"]);
 }

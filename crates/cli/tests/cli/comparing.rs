@@ -1,4 +1,4 @@
-//! What `recount diff` says of two sessions.
+//! `recount diff` over two sessions.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::program::Bench;
 
-/// A journal of one story of the corpus.
+/// A journal of the corpus.
 pub(crate) fn imported(bench: &Bench, story: &str) {
     let file = format!(
         "{}/fixtures/journals/rules-1/{story}.jsonl",
@@ -19,13 +19,13 @@ pub(crate) fn imported(bench: &Bench, story: &str) {
         .ends_with(0);
 }
 
-/// A journal of one session, connected and with these records.
-fn told(bench: &Bench, name: &str, records: &[(&str, Value)]) {
-    told_at(bench, name, 0, records);
+/// Makes a journal of one session, connected and with these records.
+fn journal(bench: &Bench, name: &str, records: &[(&str, Value)]) {
+    journal_at(bench, name, 0, records);
 }
 
-/// The same, where the last of the records came at this time.
-fn told_at(bench: &Bench, name: &str, last_at_us: i64, records: &[(&str, Value)]) {
+/// As [`journal`], with this time of the last record.
+fn journal_at(bench: &Bench, name: &str, last_at_us: i64, records: &[(&str, Value)]) {
     let begun = [
         (
             "session_opened",
@@ -70,32 +70,32 @@ fn turn_ended() -> (&'static str, Value) {
 }
 
 #[test]
-fn the_same_call_in_another_turn_is_not_the_same() {
+fn equal_call_in_another_turn_is_a_difference() {
     let bench = Bench::new();
     let first = [said("first"), looked(), turn_ended(), said("second")];
     let second = [said("first"), turn_ended(), said("second"), looked()];
-    told(&bench, "a", &first);
-    told(&bench, "b", &second);
-    bench.run("diff a b").ends_with(5).says(&[
+    journal(&bench, "a", &first);
+    journal(&bench, "b", &second);
+    bench.run("diff a b").ends_with(5).prints(&[
         "Turn 1, look {\"n\":1}  (seq 4 and 6)",
-        "comes in another turn: 1 in the first, 2 in the second",
-        "They part: 1 difference",
+        "in another turn: 1 in the first, 2 in the second",
+        "1 difference\n",
     ]);
-    // Which turn it is, is not said by its number.
+    // A turn is not identified by its number.
     let paid = || {
         let call = json!({"epoch": 2, "id": "d", "name": "pay", "args": {}});
         ("function_call_received", call)
     };
-    told(&bench, "in_order", &[said("first"), looked(), paid()]);
+    journal(&bench, "in_order", &[said("first"), looked(), paid()]);
     let swapped = [said("wait"), turn_ended(), said("first"), paid(), looked()];
-    told(&bench, "swapped", &swapped);
-    bench.run("diff in_order swapped").ends_with(5).says(&[
+    journal(&bench, "swapped", &swapped);
+    bench.run("diff in_order swapped").ends_with(5).prints(&[
         "+ turn 1: “wait”",
-        "comes elsewhere in its turn",
-        "They part: 2 differences",
+        "at another place in its turn",
+        "2 differences\n",
     ]);
-    // Of two turns with an equal call the one that is missing takes its own with it.
-    told(
+    // A missing turn takes its call with it, even if another turn has an equal call.
+    journal(
         &bench,
         "both",
         &[
@@ -106,16 +106,16 @@ fn the_same_call_in_another_turn_is_not_the_same() {
             looked(),
         ],
     );
-    told(&bench, "last", &[said("second"), looked()]);
-    bench.run("diff both last").ends_with(5).says(&[
+    journal(&bench, "last", &[said("second"), looked()]);
+    bench.run("diff both last").ends_with(5).prints(&[
         "- turn 1: “first”",
         "- turn 1: look {\"n\":1}  (seq 4)",
-        "They part: 2 differences",
+        "2 differences\n",
     ]);
 }
 
 #[test]
-fn what_the_program_wrote_counts_and_how_the_session_was_served_only_where_asked_for() {
+fn state_of_the_program_is_compared_but_not_the_service() {
     let bench = Bench::new();
     let wrote = |plan: &str| {
         let author = json!({"program": {"name": "ada", "authenticated_by": "embedder"}});
@@ -126,12 +126,12 @@ fn what_the_program_wrote_counts_and_how_the_session_was_served_only_where_asked
         )
     };
     let lost = ("disconnected", json!({"epoch": 2, "reason": "1006"}));
-    told(&bench, "a", &[said("hello"), wrote("monthly")]);
-    told(&bench, "other", &[said("hello"), wrote("yearly")]);
-    told(&bench, "without", &[said("hello")]);
-    told(&bench, "lost", &[said("hello"), wrote("monthly"), lost]);
+    journal(&bench, "a", &[said("hello"), wrote("monthly")]);
+    journal(&bench, "other", &[said("hello"), wrote("yearly")]);
+    journal(&bench, "without", &[said("hello")]);
+    journal(&bench, "lost", &[said("hello"), wrote("monthly"), lost]);
     let parts = bench.run("diff a other").ends_with(5);
-    parts.says(&[
+    parts.prints(&[
         "- turn 1: state_changed ",
         "monthly",
         "+ turn 1: state_changed ",
@@ -140,19 +140,20 @@ fn what_the_program_wrote_counts_and_how_the_session_was_served_only_where_asked
     bench
         .run("diff a without")
         .ends_with(5)
-        .says(&["They part: 1 difference"]);
-    bench.run("diff a lost").ends_with(0).says(&[
-        "The same: 1 turn, 0 calls, 1 write to the state beside them; not compared: connections and what they were told,",
+        .prints(&["1 difference\n"]);
+    bench.run("diff a lost").ends_with(0).prints(&[
+        "No difference: 1 turn, 0 calls, 1 state change\n",
+        "note: connections, workers, ",
     ]);
     let exact = bench.run("diff a lost --exact").ends_with(5);
-    exact.says(&["+ turn 1: disconnected ", "1006"]);
+    exact.prints(&["+ turn 1: disconnected ", "1006"]);
 }
 
 #[test]
-fn with_exact_every_field_of_every_record_counts_and_its_time() {
+fn exact_compares_every_field_and_the_time() {
     let bench = Bench::new();
     let ada = || json!({"name": "ada", "authenticated_by": "embedder"});
-    // What stands on record, and what it says besides in the other journal.
+    // The body of a record, and the members that differ in the other journal.
     let pairs = [
         (
             "user_text_sent",
@@ -208,13 +209,13 @@ fn with_exact_every_field_of_every_record_counts_and_its_time() {
             }
         }
         let [a, b, later] = ["a", "b", "later"].map(|it| format!("{it}{n}"));
-        told(&bench, &a, &[said("hello"), (kind, body.clone())]);
-        told(&bench, &b, &[said("hello"), (kind, other)]);
-        told_at(&bench, &later, 1_000, &[said("hello"), (kind, body)]);
+        journal(&bench, &a, &[said("hello"), (kind, body.clone())]);
+        journal(&bench, &b, &[said("hello"), (kind, other)]);
+        journal_at(&bench, &later, 1_000, &[said("hello"), (kind, body)]);
         for it in [&b, &later] {
             bench.run(&format!("diff {a} {it}")).ends_with(0);
             let exact = bench.run(&format!("diff {a} {it} --exact"));
-            exact.ends_with(5).says(&[kind]);
+            exact.ends_with(5).prints(&[kind]);
         }
         let again = format!("again{n}");
         bench.run(&format!("backup {a} {again}")).ends_with(0);
@@ -223,33 +224,33 @@ fn with_exact_every_field_of_every_record_counts_and_its_time() {
 }
 
 #[test]
-fn two_runs_of_one_conversation_are_the_same_whatever_their_times_and_ids() {
+fn two_runs_of_one_conversation_have_no_difference() {
     let bench = Bench::new();
     bench.run("demo --approve --journal first").ends_with(0);
     bench.run("demo --approve --journal second").ends_with(0);
     bench
         .run("diff first second")
         .ends_with(0)
-        .says(&["The same: ", " turns, ", " calls"]);
+        .prints(&["No difference: ", " turns, ", " calls"]);
     let (first, second) = (bench.session("first"), bench.session("second"));
     let both = format!("diff first:{first} second:{} --json", &second[..8]);
-    let told = bench.run(&both).ends_with(0).json();
+    let compared = bench.run(&both).ends_with(0).json();
     assert_eq!(
-        (&told["same"], &told["differences"]),
+        (&compared["same"], &compared["differences"]),
         (&true.into(), &0.into())
     );
-    assert!(told["calls"]["a"].as_u64() > Some(1), "{told}");
+    assert!(compared["calls"]["a"].as_u64() > Some(1), "{compared}");
     bench.run("diff first second --exact").ends_with(5);
     bench.run(&format!("diff first {first}")).ends_with(0);
 }
 
 #[test]
-fn where_a_person_says_no_the_stories_part() {
+fn approval_and_denial_differ() {
     let bench = Bench::new();
     imported(&bench, "approved");
     imported(&bench, "denied");
-    let told = bench.run("diff approved denied").ends_with(5);
-    insta::assert_snapshot!("an_approval_beside_a_denial", told.out);
+    let compared = bench.run("diff approved denied").ends_with(5);
+    insta::assert_snapshot!("approval_and_denial", compared.out);
     let lines = bench
         .run("diff approved denied --json")
         .ends_with(5)
@@ -264,13 +265,13 @@ fn where_a_person_says_no_the_stories_part() {
 }
 
 #[test]
-fn what_names_no_session_is_told_with_what_would() {
+fn wrong_session_is_answered_with_the_right_form() {
     let bench = Bench::new();
     imported(&bench, "approved");
     bench
         .run("diff nothing nowhere")
         .fails(2, "not-a-session")
-        .complains(&["JOURNAL:SESSION", "nothing"]);
+        .prints_error(&["JOURNAL:SESSION", "nothing"]);
     bench
         .run("diff nowhere:0190 approved")
         .fails(1, "no-journal");

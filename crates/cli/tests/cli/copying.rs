@@ -1,5 +1,4 @@
-//! A journal is copied, brought back and made again of its export; the sessions in it wait, and go
-//! on, as in the original.
+//! Backups, restored journals, exports and imports have the same open requests as the original.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +8,7 @@ use recount_journal::DiskJournal;
 use crate::answering::{parked, refunds};
 use crate::program::Bench;
 
-/// The command fails like this and leaves nothing of what it made.
+/// Asserts that the command fails like this and creates nothing.
 fn refused(bench: &Bench, command: &str, exit: i32, code: &str, words: &[&str]) {
     let names = || {
         let entries = fs::read_dir(bench.path(".")).unwrap();
@@ -18,7 +17,7 @@ fn refused(bench: &Bench, command: &str, exit: i32, code: &str, words: &[&str]) 
             .collect::<std::collections::BTreeSet<_>>()
     };
     let before = names();
-    bench.run(command).fails(exit, code).complains(words);
+    bench.run(command).fails(exit, code).prints_error(words);
     assert_eq!(names(), before, "{command}");
 }
 
@@ -27,7 +26,7 @@ fn export(bench: &Bench, journal: &str) -> String {
 }
 
 #[test]
-fn an_approval_that_waits_is_imported_answered_and_resumed() {
+fn open_request_is_imported_answered_and_resumed() {
     let bench = Bench::new();
     let (_simulator, url, request) = parked(&bench);
     bench.run("export j --out j.jsonl").ends_with(0);
@@ -52,7 +51,7 @@ fn an_approval_that_waits_is_imported_answered_and_resumed() {
     bench
         .run("verify again")
         .ends_with(0)
-        .says(&["Consistent journal"]);
+        .prints(&["Consistent journal"]);
     bench.run("replay again").ends_with(0);
 
     bench.run(&format!("approve again {request}")).ends_with(0);
@@ -63,16 +62,16 @@ fn an_approval_that_waits_is_imported_answered_and_resumed() {
     bench
         .run(&resume)
         .ends_with(0)
-        .says(&["refund started, attempt 1", "“It is decided.”"]);
+        .prints(&["refund started, attempt 1", "“It is decided.”"]);
     assert_eq!(refunds(&bench), 1);
     bench.run("verify again").ends_with(0);
 
-    // What was answered is known for ever, in an import of it, too.
+    // A request stays answered in an import of the journal.
     bench.run("export again --out settled.jsonl").ends_with(0);
     bench
         .run("import settled.jsonl settled")
         .ends_with(0)
-        .says(&["Imported 1 session, "]);
+        .prints(&["Imported 1 session, "]);
     bench
         .run(&format!("deny settled {request}"))
         .fails(3, "already-answered");
@@ -161,7 +160,7 @@ fn a_damaged_or_foreign_export_is_not_imported() {
 }
 
 #[test]
-fn an_object_that_was_taken_out_or_moved_is_missed_although_the_trailer_fits() {
+fn missing_or_moved_object_is_found_despite_the_trailer() {
     let bench = Bench::with_demo();
     let text = export(&bench, "demo");
     let lines: Vec<&str> = text.lines().collect();
@@ -193,7 +192,7 @@ fn an_object_that_was_taken_out_or_moved_is_missed_although_the_trailer_fits() {
     for (name, lines) in [("without.jsonl", without), ("moved.jsonl", moved)] {
         bench.write(name, &format!("{}\n", lines.join("\n")));
         let missed = bench.run(&format!("verify {name}")).ends_with(4);
-        missed.says(&[&place, "does not stand before it"]);
+        missed.prints(&[&place, "does not stand before it"]);
         refused(
             &bench,
             &format!("import {name} new"),
@@ -207,7 +206,7 @@ fn an_object_that_was_taken_out_or_moved_is_missed_although_the_trailer_fits() {
             .arg(script)
             .arg(bench.path(name))
             .output();
-        // Where there is no Python, CI still runs the script.
+        // Without Python only CI runs the script.
         if let Ok(output) = script {
             assert_eq!(output.status.code(), Some(4));
             assert!(String::from_utf8(output.stdout).unwrap().contains(&place));
@@ -216,10 +215,10 @@ fn an_object_that_was_taken_out_or_moved_is_missed_although_the_trailer_fits() {
 }
 
 #[test]
-fn a_backup_beside_its_user_is_restored_and_goes_on() {
+fn backup_of_a_journal_in_use_is_restored_and_resumed() {
     let bench = Bench::new();
     let (_simulator, url, request) = parked(&bench);
-    // Somebody has it open, and another one looks in vain.
+    // Another process has the journal open, so a command cannot read it.
     let held = DiskJournal::open_existing(bench.path("j")).unwrap();
     bench.run("sessions j").fails(1, "journal-in-use");
     let run = bench.run("backup j copy --json").ends_with(0).json();
@@ -228,8 +227,8 @@ fn a_backup_beside_its_user_is_restored_and_goes_on() {
     bench
         .run("verify copy")
         .ends_with(0)
-        .says(&["Consistent journal"]);
-    bench.run("backup j second").ends_with(0).says(&[
+        .prints(&["Consistent journal"]);
+    bench.run("backup j second").ends_with(0).prints(&[
         "Backed up ",
         " commits to second",
         "recount restore --verify second",
@@ -246,7 +245,7 @@ fn a_backup_beside_its_user_is_restored_and_goes_on() {
     bench
         .run("restore copy newer")
         .ends_with(0)
-        .says(&["Restored "]);
+        .prints(&["Restored "]);
     let root = |name: &str| {
         bench
             .run(&format!("verify {name} --json"))
@@ -266,12 +265,12 @@ fn a_backup_beside_its_user_is_restored_and_goes_on() {
     bench
         .run(&resume)
         .ends_with(0)
-        .says(&["refund started, attempt 1"]);
+        .prints(&["refund started, attempt 1"]);
     assert_eq!(refunds(&bench), 1);
 }
 
 #[test]
-fn what_is_no_sound_backup_is_not_restored() {
+fn damaged_backup_is_not_restored() {
     let bench = Bench::with_demo();
     bench.run("backup demo copy").ends_with(0);
     refused(&bench, "backup nope other", 1, "no-journal", &["nope"]);
@@ -303,7 +302,7 @@ fn what_is_no_sound_backup_is_not_restored() {
     bench
         .run("verify copy")
         .ends_with(4)
-        .says(&["Damaged journal"]);
+        .prints(&["Damaged journal"]);
     let mut flipped = whole;
     let middle = flipped.len() / 2;
     flipped[middle] ^= 1;

@@ -1,4 +1,4 @@
-//! Whatever was altered is found, with session and seq, and has an exit code of its own.
+//! Every alteration is found, with session and seq, and has its own exit code.
 
 use std::fs;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ fn an_altered_export_is_damaged_at_its_record() {
     bench
         .run("verify forged.jsonl")
         .ends_with(4)
-        .says(&["Damaged export", &place]);
+        .prints(&["Damaged export", &place]);
     let report = bench.run("verify forged.jsonl --json").ends_with(4).json();
     assert_eq!(report["sound"], false);
     assert_eq!(report["findings"][0]["seq"].to_string(), seq);
 }
 
-/// A repair that was killed once it was decided, before it put its new log in place.
+/// A repair that was killed after the decision and before it replaced the log.
 #[test]
 fn dry_run_of_unfinished_repair_agrees_with_verify() {
     let bench = Bench::with_demo();
@@ -49,7 +49,7 @@ fn dry_run_of_unfinished_repair_agrees_with_verify() {
     bench
         .run("repair demo --dry-run")
         .ends_with(4)
-        .says(&["A repair of before is not finished"]);
+        .prints(&["An earlier repair is not finished"]);
     let told = bench
         .run("repair demo --dry-run --json")
         .ends_with(4)
@@ -81,11 +81,11 @@ fn a_cut_export_is_damaged() {
     bench
         .run("verify cut.jsonl")
         .ends_with(4)
-        .says(&["it has no trailer"]);
+        .prints(&["it has no trailer"]);
 }
 
 #[test]
-fn a_flipped_byte_of_the_log_is_found_where_it_lies() {
+fn flipped_byte_of_the_log_is_found_at_its_record() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
     let segment = fs::read_dir(bench.path("demo/log"))
@@ -105,11 +105,11 @@ fn a_flipped_byte_of_the_log_is_found_where_it_lies() {
     bench
         .run("verify demo")
         .ends_with(4)
-        .says(&["Damaged journal", &format!("session {id} seq ")]);
+        .prints(&["Damaged journal", &format!("session {id} seq ")]);
     bench
         .run("sessions demo")
         .fails(4, "damaged")
-        .complains(&["recount verify"]);
+        .prints_error(&["recount verify"]);
 }
 
 #[test]
@@ -119,12 +119,12 @@ fn a_flipped_byte_of_the_log_is_repaired_from_the_index() {
     bench
         .run("repair demo")
         .ends_with(0)
-        .says(&["Nothing to repair"]);
+        .prints(&["Nothing to repair"]);
     flip(&bench, b"amount_cents");
     bench
         .run("repair demo --dry-run")
         .ends_with(0)
-        .says(&["restored from the index", "A repair would leave"]);
+        .prints(&["restored from the index", "A repair would leave"]);
     bench.run("verify demo").ends_with(4);
     let report = bench.run("repair demo --json").ends_with(0).json();
     assert_eq!(
@@ -139,12 +139,12 @@ fn a_flipped_byte_of_the_log_is_repaired_from_the_index() {
 }
 
 #[test]
-fn what_a_repair_cannot_recover_is_told_with_exit_code_4() {
+fn loss_in_a_repair_has_exit_code_4() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
     fs::remove_dir_all(bench.path("demo/sled")).unwrap();
     flip(&bench, b"amount_cents");
-    bench.run("repair demo").ends_with(4).says(&[
+    bench.run("repair demo").ends_with(4).prints(&[
         &format!("session {id}: nothing recovered, salvaged 1-"),
         " is lost",
         "salvaged records are in salvage-1.jsonl",
@@ -155,7 +155,7 @@ fn what_a_repair_cannot_recover_is_told_with_exit_code_4() {
 }
 
 #[test]
-fn a_compacted_journal_says_what_it_gave_back() {
+fn compaction_shows_the_freed_space() {
     let bench = Bench::with_demo();
     let root = bench.run("verify demo --json").ends_with(0).json()["root"].clone();
     let report = bench.run("compact demo --json").ends_with(0).json();
@@ -163,7 +163,7 @@ fn a_compacted_journal_says_what_it_gave_back() {
     bench
         .run("compact demo")
         .ends_with(0)
-        .says(&["Compacted the index from ", "KiB"]);
+        .prints(&["Compacted the index from ", "KiB"]);
     assert_eq!(
         bench.run("verify demo --json").ends_with(0).json()["root"],
         root
@@ -172,10 +172,10 @@ fn a_compacted_journal_says_what_it_gave_back() {
     bench
         .run("compact demo")
         .fails(4, "damaged")
-        .complains(&["recount repair"]);
+        .prints_error(&["recount repair"]);
 }
 
-/// Flips a byte of the log, in the first place where this stands.
+/// Flips a byte of the log at the first occurrence of `wanted`.
 pub(crate) fn flip(bench: &Bench, wanted: &[u8]) {
     let mut segments = fs::read_dir(bench.path("demo/log")).unwrap();
     let segment = segments.next().unwrap().unwrap().path();
@@ -197,16 +197,16 @@ fn an_altered_decision_diverges_with_both_sides() {
     bench
         .run("verify forged")
         .ends_with(0)
-        .says(&["Consistent"]);
+        .prints(&["Consistent"]);
     let run = bench.run("replay forged").ends_with(5);
-    run.says(&[
+    run.prints(&[
         &format!("diverges at seq {seq}"),
         "- recorded  policy_decided ",
         "+ derived   policy_decided ",
         "verdict: recorded \"allowed\", derived \"ask\"",
-        "What led there, the first cause first:",
+        "Causes, the first one first:",
         "model   calls refund {",
-        "The state of call ",
+        "State of call #",
         "\"name\":\"received\"",
         "1 diverged of 1 session",
         "`recount state PATH SESSION --at SEQ`",
@@ -225,46 +225,46 @@ fn an_altered_decision_diverges_with_both_sides() {
 }
 
 #[test]
-fn a_decision_with_another_cause_or_a_word_more_diverges() {
+fn decision_with_another_cause_or_member_diverges() {
     let bench = Bench::with_demo();
     let seq = forge(&bench, "caused", |_, cause| *cause = cause.map(|it| it - 1));
     bench.run("verify caused").ends_with(0);
-    bench.run("replay caused").ends_with(5).says(&[
+    bench.run("replay caused").ends_with(5).prints(&[
         &format!("diverges at seq {seq}"),
         &format!("cause: recorded {}, derived {}", seq - 2, seq - 1),
     ]);
     let seq = forge(&bench, "wordy", |body, _| {
         *body = body.replacen('{', "{\"approved_by\":\"ada\",", 1);
     });
-    bench.run("replay wordy").ends_with(5).says(&[
+    bench.run("replay wordy").ends_with(5).prints(&[
         &format!("diverges at seq {seq}"),
         "approved_by: recorded \"ada\", derived absent",
     ]);
 }
 
 #[test]
-fn of_many_divergences_the_first_are_told_in_full_and_the_others_on_a_line() {
+fn later_divergences_have_one_line() {
     let bench = Bench::with_demo();
     let seq = forge_copies(&bench, "forged", 13, |body, _| {
         *body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
     });
     let run = bench.run("replay forged").ends_with(5);
-    assert_eq!(run.out.matches("What led there").count(), 10);
+    assert_eq!(run.out.matches("Causes, the first").count(), 10);
     let place = format!("diverges at seq {seq}");
     assert_eq!(run.out.matches(&place).count(), 13);
     let line = format!("{place}: recorded policy_decided, derived policy_decided\n");
     assert_eq!(run.out.matches(&line).count(), 3);
-    run.says(&[
+    run.prints(&[
         "13 diverged of 13 sessions",
-        "The first 10 are told in full",
+        "The first 10 are shown in full",
     ]);
     let json = bench.run("replay forged --json").ends_with(5).json_lines();
     assert!(json.len() == 13 && json.iter().all(|it| !it["diverged"].is_null()));
 }
 
-/// Writes the demo's session into another journal as somebody would who wants a gate forgotten: the
-/// body and cause of the first verdict `ask` are changed, and every hash behind it is made to fit.
-/// Returns its seq.
+/// Writes the session of the demo into another journal, with an altered first verdict `ask`.
+///
+/// Body and cause are changed, and every later hash is recomputed. Returns the seq of the verdict.
 pub(crate) fn forge(
     bench: &Bench,
     to: &str,
@@ -273,7 +273,7 @@ pub(crate) fn forge(
     forge_copies(bench, to, 1, change)
 }
 
-/// As [`forge`], so many times, each but the first with an id of its own.
+/// As [`forge`], this number of times; each copy has its own session id.
 fn forge_copies(
     bench: &Bench,
     to: &str,
@@ -332,21 +332,21 @@ fn forge_copies(
 }
 
 #[test]
-fn a_cut_log_without_an_index_is_missed_by_the_note_of_its_close() {
+fn cut_log_is_found_by_the_note_of_its_close() {
     let bench = Bench::with_demo();
     fs::remove_dir_all(bench.path("demo/sled")).unwrap();
     let log = bench.path("demo/log/0000000000000001.log");
     let whole = fs::read(&log).unwrap();
     fs::write(&log, &whole[..whole.len() / 2]).unwrap();
     let missed = format!("of the {} bytes that it was closed with", whole.len());
-    bench.run("verify demo").ends_with(4).says(&[&missed]);
+    bench.run("verify demo").ends_with(4).prints(&[&missed]);
     for _ in 0..2 {
         bench
             .run("sessions demo")
             .fails(4, "damaged")
-            .complains(&[&missed]);
+            .prints_error(&[&missed]);
     }
-    bench.run("repair demo").ends_with(4).says(&[
+    bench.run("repair demo").ends_with(4).prints(&[
         "the log ends at frame ",
         ": lost",
         "0 salvaged, some lost",

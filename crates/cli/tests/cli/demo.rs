@@ -1,4 +1,4 @@
-//! The demo holds what it promises, whatever is answered, and replaces nothing but itself.
+//! The demo keeps its promises with every answer, and replaces only directories of its own.
 
 use std::fs;
 
@@ -7,10 +7,10 @@ use crate::program::Bench;
 #[test]
 fn an_approved_refund_runs_once_although_its_process_was_killed() {
     let bench = Bench::new();
-    let run = bench.run("demo --approve").ends_with(0).says(&[
+    let run = bench.run("demo --approve").ends_with(0).prints(&[
         "SIGKILL for process",
-        "✓ the refund ran once: 1 start on record, 1 line in refunds.txt",
-        "✓ the model was told the other two as conversation on the new one",
+        "✓ the refund ran once: 1 start recorded, 1 line in refunds.txt",
+        "✓ the model got the other two as text on the new connection",
         "4 executions, 1 restart, verified, replayed",
         "log recount-demo ",
     ]);
@@ -33,10 +33,10 @@ fn an_approved_refund_runs_once_although_its_process_was_killed() {
 }
 
 #[test]
-fn a_denied_refund_never_runs_and_the_model_is_told_why() {
+fn denied_refund_never_runs() {
     let bench = Bench::new();
-    bench.run("demo --deny --journal d").ends_with(0).says(&[
-        "✓ the refund never ran: 0 starts on record, 0 lines in refunds.txt",
+    bench.run("demo --deny --journal d").ends_with(0).prints(&[
+        "✓ the refund never ran: 0 starts recorded, 0 lines in refunds.txt",
         "3 executions, 1 restart, verified, replayed",
     ]);
     assert!(!bench.path("d/refunds.txt").exists());
@@ -44,23 +44,23 @@ fn a_denied_refund_never_runs_and_the_model_is_told_why() {
     bench
         .run(&format!("log d {session}"))
         .ends_with(0)
-        .says(&["refund ends: denied (as conversation)"]);
+        .prints(&["refund ended: denied (sent as text)"]);
 }
 
 #[test]
-fn without_a_terminal_it_says_what_it_chose() {
+fn demo_without_a_terminal_shows_its_choice() {
     let bench = Bench::new();
     bench
         .run("demo")
         .ends_with(0)
-        .says(&["no terminal to ask on, so it is approved"]);
+        .prints(&["because there is no terminal to ask on"]);
 }
 
 #[test]
 fn a_second_run_replaces_the_first() {
     let bench = Bench::with_demo();
     let first = bench.session("demo");
-    // As a demo leaves it that was killed itself.
+    // The files that a killed demo leaves.
     bench.write("demo/CONTROL", "{}");
     bench.write("demo/CONTROL.token", "");
     bench.run("demo --deny --journal demo").ends_with(0);
@@ -84,14 +84,14 @@ fn a_demo_whose_index_was_damaged_is_replaced_too() {
 }
 
 #[test]
-fn a_directory_that_is_not_the_demos_is_left_alone() {
+fn other_directory_is_not_replaced() {
     let bench = Bench::new();
     fs::create_dir(bench.path("mine")).unwrap();
     bench.write("mine/letter.txt", "dear");
     bench
         .run("demo --approve --journal mine")
         .fails(3, "not-the-demos")
-        .complains(&["letter.txt", "--journal"]);
+        .prints_error(&["letter.txt", "--journal"]);
     assert_eq!(
         fs::read_to_string(bench.path("mine/letter.txt")).unwrap(),
         "dear"
@@ -100,24 +100,24 @@ fn a_directory_that_is_not_the_demos_is_left_alone() {
 }
 
 #[test]
-fn a_demos_directory_that_holds_something_else_too_is_left_alone() {
+fn demo_directory_with_another_file_is_not_replaced() {
     let bench = Bench::with_demo();
     bench.write("demo/letter.txt", "dear");
     bench
         .run("demo --approve --journal demo")
         .fails(3, "not-the-demos")
-        .complains(&["letter.txt"]);
+        .prints_error(&["letter.txt"]);
     bench.run("verify demo").ends_with(0);
 }
 
 #[test]
-fn a_journal_that_is_not_the_demos_is_left_alone() {
+fn other_journal_is_not_replaced() {
     let bench = Bench::with_demo();
     fs::remove_file(bench.path("demo/RECOUNT-DEMO")).unwrap();
     fs::remove_file(bench.path("demo/refunds.txt")).unwrap();
     bench
         .run("demo --approve --journal demo")
         .fails(3, "not-the-demos")
-        .complains(&["one without RECOUNT-DEMO"]);
+        .prints_error(&["one without RECOUNT-DEMO"]);
     bench.run("verify demo").ends_with(0);
 }

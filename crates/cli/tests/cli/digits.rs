@@ -1,4 +1,4 @@
-//! Numbers on a screen: the approver sees the digits that run.
+//! Numbers on screens: the approver sees the digits with which the tool runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn pending_shows_the_digits_that_will_run() {
     runtime.block_on(asked).unwrap();
     let shown = || {
         for arguments in ["pending j", "pending j --json"] {
-            bench.run(arguments).ends_with(0).says(&[ARGS]);
+            bench.run(arguments).ends_with(0).prints(&[ARGS]);
         }
     };
     shown();
@@ -41,17 +41,18 @@ fn pending_shows_the_digits_that_will_run() {
     bench
         .run("audit decisions j --json")
         .ends_with(0)
-        .says(&["20000000000000000001"]);
+        .prints(&["20000000000000000001"]);
     bench
         .run(&format!("log j {session} --json"))
         .ends_with(0)
-        .says(&["20000000000000000001"]);
+        .prints(&["20000000000000000001"]);
 }
 
 const EDITED: &str = r#"{"a":100000000000000000000,"b":-0,"c":1.10,"d":1e2,"e":1E+2,"f":-0.0}"#;
 
-/// Approves a call with edited arguments, beside the service or after it, and checks their record.
-/// Returns what the command was given.
+/// Approves a call with edited arguments, with the service or after it, and checks the record.
+///
+/// Returns the input of the tool's command.
 fn approved_as_written(beside: bool) -> String {
     let (bench, runtime) = (Bench::new(), runtime());
     let ran = bench.path("ran");
@@ -75,7 +76,7 @@ fn approved_as_written(beside: bool) -> String {
     let waiting = bench.run("pending j --json").ends_with(0).json_lines();
     let request = waiting[0]["request"].as_str().unwrap();
     let approve = format!("approve j {request} --args {EDITED}");
-    bench.run(&approve).ends_with(0).says(&[EDITED]);
+    bench.run(&approve).ends_with(0).prints(&[EDITED]);
     if beside {
         runtime.block_on(call).unwrap().unwrap();
         runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();
@@ -83,11 +84,11 @@ fn approved_as_written(beside: bool) -> String {
     bench
         .run(&format!("log j {session} --json"))
         .ends_with(0)
-        .says(&[&format!(r#""edited_args":{EDITED}"#)]);
+        .prints(&[&format!(r#""edited_args":{EDITED}"#)]);
     bench
         .run("audit decisions j --json")
         .ends_with(0)
-        .says(&[&format!(r#""edited_args":{EDITED}"#)]);
+        .prints(&[&format!(r#""edited_args":{EDITED}"#)]);
     bench.run("replay j").ends_with(0);
     std::fs::read_to_string(ran).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Who gets at a running service and who does not, and what is left of one that was killed.
+//! Access to a running service, and the files of a killed one.
 
 use std::fs;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::service::{Service, runtime};
 
 type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
 
-/// Knocks with these headers; the token stands for `TOKEN`.
+/// Connects with these headers. `TOKEN` in a value is replaced by the token.
 async fn knock(bench: &Bench, headers: &[(&'static str, &str)]) -> Result<Socket, Box<Error>> {
     let control = fs::read_to_string(bench.path("j/CONTROL")).unwrap();
     let control: serde_json::Value = serde_json::from_str(&control).unwrap();
@@ -40,7 +40,7 @@ async fn ask(socket: &mut Socket, text: &str) -> String {
 }
 
 #[test]
-fn only_whoever_shows_the_token_and_is_no_web_page_is_let_in() {
+fn only_clients_with_the_token_and_no_origin_connect() {
     let service = Service::start();
     service.runtime.block_on(async {
         let right = ("authorization", "Bearer TOKEN");
@@ -70,7 +70,7 @@ fn only_whoever_shows_the_token_and_is_no_web_page_is_let_in() {
 }
 
 #[test]
-fn nonsense_is_neither_consent_nor_denial_and_is_refused_on_record() {
+fn malformed_answers_are_refused_and_recorded() {
     let mut service = Service::start();
     let request = service.ask_for("refund");
     let nonsense = [
@@ -116,21 +116,27 @@ fn nonsense_is_neither_consent_nor_denial_and_is_refused_on_record() {
 }
 
 #[test]
-fn a_message_that_is_none_is_refused_and_the_next_one_is_taken() {
+fn malformed_message_does_not_end_the_connection() {
     let service = Service::start();
     service.runtime.block_on(async {
         let right = ("authorization", "Bearer TOKEN");
         let mut socket = knock(&service.bench, &[right]).await.unwrap();
-        let nobody = service.session();
-        let forged = format!(
-            r#"{{"answer":{{"request":"{nobody}","answer":{{"confirmed":true}},"by":{{"name":"ada","authenticated_by":"embedder"}}}}}}"#
-        );
-        let vague = format!(r#"{{"answer":{{"request":"{nobody}","answer":{{"confirmed":"yes"}}}}}}"#);
-        let unknown = format!(r#"{{"answer":{{"request":"{nobody}","answer":{{"confirmed":true}}}}}}"#);
-        let named_twice = format!(r#"{{"respond":{{"ticket":{{"session":"{nobody}","call":1,"tool":"pay","id":"{nobody}"}},"response":{{}}}}}}"#);
-        let listed = format!(r#"{{"respond":{{"ticket":["{nobody}",1,"pay"],"response":{{}}}}}}"#);
-        let deep = format!(r#"{{"respond":{{"ticket":{{"session":"{nobody}","call":1,"tool":"pay"}},"response":{}1{}}}}}"#,
-            "[".repeat(70), "]".repeat(70));
+        let session = service.session();
+        let answer =
+            |answer: &str| format!(r#"{{"answer":{{"request":"{session}","answer":{answer}}}}}"#);
+        let respond = |ticket: &str, response: &str| {
+            format!(r#"{{"respond":{{"ticket":{ticket},"response":{response}}}}}"#)
+        };
+        let by = r#"{"name":"ada","authenticated_by":"embedder"}"#;
+        let confirmed = r#""answer":{"confirmed":true}"#;
+        let forged = format!(r#"{{"answer":{{"request":"{session}",{confirmed},"by":{by}}}}}"#);
+        let vague = answer(r#"{"confirmed":"yes"}"#);
+        let unknown = answer(r#"{"confirmed":true}"#);
+        let members = format!(r#""session":"{session}","call":1,"tool":"pay""#);
+        let named_twice = respond(&format!(r#"{{{members},"id":"{session}"}}"#), "{}");
+        let listed = respond(&format!(r#"["{session}",1,"pay"]"#), "{}");
+        let nested = format!("{}1{}", "[".repeat(70), "]".repeat(70));
+        let deep = respond(&format!("{{{members}}}"), &nested);
         for (message, code) in [
             ("{", "bad_request"),
             ("[]", "bad_request"),
@@ -141,13 +147,20 @@ fn a_message_that_is_none_is_refused_and_the_next_one_is_taken() {
             (&vague, "unknown_request"),
             (&unknown, "unknown_request"),
             (&deep, "bad_json"),
-            (r#"{"log":{"session":"00000000-0000-0000-0000-000000000001"}}"#, "unknown_session"),
+            (
+                r#"{"log":{"session":"00000000-0000-0000-0000-000000000001"}}"#,
+                "unknown_session",
+            ),
         ] {
             let said = ask(&mut socket, message).await;
-            assert!(said.starts_with(&format!(r#"{{"error":{{"code":"{code}""#)), "{message}: {said}");
+            let refused = format!(r#"{{"error":{{"code":"{code}""#);
+            assert!(said.starts_with(&refused), "{message}: {said}");
         }
-        assert_eq!(ask(&mut socket, r#"{"pending":{}}"#).await, r#"{"done":{}}"#);
-        // More than any answer takes ends the connection, and nothing else.
+        assert_eq!(
+            ask(&mut socket, r#"{"pending":{}}"#).await,
+            r#"{"done":{}}"#
+        );
+        // A message over the limit ends the connection, and nothing else.
         let large = format!(r#"{{"pending":{{"x":"{}"}}}}"#, "x".repeat(5 << 20));
         let _ = socket.send(Message::text(large)).await;
         let ends = |next: &Option<Result<Message, Error>>| {
@@ -156,14 +169,17 @@ fn a_message_that_is_none_is_refused_and_the_next_one_is_taken() {
         let next = socket.next().await;
         assert!(ends(&next), "{next:?}");
         let mut socket = knock(&service.bench, &[right]).await.unwrap();
-        assert_eq!(ask(&mut socket, r#"{"pending":{}}"#).await, r#"{"done":{}}"#);
+        assert_eq!(
+            ask(&mut socket, r#"{"pending":{}}"#).await,
+            r#"{"done":{}}"#
+        );
     });
     service.shut_down();
 }
 
 #[test]
 #[cfg(unix)]
-fn a_token_that_others_can_read_opens_nothing() {
+fn token_that_others_can_read_is_not_used() {
     use std::os::unix::fs::PermissionsExt;
     let service = Service::start();
     let token = service.bench.path("j/CONTROL");
@@ -173,7 +189,7 @@ fn a_token_that_others_can_read_opens_nothing() {
     service
         .run("pending j")
         .fails(1, "control-token")
-        .complains(&["j/CONTROL", "mode is 644", "restart the service"]);
+        .prints_error(&["j/CONTROL", "mode is 644", "restart the service"]);
     fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
     let offered = fs::read_to_string(&token).unwrap();
     let mut other: serde_json::Value = serde_json::from_str(&offered).unwrap();
@@ -182,19 +198,19 @@ fn a_token_that_others_can_read_opens_nothing() {
     service
         .run("pending j")
         .fails(1, "control")
-        .complains(&[&format!("process {}", std::process::id()), "401"]);
+        .prints_error(&[&format!("process {}", std::process::id()), "401"]);
     fs::write(&token, "x".repeat(5000)).unwrap();
     service
         .run("pending j")
         .fails(1, "control")
-        .complains(&["4096 bytes at most"]);
+        .prints_error(&["4096 bytes at most"]);
     fs::remove_file(&token).unwrap();
     service.run("pending j").fails(1, "journal-in-use");
     service.shut_down();
 }
 
 #[test]
-fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
+fn files_of_a_killed_service_are_replaced() {
     let bench = Bench::new();
     bench.write(
         "t.toml",
@@ -206,7 +222,7 @@ fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
     let mut serving = bench.start(&format!(
         "run --tools t.toml --endpoint {url} --journal j --text please"
     ));
-    serving.until("told the model about refund");
+    serving.until("sent to the model: refund");
     let pid = serving.id();
     let request = bench.run("pending j --json").ends_with(0).json_lines();
     let request = request[0]["request"].as_str().unwrap();
@@ -216,12 +232,12 @@ fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
     let stale = fs::read_to_string(bench.path("j/CONTROL")).unwrap();
     assert!(stale.contains(&format!("\"pid\":{pid}")), "{stale}");
 
-    // Somebody who offers nothing has the journal open now.
+    // A process that is no service has the journal open now.
     let held = DiskJournal::open_existing(bench.path("j")).unwrap();
     bench
         .run("pending j")
         .fails(1, "journal-in-use")
-        .complains(&[&format!("process {pid}"), "nobody answers", "CONTROL"]);
+        .prints_error(&[&format!("process {pid}"), "no process answers", "CONTROL"]);
     drop(held);
 
     for command in [
@@ -239,7 +255,7 @@ fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
     bench
         .run(&format!("approve j {request}"))
         .ends_with(0)
-        .says(&["starts with the next process"]);
+        .prints(&["starts when a process serves the session again"]);
 
     let runtime = runtime();
     let engine = Engine::builder(bench.path("j")).open();
@@ -252,7 +268,7 @@ fn a_killed_service_leaves_files_that_mean_nothing_and_are_replaced() {
 }
 
 #[test]
-fn two_engines_never_share_a_journal_and_the_second_disturbs_nobody() {
+fn second_engine_does_not_disturb_the_first() {
     let service = Service::start();
     let control = || fs::read_to_string(service.bench.path("j/CONTROL")).unwrap();
     let before = control();
@@ -264,7 +280,7 @@ fn two_engines_never_share_a_journal_and_the_second_disturbs_nobody() {
 }
 
 #[test]
-fn command_for_unknown_session_says_unknown_session() {
+fn command_for_unknown_session_is_refused() {
     use recount::session::{Actor, Seq, SessionId};
     let service = Service::start();
     // 0 is the stream of the journal itself, which has records and is no session either.
@@ -280,9 +296,9 @@ fn command_for_unknown_session_says_unknown_session() {
     service.shut_down();
 }
 
-/// A span prints nothing by itself; records and starts of tools are told by kind, never by content.
+/// The trace has the kinds of records and the starts of tools, never their content.
 #[test]
-fn trace_level_tells_what_happens_without_content() {
+fn trace_has_no_content() {
     let bench = Bench::new();
     let demo = bench
         .command("demo --approve --journal demo")
@@ -302,7 +318,7 @@ fn trace_level_tells_what_happens_without_content() {
 }
 
 #[test]
-fn an_engine_that_hears_nobody_leaves_the_journal_in_use() {
+fn engine_without_control_leaves_the_journal_in_use() {
     let bench = Bench::new();
     let runtime = runtime();
     let open = || Engine::builder(bench.path("j")).without_control().open();
@@ -318,7 +334,7 @@ fn an_engine_that_hears_nobody_leaves_the_journal_in_use() {
 }
 
 #[test]
-fn an_engine_that_is_dropped_lets_go_of_journal_and_operators() {
+fn dropped_engine_closes_journal_and_connections() {
     let bench = Bench::new();
     let runtime = runtime();
     let open = || {
@@ -339,7 +355,7 @@ fn an_engine_that_is_dropped_lets_go_of_journal_and_operators() {
     assert!(!bench.path("j/CONTROL").exists());
     let gone = runtime.block_on(Client::connect(&bench.path("j")));
     assert!(matches!(gone, Err(ConnectError::NotOffered)));
-    // Whatever was on its way comes, and then the end.
+    // Messages in flight arrive, and then the end.
     while runtime.block_on(client.next()).is_ok() {}
     let engine = open().unwrap();
     runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();

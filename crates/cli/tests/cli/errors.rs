@@ -1,4 +1,4 @@
-//! Each way to ask wrongly gets an error of its own, says what to do, and creates nothing.
+//! Every wrong command has its own error with advice, and creates nothing.
 
 use std::fs;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use recount_journal::DiskJournal;
 use crate::program::Bench;
 
 #[test]
-fn where_no_journal_is_none_is_made() {
+fn missing_journal_is_not_created() {
     let bench = Bench::new();
     for command in [
         "sessions nope",
@@ -28,20 +28,20 @@ fn where_no_journal_is_none_is_made() {
         bench
             .run(command)
             .fails(1, "no-journal")
-            .complains(&["nope", "help: "]);
+            .prints_error(&["nope", "help: "]);
         assert!(!bench.path("nope").exists(), "{command}");
     }
 }
 
 #[test]
-fn what_is_no_journal_is_told_from_a_journal() {
+fn other_directory_is_no_journal() {
     let bench = Bench::with_demo();
     fs::create_dir(bench.path("mine")).unwrap();
     bench.write("mine/letter.txt", "dear");
     bench
         .run("sessions mine")
         .fails(1, "not-a-journal")
-        .complains(&["letter.txt"]);
+        .prints_error(&["letter.txt"]);
     bench
         .run("sessions mine/letter.txt")
         .fails(1, "not-a-journal");
@@ -53,11 +53,11 @@ fn what_is_no_journal_is_told_from_a_journal() {
     bench
         .run("sessions demo")
         .fails(1, "newer-format")
-        .complains(&["99", "version of recount"]);
+        .prints_error(&["99", "version of recount"]);
 }
 
 #[test]
-fn a_journal_in_use_is_left_to_its_user() {
+fn journal_in_use_is_not_opened() {
     let bench = Bench::with_demo();
     let held = DiskJournal::open_existing(bench.path("demo")).unwrap();
     for command in [
@@ -68,14 +68,14 @@ fn a_journal_in_use_is_left_to_its_user() {
         bench
             .run(command)
             .fails(1, "journal-in-use")
-            .complains(&["demo"]);
+            .prints_error(&["demo"]);
     }
     drop(held);
     bench.run("sessions demo").ends_with(0);
 }
 
 #[test]
-fn where_nobody_reads_on_the_end_is_not_called_a_good_one() {
+fn command_without_a_reader_does_not_succeed() {
     let bench = Bench::with_demo();
     for command in ["replay demo --json", "sessions demo", "export demo"] {
         let mut started = bench.command(command);
@@ -86,7 +86,7 @@ fn where_nobody_reads_on_the_end_is_not_called_a_good_one() {
 }
 
 #[test]
-fn an_unknown_id_is_met_with_near_ones() {
+fn unknown_id_is_answered_with_similar_ones() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
     let last = if id.ends_with('0') { '1' } else { '0' };
@@ -94,7 +94,7 @@ fn an_unknown_id_is_met_with_near_ones() {
     let run = bench
         .run(&format!("log demo {near}"))
         .fails(1, "unknown-session");
-    run.complains(&[&format!("did you mean {id}?")]);
+    run.prints_error(&[&format!("did you mean {id}?")]);
     let far = bench.run("log demo ffffffff").fails(1, "unknown-session");
     assert!(!far.err.contains("did you mean"), "{far:#?}");
     bench.run("log demo abc").fails(2, "not-an-id");
@@ -102,7 +102,7 @@ fn an_unknown_id_is_met_with_near_ones() {
     bench
         .run("approve demo ffffffff")
         .fails(1, "unknown-request")
-        .complains(&["recount pending"]);
+        .prints_error(&["recount pending"]);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_wrong_command_line_ends_with_2() {
     let run = bench
         .run("run --tools t.toml --endpoint ws://127.0.0.1:1")
         .fails(2, "tools-file");
-    run.complains(&["descripton", "command: expected a list"]);
+    run.prints_error(&["descripton", "command: expected a list"]);
     bench.write(
         "t.toml",
         "[[tool]]\nname = \"t\"\ndescription = \"t\"\ncommand = [\"true\"]\n",
@@ -132,19 +132,19 @@ fn a_wrong_command_line_ends_with_2() {
     bench
         .run("run --tools t.toml")
         .fails(2, "no-endpoint")
-        .complains(&["GEMINI_API_KEY"]);
+        .prints_error(&["GEMINI_API_KEY"]);
     for (endpoint, found) in [("http://127.0.0.1:1", "\"http\""), ("somewhere", "none")] {
         bench
             .run(&format!("run --tools t.toml --endpoint {endpoint}"))
             .fails(2, "no-endpoint")
-            .complains(&["expected a URL that begins with ws:// or wss://", found]);
+            .prints_error(&["expected a URL that begins with ws:// or wss://", found]);
     }
 }
 
 #[test]
 fn the_help_promises_the_exit_codes() {
     let help = Bench::new().run("--help").ends_with(0);
-    help.says(&["0  all is well", "3  refused", "4  damaged", "5  diverged"]);
+    help.prints(&["0  all is well", "3  refused", "4  damaged", "5  diverged"]);
 }
 
 #[test]
@@ -157,16 +157,16 @@ fn the_simulator_listens_on_this_machine_only() {
     bench
         .run("simulate --script s.jsonl --listen 0.0.0.0:0")
         .fails(1, "listen")
-        .complains(&["0.0.0.0:0"]);
+        .prints_error(&["0.0.0.0:0"]);
     bench.write("s.jsonl", r#"{"on": "nothing we know"}"#);
     bench
         .run("simulate --script s.jsonl")
         .fails(1, "script")
-        .complains(&["line 1"]);
+        .prints_error(&["line 1"]);
 }
 
 #[test]
-fn every_code_stands_in_the_docs() {
+fn every_code_is_documented() {
     let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let docs = fs::read_to_string(root.join("docs/command-line.md")).unwrap();
     let mut places = vec![root.join("crates/cli/src")];
@@ -177,7 +177,7 @@ fn every_code_stands_in_the_docs() {
             continue;
         }
         let text = fs::read_to_string(place).unwrap();
-        // A code is the first argument of a failure, or what a refusal comes to.
+        // A code is the first argument of a failure, or the result for a refusal.
         let (given, refusals) = ("Failure::new(", "fn refusal_code");
         for (at, _) in text.match_indices(given) {
             let argument = text[at + given.len()..].trim_start();

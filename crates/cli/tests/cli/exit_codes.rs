@@ -1,7 +1,6 @@
-//! The exit code of every command in every situation, with the code of its error, from real runs.
+//! The exit code and error code of every command in every situation, from real runs.
 //!
-//! `tests/frozen/exit_codes/` pins them. That a reader who goes away ends a command with 141 stands
-//! in `errors`.
+//! `tests/frozen/exit_codes/` pins them. The exit code 141 is tested in `errors`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,8 +16,8 @@ use crate::sealing;
 use crate::service::Service;
 use crate::unknown_kinds::pondered;
 
-/// A command of each name, the words in capitals to be replaced: the journal, a session, a request,
-/// a call by its record and by its id, a hash, and a file that is not there.
+/// A command line for each command. The words in capitals are replaced: by a journal, a session, a
+/// request, a call by its seq and by its id, a hash, and a new file.
 const COMMANDS: [&str; 22] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
@@ -44,7 +43,7 @@ const COMMANDS: [&str; 22] = [
     "compact JOURNAL",
 ];
 
-/// The words that stand for ids in a command.
+/// The values for the words in capitals.
 struct Ids {
     session: SessionId,
     request: Seq,
@@ -121,7 +120,7 @@ impl Table {
         }
     }
 
-    /// Runs every command in a situation that each waits for and that none changes.
+    /// Runs every command at the same time, in a situation that no command changes.
     fn all_at_once(&mut self, situation: &str, bench: &Bench, journal: &str, ids: &Ids) {
         bench.write("p.toml", "running_max = 1\n");
         writeln!(self.text, "# {situation}").unwrap();
@@ -219,7 +218,7 @@ fn codes_over_sessions_are_as_they_were() {
     assert_pinned("exit_codes/sessions.txt", &table.text);
 }
 
-/// Stories of the corpus in whose sessions nothing is open any more.
+/// Journals of the corpus whose sessions have no open call.
 const STORIES: [&str; 10] = [
     "approved",
     "denied",
@@ -258,7 +257,7 @@ fn codes_of_answers_that_come_late_are_as_they_were() {
     assert_pinned("exit_codes/answers.txt", &table.text);
 }
 
-/// Command lines that no situation needs but the one that the test sets up.
+/// Command lines for the one situation of their test.
 const OTHERS: [&str; 47] = [
     "--help",
     "--version",

@@ -1,4 +1,4 @@
-//! `recount fixture`: what a journal's session plays to, and where it went another way.
+//! `recount fixture`: exports, tests, updates and migrates fixtures.
 
 use std::time::Duration;
 
@@ -9,13 +9,15 @@ use crate::program::Bench;
 use crate::sealing;
 use crate::service::runtime;
 
-const SCRIPT: &str = r#"
-{"on": {"text": "refund"}, "send": [{"call": [{"id": "c1", "name": "refund", "args": {"order": 17, "card": "4111 1111"}}]}]}
-{"on": {"responses_to": ["c1"]}, "send": [{"say": "Refunded."}]}
-"#;
+const SCRIPT: &str = concat!(
+    r#"{"on": {"text": "refund"}, "send": [{"call": [{"id": "c1", "name": "refund", "#,
+    r#""args": {"order": 17, "card": "4111 1111"}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["c1"]}, "send": [{"say": "Refunded."}]}"#,
+    "\n",
+);
 
-/// The journal `j` with one session, in which a refund was granted, and that as the fixture
-/// `fixture`.
+/// A bench with a journal `j`, in whose session a refund was approved, and its fixture `fixture`.
 pub(crate) fn exported() -> Bench {
     let bench = Bench::new();
     runtime().block_on(async {
@@ -62,11 +64,11 @@ pub(crate) fn exported() -> Bench {
 }
 
 #[test]
-fn what_was_exported_plays_as_recorded_and_a_story_that_differs_is_shown() {
+fn exported_fixture_passes_and_a_changed_one_fails() {
     let bench = exported();
     let told = bench.run("fixture test fixture");
     assert!(
-        told.out.ends_with("Played as recorded: 1 fixture\n"),
+        told.out.ends_with("fixture: passed\n1 of 1 passed\n"),
         "{told:?}"
     );
     assert_eq!(told.code, 0);
@@ -90,10 +92,7 @@ fn what_was_exported_plays_as_recorded_and_a_story_that_differs_is_shown() {
         changed[1].starts_with('+') && changed[1].contains("verdict=ask"),
         "{told:?}"
     );
-    assert!(
-        told.out.ends_with("1 of 1 fixture went another way\n"),
-        "{told:?}"
-    );
+    assert!(told.out.ends_with("1 of 1 failed\n"), "{told:?}");
     let as_json = bench.run("fixture test fixture --json");
     assert_eq!(as_json.ends_with(5).json()["as_recorded"], json!(false));
     bench.run("fixture update fixture").ends_with(0);
@@ -102,14 +101,14 @@ fn what_was_exported_plays_as_recorded_and_a_story_that_differs_is_shown() {
         story
     );
     let again = bench.run("fixture update fixture");
-    assert_eq!(again.out, "fixture: as it was\n");
+    assert_eq!(again.out, "fixture: unchanged\n");
 }
 
 #[test]
-fn what_is_no_fixture_or_a_later_one_says_so() {
+fn missing_and_newer_fixtures_are_refused() {
     let bench = exported();
     let told = bench.run("fixture migrate fixture");
-    assert_eq!(told.out, "fixture: of format 1, which is current\n");
+    assert_eq!(told.out, "fixture: format 1, which is current\n");
     bench.run("fixture test elsewhere").fails(1, "no-fixture");
     let header = std::fs::read_to_string(bench.path("fixture/fixture.json")).unwrap();
     bench.write("fixture/fixture.json", &header.replacen(": 1,", ": 7,", 1));
@@ -123,14 +122,14 @@ fn what_is_no_fixture_or_a_later_one_says_so() {
 }
 
 #[test]
-fn a_session_beside_the_fixture_of_it_is_the_same_and_beside_another_story_it_is_not() {
+fn session_and_its_fixture_have_no_difference() {
     let bench = exported();
     let same = bench.run("diff j fixture").ends_with(0);
-    same.says(&[
-        "since the fixture has it taken out: /card",
-        "The same: 1 turn, 1 call",
+    same.prints(&[
+        "because the fixture redacts it: /card",
+        "No difference: 1 turn, 1 call",
     ]);
-    // Which side the fixture is on makes no difference.
+    // The order of the two sides does not matter.
     let last = bench.run("diff fixture j --json").ends_with(0).json();
     assert_eq!(
         (&last["same"], &last["taken_out"], &last["calls"]),
@@ -138,7 +137,7 @@ fn a_session_beside_the_fixture_of_it_is_the_same_and_beside_another_story_it_is
     );
     bench.run("diff fixture fixture").ends_with(0);
 
-    // What the story on record says otherwise is told of the call that it is about.
+    // A difference in the recorded story is shown below its call.
     let story = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
     let other = story
         .replacen(
@@ -150,7 +149,7 @@ fn a_session_beside_the_fixture_of_it_is_the_same_and_beside_another_story_it_is
     assert_ne!(story, other);
     bench.write("fixture/story.txt", &other);
     let told = bench.run("diff fixture j").ends_with(5);
-    insta::assert_snapshot!("a_fixture_beside_a_session", told.out);
+    insta::assert_snapshot!("fixture_and_session", told.out);
     let lines = bench.run("diff j fixture --json").ends_with(5).json_lines();
     let decided = lines
         .iter()
@@ -168,7 +167,7 @@ fn a_session_beside_the_fixture_of_it_is_the_same_and_beside_another_story_it_is
         "{decided}"
     );
 
-    // The policies stand in the header.
+    // The policies are in the header.
     let header = std::fs::read_to_string(bench.path("fixture/fixture.json")).unwrap();
     bench.write(
         "fixture/fixture.json",
@@ -186,29 +185,32 @@ fn a_session_beside_the_fixture_of_it_is_the_same_and_beside_another_story_it_is
 }
 
 #[test]
-fn what_a_fixture_does_not_hold_is_not_compared_as_if_it_did() {
+fn fixture_is_not_compared_in_missing_parts() {
     let bench = exported();
     bench
         .run("diff j fixture --exact")
         .fails(2, "bad-request")
-        .complains(&["no times and ids"]);
+        .prints_error(&["no times and ids"]);
     std::fs::remove_file(bench.path("fixture/story.txt")).unwrap();
     bench
         .run("diff j fixture")
         .fails(1, "no-fixture")
-        .complains(&["story.txt", "recount fixture update fixture"]);
+        .prints_error(&["story.txt", "recount fixture update fixture"]);
     bench
         .run("diff fixture 0199")
         .fails(2, "not-a-session")
-        .complains(&["JOURNAL:SESSION", "fixture"]);
+        .prints_error(&["JOURNAL:SESSION", "fixture"]);
 }
 
-const PAYMENT: &str = r#"
-{"on": {"text": "pin"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"order": "A-17", "pin": "four-digits"}}]}]}
-{"on": {"responses_to": ["c1"]}, "send": [{"say": "Paid with four-digits."}]}
-"#;
+const PAYMENT: &str = concat!(
+    r#"{"on": {"text": "pin"}, "send": [{"call": [{"id": "c1", "name": "pay", "#,
+    r#""args": {"order": "A-17", "pin": "four-digits"}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["c1"]}, "send": [{"say": "Paid with four-digits."}]}"#,
+    "\n",
+);
 
-/// It returns what it was given.
+/// A tools file with a tool that returns its arguments.
 const PAY: &str = r#"
 [[tool]]
 name = "pay"
@@ -218,7 +220,7 @@ secret = ["/pin"]
 "#;
 
 #[test]
-fn what_a_tool_declares_secret_is_in_no_file_of_an_export_with_the_keys() {
+fn export_with_keys_has_no_secret_argument() {
     let bench = Bench::new();
     bench.write("tools.toml", PAY);
     let (_simulator, url) = bench.simulate(PAYMENT);
@@ -227,7 +229,7 @@ fn what_a_tool_declares_secret_is_in_no_file_of_an_export_with_the_keys() {
     );
     sealing::run(&bench, "a", &begin)
         .ends_with(0)
-        .says(&["Paid with four-digits."]);
+        .prints(&["Paid with four-digits."]);
     let session = bench.session("j");
     let export = format!("fixture export j {session} fixture --keys k");
     sealing::run(&bench, "a", &export).ends_with(0);
@@ -243,17 +245,17 @@ fn what_a_tool_declares_secret_is_in_no_file_of_an_export_with_the_keys() {
     bench
         .run("fixture test fixture")
         .ends_with(0)
-        .says(&["Played as recorded: 1 fixture"]);
+        .prints(&["1 of 1 passed"]);
 }
 
 #[test]
-fn a_field_that_stands_nowhere_is_said() {
+fn redaction_of_a_missing_value_is_warned_of() {
     let bench = exported();
     let session = bench.session("j");
     let export = format!("fixture export j {session} other --redact /card --redact /crad");
-    bench.run(&export).ends_with(0).says(&[
-        "Taken out of 1 place: /card\n",
-        "Warning: nothing stands at /crad, so nothing was taken out for it",
+    bench.run(&export).ends_with(0).prints(&[
+        "Redacted in 1 place: /card\n",
+        "Warning: there is no value at /crad, so nothing was redacted",
     ]);
     let export = format!("fixture export j {session} third --redact /crad --json");
     let told = bench.run(&export).ends_with(0).json();
@@ -261,7 +263,7 @@ fn a_field_that_stands_nowhere_is_said() {
 }
 
 #[test]
-fn a_fixture_without_its_story_is_no_success_and_update_writes_one() {
+fn fixture_without_a_story_fails_until_it_is_updated() {
     let bench = exported();
     let story = bench.path("fixture/story.txt");
     let before = std::fs::read_to_string(&story).unwrap();
@@ -269,11 +271,11 @@ fn a_fixture_without_its_story_is_no_success_and_update_writes_one() {
     bench
         .run("fixture test fixture")
         .fails(1, "no-story")
-        .complains(&["`recount fixture update DIR`"]);
+        .prints_error(&["`recount fixture update DIR`"]);
     bench
         .run("fixture update fixture")
         .ends_with(0)
-        .says(&["fixture: updated"]);
+        .prints(&["fixture: updated"]);
     assert_eq!(std::fs::read_to_string(&story).unwrap(), before);
     bench.run("fixture test fixture").ends_with(0);
 }
@@ -287,19 +289,21 @@ fn a_format_below_the_first_is_refused() {
         bench
             .run(&format!("fixture {command} fixture"))
             .fails(4, "damaged")
-            .complains(&["is of format 0; formats count from 1"]);
+            .prints_error(&["is of format 0; formats count from 1"]);
     }
 }
 
 #[test]
-fn those_behind_one_that_cannot_be_played_are_played_all_the_same() {
+fn fixtures_after_an_unusable_one_are_played() {
     let bench = exported();
     let told = bench.run("fixture test fixture nope fixture");
-    let told = told.fails(1, "no-fixture").says(&[
-        "fixture: as recorded\nnope: not played: there is no fixture: nope/fixture.json is missing\nfixture: as recorded\n",
-        "Of 3 fixtures: 2 as recorded, 0 went another way, 1 not played",
+    let told = told.fails(1, "no-fixture").prints(&[
+        "fixture: passed\n\
+         nope: not played: there is no fixture: nope/fixture.json is missing\n\
+         fixture: passed\n",
+        "2 of 3 passed, 0 failed, 1 not played",
     ]);
-    told.complains(&["1 of 3 fixtures not played; the first is nope: "]);
+    told.prints_error(&["1 of 3 fixtures not played; the first is nope: "]);
     let as_json = bench.run("fixture test fixture nope fixture --json");
     let lines = as_json.fails(1, "no-fixture").json_lines();
     let as_recorded: Vec<_> = lines.iter().map(|it| &it["as_recorded"]).collect();
@@ -313,13 +317,13 @@ fn those_behind_one_that_cannot_be_played_are_played_all_the_same() {
     bench
         .run("fixture test nope fixture")
         .ends_with(5)
-        .says(&["Of 2 fixtures: 0 as recorded, 1 went another way, 1 not played"]);
+        .prints(&["0 of 2 passed, 1 failed, 1 not played"]);
     bench
         .run("fixture update nope fixture")
         .fails(1, "no-fixture")
-        .says(&[
+        .prints(&[
             "fixture: updated",
-            "Of 2 fixtures: 1 updated, 0 as it was, 1 not played",
+            "1 of 2 updated, 0 unchanged, 1 not played",
         ]);
     let updated = std::fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
     assert_eq!(updated, story);
@@ -344,7 +348,7 @@ fn an_export_replaces_no_file_of_a_fixture() {
 
 #[cfg(unix)]
 #[test]
-fn an_update_replaces_a_link_and_not_what_it_leads_to() {
+fn update_replaces_a_link_and_not_its_target() {
     let bench = exported();
     let story = bench.path("fixture/story.txt");
     let text = std::fs::read_to_string(&story).unwrap();
@@ -364,23 +368,23 @@ fn an_update_replaces_a_link_and_not_what_it_leads_to() {
 }
 
 #[test]
-fn a_migration_goes_on_behind_one_that_is_no_fixture_and_an_export_stays_out_of_the_journal() {
+fn migration_continues_after_an_unusable_fixture() {
     let bench = exported();
     let told = bench.run("fixture migrate nope fixture");
     told.fails(1, "no-fixture")
-        .says(&["nope: not migrated: ", "fixture: of format 1"])
-        .complains(&["1 of 2 fixtures not migrated; the first is nope: "]);
+        .prints(&["nope: not migrated: ", "fixture: format 1"])
+        .prints_error(&["1 of 2 fixtures not migrated; the first is nope: "]);
     let session = bench.session("j");
     for within in ["j", "j/deep/er", "fixture/../j/there"] {
         bench
             .run(&format!("fixture export j {session} {within}"))
             .fails(2, "within-journal")
-            .complains(&[within]);
+            .prints_error(&[within]);
     }
     assert!(!bench.path("j/deep").exists());
 }
 
-/// The demo's journal as a fixture: its process is killed, and another one goes on.
+/// Plays the demo as a fixture: its process is killed, and another one resumes the session.
 fn demo_plays(answer: &str) {
     let bench = Bench::new();
     bench
@@ -394,12 +398,12 @@ fn demo_plays(answer: &str) {
     let of = |kind: &str| steps.matches(&format!(r#""kind":"{kind}""#)).count();
     assert_eq!((of("process_gone"), of("process_began")), (1, 1), "{steps}");
     let told = bench.run("fixture test fixture").ends_with(0);
-    told.says(&["Played as recorded: 1 fixture"]);
+    told.prints(&["1 of 1 passed"]);
     bench.run("diff d fixture").ends_with(0);
     let migrated = bench.run("fixture migrate fixture").ends_with(0);
-    migrated.says(&["of format 1, which is current"]);
+    migrated.prints(&["format 1, which is current"]);
     let updated = bench.run("fixture update fixture").ends_with(0);
-    assert_eq!(updated.out, "fixture: as it was\n");
+    assert_eq!(updated.out, "fixture: unchanged\n");
 }
 
 #[test]
@@ -412,8 +416,8 @@ fn denied_demo_that_was_killed_plays_as_recorded() {
     demo_plays("--deny");
 }
 
-/// Without a key store, the handle of a process is gone with it, and the next one tells the story:
-/// so does the play.
+/// Without a key store a process has no handle of an earlier one and sends the conversation so far.
+/// So does the played fixture.
 #[test]
 fn session_without_keys_plays_without_earlier_handles() {
     let bench = Bench::new();
@@ -422,12 +426,12 @@ fn session_without_keys_plays_without_earlier_handles() {
     let (_simulator, url) = bench.simulate(
         r#"
 {"on": {"text": "tool outcome"}, "once": false, "send": [{"say": "It was found."}]}
-{"on": {"text": "start"}, "send": [{"handle": "h1"}, {"call": [{"id": "w1", "name": "ask_warehouse", "args": {}}]}]}
+{"on": {"text": "go"}, "send": [{"handle": "h"}, {"call": [{"id": "w1", "name": "ask_warehouse"}]}]}
 {"on": "otherwise", "send": [{"say": "Hello."}]}
 "#,
     );
     let run = format!("run --tools support.toml --endpoint {url} --journal j");
-    bench.run(&format!("{run} --text start")).ends_with(0);
+    bench.run(&format!("{run} --text go")).ends_with(0);
     let session = bench.session("j");
     let log = bench.run(&format!("log j {session} --json")).ends_with(0);
     assert!(

@@ -1,5 +1,5 @@
-//! A real disk that is full, or that takes no writes: a service goes on once there is room, and
-//! commands say what is the matter and never that a journal is damaged.
+//! A full and a read-only disk: a service continues once there is room, and commands report the
+//! disk and never a damaged journal.
 
 #![cfg(target_os = "linux")]
 
@@ -7,12 +7,13 @@ use std::process::{Command, Output};
 
 use crate::program::Bench;
 
-/// Runs shell commands with a disk of some MiB at `small`. Their own mount namespace takes it away
-/// with them. None if the system does not let this user mount one.
+/// Runs shell commands with a disk of some MiB at `small`, in a mount namespace of their own.
+///
+/// Returns `None` if the system does not allow this user to mount a disk.
 fn on_small_disk(bench: &Bench, mebibytes: u32, commands: &str) -> Option<Output> {
     std::fs::create_dir_all(bench.path("small")).unwrap();
     let mount = format!("mount -t tmpfs -o size={mebibytes}m,mode=700 tmpfs small");
-    // The superuser mounts as itself, anybody else in a user namespace.
+    // The superuser mounts directly, other users in a user namespace.
     for unshare in [["--mount"].as_slice(), &["--mount", "--map-root-user"]] {
         let run = |script: &str| {
             Command::new("unshare")
@@ -48,24 +49,29 @@ const SCRIPT: &str = r#"
 {"on": {"responses_to": ["f1"]}, "send": [{"say": "It is full."}]}
 "#;
 
-/// A tool that takes all room, and then says more than the log has prepared room for.
+/// A tool that fills the disk and returns more than the reserved space of the log.
 const TOOLS: &str = r#"
 [[tool]]
 name = "fill"
 description = "Fills the disk"
-command = ["sh", "-c", "cat >/dev/null; dd if=/dev/zero of=small/fill bs=64k 2>/dev/null; printf '{\"filled\":\"%0600000d\"}' 0"]
+command = ["sh", "-c", """
+cat >/dev/null
+dd if=/dev/zero of=small/fill bs=64k 2>/dev/null
+printf '{"filled":"%0600000d"}' 0
+"""]
 parameters = { type = "object" }
 "#;
 
 #[test]
-fn service_goes_on_once_a_real_disk_has_room() {
+fn service_continues_once_the_disk_has_room() {
     let bench = Bench::new();
     let (_simulator, url) = bench.simulate(SCRIPT);
     bench.write("tools.toml", TOOLS);
     let commands = format!(
         r#"
         mkfifo told
-        "$RECOUNT" run --journal small/j --tools tools.toml --endpoint {url} --text fill >ran 2>told &
+        run="run --journal small/j --tools tools.toml --endpoint {url}"
+        "$RECOUNT" $run --text fill >ran 2>told &
         {{ grep -m 1 "waits for room"; echo "full"; rm small/fill; cat >&2; }} <told
         wait $!; echo "run $?"
         cat ran
@@ -89,25 +95,27 @@ fn service_goes_on_once_a_real_disk_has_room() {
     assert_eq!(out.matches("fill started").count(), 1, "{all}");
 }
 
-/// The commands that people and scripts use to look and to answer, each with its exit code.
+/// The commands that read and answer, each with its exit code.
 const COMMANDS: &str = r#"
-id=$("$RECOUNT" sessions demo --json | grep -o '"session":"[0-9a-f-]*"' | head -n 1 | cut -d '"' -f 4)
+session() { grep -o '"session":"[0-9a-f-]*"' | head -n 1 | cut -d '"' -f 4; }
+id=$("$RECOUNT" sessions demo --json | session)
 all() {
     for command in "pending small/j" "sessions small/j" "log small/j $id" "approve small/j 0123" \
-        "cancel small/j $id 1" "verify small/j" "replay small/j" "export small/j" "repair small/j --dry-run"
+        "cancel small/j $id 1" "verify small/j" "replay small/j" "export small/j" \
+        "repair small/j --dry-run"
     do show $command; done
 }
 "#;
 
 #[test]
-fn commands_on_full_and_on_read_only_disk_never_cry_damage() {
+fn full_and_read_only_disks_are_no_damage() {
     let bench = Bench::with_demo();
     let commands = format!(
         r#"{SHOW}{COMMANDS}
         cp -r demo small/j
         dd if=/dev/zero of=small/fill bs=4k 2>/dev/null
         all
-        # Behind a close, and behind a kill, which leaves no note of one.
+        # After a close, and after a kill, which leaves no note of a close.
         rm -f small/j/CLOSED
         all
         rm small/fill
@@ -152,7 +160,7 @@ fn commands_on_full_and_on_read_only_disk_never_cry_damage() {
     }
 }
 
-/// The space that stays free is set in the environment, and every command that writes keeps to it.
+/// Every writing command keeps the free space that is set in the environment.
 #[test]
 fn floor_is_set_by_the_environment() {
     let bench = Bench::with_demo();

@@ -1,4 +1,4 @@
-//! Every file that is given and read whole has an end and a limit, in every command.
+//! Every file argument has a size limit and must be a file or a pipe, in every command.
 
 #![cfg(unix)]
 
@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use crate::program::{Bench, Run};
 
-/// A command that is given a device without an end, and the path that its error names.
+/// Commands with an endless device as an argument, and the path that the error names.
 const GIVEN: [(&str, &str); 10] = [
     ("approve demo 0 --payload @/dev/zero", "/dev/zero"),
     ("approve demo 0 --args @/dev/zero", "/dev/zero"),
@@ -72,7 +72,7 @@ fn standard_input_is_read_up_to_its_limit() {
             told.contains("expected 64 MiB at most, found more"),
             "{name}: {told}"
         );
-        // A pipe that ends is read whole.
+        // A pipe that ends is read completely.
         let mut command = bench.command("respond-call demo 0123 --response");
         let mut child = command
             .arg(name)
@@ -116,7 +116,7 @@ fn pipe_of_a_process_substitution_is_read() {
     );
 }
 
-/// The draft of a process that was killed goes with the next one of the same file.
+/// The next export to the same file removes the draft of a killed process.
 #[test]
 fn draft_of_a_killed_export_is_removed() {
     let bench = Bench::with_demo();

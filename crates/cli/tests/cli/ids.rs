@@ -1,4 +1,4 @@
-//! A request and a call go by every id under which `pending`, `log` and `audit` show them.
+//! Commands accept every id of a request or a call that `pending`, `log` and `audit` print.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::service::{Service, runtime};
 use crate::settling::{agent, cut_off};
 
 #[test]
-fn request_goes_by_its_session_and_seq() {
+fn request_is_named_by_session_and_seq() {
     let bench = Bench::new();
     let (_simulator, _, request) = parked(&bench);
     let waiting = &bench.run("pending j --json").json_lines()[0];
     let session = waiting["session"].as_str().unwrap();
     let (seq, call) = (&waiting["seq"], &waiting["call"]);
     let shown = format!("session {session}, seq {seq}");
-    bench.run("pending j").ends_with(0).says(&[&shown]);
+    bench.run("pending j").ends_with(0).prints(&[&shown]);
     bench
         .run(&format!("deny j {session} {call}"))
         .fails(1, "unknown-request");
@@ -32,7 +32,7 @@ fn request_goes_by_its_session_and_seq() {
 }
 
 #[test]
-fn call_is_cancelled_by_every_id_beside_a_service() {
+fn call_is_cancelled_by_every_id() {
     let mut service = Service::start();
     let waits = |service: &Service, key: &str| {
         let waiting = service.run("pending j --json").ends_with(0).json_lines();
@@ -64,7 +64,7 @@ fn call_is_cancelled_by_every_id_beside_a_service() {
 }
 
 #[test]
-fn paused_call_goes_by_its_session_and_seq() {
+fn paused_call_is_named_by_session_and_seq() {
     let mut service = Service::start();
     service.ask_for("refund");
     service.ask_for("pay");
@@ -72,7 +72,7 @@ fn paused_call_goes_by_its_session_and_seq() {
     let (refund, pay) = (&waiting[0]["call"], &waiting[1]);
     let (session, call) = (service.session(), &pay["call"]);
     let shown = format!("session {session}, seq {call}");
-    service.run("pending j").ends_with(0).says(&[&shown]);
+    service.run("pending j").ends_with(0).prints(&[&shown]);
     let respond = |seq: &Value| {
         let given = format!("respond-call j {session} {seq} --response {{}} --json");
         service.run(&given)

@@ -1,7 +1,6 @@
-//! The keys that every command with `--json` prints, from real runs over real journals.
+//! The keys in the `--json` output of every command, from real runs over real journals.
 //!
-//! `tests/frozen/json/` pins them. Keys are only ever added, and each stands in
-//! `docs/command-line.md`.
+//! `tests/frozen/json/` pins them. Keys are only ever added, and `docs/command-line.md` lists them.
 
 use recount::prelude::InDoubt;
 
@@ -15,7 +14,7 @@ use crate::sealing;
 use crate::service::{Service, runtime};
 use crate::settling::cut_off;
 
-/// Stories of the corpus that have every kind of row between them.
+/// Journals of the corpus that together have every kind of row.
 const STORIES: [&str; 13] = [
     "an_agent_whose_call_was_approved_after_a_restart",
     "answered_twice",

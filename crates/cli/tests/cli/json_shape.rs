@@ -1,4 +1,4 @@
-//! The shape of JSON documents: the paths of their members, and the types that stand there.
+//! The shape of JSON documents: the paths of their members, and their types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::program::Run;
 
-/// Members that hold what a tool, a person or a record put there. Their shape is pinned elsewhere
-/// or belongs to the user.
+/// Members with values of tools, people or records. Their shape is pinned elsewhere or is up to the
+/// user.
 const ANYTHING: [&str; 17] = [
     "after",
     "args",
@@ -29,12 +29,12 @@ const ANYTHING: [&str; 17] = [
     "words",
 ];
 
-/// The shapes of what commands print, by command.
+/// The shapes of the output, by command.
 #[derive(Default)]
 pub(crate) struct Shapes(BTreeMap<&'static str, BTreeMap<String, BTreeSet<&'static str>>>);
 
 impl Shapes {
-    /// Adds the lines or the document that a command printed.
+    /// Adds the output of a command: lines, or a document.
     pub(crate) fn add(&mut self, command: &'static str, run: &Run) {
         let printed = match serde_json::from_str::<Value>(&run.out) {
             Ok(document) => vec![document],
@@ -47,7 +47,7 @@ impl Shapes {
         }
     }
 
-    /// One line a path, such as `calls[].started.at: string`.
+    /// One line for each path, such as `calls[].started.at: string`.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for (command, paths) in &self.0 {

@@ -1,4 +1,4 @@
-//! What the commands that only look say of the demo's journal, and that they leave it as it is.
+//! The commands that only read, over the journal of the demo. They do not change it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use crate::program::Bench;
 use crate::service::runtime;
 
 #[test]
-fn a_session_is_found_with_its_labels_and_told_in_lines_that_fit() {
+fn session_has_its_labels_and_lines_that_fit() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
-    bench.run("sessions demo").ends_with(0).says(&[
+    bench.run("sessions demo").ends_with(0).prints(&[
         &id,
         "support",
         "ticket-1001",
@@ -30,15 +30,15 @@ fn a_session_is_found_with_its_labels_and_told_in_lines_that_fit() {
     let log = bench
         .run(&format!("log demo {}", &id[..8]))
         .ends_with(0)
-        .says(&[
+        .prints(&[
             "session opened, agent support, ticket-1001",
-            "model   calls refund {\"order_id\":\"1001\",\"amount_cents\":4200}",
-            "→ refund asks: Refund money to the customer?",
-            "auto    refund approved by program ",
+            "model    calls refund {\"order_id\":\"1001\",\"amount_cents\":4200}",
+            "→ approval of refund requested: Refund money",
+            "program  refund approved by program ",
             "session closed by program ",
             "→ refund started, attempt 1",
-            "tool    charge_restocking_fee failed: the card was declined",
-            "→ refund ends: returned (as conversation)",
+            "tool     charge_restocking_fee failed: the card was declined",
+            "→ refund ended: returned (sent as text)",
         ]);
     assert!(
         log.out.starts_with("── 20"),
@@ -47,11 +47,11 @@ fn a_session_is_found_with_its_labels_and_told_in_lines_that_fit() {
     );
     assert_eq!(log.out.lines().find(|line| line.chars().count() > 80), None);
     let full = bench.run(&format!("log demo {id} --full")).ends_with(0);
-    full.says(&["Refund money to the customer?  {\"order_id\":\"1001\",\"amount_cents\":4200}"]);
+    full.prints(&["Refund money to the customer?  {\"order_id\":\"1001\",\"amount_cents\":4200}"]);
 }
 
 #[test]
-fn the_stored_lines_come_out_byte_for_byte() {
+fn json_log_has_the_stored_bytes() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
     let log = bench.run(&format!("log demo {id} --json")).ends_with(0);
@@ -71,13 +71,13 @@ fn the_stored_lines_come_out_byte_for_byte() {
 }
 
 #[test]
-fn an_export_appears_whole_and_verifies_to_the_root_of_its_journal() {
+fn export_is_complete_and_has_the_root_of_its_journal() {
     let bench = Bench::with_demo();
     bench.write("out.jsonl", "what stood there before");
     bench
         .run("export demo --out out.jsonl --force")
         .ends_with(0)
-        .says(&["Exported", "root "]);
+        .prints(&["Exported", "root "]);
     let names = fs::read_dir(bench.path("")).unwrap().count();
     assert_eq!(names, 2, "the journal and the export, no draft");
     let (journal, file) = (
@@ -99,25 +99,25 @@ fn an_export_appears_whole_and_verifies_to_the_root_of_its_journal() {
     bench
         .run("verify demo")
         .ends_with(0)
-        .says(&["Consistent journal, not anchored: 1 session, "]);
+        .prints(&["Consistent journal, not anchored: 1 session, "]);
     bench
         .run("export demo --out nowhere/out.jsonl")
         .fails(1, "io")
-        .complains(&["nowhere"]);
+        .prints_error(&["nowhere"]);
 }
 
 #[test]
-fn every_decision_follows_again() {
+fn replay_of_the_demo_matches() {
     let bench = Bench::with_demo();
     bench
         .run("replay demo")
         .ends_with(0)
-        .says(&["Replayed to the same decisions: 1 session, "]);
+        .prints(&["Replay matches the record: 1 session, "]);
     let all = bench.run("replay demo --all").ends_with(0);
     assert_eq!(all.out, bench.run("replay demo").ends_with(0).out);
     let both = bench.run(&format!("replay demo {} --all", bench.session("demo")));
     let both = both.ends_with(2);
-    both.complains(&["[SESSION]", "cannot be used with", "--all"]);
+    both.prints_error(&["[SESSION]", "cannot be used with", "--all"]);
     let report = bench
         .run(&format!("replay demo {} --json", bench.session("demo")))
         .ends_with(0)
@@ -129,7 +129,7 @@ fn every_decision_follows_again() {
 }
 
 #[test]
-fn a_question_of_an_agent_is_shown_with_the_agent() {
+fn request_of_an_agent_names_the_agent() {
     let bench = Bench::new();
     runtime().block_on(async {
         let call = LlmReply {
@@ -154,14 +154,14 @@ fn a_question_of_an_agent_is_shown_with_the_agent() {
         engine.shutdown(Duration::ZERO).await.unwrap();
     });
     let told = bench.run("pending j").ends_with(0);
-    told.says(&["pay: Pay?", "  called by the agent settle, in its call "]);
+    told.prints(&["pay: Pay?", "  called by the agent settle, in call #"]);
     let lines = bench.run("pending j --json").ends_with(0).json_lines();
     assert_eq!(lines[0]["parent"]["tool"], "settle", "{lines:?}");
     assert!(lines[0]["parent"]["call"].as_u64() < lines[0]["call"].as_u64());
 }
 
 #[test]
-fn looking_adds_nothing_to_the_log() {
+fn reading_adds_nothing_to_the_log() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
     let before = files(&bench.path("demo/log"));
@@ -178,12 +178,12 @@ fn looking_adds_nothing_to_the_log() {
     }
     assert!(
         before == files(&bench.path("demo/log")),
-        "a command that looks has written"
+        "a command that only reads has written"
     );
 }
 
 #[test]
-fn colour_is_there_when_it_is_wanted() {
+fn colour_is_printed_on_request() {
     let bench = Bench::with_demo();
     let escape = '\u{1b}';
     assert!(!bench.run("sessions demo").ends_with(0).out.contains(escape));
@@ -204,7 +204,7 @@ fn colour_is_there_when_it_is_wanted() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_command_without_a_word() {
+fn closed_output_ends_the_command_silently() {
     let bench = Bench::with_demo();
     let mut command = bench.command("export demo");
     let mut child = command
@@ -235,7 +235,7 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn what_stands_behind_a_hash_of_a_verdict_and_of_a_request_is_shown() {
+fn objects_of_a_verdict_and_a_request_are_shown() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
     let records = bench.run(&format!("log demo {id} --json")).json_lines();
@@ -264,7 +264,7 @@ fn what_stands_behind_a_hash_of_a_verdict_and_of_a_request_is_shown() {
         bench
             .run(&format!("show demo {}", &hash[..12]))
             .ends_with(0)
-            .says(&[&format!("{kind} {hash}"), "\"name\": \"refund\""]);
+            .prints(&[&format!("{kind} {hash}"), "\"name\": \"refund\""]);
     }
     bench
         .run(&format!("show demo {}", "0".repeat(64)))

@@ -1,4 +1,4 @@
-//! An operator works beside a running service: the program asks the process that holds the journal.
+//! Operator commands with a running service, which has the journal open.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::service::Service;
 
-/// The line that says who has done it.
-fn through() -> String {
+/// The line that names the service.
+fn by_service() -> String {
     format!(
-        "On record through the running service (pid {}).",
+        "Recorded by the running service (pid {}).",
         std::process::id()
     )
 }
@@ -20,7 +20,7 @@ fn through() -> String {
 fn an_approval_reaches_the_running_service_which_runs_the_call() {
     let mut service = Service::start();
     let request = service.ask_for("refund");
-    service.run("pending j").ends_with(0).says(&[
+    service.run("pending j").ends_with(0).prints(&[
         "refund: Refund this order?",
         r#"{"order":"A-17"}"#,
         "agent support, ticket-7",
@@ -29,10 +29,10 @@ fn an_approval_reaches_the_running_service_which_runs_the_call() {
     service
         .run(&format!("approve j {} --reason fine", &request[..6]))
         .ends_with(0)
-        .says(&[
+        .prints(&[
             "refund approved by ",
-            "(token), on record at seq ",
-            &through(),
+            "(token), recorded at seq ",
+            &by_service(),
         ]);
     service.until_answered();
     assert_eq!(service.refunds(), 1);
@@ -44,7 +44,7 @@ fn an_approval_reaches_the_running_service_which_runs_the_call() {
         json!({"name": user, "authenticated_by": "token"})
     );
     let second = service.run(&format!("deny j {request}"));
-    second.fails(3, "already-answered").complains(&[
+    second.fails(3, "already-answered").prints_error(&[
         &format!("approved by {user} (token) at 20"),
         " UTC, seq ",
         "the first answer counts",
@@ -52,14 +52,14 @@ fn an_approval_reaches_the_running_service_which_runs_the_call() {
     service
         .run("pending j")
         .ends_with(0)
-        .says(&["Nothing waits for approval."]);
+        .prints(&["Nothing is pending."]);
     service.shut_down();
     service.run("verify j").ends_with(0);
     service.run("replay j").ends_with(0);
 }
 
 #[test]
-fn a_denial_under_a_name_is_on_record_as_one_that_nobody_checked() {
+fn denial_with_a_name_is_recorded_as_not_verified() {
     let mut service = Service::start();
     let request = service.ask_for("refund");
     let denied = service.run(&format!("deny j {request} --as ada --reason no --json"));
@@ -85,15 +85,15 @@ fn service_knows_a_decided_request_by_its_short_id() {
 }
 
 #[test]
-fn whoever_decides_sees_that_the_model_lost_interest() {
+fn pending_shows_that_the_model_cancelled_the_call() {
     let mut service = Service::start();
     let request = service.ask_for("refund");
     let shown = |service: &Service| {
         let text = service.run("pending j").ends_with(0).out;
         let lines = service.run("pending j --json").ends_with(0).json_lines();
         assert_eq!((lines.len(), &lines[0]["request"]), (1, &json!(request)));
-        let told = text.contains("the model has taken the call back meanwhile");
-        (told, lines[0]["model_lost_interest"].clone())
+        let is_shown = text.contains("the model has cancelled the call");
+        (is_shown, lines[0]["model_lost_interest"].clone())
     };
     assert_eq!(shown(&service), (false, json!(false)));
     service.takes_refund_back();
@@ -103,32 +103,32 @@ fn whoever_decides_sees_that_the_model_lost_interest() {
 }
 
 #[test]
-fn a_paused_call_gets_its_result_number_for_number() {
+fn result_of_a_paused_call_keeps_its_numbers() {
     let mut service = Service::start();
     let call = service.ask_for("pay");
     let how = format!("recount respond-call j {call} --response JSON");
     let shown = service.run("pending j").ends_with(0);
-    shown.says(&["pay: waits for its result", r#"{"cents":4200}"#, &how]);
+    shown.prints(&["pay: waiting for its result", r#"{"cents":4200}"#, &how]);
     let respond =
         |response: &str| service.run(&format!("respond-call j {call} --response {response}"));
     respond("[1]")
         .fails(3, "response-not-an-object")
-        .complains(&["nothing is decided, and another may count"]);
+        .prints_error(&["nothing is decided, and another answer is possible"]);
     respond("{").fails(2, "not-json");
     respond("@nowhere.json").fails(1, "io");
     let twice = r#"{"a":1,"a":2}"#;
-    respond(twice).fails(2, "not-json").complains(&["\"a\""]);
+    respond(twice).fails(2, "not-json").prints_error(&["\"a\""]);
     let result = r#"{"receipt":9007199254740993,"sum":1.10}"#;
     respond(result)
         .ends_with(0)
-        .says(&["pay has its result from ", &through()]);
+        .prints(&["result of pay from ", &by_service()]);
     let log = service.run(&format!("log j {} --json", service.session()));
     assert!(log.out.contains(result), "{log:?}");
     respond(result).fails(1, "unknown-call");
 }
 
 #[test]
-fn a_ticket_names_a_call_and_a_file_or_standard_input_holds_its_result() {
+fn ticket_names_a_call_and_a_file_has_its_result() {
     let mut service = Service::start();
     service.ask_for("pay");
     let pending = service.run("pending j --json").ends_with(0).json_lines();
@@ -141,7 +141,7 @@ fn a_ticket_names_a_call_and_a_file_or_standard_input_holds_its_result() {
     service
         .run("respond-call j {} --response @result.json")
         .fails(2, "not-a-ticket");
-    // What a ticket says besides would be passed over: the id of another call, or who answers.
+    // Further members of a ticket would be ignored, such as the id of another call.
     let more = |more: &str| ticket.replace('}', &format!(",{more}}}"));
     let listed = r#"["0199a000-0000-7000-8000-000000000001",5,"pay"]"#;
     for unfit in [
@@ -153,7 +153,7 @@ fn a_ticket_names_a_call_and_a_file_or_standard_input_holds_its_result() {
             .run(&format!("respond-call j {unfit} --response @result.json"))
             .fails(2, "not-a-ticket");
     }
-    // Nothing comes on standard input, and nothing is no JSON.
+    // Standard input is empty, which is no JSON.
     service
         .run(&format!("respond-call j {ticket}"))
         .fails(2, "not-json");
@@ -169,7 +169,7 @@ fn a_ticket_names_a_call_and_a_file_or_standard_input_holds_its_result() {
 }
 
 #[test]
-fn what_is_too_large_for_a_message_is_too_large_and_not_a_lost_service() {
+fn too_large_message_is_no_lost_service() {
     let mut service = Service::start();
     let call = service.ask_for("pay");
     let large = format!(r#"{{"x":"{}"}}"#, "x".repeat(5_000_000));
@@ -178,34 +178,34 @@ fn what_is_too_large_for_a_message_is_too_large_and_not_a_lost_service() {
     service
         .run(&respond)
         .fails(3, "too-large")
-        .complains(&["takes 4194304 bytes at most", "nothing is decided"]);
+        .prints_error(&["takes 4194304 bytes at most", "nothing is decided"]);
     service.shut_down();
     service.run(&respond).fails(3, "too-large");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn an_answer_that_cannot_be_shown_is_said_to_be_on_record() {
+fn unprinted_answer_is_reported_as_recorded() {
     let mut service = Service::start();
     let (request, call) = (service.ask_for("refund"), service.ask_for("pay"));
     let full = || {
         let full = std::fs::File::options().write(true).open("/dev/full");
         std::process::Stdio::from(full.unwrap())
     };
-    let nobody_reads = || std::process::Stdio::from(std::io::pipe().unwrap().1);
+    let closed = || std::process::Stdio::from(std::io::pipe().unwrap().1);
     let run = |arguments: &str, stdout: std::process::Stdio, code: i32| {
         let mut command = service.bench.command(arguments);
         let output = command.stdout(stdout).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{told}");
-        let begin = "error[io]: it is on record at seq ";
+        let begin = "error[io]: recorded at seq ";
         assert!(told.starts_with(begin), "{told}");
         assert!(told.contains("output"), "{told}");
-        assert!(told.contains("do not say it again"), "{told}");
+        assert!(told.contains("do not repeat the command"), "{told}");
     };
     let respond = format!("respond-call j {call} --response");
     run(&format!("{respond} {{\"news\":1}} --interim"), full(), 1);
-    run(&format!("{respond} {{}}"), nobody_reads(), 141);
+    run(&format!("{respond} {{}}"), closed(), 141);
     service.shut_down();
     run(&format!("deny j {request} --json"), full(), 1);
     service
@@ -214,27 +214,30 @@ fn an_answer_that_cannot_be_shown_is_said_to_be_on_record() {
 }
 
 #[test]
-fn what_waits_is_answered_in_the_journal_where_nobody_serves_it() {
+fn request_is_answered_without_a_service() {
     let mut service = Service::start();
     let call = service.ask_for("pay");
     service.shut_down();
-    service.run("pending j").ends_with(0).says(&[&call]);
+    service.run("pending j").ends_with(0).prints(&[&call]);
     let respond = format!("respond-call j {} --response {{}}", &call[..6]);
-    service.run(&respond).ends_with(0).says(&[
-        "(os_user), on record at seq ",
-        "when the session is next served",
+    service.run(&respond).ends_with(0).prints(&[
+        "(os_user), recorded at seq ",
+        "when a process serves the session again",
     ]);
     service.run("replay j").ends_with(0);
 }
 
 #[test]
-fn the_log_beside_a_service_is_the_log_of_the_journal() {
+fn log_of_a_service_is_that_of_its_journal() {
     let mut service = Service::start();
     service.ask_for("refund");
     let log = format!("log j {}", &service.session()[..8]);
     let json = service.run(&format!("{log} --json")).ends_with(0);
     let text = service.run(&format!("{log} --full")).ends_with(0);
-    assert!(text.out.contains("refund waits for approval") || text.out.contains("refund"));
+    assert!(
+        text.out
+            .contains("refund waiting for approval; model told so")
+    );
     let sessions = service.run("sessions j --json").ends_with(0);
     assert_eq!(sessions.json_lines()[0]["external_id"], "ticket-7");
     service.run("log j ffffffff").fails(1, "unknown-session");
@@ -246,7 +249,7 @@ fn the_log_beside_a_service_is_the_log_of_the_journal() {
 }
 
 #[test]
-fn a_followed_log_goes_on_until_the_service_ends() {
+fn followed_log_ends_with_the_service() {
     let mut service = Service::start();
     let request = service.ask_for("refund");
     let follow = format!("log j {} --follow", service.session());
@@ -260,17 +263,17 @@ fn a_followed_log_goes_on_until_the_service_ends() {
     );
     service.runtime.block_on(answer).unwrap();
     followed.until("approved by ada (embedder)");
-    followed.until("refund ends: returned");
+    followed.until("refund ended: returned");
     service.shut_down();
     let pid = std::process::id();
-    followed.until(&format!("The service (pid {pid}) ends."));
+    followed.until(&format!("The service (pid {pid}) has ended."));
     assert!(followed.ends_well());
     let late = service.run(&follow).ends_with(0);
-    late.says(&["No process serves the journal, so nothing is added."]);
+    late.prints(&["No process serves the journal, so there are no new records."]);
 }
 
 #[test]
-fn what_a_service_cannot_run_is_answered_all_the_same() {
+fn call_without_a_tool_can_be_answered() {
     let mut first = Service::start();
     let (request, call) = (first.ask_for("refund"), first.ask_for("pay"));
     first.shut_down();
@@ -284,27 +287,27 @@ fn what_a_service_cannot_run_is_answered_all_the_same() {
     first.runtime.block_on(end).unwrap();
     assert_eq!(first.refunds(), 0);
     let log = first.run(&format!("log j {}", first.session()));
-    log.ends_with(0).says(&["refund may start"]);
+    log.ends_with(0).prints(&["refund ready to start"]);
 }
 
 #[test]
-fn the_keys_of_a_service_are_enough_for_its_operators() {
+fn operators_need_no_keys_with_a_service() {
     let mut service = Service::sealed();
     let request = service.ask_for("refund");
     service
         .run("pending j")
         .ends_with(0)
-        .says(&["refund: Refund this order?", r#"{"order":"A-17"}"#]);
+        .prints(&["refund: Refund this order?", r#"{"order":"A-17"}"#]);
     let log = format!("log j {}", service.session());
-    service.run(&log).ends_with(0).says(&["refund", "A-17"]);
+    service.run(&log).ends_with(0).prints(&["refund", "A-17"]);
     let stored = service.run(&format!("{log} --json")).ends_with(0);
     assert!(!stored.out.contains("A-17"), "as it is stored");
     service
         .run(&format!("approve j {request}"))
         .ends_with(0)
-        .says(&["refund approved by "]);
+        .prints(&["refund approved by "]);
     service.until_answered();
     service.shut_down();
-    service.run(&log).ends_with(0).says(&["(sealed)"]);
+    service.run(&log).ends_with(0).prints(&["(sealed)"]);
     service.run(&format!("deny j {request}")).fails(6, "sealed");
 }

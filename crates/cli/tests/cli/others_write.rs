@@ -1,4 +1,4 @@
-//! The address of a service that another user may have planted is not believed.
+//! The address of a service is not used if another user may have written it.
 
 #![cfg(unix)]
 
@@ -13,7 +13,7 @@ use recount_journal::DiskJournal;
 
 use crate::program::Bench;
 
-/// A service that is none: it counts those that knock, and lets them go.
+/// A fake service that counts connections and closes them.
 struct Impostor {
     address: SocketAddr,
     knocks: Arc<AtomicUsize>,
@@ -33,11 +33,12 @@ impl Impostor {
         Impostor { address, knocks }
     }
 
-    /// Puts its address into a journal, as a service does.
+    /// Writes its address into a journal, as a service does.
     fn plant(&self, journal: &Path) {
         let (address, secret) = (self.address, "0".repeat(64));
         let text = format!(
-            r#"{{"format":"recount-control","version":2,"address":"{address}","pid":1,"token":"{secret}","proof":"{secret}"}}"#
+            r#"{{"format":"recount-control","version":2,"address":"{address}","pid":1,
+                "token":"{secret}","proof":"{secret}"}}"#
         );
         let place = journal.join("CONTROL");
         fs::write(&place, text).unwrap();
@@ -62,7 +63,7 @@ command = ["cat"]
 
 const COMMANDS: [&str; 2] = ["approve j/demo 0123", "pending j/demo"];
 
-/// The demo's journal in a directory of its own, open in this process, with the impostor's address.
+/// The journal of the demo, open in this process, with the address of the impostor.
 fn planted() -> (Bench, DiskJournal, Impostor) {
     let bench = Bench::new();
     fs::create_dir(bench.path("j")).unwrap();
@@ -73,33 +74,32 @@ fn planted() -> (Bench, DiskJournal, Impostor) {
     (bench, held, impostor)
 }
 
-/// The answer that the other tests expect not to be believed is believed if no other user could
-/// have planted it.
+/// The address of the other tests is used if no other user can have written it.
 #[test]
-fn address_in_a_closed_directory_is_asked() {
+fn address_in_a_private_directory_is_used() {
     let (bench, _held, impostor) = planted();
     bench.run("pending j/demo").fails(1, "control");
     assert!(impostor.knocks() > 0);
 }
 
 #[test]
-fn address_in_a_directory_that_all_can_write_is_not_asked() {
+fn address_in_a_writable_directory_is_not_used() {
     let (bench, _held, impostor) = planted();
     set_mode(&bench.path("j/demo"), 0o1777);
     for command in COMMANDS {
         bench.run(command).fails(1, "insecure-directory");
-        // The journal would be believed, the address is not.
+        // The option accepts the journal, but not the address.
         let trusting = format!("{command} --insecure-directory");
         bench
             .run(&trusting)
             .fails(1, "control")
-            .complains(&["every user can write to it"]);
+            .prints_error(&["every user can write to it"]);
     }
     assert_eq!(impostor.knocks(), 0);
 }
 
 #[test]
-fn address_of_another_user_is_not_asked() {
+fn address_of_another_user_is_not_used() {
     let (bench, _held, impostor) = planted();
     let control = bench.path("j/demo/CONTROL");
     if chown(&control, Some(4_711), None).is_err() {
@@ -110,13 +110,13 @@ fn address_of_another_user_is_not_asked() {
         bench
             .run(command)
             .fails(1, "insecure-directory")
-            .complains(&["belongs to another user, 4711"]);
+            .prints_error(&["belongs to another user, 4711"]);
     }
     assert_eq!(impostor.knocks(), 0);
 }
 
 #[test]
-fn address_that_is_a_link_is_not_asked() {
+fn address_that_is_a_link_is_not_used() {
     let (bench, _held, impostor) = planted();
     let control = bench.path("j/demo/CONTROL");
     fs::rename(&control, bench.path("planted")).unwrap();
@@ -125,24 +125,24 @@ fn address_that_is_a_link_is_not_asked() {
         bench
             .run(command)
             .fails(1, "control")
-            .complains(&["found a symbolic link"]);
+            .prints_error(&["found a symbolic link"]);
     }
     assert_eq!(impostor.knocks(), 0);
 }
 
-/// A user who can write to the directory above can put another journal in the place of this one.
+/// A user who can write to the parent directory can replace the journal.
 #[test]
-fn address_below_a_directory_that_all_can_write_is_not_asked() {
+fn address_below_a_writable_directory_is_not_used() {
     let (bench, _held, impostor) = planted();
     set_mode(&bench.path("j"), 0o777);
     for command in COMMANDS {
         bench
             .run(command)
             .fails(1, "control")
-            .complains(&["every user can replace what is in it"]);
+            .prints_error(&["every user can replace what is in it"]);
     }
     assert_eq!(impostor.knocks(), 0);
-    // In a directory such as /tmp, what is there stays its owner's.
+    // In a directory such as /tmp, only the owner of an entry can replace it.
     set_mode(&bench.path("j"), 0o1777);
     bench.run("pending j/demo").fails(1, "control");
     assert!(impostor.knocks() > 0);

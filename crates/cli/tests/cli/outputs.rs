@@ -1,15 +1,14 @@
-//! Files and directories that commands write: never in place of something else, never within a
-//! journal.
+//! Files and directories that commands write: they replace nothing, and are never within a journal.
 
 use std::fs;
 use std::path::Path;
 
 use crate::program::{Bench, Run};
 
-/// Every command that writes a file, up to the name of the file.
+/// Every command that writes a file, without the name of the file.
 const FILES: [&str; 2] = ["export demo --out", "audit decisions demo --html"];
 
-/// Every command that makes a directory, up to its name.
+/// Every command that creates a directory, without its name.
 const DIRECTORIES: [&str; 5] = [
     "backup demo",
     "restore copy",
@@ -25,7 +24,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// The sound journal, as an auditor finds it.
+/// True if `verify` finds no damage.
 fn is_sound(bench: &Bench) -> bool {
     bench.run("verify demo").code == 0
 }
@@ -45,7 +44,8 @@ fn files_replace_nothing_without_force() {
     let bench = bench();
     bench.write("note.txt", "mine");
     let kept = |run: Run| {
-        run.fails(1, "occupied").complains(&["note.txt", "--force"]);
+        run.fails(1, "occupied")
+            .prints_error(&["note.txt", "--force"]);
         assert_eq!(fs::read_to_string(bench.path("note.txt")).unwrap(), "mine");
     };
     for command in FILES {
@@ -85,7 +85,7 @@ fn force_replaces_only_regular_files() {
         for force in ["", " --force"] {
             for command in FILES {
                 let run = bench.run(&format!("{command} {name}{force}"));
-                run.fails(1, "occupied").complains(&[name]);
+                run.fails(1, "occupied").prints_error(&[name]);
             }
             simulate(&bench, &format!("{name}{force}")).fails(1, "occupied");
         }
@@ -120,7 +120,7 @@ fn nothing_is_written_within_a_journal() {
         for force in ["", " --force"] {
             for command in FILES {
                 let run = bench.run(&format!("{command} {name}{force}"));
-                run.fails(2, "within-journal").complains(&[name]);
+                run.fails(2, "within-journal").prints_error(&[name]);
             }
             simulate(&bench, &format!("{name}{force}")).fails(2, "within-journal");
         }
@@ -131,7 +131,7 @@ fn nothing_is_written_within_a_journal() {
             bench
                 .run(&format!("{command} {within}"))
                 .fails(2, "within-journal")
-                .complains(&[within]);
+                .prints_error(&[within]);
         }
         assert!(!bench.path(within).exists());
     }

@@ -1,17 +1,17 @@
-//! A yes from a terminal comes with what the tool needs of it, beside a running service and without
-//! one.
+//! Approvals with a payload, changed arguments and a request hash, with a service and without one.
 
 use serde_json::json;
 
 use crate::service::Service;
 
-/// Tries every answer that does not count and then one that does; both doors say the same.
+/// Tries every refused answer and then a valid one. The result is the same with and without a
+/// service.
 fn is_answered(service: &Service, request: &str) {
     let run = |arguments: &str| service.run(&arguments.replace("REQUEST", request));
     let schema = r#"{"properties":{"from":{"type":"string"}},"required":["from"],"type":"object"}"#;
-    run("pending j").ends_with(0).says(&[
+    run("pending j").ends_with(0).prints(&[
         &format!("recount approve j {request} --payload JSON"),
-        &format!("a yes comes with a payload that fits {schema}"),
+        &format!("approval needs a payload that fits {schema}"),
     ]);
     let waiting = run("pending j --json").ends_with(0).json_lines();
     let hash = waiting[0]["request_hash"].as_str().unwrap();
@@ -57,7 +57,7 @@ fn is_answered(service: &Service, request: &str) {
     ] {
         let refused = run(answer).fails(exit, code);
         if exit == 3 {
-            refused.complains(&["the request stays open", "another may count"]);
+            refused.prints_error(&["the request stays open", "another answer is possible"]);
         }
     }
     run("approve j REQUEST --payload {} --request-hash abc").ends_with(2);
@@ -66,7 +66,7 @@ fn is_answered(service: &Service, request: &str) {
     let right = format!("approve j REQUEST {right} --request-hash {hash}");
     run(&right)
         .ends_with(0)
-        .says(&["leave approved by unchecked \"ada\""]);
+        .prints(&["leave approved (identity not verified) by \"ada\""]);
     let answered = service.recorded("confirmation_answered");
     assert_eq!(
         (&answered["payload"], &answered["edited_args"]),
@@ -74,7 +74,7 @@ fn is_answered(service: &Service, request: &str) {
     );
     run("deny j REQUEST")
         .fails(3, "already-answered")
-        .complains(&["the first answer counts"]);
+        .prints_error(&["the first answer counts"]);
     let log = run(&format!("log j {} --json", service.session())).json_lines();
     let refused = log.iter().filter(|line| line["kind"] == "answer_refused");
     let refused: Vec<_> = refused
@@ -92,11 +92,11 @@ fn is_answered(service: &Service, request: &str) {
         "other_request",
         "already_answered",
     ];
-    assert_eq!(refused, expected, "each is on record");
+    assert_eq!(refused, expected, "each is recorded");
 }
 
 #[test]
-fn a_payload_other_arguments_and_the_request_that_was_seen_are_given_through_the_service() {
+fn approval_with_payload_and_arguments_through_a_service() {
     let mut service = Service::start();
     let request = service.ask_for("leave");
     is_answered(&service, &request);
@@ -106,8 +106,7 @@ fn a_payload_other_arguments_and_the_request_that_was_seen_are_given_through_the
 }
 
 #[test]
-fn a_payload_other_arguments_and_the_request_that_was_seen_are_given_where_nobody_serves_the_journal()
- {
+fn approval_with_payload_and_arguments_without_a_service() {
     let mut service = Service::start();
     let request = service.ask_for("leave");
     service.shut_down();
@@ -115,10 +114,10 @@ fn a_payload_other_arguments_and_the_request_that_was_seen_are_given_where_nobod
     service.run("replay j").ends_with(0);
 }
 
-/// Approves with other arguments, and then those; gives what was said to the first.
+/// Approves with changed arguments, then approves those. Returns the output of the first approval.
 fn is_approved_anew(service: &Service, request: &str) -> String {
     let changed = service.run(&format!("approve j {request} --args {{\"days\":4}}"));
-    let changed = changed.ends_with(0).says(&["shift approved by "]);
+    let changed = changed.ends_with(0).prints(&["shift approved by "]);
     let waiting = service.run("pending j --json").ends_with(0).json_lines();
     let [again] = waiting.as_slice() else {
         panic!("one call waits: {waiting:?}");
@@ -126,8 +125,8 @@ fn is_approved_anew(service: &Service, request: &str) -> String {
     let again_of = again["request"].as_str().unwrap();
     assert_ne!(again_of, request);
     assert_eq!(again["args"], json!({"days": 4}));
-    let named = format!("it runs with the answer to the request {again_of}.");
-    let said = changed.says(&[&named]).out;
+    let named = format!("the call waits for an answer to request {again_of}.");
+    let said = changed.prints(&[&named]).out;
     let approved = service.run(&format!(
         "approve j {again_of} --args {{\"days\":3}} --json"
     ));
@@ -138,17 +137,17 @@ fn is_approved_anew(service: &Service, request: &str) -> String {
 }
 
 #[test]
-fn whoever_changes_arguments_is_told_that_the_call_is_asked_about_anew() {
+fn changed_arguments_need_their_own_approval() {
     let mut service = Service::start();
     let request = service.ask_for("shift");
     let said = is_approved_anew(&service, &request);
-    assert!(said.contains("On record through the running service"));
+    assert!(said.contains("Recorded by the running service"));
     service.until_answered();
     service.shut_down();
 }
 
 #[test]
-fn whoever_changes_arguments_is_told_so_where_nobody_serves_the_journal() {
+fn changed_arguments_need_approval_without_a_service() {
     let mut service = Service::start();
     let request = service.ask_for("shift");
     service.shut_down();
@@ -157,7 +156,7 @@ fn whoever_changes_arguments_is_told_so_where_nobody_serves_the_journal() {
 }
 
 #[test]
-fn a_no_needs_no_payload_and_may_have_one() {
+fn denial_may_have_a_payload() {
     let mut service = Service::start();
     let request = service.ask_for("leave");
     let deny = format!(r#"deny j {request} --payload {{"instead":"June"}} --json"#);
@@ -167,14 +166,14 @@ fn a_no_needs_no_payload_and_may_have_one() {
     service.shut_down();
 }
 
-/// Tries payloads at a gate that asks for none.
+/// Tries payloads for a request without a payload schema.
 fn is_refused(service: &Service, request: &str) {
     for answer in ["approve j REQUEST", "deny j REQUEST"] {
         let answer = format!("{answer} --payload {{\"limit\":1}}").replace("REQUEST", request);
         service
             .run(&answer)
             .fails(3, "invalid-payload")
-            .complains(&["asks for none", "the request stays open"]);
+            .prints_error(&["asks for none", "the request stays open"]);
     }
     assert_eq!(
         service.recorded("answer_refused")["refusal"],

@@ -1,4 +1,4 @@
-//! The program finds a service by the environment, as the vendor's own libraries do, and tells no
+//! The program finds a service through the environment, as the vendor's libraries do, and prints no
 //! secret.
 
 use std::fs;
@@ -13,7 +13,7 @@ const EPHEMERAL: &str = "auth_tokens/test-token";
 const TOKEN: &str = "ya29.test-token";
 const MODEL: &str = "gemini-live-test";
 
-/// The program finds the service by the environment, and goes there by the same code.
+/// The program connects to each platform by the variables of the environment.
 #[tokio::test]
 async fn the_program_reaches_each_platform() {
     const VERTEX: (&str, &str) = ("GOOGLE_GENAI_USE_VERTEXAI", "true");

@@ -1,4 +1,4 @@
-//! Runs the program in a directory of its own, and the simulator beside it.
+//! Runs the program and the simulator in a temporary directory.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A directory in which the program is run.
+/// A temporary directory in which the program is run.
 pub(crate) struct Bench {
     directory: TempDir,
 }
 
-/// What came of one run.
+/// The result of one run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -26,7 +26,7 @@ impl Bench {
         Bench { directory }
     }
 
-    /// With the journal `demo` that `recount demo --approve` leaves.
+    /// A bench with the journal `demo` of `recount demo --approve`.
     pub(crate) fn with_demo() -> Bench {
         let bench = Bench::new();
         bench.run("demo --approve --journal demo").ends_with(0);
@@ -41,7 +41,7 @@ impl Bench {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// The program with arguments that have no spaces.
+    /// The command for the program, with arguments without spaces.
     pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_recount"));
         command
@@ -62,13 +62,13 @@ impl Bench {
     pub(crate) fn run(&self, arguments: &str) -> Run {
         let output = self.command(arguments).output().unwrap();
         Run {
-            code: output.status.code().expect("nobody kills it"),
+            code: output.status.code().expect("it is not killed"),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
         }
     }
 
-    /// Starts the program and reads its output as it comes.
+    /// Starts the program. Its output is read line by line.
     pub(crate) fn start(&self, arguments: &str) -> Started {
         let mut child = self
             .command(arguments)
@@ -79,7 +79,7 @@ impl Bench {
         Started { child, out }
     }
 
-    /// Starts the simulator with a script, and says where it listens.
+    /// Starts the simulator with a script. Returns its URL, too.
     pub(crate) fn simulate(&self, script: &str) -> (Started, String) {
         self.write("script.jsonl", script);
         let mut simulator = self.start("simulate --script script.jsonl --listen 127.0.0.1:0");
@@ -99,8 +99,7 @@ impl Bench {
 }
 
 impl Run {
-    /// Expects an exit code, and that a failure says so on standard error and a success says
-    /// nothing there.
+    /// Expects an exit code. Expects that a successful run prints nothing to standard error.
     pub(crate) fn ends_with(self, code: i32) -> Run {
         assert_eq!(self.code, code, "{self:#?}");
         if code == 0 {
@@ -109,7 +108,7 @@ impl Run {
         self
     }
 
-    /// Expects the code of an error, in one line.
+    /// Expects an exit code and an error code.
     pub(crate) fn fails(self, exit: i32, code: &str) -> Run {
         let run = self.ends_with(exit);
         assert!(run.err.starts_with(&format!("error[{code}]: ")), "{run:#?}");
@@ -120,16 +119,16 @@ impl Run {
         run
     }
 
-    /// Expects every one of these in the output.
-    pub(crate) fn says(self, words: &[&str]) -> Run {
+    /// Expects these texts in the output.
+    pub(crate) fn prints(self, words: &[&str]) -> Run {
         for word in words {
             assert!(self.out.contains(word), "expected {word:?} in {self:#?}");
         }
         self
     }
 
-    /// Expects every one of these on standard error.
-    pub(crate) fn complains(self, words: &[&str]) -> Run {
+    /// Expects these texts on standard error.
+    pub(crate) fn prints_error(self, words: &[&str]) -> Run {
         for word in words {
             assert!(self.err.contains(word), "expected {word:?} in {self:#?}");
         }
@@ -148,14 +147,14 @@ impl Run {
     }
 }
 
-/// The program while it runs; it is killed with this value.
+/// The running program. Dropping it kills the program.
 pub(crate) struct Started {
     child: Child,
     out: BufReader<ChildStdout>,
 }
 
 impl Started {
-    /// Reads on until a line contains this, and returns the line.
+    /// Reads lines until one contains `wanted`, and returns that line.
     pub(crate) fn until(&mut self, wanted: &str) -> String {
         let mut read = String::new();
         loop {
@@ -174,17 +173,17 @@ impl Started {
         self.child.id()
     }
 
-    /// Waits for its end, and says whether that is a good one.
+    /// Waits for the end. Returns true if the program succeeded.
     pub(crate) fn ends_well(mut self) -> bool {
         self.child.wait().unwrap().success()
     }
 
-    /// Waits for its end; gives its exit code, if it has one.
+    /// Waits for the end. Returns the exit code, if there is one.
     pub(crate) fn ends(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 
-    /// Ends it as nothing in it can hinder.
+    /// Kills the program with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -14,8 +14,8 @@ use crate::service::{Service, runtime};
 const MODELS: &str = r#"{"days":9}"#;
 const EDITED: &str = r#"{"days":9999}"#;
 
-/// A service whose model called `shift` with 9 days; the first approver made 9,999 of them, and a
-/// second one is asked.
+/// A service with a call of `shift` for 9 days, which the first approver changed to 9,999 days.
+/// Returns the second request, too.
 fn edited_request() -> (Service, String) {
     let mut service = Service::start();
     let first = service.ask_for("shift");
@@ -30,8 +30,7 @@ fn edited_request() -> (Service, String) {
     (service, second)
 }
 
-/// The arguments of the call on the last card that a client of ADK was shown, and the last answer
-/// that it was shown.
+/// The arguments on the last confirmation card of an ADK client, and the last answer on it.
 fn adk_card_and_answer(service: &Service) -> (String, String) {
     let events = service.engine.adk_events(service.live.session_id());
     let events = service.runtime.block_on(events).unwrap();
@@ -68,7 +67,10 @@ fn every_view_shows_the_arguments_that_an_edited_request_binds() {
 
     let log = service.run(&format!("log j {}", service.session()));
     let log = log.ends_with(0).out;
-    let asked: Vec<&str> = log.lines().filter(|it| it.contains(" asks: ")).collect();
+    let asked: Vec<&str> = log
+        .lines()
+        .filter(|it| it.contains(" requested: "))
+        .collect();
     assert_eq!(asked.len(), 2, "{log}");
     assert!(
         asked[0].contains(MODELS) && asked[1].contains(EDITED),
@@ -95,13 +97,13 @@ fn every_view_shows_the_arguments_that_an_edited_request_binds() {
     let full = service.run("audit decisions j --full").ends_with(0).out;
     let asked: Vec<&str> = full
         .lines()
-        .filter(|it| it.contains("asked whether"))
+        .filter(|it| it.contains("approval requested"))
         .collect();
     assert!(asked[0].contains(&format!("changed to {EDITED}")), "{full}");
-    assert!(asked[1].contains(&format!("about {EDITED}")), "{full}");
+    assert!(asked[1].contains(&format!("for {EDITED}")), "{full}");
 }
 
-/// `log --json` is no view: it prints the record, byte by byte.
+/// `log --json` is no view: it prints the bytes of the record.
 #[test]
 fn unseen_characters_are_escaped_in_every_view() {
     let unseen = [

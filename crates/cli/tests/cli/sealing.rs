@@ -1,12 +1,15 @@
-//! A sealed session on the command line: with its keys like any other, without them said to be
+//! Sealed sessions: commands with the keys work as usual, commands without report that it is
 //! sealed.
 
 use crate::program::{Bench, Run};
 
-const SCRIPT: &str = r#"
-{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay", "args": {"order": "A-17", "pin": "four-digits"}}]}]}
-{"on": "otherwise", "send": [{"say": "It is noted."}]}
-"#;
+const SCRIPT: &str = concat!(
+    r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay", "#,
+    r#""args": {"order": "A-17", "pin": "four-digits"}}]}]}"#,
+    "\n",
+    r#"{"on": "otherwise", "send": [{"say": "It is noted."}]}"#,
+    "\n",
+);
 
 const TOOLS: &str = r#"
 [[tool]]
@@ -17,19 +20,19 @@ confirm = "Pay?"
 secret = ["/pin"]
 "#;
 
-/// Runs with a master key of this digit.
+/// Runs the program with a master key of this repeated digit.
 pub(crate) fn run(bench: &Bench, digit: &str, arguments: &str) -> Run {
     let mut command = bench.command(arguments);
     command.env("RECOUNT_MASTER_KEY", digit.repeat(64));
     let output = command.output().unwrap();
     Run {
-        code: output.status.code().expect("nobody kills it"),
+        code: output.status.code().expect("it is not killed"),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-/// A sealed session in which a call waits, with the simulator that it talks to.
+/// A journal `j` with a sealed session in which a call waits, and its simulator.
 pub(crate) fn paused(bench: &Bench) -> (crate::program::Started, String) {
     bench.write("tools.toml", TOOLS);
     let (simulator, url) = bench.simulate(SCRIPT);
@@ -37,12 +40,12 @@ pub(crate) fn paused(bench: &Bench) -> (crate::program::Started, String) {
         format!("run --tools tools.toml --endpoint {url} --journal j --keys k --text settle");
     run(bench, "a", &begin)
         .ends_with(0)
-        .says(&["recount approve j", "--keys k"]);
+        .prints(&["recount approve j", "--keys k"]);
     (simulator, url)
 }
 
 #[test]
-fn with_its_keys_a_sealed_session_is_shown_approved_resumed_and_replayed() {
+fn sealed_session_works_with_its_keys() {
     let bench = Bench::new();
     let (_simulator, url) = paused(&bench);
     let listed = run(&bench, "a", "pending j --keys k --json")
@@ -53,7 +56,7 @@ fn with_its_keys_a_sealed_session_is_shown_approved_resumed_and_replayed() {
     let request = listed[0]["request"].as_str().unwrap();
     let shown = run(&bench, "a", "pending j --keys k").ends_with(0);
     assert!(!shown.out.contains("four-digits"), "{shown:?}");
-    shown.says(&[
+    shown.prints(&[
         "pay: Pay?",
         r#""order":"A-17""#,
         r#""pin":{"$sealed":"v1."#,
@@ -61,7 +64,7 @@ fn with_its_keys_a_sealed_session_is_shown_approved_resumed_and_replayed() {
     ]);
     run(&bench, "a", &format!("approve j {request} --keys k"))
         .ends_with(0)
-        .says(&["pay approved"]);
+        .prints(&["pay approved"]);
     let session = bench.session("j");
     let resumed =
         format!("run --tools tools.toml --endpoint {url} --journal j --keys k --resume {session}");
@@ -70,38 +73,41 @@ fn with_its_keys_a_sealed_session_is_shown_approved_resumed_and_replayed() {
     assert!(got.contains("four-digits"), "the tool gets it open: {got}");
     run(&bench, "a", "replay j --keys k")
         .ends_with(0)
-        .says(&["Replayed to the same decisions: 1 session"]);
+        .prints(&["Replay matches the record: 1 session"]);
     run(&bench, "a", &format!("log j {session} --keys k"))
         .ends_with(0)
-        .says(&["settle", "pay"]);
+        .prints(&["settle", "pay"]);
 }
 
 #[test]
-fn without_its_keys_it_verifies_and_everything_else_says_that_it_is_sealed() {
+fn sealed_session_only_verifies_without_its_keys() {
     let bench = Bench::new();
     let (_simulator, _) = paused(&bench);
     let session = bench.session("j");
     bench
         .run("verify j")
         .ends_with(0)
-        .says(&["Consistent journal"]);
+        .prints(&["Consistent journal"]);
     bench.run("export j --out out.jsonl").ends_with(0);
     bench.run("verify out.jsonl").ends_with(0);
     let exported = std::fs::read_to_string(bench.path("out.jsonl")).unwrap();
     for text in ["settle", "four-digits", "Pay?"] {
         assert!(!exported.contains(text), "{text}");
     }
-    bench.run("sessions j").ends_with(0).says(&["sealed"]);
-    bench.run("pending j").ends_with(0).says(&[
+    bench.run("sessions j").ends_with(0).prints(&["sealed"]);
+    bench.run("pending j").ends_with(0).prints(&[
         "A call of a sealed session",
         " ago\n",
         " --keys DIR\n",
     ]);
-    bench.run(&format!("log j {session}")).ends_with(0).says(&[
-        "function_call_received (sealed)",
-        "confirmation_requested (sealed)",
-    ]);
-    bench.run("replay j").fails(6, "sealed").complains(&[
+    bench
+        .run(&format!("log j {session}"))
+        .ends_with(0)
+        .prints(&[
+            "function_call_received (sealed)",
+            "confirmation_requested (sealed)",
+        ]);
+    bench.run("replay j").fails(6, "sealed").prints_error(&[
         "1 session not replayed",
         &session,
         "--keys",
@@ -109,11 +115,11 @@ fn without_its_keys_it_verifies_and_everything_else_says_that_it_is_sealed() {
     bench
         .run(&format!("state j {session}"))
         .fails(6, "sealed")
-        .complains(&[&session, "--keys"]);
+        .prints_error(&[&session, "--keys"]);
     let state = format!("state j {session} --keys k --pointer /calls");
     let shown = run(&bench, "a", &state).ends_with(0);
     assert!(!shown.out.contains("four-digits"), "{shown:?}");
-    shown.says(&["pay", "$sealed  v1.", "awaiting_confirmation"]);
+    shown.prints(&["pay", "$sealed  v1.", "awaiting_confirmation"]);
     let listed = bench.run("pending j --json").ends_with(0).json_lines();
     assert_eq!(listed[0]["sealed"], true);
     let request = listed[0]["request"].as_str().unwrap();
@@ -123,14 +129,14 @@ fn without_its_keys_it_verifies_and_everything_else_says_that_it_is_sealed() {
 }
 
 #[test]
-fn with_its_keys_a_sealed_session_is_imported_sealed_and_its_approval_waits() {
+fn sealed_session_is_imported_with_its_open_request() {
     let bench = Bench::new();
     let (_simulator, _) = paused(&bench);
     bench.run("export j --out out.jsonl").ends_with(0);
     bench
         .run("import out.jsonl new")
         .fails(6, "sealed")
-        .complains(&["--keys"]);
+        .prints_error(&["--keys"]);
     assert!(!bench.path("new").exists());
     run(&bench, "a", "import out.jsonl new --keys k").ends_with(0);
     let request = |journal: &str| {
@@ -147,33 +153,33 @@ fn with_its_keys_a_sealed_session_is_imported_sealed_and_its_approval_waits() {
     let approve = format!("approve new {} --keys k", id.as_str().unwrap());
     run(&bench, "a", &approve)
         .ends_with(0)
-        .says(&["pay approved"]);
+        .prints(&["pay approved"]);
 }
 
 #[test]
-fn a_wrong_master_key_and_none_are_told_apart() {
+fn wrong_and_missing_master_keys_have_own_errors() {
     let bench = Bench::new();
     let (_simulator, _) = paused(&bench);
     run(&bench, "b", "replay j --keys k")
         .fails(6, "wrong-master-key")
-        .complains(&["help: "]);
+        .prints_error(&["help: "]);
     run(&bench, "x", "replay j --keys k").fails(2, "not-a-master-key");
     bench.run("replay j --keys k").fails(2, "no-master-key");
     run(&bench, "a", "replay j --keys nothing")
         .fails(1, "key-store")
-        .complains(&["help: "]);
+        .prints_error(&["help: "]);
     run(&bench, "a", "replay j --keys j/keys")
         .fails(1, "key-store")
-        .complains(&["inside the journal"]);
+        .prints_error(&["inside the journal"]);
     bench.write("tools.toml", TOOLS);
     bench
         .run("run --tools tools.toml --endpoint ws://127.0.0.1:1 --journal other")
         .fails(1, "configuration")
-        .complains(&["secret arguments", ".keys("]);
+        .prints_error(&["secret arguments", ".keys("]);
 }
 
 #[test]
-fn an_audit_counts_what_is_sealed_and_tells_it_with_its_keys_until_they_are_erased() {
+fn audit_shows_a_sealed_session_only_with_its_key() {
     let bench = Bench::new();
     let (_simulator, _) = paused(&bench);
     let session = bench.session("j");
@@ -192,19 +198,19 @@ fn an_audit_counts_what_is_sealed_and_tells_it_with_its_keys_until_they_are_eras
         (&sealed["calls"], &sealed["answers"]),
         (&1.into(), &0.into())
     );
-    bench.run("audit decisions j").ends_with(0).says(&[
+    bench.run("audit decisions j").ends_with(0).prints(&[
         "0 calls of 0 sessions",
-        "1 session not told: sealed, and no key store was given",
+        "1 session not shown: sealed, no key store given",
     ]);
     bench
         .run("audit decisions j --csv")
         .ends_with(0)
-        .says(&[&session, ",key_not_given,\r\n"]);
+        .prints(&[&session, ",key_not_given,\r\n"]);
 
     bench
         .run("audit decisions j --html report.html")
         .ends_with(6)
-        .says(&["Only 0 decisions in 0 sessions could be decided again"]);
+        .prints(&["Only 0 decisions in 0 sessions could be made again"]);
     let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
     assert!(html.contains("Not everything could be replayed"));
     assert!(!html.contains("the same decisions"));
@@ -223,7 +229,7 @@ fn an_audit_counts_what_is_sealed_and_tells_it_with_its_keys_until_they_are_eras
         "audit decisions j --keys k --html report.html --force",
     )
     .ends_with(0)
-    .says(&["Every decision follows again"]);
+    .prints(&["Every decision was made again"]);
     let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
     assert!(!html.contains("four-digits") && html.contains("sealed: /pin"));
 
@@ -233,7 +239,7 @@ fn an_audit_counts_what_is_sealed_and_tells_it_with_its_keys_until_they_are_eras
 }
 
 #[test]
-fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wanted_it() {
+fn erased_session_verifies_and_its_erasure_is_audited() {
     let bench = Bench::new();
     let (_simulator, _) = paused(&bench);
     let session = bench.session("j");
@@ -242,10 +248,10 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
         .run(&format!("{erase} --yes"))
         .fails(2, "no-key-store");
     run(&bench, "a", &format!("{erase} --keys k")).fails(2, "not-asked");
-    // What waits for a person could never be answered.
+    // An open request could never be answered afterwards.
     run(&bench, "a", &format!("{erase} --keys k --yes"))
         .fails(3, "work-open")
-        .complains(&["1 open", "recount pending"]);
+        .prints_error(&["1 open", "recount pending"]);
     let listed = run(&bench, "a", "pending j --keys k --json").ends_with(0);
     let request = listed.json_lines()[0]["request"].clone();
     let deny = format!("deny j {} --keys k", request.as_str().unwrap());
@@ -253,17 +259,22 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
 
     run(&bench, "a", &format!("{erase} --keys k --as ada --yes"))
         .ends_with(0)
-        .says(&[&session, "is erased", "ada", "ticket-17"]);
+        .prints(&[
+            &session,
+            "erased (identity not verified) by",
+            "ada",
+            "ticket-17",
+        ]);
     assert!(!bench.path("k").join(format!("{session}.key")).exists());
     bench
         .run("verify j")
         .ends_with(0)
-        .says(&["Consistent journal"]);
+        .prints(&["Consistent journal"]);
     run(&bench, "a", "replay j --keys k")
         .ends_with(0)
-        .says(&["Erased", "1 session"]);
+        .prints(&["Not replayed, because erased: 1 session"]);
     run(&bench, "a", &format!("replay j {session} --keys k")).fails(6, "sealed");
-    // Nor is an export of it of no use.
+    // An export of the session can still be imported.
     bench.run("export j --out out.jsonl").ends_with(0);
     run(&bench, "a", "import out.jsonl copy --keys k").ends_with(0);
     let lines = run(&bench, "a", "audit decisions j --keys k --json")
@@ -276,19 +287,19 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
     assert_eq!(lines[0]["erasure"]["reason"], "ticket-17");
     assert_eq!(lines[1]["kind"], "erasure_requested");
     assert_eq!(lines[2]["kind"], "session_erased");
-    // It was erased in the time that is asked about, although nothing else had happened in it.
+    // The erasure is an event in the chosen time, although there is no other one.
     let from = lines[1]["at"].as_str().unwrap();
     let since = format!("audit decisions j --from {from}");
     bench
         .run(&since)
         .ends_with(0)
-        .says(&["1 session not told: sealed, and its key was erased"]);
+        .prints(&["1 session not shown: sealed, key erased"]);
     let csv = bench.run(&format!("{since} --csv")).ends_with(0).out;
     let rows: Vec<&str> = csv.lines().collect();
     assert_eq!(rows.len(), 2, "{csv}");
     assert!(rows[1].starts_with(&session), "{csv}");
     assert!(
-        rows[1].contains(r#"erased: unchecked ""ada"" wanted that: ticket-17"#),
+        rows[1].contains(r#"erased (identity not verified) by ""ada"": ticket-17"#),
         "{csv}"
     );
     let before = format!("audit decisions j --to {from} --json");
@@ -296,23 +307,23 @@ fn an_erased_session_opens_no_more_verifies_as_before_and_the_audit_tells_who_wa
     assert_eq!(before[0]["why"], "erased");
     run(&bench, "a", "audit decisions j --keys k")
         .ends_with(0)
-        .says(&[
-            "1 session not told: sealed, and its key was erased",
-            "ticket-17",
-        ]);
+        .prints(&["1 session not shown: sealed, key erased", "ticket-17"]);
     bench
         .run("audit decisions j --html report.html --from 2999-01-01")
         .ends_with(0);
     let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
-    assert!(!html.contains("ticket-17"), "nothing was there to be told");
+    assert!(
+        !html.contains("ticket-17"),
+        "the erasure is not in the chosen time"
+    );
     bench
         .run("audit decisions j --html report.html --force")
         .ends_with(0);
     let html = std::fs::read_to_string(bench.path("report.html")).unwrap();
-    assert!(html.contains("its key was erased: unchecked &quot;ada&quot; wanted that: ticket-17"));
+    assert!(html.contains("key erased (identity not verified) by &quot;ada&quot;: ticket-17"));
     assert!(html.contains("1 session erased"));
 
-    // Whoever asks again is told what was done.
+    // A repeated command shows the first erasure.
     let again = run(&bench, "a", &format!("{erase} --keys k --yes --json")).ends_with(0);
     assert_eq!(again.json_lines()[0]["erasure"], lines[0]["erasure"]);
 }

@@ -1,4 +1,4 @@
-//! A service in this process, with a journal that the program then wants, too.
+//! A service in this process, for tests of the program with a running service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,14 +14,24 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::program::{Bench, Run};
 
-const SCRIPT: &str = r#"
-{"on": {"text": "refund"}, "send": [{"call": [{"id": "r1", "name": "refund", "args": {"order": "A-17"}}]}]}
-{"on": {"text": "stop"}, "send": [{"cancel": ["r1"]}]}
-{"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "pay", "args": {"cents": 4200}}]}]}
-{"on": {"text": "leave"}, "send": [{"call": [{"id": "l1", "name": "leave", "args": {"days": 9}}]}]}
-{"on": {"text": "shift"}, "send": [{"call": [{"id": "s1", "name": "shift", "args": {"days": 9}}]}]}
-{"on": "otherwise", "send": [{"say": "Noted."}]}
-"#;
+const SCRIPT: &str = concat!(
+    r#"{"on": {"text": "refund"}, "send": [{"call": [{"id": "r1", "name": "refund", "#,
+    r#""args": {"order": "A-17"}}]}]}"#,
+    "\n",
+    r#"{"on": {"text": "stop"}, "send": [{"cancel": ["r1"]}]}"#,
+    "\n",
+    r#"{"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "pay", "#,
+    r#""args": {"cents": 4200}}]}]}"#,
+    "\n",
+    r#"{"on": {"text": "leave"}, "send": [{"call": [{"id": "l1", "name": "leave", "#,
+    r#""args": {"days": 9}}]}]}"#,
+    "\n",
+    r#"{"on": {"text": "shift"}, "send": [{"call": [{"id": "s1", "name": "shift", "#,
+    r#""args": {"days": 9}}]}]}"#,
+    "\n",
+    r#"{"on": "otherwise", "send": [{"say": "Noted."}]}"#,
+    "\n",
+);
 
 /// A service with one session and its journal in `j`.
 pub(crate) struct Service {
@@ -39,7 +49,7 @@ impl Service {
         Service::with(|agent| agent, |engine| engine)
     }
 
-    /// Whose sessions are sealed with keys that nobody else has.
+    /// A service with sealed sessions. No other process has the keys.
     pub(crate) fn sealed() -> Service {
         let keys = Arc::new(MemoryKeyStore::default());
         Service::with(Agent::sealed, |engine| engine.keys(keys))
@@ -77,8 +87,7 @@ impl Service {
         }
     }
 
-    /// Says something that makes the model call a tool, and waits until that waits; gives what it
-    /// is answered by.
+    /// Makes the model call a tool and waits until the call waits. Returns the id to answer it.
     pub(crate) fn ask_for(&mut self, tool: &str) -> String {
         let (kind, key) = match tool {
             "refund" | "leave" | "shift" => ("confirmation_requested", "request"),
@@ -91,22 +100,24 @@ impl Service {
         asked[key].as_str().unwrap().to_owned()
     }
 
-    /// The model takes back the refund that it called for.
+    /// Makes the model cancel its call of the refund.
     pub(crate) fn takes_refund_back(&mut self) {
         self.runtime.block_on(self.live.send_text("stop")).unwrap();
         self.until("call_cancellation_received");
     }
 
-    /// Waits until an event of this kind is on record.
+    /// Waits until an event of this kind is recorded.
     fn until(&mut self, kind: &str) {
         let is = |event: &Event| event.kind() == kind;
         self.runtime.block_on(self.updates.wait_for(is)).unwrap();
     }
 
-    /// Waits until a call has ended with a response; that a call waits, the model is told by one,
-    /// too.
+    /// Waits until a call has ended with a response that is not interim.
     pub(crate) fn until_answered(&mut self) {
-        let is = |event: &Event| matches!(event, Event::Decided(Decision::ResponseIssued(it)) if it.outcome != Outcome::Interim);
+        let is = |event: &Event| match event {
+            Event::Decided(Decision::ResponseIssued(it)) => it.outcome != Outcome::Interim,
+            Event::Decided(_) | Event::Observed(_) => false,
+        };
         self.runtime.block_on(self.updates.wait_for(is)).unwrap();
     }
 
@@ -137,7 +148,7 @@ impl Service {
     }
 }
 
-/// The threads of a service: it serves while the test waits for the program.
+/// The runtime of a service, which serves while the test waits for the program.
 pub(crate) fn runtime() -> Runtime {
     Builder::new_multi_thread()
         .worker_threads(2)

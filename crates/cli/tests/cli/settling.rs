@@ -1,5 +1,4 @@
-//! What became of a call that was cut off is told by whoever knows it, beside a service and without
-//! one.
+//! An operator records the real outcome of interrupted calls, with a service and without one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +11,15 @@ use tokio::sync::Semaphore;
 use crate::program::Bench;
 use crate::service::runtime;
 
-const SCRIPT: &str = r#"
-{"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "pay", "args": {"cents": 42}}, {"id": "p2", "name": "pay", "args": {"cents": 43}}]}]}
-{"on": "otherwise", "send": [{"say": "Noted."}]}
-"#;
+const SCRIPT: &str = concat!(
+    r#"{"on": {"text": "pay"}, "send": [{"call": [{"id": "p1", "name": "pay", "#,
+    r#""args": {"cents": 42}}, {"id": "p2", "name": "pay", "args": {"cents": 43}}]}]}"#,
+    "\n",
+    r#"{"on": "otherwise", "send": [{"say": "Noted."}]}"#,
+    "\n",
+);
 
-/// An agent whose tool begins to pay and does not end; when it is cut off, its rule holds.
+/// An agent with a payment that starts and never ends. `rule` is its rule for interrupted calls.
 pub(crate) fn agent(url: &str, rule: InDoubt, begun: &Arc<Semaphore>) -> Agent {
     let begun = begun.clone();
     let pay = T::simple("pay", "Pays", move |_| {
@@ -30,7 +32,7 @@ pub(crate) fn agent(url: &str, rule: InDoubt, begun: &Arc<Semaphore>) -> Agent {
         .connect_to(Endpoint::url(url.to_owned()))
 }
 
-/// A journal in `j` with a session in which two payments were cut off.
+/// Makes a journal `j` with a session in which two payments were interrupted.
 pub(crate) fn cut_off(bench: &Bench, runtime: &Runtime, rule: InDoubt) -> String {
     runtime.block_on(async {
         let script = Script::parse(SCRIPT).unwrap();
@@ -43,7 +45,7 @@ pub(crate) fn cut_off(bench: &Bench, runtime: &Runtime, rule: InDoubt) -> String
         let engine = engine.open().await.unwrap();
         let live = engine.session("support").connect().await.unwrap();
         live.send_text("pay").await.unwrap();
-        // A start whose tool has not begun does not count, and leaves no doubt.
+        // A start whose tool has not begun leaves no doubt, so the tools must have begun.
         drop(begun.acquire_many(2).await.unwrap());
         engine.shutdown(Duration::ZERO).await.unwrap();
         url
@@ -51,11 +53,11 @@ pub(crate) fn cut_off(bench: &Bench, runtime: &Runtime, rule: InDoubt) -> String
 }
 
 #[test]
-fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first() {
+fn call_in_doubt_is_settled_once() {
     let (bench, runtime) = (Bench::new(), runtime());
     let url = cut_off(&bench, &runtime, InDoubt::Ask);
     let pending = bench.run("pending j").ends_with(0);
-    pending.says(&["It may have run already.", "--done JSON", "--failed REASON"]);
+    pending.prints(&["It may have run already.", "--done JSON", "--failed REASON"]);
     let waiting = bench.run("pending j --json").ends_with(0).json_lines();
     let ids: Vec<&str> = waiting
         .iter()
@@ -73,7 +75,7 @@ fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first
             .run(&format!("settle j {first} {wrong}"))
             .fails(exit, code);
         if exit == 3 {
-            refused.complains(&["nothing is decided, and another may count"]);
+            refused.prints_error(&["nothing is decided, and another answer is possible"]);
         }
     }
     bench.run(&format!("settle j {first}")).ends_with(2);
@@ -84,11 +86,14 @@ fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first
     bench
         .run(&format!("settle j {first} --done {receipt}"))
         .ends_with(0)
-        .says(&["pay settled as done by ", "when the session is next served"]);
+        .prints(&[
+            "pay settled as done by ",
+            "when a process serves the session again",
+        ]);
     bench
         .run(&format!("approve j {first}"))
         .fails(3, "already-answered")
-        .complains(&["settled as done by "]);
+        .prints_error(&["settled as done by "]);
     let engine = runtime.block_on(async {
         let engine = Engine::builder(bench.path("j")).agent(
             "support",
@@ -112,12 +117,12 @@ fn a_doubt_is_settled_as_done_or_as_failed_and_the_second_word_is_told_the_first
     bench
         .run(&format!("log j {session}"))
         .ends_with(0)
-        .says(&["settled as failed by unchecked \"ada\": refused"]);
+        .prints(&["settled as failed (identity not verified) by \"ada\": refused"]);
     bench.run("replay j").ends_with(0);
 }
 
 #[test]
-fn an_unknown_outcome_is_reconciled_once_beside_a_service_and_without_one() {
+fn unknown_outcome_is_reconciled_once() {
     let (bench, runtime) = (Bench::new(), runtime());
     let url = cut_off(&bench, &runtime, InDoubt::SettleUnknown);
     let session = bench.session("j");
@@ -133,10 +138,13 @@ fn an_unknown_outcome_is_reconciled_once_beside_a_service_and_without_one() {
     reconcile(calls[0], "--done [1]").fails(3, "response-not-an-object");
     reconcile(calls[0], "--done {\"receipt\":17}")
         .ends_with(0)
-        .says(&["pay found done by ", "when the session is next served"]);
+        .prints(&[
+            "pay reconciled as done by ",
+            "when a process serves the session again",
+        ]);
     reconcile(calls[0], "--failed no")
         .fails(3, "already-reconciled")
-        .complains(&["it was found done by "]);
+        .prints_error(&["it was found done by "]);
     let engine = runtime.block_on(async {
         let agent = agent(&url, InDoubt::SettleUnknown, &Arc::new(Semaphore::new(0)));
         let engine = Engine::builder(bench.path("j")).agent("support", agent);

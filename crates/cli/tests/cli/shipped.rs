@@ -1,4 +1,4 @@
-//! Every shipped script with a shipped tools file, with a yes and with a no.
+//! Every shipped script with a shipped tools file, with an approval and with a denial.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::program::Bench;
 
-/// A shipped script, the tools file that it plays with, and the words of a user at which it calls.
+/// A shipped script, its tools file, and the words of the user after which it makes its calls.
 struct Played {
     script: &'static str,
     tools: &'static str,
     options: &'static str,
     says: &'static str,
-    /// The gated tool, and the words of the model that must be true with a yes and with a no.
+    /// The gated tool, and words of the model that fit an approval and a denial.
     gated: &'static str,
     hears: &'static str,
 }
@@ -54,8 +54,7 @@ const PLAYED: [Played; 4] = [
     },
 ];
 
-/// The scripts that need sound or a server of MCP, and the example that plays each; `.ci/run` has
-/// them.
+/// The scripts that need audio or an MCP server, with the example that `.ci/run` plays them with.
 const BY_EXAMPLE: [(&str, &str); 2] = [
     ("voice.jsonl", "voice.rs"),
     ("mcp_filesystem.jsonl", "mcp_filesystem.rs"),

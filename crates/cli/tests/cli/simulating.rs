@@ -1,4 +1,4 @@
-//! `recount simulate` itself: what it says at the end, what it records, and how it runs free.
+//! `recount simulate`: its checks at the end, its recording, and its rules.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -29,7 +29,7 @@ async fn receive(socket: &mut Socket) -> ServerMessage {
     ServerMessage::decode(std::str::from_utf8(&frame.into_data()).unwrap()).unwrap()
 }
 
-/// The program, listening.
+/// The running simulator.
 struct Program {
     child: Child,
     url: String,
@@ -53,7 +53,7 @@ impl Program {
         }
     }
 
-    /// Presses Ctrl-C; the exit code, and what it complained of.
+    /// Sends SIGINT. Returns the exit code and the text on standard error.
     fn stop(mut self) -> (Option<i32>, String) {
         let id = self.child.id().to_string();
         assert!(
@@ -81,7 +81,7 @@ impl Program {
 }
 
 #[tokio::test]
-async fn it_says_at_the_end_what_has_not_come() {
+async fn missing_messages_are_reported_at_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("script.yaml");
     fs::write(
@@ -98,7 +98,7 @@ async fn it_says_at_the_end_what_has_not_come() {
         &ClientMessage::user_text("Please refund order 1001."),
     )
     .await;
-    // Answered is heard.
+    // The pong shows that the text was received.
     socket.send(Message::Ping("heard?".into())).await.unwrap();
     assert!(matches!(socket.next().await, Some(Ok(Message::Pong(_)))));
     assert_eq!(program.stop(), (Some(0), String::new()));
@@ -113,7 +113,7 @@ async fn it_says_at_the_end_what_has_not_come() {
 }
 
 #[tokio::test]
-async fn it_runs_free_and_records_every_frame() {
+async fn rules_answer_any_client_and_every_frame_is_recorded() {
     let directory = tempfile::tempdir().unwrap();
     let rules = directory.path().join("rules.jsonl");
     let recording = directory.path().join("frames.jsonl");
@@ -163,7 +163,7 @@ async fn it_runs_free_and_records_every_frame() {
 }
 
 #[test]
-fn it_wants_a_script_or_rules() {
+fn script_or_rules_are_required() {
     let wrong = Command::new(env!("CARGO_BIN_EXE_recount"))
         .arg("simulate")
         .output()

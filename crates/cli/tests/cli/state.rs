@@ -1,11 +1,10 @@
-//! A session is shown as it was at any of its records, and what changed between two of them,
-//! forward and backward.
+//! `recount state`: a session as of any of its records, and the changes between two of them.
 
 use serde_json::{Value, json};
 
 use crate::program::Bench;
 
-/// The demo's session, and the seqs of its first question and of the call that it is about.
+/// The session of the demo, and the seqs of its first request and of the call of that.
 fn asked(bench: &Bench) -> (String, u64, u64) {
     let id = bench.session("demo");
     let records = bench.run(&format!("log demo {id} --json")).json_lines();
@@ -18,7 +17,7 @@ fn asked(bench: &Bench) -> (String, u64, u64) {
 }
 
 #[test]
-fn the_state_at_a_record_names_its_calls_its_questions_and_what_was_owed() {
+fn state_has_calls_requests_and_pending_effects() {
     let bench = Bench::with_demo();
     let (id, seq, call) = asked(&bench);
     let state = |at: u64| {
@@ -52,7 +51,7 @@ fn the_state_at_a_record_names_its_calls_its_questions_and_what_was_owed() {
     bench
         .run(&format!("state demo {} --at {seq}", &id[..8]))
         .ends_with(0)
-        .says(&[
+        .prints(&[
             &words,
             "refund",
             "awaiting_confirmation",
@@ -63,11 +62,11 @@ fn the_state_at_a_record_names_its_calls_its_questions_and_what_was_owed() {
     bench
         .run(&format!("state demo {id} --at 0"))
         .ends_with(0)
-        .says(&[&nothing]);
+        .prints(&[&nothing]);
 }
 
 #[test]
-fn a_pointer_names_a_part_and_an_open_call_goes_by_its_id_on_the_wire_too() {
+fn pointer_names_a_part_or_an_open_call() {
     let bench = Bench::with_demo();
     let (id, seq, call) = asked(&bench);
     let part = |pointer: &str| {
@@ -86,12 +85,12 @@ fn a_pointer_names_a_part_and_an_open_call_goes_by_its_id_on_the_wire_too() {
             "state demo {id} --at {seq} --pointer /calls/{call}/args"
         ))
         .ends_with(0)
-        .says(&["order_id", "1001", "amount_cents", "4200"]);
+        .prints(&["order_id", "1001", "amount_cents", "4200"]);
 
     bench
         .run(&format!("state demo {id} --at {seq} --pointer /calls/9999"))
         .fails(1, "names-nothing")
-        .complains(&[
+        .prints_error(&[
             "/calls has no \"9999\"",
             "help: there is ",
             &call.to_string(),
@@ -99,15 +98,15 @@ fn a_pointer_names_a_part_and_an_open_call_goes_by_its_id_on_the_wire_too() {
     bench
         .run(&format!("state demo {id} --pointer /calls/{call}"))
         .fails(1, "names-nothing")
-        .complains(&[&format!("call {call} has ended: /settled/{call}")]);
+        .prints_error(&[&format!("call {call} has ended: /settled/{call}")]);
     bench
         .run(&format!("state demo {id} --pointer calls"))
         .fails(2, "names-nothing")
-        .complains(&["expected a JSON Pointer", "\"calls\""]);
+        .prints_error(&["expected a JSON Pointer", "\"calls\""]);
 }
 
 #[test]
-fn what_changed_between_two_records_is_told_forward_and_backward() {
+fn changes_are_shown_forward_and_backward() {
     let bench = Bench::with_demo();
     let (id, seq, call) = asked(&bench);
     let changed = |from: u64, to: u64| {
@@ -131,7 +130,7 @@ fn what_changed_between_two_records_is_told_forward_and_backward() {
     assert_eq!(changed(seq, seq), Vec::<Value>::new());
 
     let diff = format!("state demo {id} --at {} --diff {seq}", seq - 1);
-    bench.run(&diff).ends_with(0).says(&[
+    bench.run(&diff).ends_with(0).prints(&[
         &format!("from seq {} to seq {seq} of ", seq - 1),
         &pointer,
         "  - \"gated\"",
@@ -139,8 +138,7 @@ fn what_changed_between_two_records_is_told_forward_and_backward() {
         "/owed",
         "  + {\"effect\":\"ask_confirmation\"",
     ]);
-    // Within a pointer nothing else is told, and a call that is not there on one side is told
-    // whole.
+    // A pointer limits the changes. A call that is on one side only is shown whole.
     let only = bench
         .run(&format!("{diff} --pointer /requests"))
         .ends_with(0);
@@ -150,15 +148,15 @@ fn what_changed_between_two_records_is_told_forward_and_backward() {
             "state demo {id} --at {seq} --diff 1 --pointer /calls/{call}"
         ))
         .ends_with(0)
-        .says(&["\"tool\":\"refund\""]);
+        .prints(&["\"tool\":\"refund\""]);
     bench
         .run(&format!("state demo {id} --at {seq} --diff {seq}"))
         .ends_with(0)
-        .says(&["Nothing changed."]);
+        .prints(&["Nothing changed."]);
 }
 
 #[test]
-fn a_record_that_is_not_there_is_met_with_the_length_of_the_session() {
+fn missing_record_is_answered_with_the_last_seq() {
     let bench = Bench::with_demo();
     let id = bench.session("demo");
     let last = bench.run(&format!("state demo {id} --json")).json();
@@ -167,10 +165,13 @@ fn a_record_that_is_not_there_is_met_with_the_length_of_the_session() {
         format!("state demo {id} --at {beyond}"),
         format!("state demo {id} --at 3 --diff {beyond}"),
     ] {
-        bench.run(&command).fails(2, "no-such-record").complains(&[
-            &format!("ends with record {last}"),
-            &format!("record {beyond}"),
-        ]);
+        bench
+            .run(&command)
+            .fails(2, "no-such-record")
+            .prints_error(&[
+                &format!("ends with record {last}"),
+                &format!("record {beyond}"),
+            ]);
     }
     bench.run(&format!("state demo {id} --at -1")).ends_with(2);
 }

@@ -1,5 +1,4 @@
-//! Who asks `recount run` to end, from a terminal or as whoever looks after it, has it cut off what
-//! runs.
+//! Signals that ask `recount run` to end: it interrupts the running tools.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,12 +12,15 @@ use crate::program::Bench;
 const SCRIPT: &str =
     r#"{"on": {"text": "please"}, "send": [{"call": [{"id": "p", "name": "pack"}]}]}"#;
 
-/// The program that the tool's command starts says that it is there, and that it was let go on.
+/// A tool whose command starts another program. That one reports its start, and that it survived.
 const TOOLS: &str = r#"
 [[tool]]
 name = "pack"
 description = "Packs"
-command = ["sh", "-c", "(exec 3>alive; echo started >&3; read line <release; echo survived >&3); echo 1"]
+command = ["sh", "-c", """
+(exec 3>alive; echo started >&3; read line <release; echo survived >&3)
+echo 1
+"""]
 "#;
 
 fn id_of(id: u32) -> Pid {
@@ -26,7 +28,7 @@ fn id_of(id: u32) -> Pid {
 }
 
 #[test]
-fn a_program_that_is_asked_to_end_ends_in_order_and_takes_its_tools_with_it() {
+fn signal_ends_the_program_and_its_tools() {
     for signal in [Signal::INT, Signal::TERM] {
         let bench = Bench::new();
         bench.write("tools.toml", TOOLS);
@@ -44,7 +46,7 @@ fn a_program_that_is_asked_to_end_ends_in_order_and_takes_its_tools_with_it() {
             kill_process(id, signal).unwrap();
             alive
         });
-        run.until("To go on:");
+        run.until("To continue:");
         assert_eq!(
             run.ends(),
             Some(1),
@@ -52,7 +54,7 @@ fn a_program_that_is_asked_to_end_ends_in_order_and_takes_its_tools_with_it() {
         );
         let mut alive = asking.join().unwrap();
 
-        // Opened for both, because opening for writing alone waits for a reader.
+        // Opened for reading, too, because opening only for writing blocks without a reader.
         let release = File::options().read(true).write(true).open(release);
         let mut release = release.unwrap();
         release.write_all(b"\n").unwrap();
@@ -64,10 +66,10 @@ fn a_program_that_is_asked_to_end_ends_in_order_and_takes_its_tools_with_it() {
 }
 
 #[test]
-fn a_program_that_is_asked_to_end_before_it_has_a_connection_says_so() {
+fn signal_before_the_connection_is_reported() {
     let bench = Bench::new();
     bench.write("tools.toml", TOOLS);
-    // Nobody answers what comes in.
+    // The listener never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", silent.local_addr().unwrap());
     let mut run = bench
@@ -78,12 +80,12 @@ fn a_program_that_is_asked_to_end_before_it_has_a_connection_says_so() {
         .spawn()
         .unwrap();
     let id = id_of(run.id());
-    // Elsewhere, so that the end of a program that asks nobody is not missed.
+    // In a thread, so that the test also ends if the program never connects.
     thread::spawn(move || {
         let (mut asking, _) = silent.accept().unwrap();
         asking.read_exact(&mut [0; 4]).unwrap();
         kill_process(id, Signal::TERM).unwrap();
-        // Until the program is gone.
+        // Reads until the program has ended.
         let _rest = asking.read_to_end(&mut Vec::new());
     });
     assert_eq!(run.wait().unwrap().code(), Some(1));
@@ -92,5 +94,5 @@ fn a_program_that_is_asked_to_end_before_it_has_a_connection_says_so() {
     assert!(said.starts_with("error[stopped]: "), "{said}");
     let sessions = bench.run("sessions j --json").ends_with(0).json_lines();
     assert_eq!(sessions.len(), 1);
-    assert_eq!(sessions[0]["closed"], true, "nobody knows its name");
+    assert_eq!(sessions[0]["closed"], true, "its id was never shown");
 }

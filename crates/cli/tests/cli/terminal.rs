@@ -1,4 +1,4 @@
-//! `recount run` at a terminal: an answer counts for the call that its prompt names.
+//! `recount run` at a terminal: an answer counts for the call in its prompt.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -9,11 +9,16 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use crate::answering::parked;
 use crate::program::Bench;
 
-/// The second call comes while the terminal asks about the first.
-const SCRIPT: &str = r#"
-{"on": {"text": "please"}, "send": [{"call": [{"id": "p1", "name": "pay", "args": {"to": "account-1", "cents": 999999}}]}, {"wait_ms": 300}, {"call": [{"id": "p2", "name": "pay", "args": {"to": "account-2", "cents": 100}}]}]}
-{"on": "otherwise", "send": [{"say": "Noted."}]}
-"#;
+/// A script with a second call while the request about the first is on the screen.
+const SCRIPT: &str = concat!(
+    r#"{"on": {"text": "please"}, "send": [{"call": [{"id": "p1", "name": "pay", "#,
+    r#""args": {"to": "account-1", "cents": 999999}}]}, {"wait_ms": 300}, "#,
+    r#"{"call": [{"id": "p2", "name": "pay", "#,
+    r#""args": {"to": "account-2", "cents": 100}}]}]}"#,
+    "\n",
+    r#"{"on": "otherwise", "send": [{"say": "Noted."}]}"#,
+    "\n",
+);
 
 const TOOLS: &str = r#"
 [[tool]]
@@ -51,7 +56,7 @@ impl Terminal {
         }
     }
 
-    /// Reads on until what is new on the screen contains this, and gives what came up to its end.
+    /// Reads until the new output contains `wanted`, and returns the output up to its end.
     fn until(&mut self, wanted: &str) -> String {
         loop {
             if let Some(at) = self.seen.find(wanted) {
@@ -65,7 +70,7 @@ impl Terminal {
         }
     }
 
-    /// Reads on to the next prompt that names this call, past prompts that came again.
+    /// Reads up to the next prompt about this call, past repeated prompts.
     fn until_prompt_about(&mut self, account: &str) -> String {
         loop {
             let shown = self.until(ENDS);
@@ -93,7 +98,7 @@ fn paid(bench: &Bench) -> String {
 }
 
 #[test]
-fn prompt_names_its_call_and_other_output_brings_it_again() {
+fn prompt_names_its_call_and_is_repeated_after_output() {
     let bench = Bench::new();
     bench.write("tools.toml", TOOLS);
     let (_simulator, url) = bench.simulate(SCRIPT);
@@ -107,7 +112,7 @@ fn prompt_names_its_call_and_other_output_brings_it_again() {
         prompt.contains("pay") && prompt.contains("account-1"),
         "{prompt}"
     );
-    // The second call is told, and below it stands the question about the first again.
+    // The second call is printed, and below it the first request again.
     terminal.until("account-2");
     let again = terminal.until(ENDS);
     let prompt = again.lines().last().unwrap();
@@ -117,8 +122,8 @@ fn prompt_names_its_call_and_other_output_brings_it_again() {
     );
     assert!(again.contains("Pay?"), "{again}");
     terminal.types("y\n");
-    // The end of the program kills a tool that still runs.
-    terminal.until(" ends: returned");
+    // The end of the program kills a running tool.
+    terminal.until(" ended: returned");
     terminal.until_prompt_about("account-2");
     terminal.types("n\n");
     terminal.until("denied");
@@ -141,7 +146,7 @@ fn answer_to_a_call_decided_elsewhere_answers_no_other() {
     );
     terminal.until("account-2");
     terminal.until(ENDS);
-    // Typed for the first call, but not sent yet when another user decides that.
+    // Typed for the first call, but not sent before another user decides that call.
     terminal.types("y");
     let waiting = bench.run("pending j --json").ends_with(0).json_lines();
     let first = waiting.iter().find(|it| it["args"]["to"] == "account-1");
@@ -149,18 +154,22 @@ fn answer_to_a_call_decided_elsewhere_answers_no_other() {
     bench.run(&format!("deny j {first}")).ends_with(0);
     terminal.until_prompt_about("account-2");
     terminal.types("\n");
-    // An empty line puts it off, which makes the terminal ask what to say.
+    // An empty line postpones the request, and the prompt for a text appears.
     terminal.until("> ");
     drop(terminal);
     assert_eq!(paid(&bench), "");
 }
 
-/// A tool that does not end the first time, and asks when it is cut off.
+/// A tool that does not end the first time, and requires approval when it was interrupted.
 const CUT_OFF: &str = r#"
 [[tool]]
 name = "pay"
 description = "Pays"
-command = ["sh", "-c", "cat >>paid.txt; echo >>paid.txt; test -e again && echo '{}' && exit; echo begun >begun; sleep 600"]
+command = ["sh", "-c", """
+cat >>paid.txt; echo >>paid.txt
+test -e again && echo '{}' && exit
+echo begun >begun; sleep 600
+"""]
 confirm = "Pay?"
 in_doubt = "ask"
 "#;
@@ -188,11 +197,13 @@ fn approve_all_and_deny_all_leave_doubt_to_a_person() {
     let session = bench.session("j");
     for flag in ["--approve-all", "--deny-all"] {
         let resumed = bench.run(&format!("{run} --resume {session} {flag}"));
-        resumed.ends_with(0).says(&["pay waits for approval:"]);
+        resumed
+            .ends_with(0)
+            .prints(&["pay is waiting for approval:"]);
         assert_eq!(paid(&bench).lines().count(), 1, "{flag}");
     }
     let resumed = bench.run(&format!("{run} --resume {session} --rerun-doubt"));
-    resumed.ends_with(0).says(&["pay ends: returned"]);
+    resumed.ends_with(0).prints(&["pay ended: returned"]);
     assert_eq!(paid(&bench).lines().count(), 2);
 }
 
@@ -211,7 +222,7 @@ fn approve_at_a_terminal_shows_the_call_and_asks() {
     terminal.until("? [y/n] ");
     terminal.types("y\n");
     terminal.until("refund approved by ");
-    terminal.until("The call starts with the next process");
+    terminal.until("The call starts when a process serves");
     let again = format!("approve j {request} --yes");
     let mut terminal = Terminal::start(&bench, &again);
     terminal.until("already-answered");
@@ -222,5 +233,5 @@ fn approve_in_a_script_prints_the_call_and_asks_nothing() {
     let bench = Bench::new();
     let (_simulator, _, request) = parked(&bench);
     let approved = bench.run(&format!("approve j {request}")).ends_with(0);
-    approved.says(&["refund approved by ", r#"{"order":"A-17"}"#]);
+    approved.prints(&["refund approved by ", r#"{"order":"A-17"}"#]);
 }

@@ -1,11 +1,11 @@
-//! What the commands do about records that a newer program wrote.
+//! Commands over records of a newer version.
 
 use recount_journal::{Actor, Append, DiskJournal, Draft, Journal, block_on};
 
 use crate::damage::forge;
 use crate::program::Bench;
 
-/// The journal `demo`, to whose session a newer program has added a record, and the record's seq.
+/// A bench with a journal `demo` with a record of a newer version, and the seq of that record.
 pub(crate) fn pondered() -> (Bench, u64) {
     let bench = Bench::with_demo();
     let session = uuid::Uuid::parse_str(&bench.session("demo")).unwrap();
@@ -13,7 +13,7 @@ pub(crate) fn pondered() -> (Bench, u64) {
     (bench, seq)
 }
 
-/// Adds a record of a newer program to a session. Returns its seq.
+/// Adds a record of a newer version to a session. Returns its seq.
 fn ponder(bench: &Bench, journal: &str, session: uuid::Uuid) -> u64 {
     let journal = DiskJournal::open(bench.path(journal)).unwrap();
     let head = block_on(journal.head(session)).unwrap().unwrap();
@@ -33,7 +33,7 @@ fn ponder(bench: &Bench, journal: &str, session: uuid::Uuid) -> u64 {
     head.seq + 1
 }
 
-/// Adds a session that has done nothing to a journal.
+/// Adds a session with one record to a journal.
 fn opened(bench: &Bench, journal: &str) -> uuid::Uuid {
     let session = uuid::Uuid::max();
     let journal = DiskJournal::open(bench.path(journal)).unwrap();
@@ -53,7 +53,7 @@ fn opened(bench: &Bench, journal: &str) -> uuid::Uuid {
 }
 
 #[test]
-fn what_only_a_newer_program_knows_is_refused_and_passed_over_only_where_that_is_asked_for() {
+fn unknown_kinds_are_refused_or_skipped() {
     let (bench, seq) = pondered();
     bench.run("demo --approve --journal other").ends_with(0);
     let session = bench.session("demo");
@@ -70,23 +70,24 @@ fn what_only_a_newer_program_knows_is_refused_and_passed_over_only_where_that_is
         bench
             .run(command)
             .fails(4, "unreadable")
-            .complains(&["model_pondered", "--unknown-kinds skip"]);
+            .prints_error(&["model_pondered", "--unknown-kinds skip"]);
     }
     let warning = format!(
-        "warning[unknown-kind]: passed over 1 record of kind model_pondered, the first at seq {seq} of session {session}\n"
+        "warning[unknown-kind]: skipped 1 record of kind model_pondered, \
+         the first at seq {seq} of session {session}\n"
     );
     for (command, code) in commands.iter().zip([0, 0, 0, 0, 1, 0]) {
         let told = bench.run(&format!("{command} --unknown-kinds skip"));
         assert_eq!(told.code, code, "{told:#?}");
         assert!(told.err.starts_with(&warning), "{told:#?}");
     }
-    // Nothing is warned of where nothing is passed over.
+    // Without skipped records there is no warning.
     bench.run("replay other --unknown-kinds skip").ends_with(0);
     bench.run("replay demo --unknown-kinds loudly").ends_with(2);
 }
 
 #[test]
-fn an_audit_tells_which_session_it_could_not_read_and_ends_with_4() {
+fn audit_names_unreadable_sessions() {
     let (bench, seq) = pondered();
     let session = bench.session("demo");
     let told = bench.run("audit decisions demo --json").ends_with(4);
@@ -112,18 +113,18 @@ fn an_audit_tells_which_session_it_could_not_read_and_ends_with_4() {
 }
 
 #[test]
-fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_with_4() {
+fn replay_continues_after_an_unreadable_session() {
     let (bench, _) = pondered();
     let sound = opened(&bench, "demo");
 
     let told = bench.run("replay demo --all");
     assert_eq!(told.code, 4, "{told:#?}");
-    told.says(&[
+    told.prints(&[
         "not read: ",
-        "Replayed to the same decisions: 1 session, ",
+        "Replay matches the record: 1 session, ",
         ", 1 observation, ",
     ])
-    .complains(&["error[unreadable]: 1 of 2 sessions not replayed; the first is "]);
+    .prints_error(&["error[unreadable]: 1 of 2 sessions not replayed; the first is "]);
     let rows = bench.run("replay demo --json").ends_with(4).json_lines();
     assert_eq!(rows[0]["error"]["code"], "unreadable", "{rows:?}");
     assert_eq!(rows[1]["session"], sound.to_string(), "{rows:?}");
@@ -132,26 +133,26 @@ fn a_replay_tells_every_other_session_of_the_one_that_it_cannot_read_and_ends_wi
     let told = bench
         .run("replay demo --policy policy.toml --json")
         .ends_with(4)
-        .complains(&["1 of 2 sessions not decided again"]);
+        .prints_error(&["1 of 2 sessions not decided again"]);
     assert_eq!(told.json_lines().len(), 2);
 }
 
 #[test]
-fn that_a_session_diverged_is_told_by_the_exit_code_whatever_else_could_not_be_read() {
+fn divergence_decides_on_the_exit_code() {
     let bench = Bench::with_demo();
     forge(&bench, "forged", |body, _| {
         *body = body.replace("\"verdict\":\"ask\"", "\"verdict\":\"allowed\"");
     });
     let unread = opened(&bench, "forged");
     ponder(&bench, "forged", unread);
-    bench.run("replay forged").ends_with(5).says(&[
+    bench.run("replay forged").ends_with(5).prints(&[
         &format!("Session {unread} not read: "),
         "1 diverged of 1 session",
     ]);
 }
 
 #[test]
-fn only_a_command_that_can_skip_is_advised_to() {
+fn only_commands_that_can_skip_advise_it() {
     let (bench, _) = pondered();
     bench.run("export demo --out demo.jsonl").ends_with(0);
     let told = bench.run("import demo.jsonl again");

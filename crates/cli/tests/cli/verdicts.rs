@@ -1,5 +1,4 @@
-//! Every verdict says of what it is, and a journal is anchored only by a root that was kept
-//! elsewhere.
+//! Every verdict has its counts, and only a root that was kept elsewhere anchors a journal.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +21,7 @@ fn two_sessions(bench: &Bench) -> String {
     export("approved")["root"].as_str().unwrap().to_owned()
 }
 
-/// The words and the exit code of the script, where there is a Python; `.ci/run` has one.
+/// The exit code and the output of the script; `None` without Python, which `.ci/run` has.
 fn script(bench: &Bench, arguments: &[&str]) -> Option<(Option<i32>, String)> {
     let script =
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("docs/verify_export.py");
@@ -43,15 +42,15 @@ fn script(bench: &Bench, arguments: &[&str]) -> Option<(Option<i32>, String)> {
 fn export_without_its_only_session_is_consistent_at_most() {
     let bench = Bench::new();
     let root = two_sessions(&bench);
-    // The trailer that a forger computes: the root of no leaf is the hash of nothing.
+    // The trailer of a forger: the root of an empty tree is the hash of the empty string.
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let trailer = format!(
         "{{\"trailer\":{{\"records\":0,\"objects\":0,\"heads\":{{}},\"root\":\"{empty}\"}}}}\n"
     );
     bench.write("gone.jsonl", &trailer);
-    bench.run("verify gone.jsonl").ends_with(0).says(&[
+    bench.run("verify gone.jsonl").ends_with(0).prints(&[
         "Consistent export, not anchored: 0 sessions, 0 records",
-        "it holds no record, so nothing was verified",
+        "there is no record, so nothing was verified",
     ]);
     let told = bench.run("verify gone.jsonl --json").ends_with(0).json();
     assert_eq!(told["verdict"], "consistent");
@@ -60,7 +59,7 @@ fn export_without_its_only_session_is_consistent_at_most() {
         (&Value::Null, &Value::Null)
     );
     let anchored = bench.run(&format!("verify gone.jsonl --root {root}"));
-    anchored.ends_with(4).says(&[
+    anchored.ends_with(4).prints(&[
         "Damaged export: 1 finding in 0 sessions",
         &format!("expected the root {root}, which was kept elsewhere, found {empty}"),
     ]);
@@ -77,7 +76,7 @@ fn export_without_its_only_session_is_consistent_at_most() {
 }
 
 #[test]
-fn verdict_says_its_records_times_and_root() {
+fn verdict_has_records_times_and_root() {
     let bench = Bench::new();
     let root = two_sessions(&bench);
     let told = bench
@@ -103,18 +102,16 @@ fn verdict_says_its_records_times_and_root() {
     let [day, time] = [&to[..10], &to[11..19]];
     let reach = format!("1 session, {} records, 2 objects, ", records.len());
     let until = format!("to {day} {time} UTC");
-    bench.run("verify approved.jsonl").ends_with(0).says(&[
+    bench.run("verify approved.jsonl").ends_with(0).prints(&[
         "Consistent export, not anchored: ",
         &reach,
         &until,
         "--root HEX",
     ]);
     let anchored = bench.run(&format!("verify approved.jsonl --root {root}"));
-    anchored.ends_with(0).says(&[
-        "Sound export, anchored to the root that was given: ",
-        &reach,
-        &until,
-    ]);
+    anchored
+        .ends_with(0)
+        .prints(&["Sound export, anchored to the given root: ", &reach, &until]);
     let anchored = bench.run(&format!("verify approved.jsonl --json --root {root}"));
     let anchored = anchored.ends_with(0).json();
     assert_eq!(anchored["verdict"], "anchored");
@@ -140,7 +137,7 @@ fn export_with_another_root_is_damaged() {
     bench
         .run("verify denied --root 12")
         .ends_with(2)
-        .complains(&["a hash is 64 lower-case hex digits, not \"12\""]);
+        .prints_error(&["a hash is 64 lower-case hex digits, not \"12\""]);
 }
 
 #[test]
@@ -150,7 +147,7 @@ fn a_report_is_anchored_as_verify_is() {
     let audit = |options: &str| bench.run(&format!("audit decisions approved {options}"));
     audit("--html plain.html")
         .ends_with(0)
-        .says(&["No root that was kept elsewhere was given"]);
+        .prints(&["No root that was kept elsewhere was given"]);
     let plain = fs::read_to_string(bench.path("plain.html")).unwrap();
     assert!(plain.contains("<h2>Verified: consistent, not anchored</h2>"));
 
@@ -171,18 +168,18 @@ fn a_report_is_anchored_as_verify_is() {
 }
 
 #[test]
-fn replay_says_that_records_were_taken_as_they_lie() {
+fn replay_notes_that_hashes_are_not_checked() {
     let bench = Bench::new();
     two_sessions(&bench);
-    bench.run("replay approved").ends_with(0).says(&[
-        "Replayed to the same decisions: 1 session, ",
+    bench.run("replay approved").ends_with(0).prints(&[
+        "Replay matches the record: 1 session, ",
         " records, ",
-        "the records were taken as they lie; `recount verify` tells whether they were altered",
+        "a replay does not check hashes; `recount verify` checks whether records were altered",
     ]);
 }
 
 #[test]
-fn erasure_of_a_session_in_clear_says_that_it_was_never_sealed() {
+fn session_in_clear_cannot_be_erased() {
     let bench = Bench::new();
     two_sessions(&bench);
     let session = bench.session("approved");
@@ -190,5 +187,5 @@ fn erasure_of_a_session_in_clear_says_that_it_was_never_sealed() {
     bench
         .run(&erase)
         .fails(3, "in-clear")
-        .complains(&[&format!("session {session} was never sealed")]);
+        .prints_error(&[&format!("session {session} was never sealed")]);
 }

@@ -1,4 +1,4 @@
-//! `recount replay`: whether every decision follows again from what is on record.
+//! `recount replay`: decides every recorded observation again and compares the decisions.
 
 use std::path::PathBuf;
 
@@ -17,38 +17,38 @@ use recount::ledger::{Error, Ledger};
 use recount::replay::{self, Report};
 use recount::session::{SessionId, decide};
 
-/// How many divergences are told with both sides and the state before; of the others it is said
-/// where they are.
-const TOLD_IN_FULL: u64 = 10;
+/// The number of divergences that are shown with both sides and the state. Further ones have a
+/// line.
+const SHOWN_IN_FULL: u64 = 10;
 
 /// The reach of a replay.
-const AS_THEY_LIE: &str =
-    "note: the records were taken as they lie; `recount verify` tells whether they were altered";
+const NOT_VERIFIED: &str =
+    "note: a replay does not check hashes; `recount verify` checks whether records were altered";
 
-/// Decides everything again and reports the first difference of each session.
+/// Decides every session again and shows the first divergence of each.
 ///
-/// No tool runs and no code of the service is needed: what it said is on record. Every decision
-/// that follows today is compared, byte for byte, with the one on record. Where they part the
-/// program ends with 5, and says what led there and what the state before it was.
+/// No tool runs and no code of the service is needed: its answers are recorded. Every decision of
+/// this program is compared with the recorded one, byte for byte. At a divergence it shows the
+/// causes and the state before, and exits with 5.
 #[derive(Args)]
 pub(crate) struct Replay {
     /// The directory of the journal.
     path: PathBuf,
-    /// Only this session: its id, or a unique beginning of it.
+    /// The session to replay, all by default: its id, or a unique beginning of it.
     #[arg(conflicts_with = "all")]
     session: Option<String>,
-    /// All sessions, as without a SESSION.
+    /// All sessions, which is the default.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
     unknown: UnknownKinds,
-    /// Decides by the policies in this file, and shows which calls would have gone otherwise; see
+    /// Decides by the policies in this file, and shows the calls that would change; see
     /// `recount policy`.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Prints JSON lines, one a session; with --policy one a call, and the totals.
+    /// Prints JSON lines, one for each session; with --policy one for each call, and the totals.
     #[arg(long)]
     json: bool,
 }
@@ -82,33 +82,33 @@ impl Replay {
         let erasures = ledger.erasures().await?;
         let is_erased = |session| erasures.get(&session).is_some_and(|it| it.erased.is_some());
         for (session, head) in sessions {
-            let told = |read| meter.show(before + read, records);
-            let report = replay::verify_by(ledger, *session, decide, told).await;
+            let progress = |read| meter.show(before + read, records);
+            let report = replay::verify_by(ledger, *session, decide, progress).await;
             before += head.seq;
             match report {
                 Ok(report) => {
                     tally.records += head.seq;
-                    self.tell(&report, &mut tally, screen)?;
+                    self.show(&report, &mut tally, screen)?;
                 }
-                // Nobody will ever tell it again, which is what was wanted.
+                // An erased session cannot be replayed, on purpose.
                 Err(Error::Sealed { session }) if self.session.is_none() && is_erased(session) => {
                     tally.erased += 1;
                     if self.json {
-                        let told = json!({"session": session, "sealed": true, "erased": true});
-                        screen.json(&told)?;
+                        let row = json!({"session": session, "sealed": true, "erased": true});
+                        screen.json(&row)?;
                     }
                 }
-                // It was not told again, which is neither good nor a divergence.
+                // A sealed session was not replayed, so there is no result for it.
                 Err(Error::Sealed { session }) => {
                     tally.sealed.push(session);
                     if self.json {
                         screen.json(&json!({"session": session, "sealed": true}))?;
                     }
                 }
-                // Nor was this one; the others are told all the same.
+                // Nor is there one for an unreadable session. The others are replayed.
                 Err(error) if self.session.is_none() => {
                     let unread = &mut tally.unread;
-                    unread.tell(*session, error.into(), self.json, screen)?;
+                    unread.show(*session, error.into(), self.json, screen)?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -116,8 +116,8 @@ impl Replay {
         Ok(tally)
     }
 
-    /// Tells what came of one session.
-    fn tell(&self, report: &Report, tally: &mut Tally, screen: &mut Screen) -> Result<(), Failure> {
+    /// Shows the result of one session.
+    fn show(&self, report: &Report, tally: &mut Tally, screen: &mut Screen) -> Result<(), Failure> {
         tally.observations += report.observations;
         tally.decisions += report.decisions;
         tally.diverged += u64::from(report.diverged.is_some());
@@ -127,11 +127,11 @@ impl Replay {
         let Some(difference) = &report.diverged else {
             return Ok(());
         };
-        if tally.diverged > TOLD_IN_FULL {
+        if tally.diverged > SHOWN_IN_FULL {
             let line = divergence::in_a_line(report.session, difference);
             return screen.toned(Tone::Heading, &one_line(&line));
         }
-        for (tone, line) in divergence::told(report.session, difference, screen.palette) {
+        for (tone, line) in divergence::lines(report.session, difference, screen.palette) {
             screen.toned(tone, &line)?;
         }
         screen.line("")
@@ -151,7 +151,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// No session replayed yet, of so many.
+    /// The tally of this number of sessions, before any was replayed.
     fn of(sessions: usize) -> Tally {
         Tally {
             sessions,
@@ -171,7 +171,7 @@ impl Tally {
     }
 
     fn show(&self, screen: &mut Screen) -> Result<(), Failure> {
-        let told = format!(
+        let counts = format!(
             "{}, {}, {}, {}",
             count(self.replayed(), "session"),
             count(self.records, "record"),
@@ -179,31 +179,35 @@ impl Tally {
             count(self.decisions, "decision")
         );
         if self.sessions == 0 {
-            screen.line("Replayed nothing: the journal has no session")?;
+            screen.line("Nothing to replay: the journal has no session")?;
         } else if self.diverged == 0 && self.replayed() > 0 {
-            let same = format!("Replayed to the same decisions: {told}");
+            let same = format!("Replay matches the record: {counts}");
             screen.toned(Tone::Good, &same)?;
         } else if self.diverged > 0 {
-            screen.toned(Tone::Bad, &format!("{} diverged of {told}", self.diverged))?;
-            if self.diverged > TOLD_IN_FULL {
+            screen.toned(
+                Tone::Bad,
+                &format!("{} diverged of {counts}", self.diverged),
+            )?;
+            if self.diverged > SHOWN_IN_FULL {
                 screen.line(&format!(
-                    "The first {TOLD_IN_FULL} are told in full; `recount replay PATH SESSION` tells another."
+                    "The first {SHOWN_IN_FULL} are shown in full; `recount replay PATH SESSION` \
+                     shows another one."
                 ))?;
             }
             screen.line(WHAT_IT_MEANS)?;
         }
         if self.replayed() > 0 {
-            screen.toned(Tone::Quiet, AS_THEY_LIE)?;
+            screen.toned(Tone::Quiet, NOT_VERIFIED)?;
         }
         if self.erased > 0 {
             let erased = count(self.erased, "session");
-            let told = format!("Erased, so that nobody can replay it: {erased}");
-            screen.toned(Tone::Quiet, &told)?;
+            let text = format!("Not replayed, because erased: {erased}");
+            screen.toned(Tone::Quiet, &text)?;
         }
         Ok(())
     }
 
-    /// The end of the program. A divergence is said before anything that was not replayed.
+    /// The end of the program. A divergence comes before sessions that were not replayed.
     fn end(self) -> Result<Exit, Failure> {
         if self.diverged > 0 {
             return Ok(Exit::Diverged);

@@ -1,5 +1,4 @@
-//! Where a replay parted from the record: both sides, what led there, and the state before it; in
-//! words and as JSON.
+//! A divergence of a replay: both sides, the causes, and the state before; as lines and as JSON.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +12,8 @@ use crate::text::one_line;
 use recount::replay::{Diverged, Report, Said, state_json, state_json_about};
 use recount::session::{Event, Fact, Json, RULES, Seq, SessionId, Timestamp};
 
-/// What of a state says nothing about why something was decided.
-const BESIDE: [&str; 7] = [
+/// The members of a state that say nothing about the reason of a decision.
+const LEFT_OUT: [&str; 7] = [
     "session",
     "head",
     "due",
@@ -24,18 +23,18 @@ const BESIDE: [&str; 7] = [
     "open_work",
 ];
 
-/// A divergence as lines, each with its tone.
-pub(crate) fn told(session: SessionId, it: &Diverged, palette: Palette) -> Vec<(Tone, String)> {
+/// The lines of a divergence, each with its tone.
+pub(crate) fn lines(session: SessionId, it: &Diverged, palette: Palette) -> Vec<(Tone, String)> {
     let heading = format!("Session {session} diverges at seq {}", it.seq);
     let mut lines = vec![(Tone::Heading, heading)];
     let before = it.before.head;
     lines.push((
         Tone::Plain,
-        format!("Up to seq {before} every decision follows again. Then the two stories part:"),
+        format!("The decisions up to seq {before} match. The first difference:"),
     ));
     let mut names = Names::default();
     it.causes.iter().for_each(|fact| names.learn(fact));
-    let mut tell = |lead: &str, tone, said: &Option<Said>, nothing: &str| match said {
+    let mut add = |lead: &str, tone, said: &Option<Said>, nothing: &str| match said {
         Some(said) => {
             lines.push((
                 tone,
@@ -47,38 +46,35 @@ pub(crate) fn told(session: SessionId, it: &Diverged, palette: Palette) -> Vec<(
         None => lines.push((tone, format!("{lead}{nothing}"))),
     };
     let ends = "nothing: the session ends here";
-    tell("- recorded  ", Tone::Bad, &it.recorded, ends);
-    let rests = "no decision: nothing more follows here";
-    tell("+ derived   ", Tone::Good, &it.derived, rests);
+    add("- recorded  ", Tone::Bad, &it.recorded, ends);
+    let rests = "nothing: no decision follows here";
+    add("+ derived   ", Tone::Good, &it.derived, rests);
     lines.extend(differences(it).into_iter().map(|it| (Tone::Plain, it)));
 
     if !it.causes.is_empty() {
-        lines.push((
-            Tone::Heading,
-            "What led there, the first cause first:".to_owned(),
-        ));
+        lines.push((Tone::Heading, "Causes, the first one first:".to_owned()));
         let mut timeline = Timeline::new(palette, Fit::Cut(COLUMNS));
-        let causes = it.causes.iter().map(|fact| timeline.tell(fact));
+        let causes = it.causes.iter().map(|fact| timeline.event(fact));
         lines.extend(causes.map(|line| (Tone::Plain, line)));
     }
 
     let of = match it.calls().as_slice() {
         [] => String::new(),
         calls => {
-            let calls: Vec<String> = calls.iter().map(Seq::to_string).collect();
+            let calls: Vec<String> = calls.iter().map(|it| format!("#{it}")).collect();
             format!(" of call {}", calls.join(" and "))
         }
     };
-    lines.push((Tone::Heading, format!("The state{of} after seq {before}:")));
-    let state = outline(state(it).raw(), 2, &BESIDE);
+    lines.push((Tone::Heading, format!("State{of} after seq {before}:")));
+    let state = outline(state(it).raw(), 2, &LEFT_OUT);
     lines.extend(state.into_iter().map(|line| (Tone::Plain, line)));
     let (then, now) = (it.before.rules, RULES);
-    let rules = format!("It was decided by rules {then}; the rules of this program are {now}.");
+    let rules = format!("Recorded with rules version {then}; this program has version {now}.");
     lines.push((Tone::Quiet, rules));
     lines
 }
 
-/// A divergence on one line, where many are told.
+/// A divergence on one line, for the later ones of many.
 pub(super) fn in_a_line(session: SessionId, it: &Diverged) -> String {
     let kind = |said: &Option<Said>| said.as_ref().map_or("nothing", |it| it.kind);
     let (recorded, derived) = (kind(&it.recorded), kind(&it.derived));
@@ -88,14 +84,14 @@ pub(super) fn in_a_line(session: SessionId, it: &Diverged) -> String {
     )
 }
 
-/// What a divergence is, for whoever meets one for the first time.
+/// The explanation of a divergence, for users who see one for the first time.
 pub(super) const WHAT_IT_MEANS: &str = "\
-A decision follows from the records before it and from nothing else. Where the
-record has another one, a program with other rules made it, or somebody altered
-it and made the hashes fit. Nothing ran here, and nothing was changed;
+A decision depends only on the records before it. If the recorded one differs,
+it was made with other rules, or the record was altered and its hashes were
+recomputed. Nothing ran and nothing was changed here.
 `recount state PATH SESSION --at SEQ` shows the whole state after any record.";
 
-/// A report as JSON has it.
+/// The report of a session as JSON.
 #[derive(Serialize)]
 pub(super) struct ReportJson<'r> {
     session: SessionId,
@@ -150,7 +146,7 @@ impl<'r> SaidJson<'r> {
     fn of(said: &'r Said) -> SaidJson<'r> {
         SaidJson {
             kind: said.kind,
-            // A body on record is JSON, and so is one that was written just now.
+            // Both a recorded body and one of this replay are JSON.
             body: serde_json::from_str(&said.body).unwrap_or(RawValue::NULL),
             cause: said.cause,
         }
@@ -170,7 +166,7 @@ impl CauseJson {
     }
 }
 
-/// The state before the divergence: of the calls that it is about, or the whole.
+/// The state before the divergence: of the calls that it concerns, or the whole.
 fn state(it: &Diverged) -> Json {
     match it.calls().as_slice() {
         [] => state_json(&it.before),
@@ -178,7 +174,7 @@ fn state(it: &Diverged) -> Json {
     }
 }
 
-/// A side as `recount log` tells it.
+/// A side as a sentence of `recount log`.
 fn in_words(said: &Said, names: &Names) -> Option<String> {
     let event = Event::decode(said.kind, &said.body).ok()?;
     Some(sentence(&event, names).text)

@@ -16,8 +16,8 @@ use recount::ledger::Ledger;
 use recount::replay::{verify, verify_by};
 use recount::session::{CallReady, Decision, Session, decide};
 
-/// The rules of today but for one: a gated call starts without anybody being asked.
-fn nobody_is_asked(session: &Session) -> Option<Decision> {
+/// The current rules but for one: a gated call starts without approval.
+fn without_approvals(session: &Session) -> Option<Decision> {
     match decide(session)? {
         Decision::ConfirmationRequested(it) => Some(CallReady { call: it.call }.into()),
         other => Some(other),
@@ -25,11 +25,11 @@ fn nobody_is_asked(session: &Session) -> Option<Decision> {
 }
 
 #[test]
-fn one_rule_changed_makes_every_journal_of_the_corpus_diverge_where_it_held() {
+fn changed_rule_diverges_at_its_first_use() {
     let (mut diverged, mut as_before) = (0, 0);
     for path in every_journal() {
         let (ledger, session) = journal_of(&path);
-        let report = block_on(verify_by(&ledger, session, nobody_is_asked, |_| ())).unwrap();
+        let report = block_on(verify_by(&ledger, session, without_approvals, |_| ())).unwrap();
         let records = block_on(ledger.facts(session, Seq(1), usize::MAX)).unwrap();
         let asked = records
             .iter()
@@ -44,8 +44,7 @@ fn one_rule_changed_makes_every_journal_of_the_corpus_diverge_where_it_held() {
         diverged += usize::from(parted.is_some());
         as_before += usize::from(parted.is_none());
         let Some(parted) = parted else { continue };
-        // The chain leads from something that nothing caused, each record being the cause of the
-        // next.
+        // The chain begins with a record without a cause. Each record is the cause of the next one.
         let chain = parted.causes.iter().map(|it| Some(it.seq));
         let causes = parted.causes.iter().map(|it| it.cause);
         let said = parted.derived.as_ref().and_then(|it| it.cause);
@@ -61,46 +60,43 @@ fn one_rule_changed_makes_every_journal_of_the_corpus_diverge_where_it_held() {
 }
 
 #[test]
-fn a_gated_call_that_would_run_unasked_is_reported_with_causes_and_state() {
+fn gated_call_without_approval_diverges() {
     let (ledger, session) = journal_of(&corpus().join("approved.jsonl"));
-    let report = block_on(verify_by(&ledger, session, nobody_is_asked, |_| ())).unwrap();
+    let report = block_on(verify_by(&ledger, session, without_approvals, |_| ())).unwrap();
     insta::assert_snapshot!(text(&report));
     let json = serde_json::to_string_pretty(&ReportJson::of(&report)).unwrap();
-    insta::assert_snapshot!("a_gated_call_that_would_run_unasked_as_json", json);
+    insta::assert_snapshot!("gated_call_without_approval_diverges_as_json", json);
 }
 
 #[test]
-fn a_story_that_ends_too_early_and_one_that_goes_on_are_told_apart() {
+fn missing_and_further_decisions_diverge() {
     let (ledger, session) = journal_of(&corpus().join("approved.jsonl"));
     let nothing_ready = |session: &Session| match decide(session)? {
         Decision::CallReady(_) => None,
         other => Some(other),
     };
     let report = block_on(verify_by(&ledger, session, nothing_ready, |_| ())).unwrap();
-    insta::assert_snapshot!(
-        "nothing_follows_where_something_is_on_record",
-        text(&report)
-    );
+    insta::assert_snapshot!("recorded_decision_without_a_derived_one", text(&report));
 
     let cut = cut_before(&ledger, session, "call_started");
     let report = block_on(verify(&cut, session)).unwrap();
-    insta::assert_snapshot!("something_follows_where_the_record_ends", text(&report));
+    insta::assert_snapshot!("derived_decision_without_a_recorded_one", text(&report));
 }
 
 #[test]
-fn what_was_read_is_told_page_by_page_up_to_all_of_it() {
+fn progress_covers_every_record() {
     let (ledger, session) = journal_of(&corpus().join("approved.jsonl"));
-    let told = std::cell::RefCell::new(Vec::new());
-    let tell = |read| told.borrow_mut().push(read);
-    let report = block_on(verify_by(&ledger, session, decide, tell)).unwrap();
-    assert_eq!(told.into_inner(), [report.observations + report.decisions]);
+    let pages = std::cell::RefCell::new(Vec::new());
+    let progress = |read| pages.borrow_mut().push(read);
+    let report = block_on(verify_by(&ledger, session, decide, progress)).unwrap();
+    assert_eq!(pages.into_inner(), [report.observations + report.decisions]);
 }
 
 fn text(report: &Report) -> String {
     let Some(diverged) = &report.diverged else {
         panic!("it does not diverge: {report:?}");
     };
-    let lines = told(
+    let lines = lines(
         report.session,
         diverged,
         Palette::chosen(ColorChoice::Never),
@@ -109,12 +105,12 @@ fn text(report: &Report) -> String {
     lines.join("\n")
 }
 
-/// The journals of rules 1, some of which are told here by name.
+/// The folder with the journals of rules 1.
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/journals/rules-1")
 }
 
-/// Every journal of the corpus, of all rules.
+/// Every journal of the corpus, with all versions of the rules.
 fn every_journal() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/journals");
     let entries = |path: &Path| {
@@ -125,7 +121,7 @@ fn every_journal() -> Vec<PathBuf> {
     folders.flat_map(|it| entries(&it)).collect()
 }
 
-/// A journal of the corpus, with its one session.
+/// A journal of the corpus, and its session.
 fn journal_of(path: &Path) -> (Ledger, SessionId) {
     let (mut lines, mut objects) = (Vec::new(), Vec::new());
     for text in fs::read_to_string(path).unwrap().lines() {
@@ -143,7 +139,7 @@ fn journal_of(path: &Path) -> (Ledger, SessionId) {
     (journal_with(session, lines, objects), SessionId(session))
 }
 
-/// The journal without its first record of a kind and what follows.
+/// The journal up to its first record of a kind.
 fn cut_before(ledger: &Ledger, session: SessionId, kind: &str) -> Ledger {
     let entries = block_on(ledger.entries(session, Seq(1), usize::MAX)).unwrap();
     let kept: Vec<Line> = entries

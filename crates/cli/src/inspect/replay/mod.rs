@@ -1,10 +1,10 @@
-//! `recount replay`: every decision follows again from the record, or the first that does not.
+//! `recount replay`: every decision is made again, and the first different one is shown.
 //!
-//! The library's `replay` decides; this room puts its reports into words. No tool runs.
+//! The library's `replay` decides; this room shows its reports. No tool runs.
 //!
-//! Read `command` first, then `divergence`, the words for a difference. `what_if` is the replay
-//! under other policies, with `what_if_call`, one call, and `what_if_totals`. `unread` collects
-//! the sessions that could not be read.
+//! Read `command` first, then `divergence`, the output for a difference. `what_if` is the replay
+//! with other policies, with `what_if_call`, one call, and `what_if_totals`. `unread` collects the
+//! sessions that could not be read.
 
 mod command;
 mod divergence;

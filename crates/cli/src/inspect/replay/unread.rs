@@ -1,5 +1,4 @@
-//! The sessions of a journal that could not be read: each is told in its place, and those behind it
-//! are told all the same.
+//! The sessions of a journal that could not be read. The sessions after them are still replayed.
 
 use serde_json::json;
 
@@ -8,9 +7,9 @@ use crate::terminal::{Screen, Tone};
 use crate::text::count;
 use recount::session::SessionId;
 
-/// What could not be read so far.
+/// The sessions that could not be read so far.
 pub(crate) struct Unread {
-    /// How many sessions there are.
+    /// The number of all sessions.
     of: usize,
     all: Vec<(SessionId, Failure)>,
 }
@@ -25,8 +24,8 @@ impl Unread {
         self.all.len()
     }
 
-    /// Says of a session why it could not be read.
-    pub(crate) fn tell(
+    /// Shows why a session could not be read.
+    pub(crate) fn show(
         &mut self,
         session: SessionId,
         failure: Failure,
@@ -43,7 +42,7 @@ impl Unread {
         Ok(())
     }
 
-    /// The failure that the program ends with, if there is one: the first stands for all.
+    /// The failure with which the program ends: the first one stands for all.
     pub(crate) fn end(self, done: &str) -> Result<(), Failure> {
         let (left, of) = (self.all.len(), self.of);
         let Some((session, mut failure)) = self.all.into_iter().next() else {
@@ -58,8 +57,7 @@ impl Unread {
     }
 }
 
-/// An error if sessions are sealed and were not `done`, such as replayed. The replay has neither
-/// confirmed nor refuted them.
+/// An error if sessions are sealed. `done` says what was not done with them, such as replayed.
 pub(super) fn all_open(sealed: &[SessionId], done: &str) -> Result<(), Failure> {
     let Some(first) = sealed.first() else {
         return Ok(());

@@ -1,5 +1,4 @@
-//! `recount replay --policy FILE`: what would have come of the calls of a journal under other
-//! policies.
+//! `recount replay --policy FILE`: the calls of a journal, decided again with other policies.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +7,7 @@ use recount_journal::Head;
 use serde_json::json;
 
 use super::unread::{Unread, all_open};
-use super::what_if_call::{call_json, show, show_heading};
+use super::what_if_call::{call_json, show_call, show_heading};
 use super::what_if_totals::Totals;
 use crate::failures::{Exit, Failure};
 use crate::files::policies;
@@ -19,7 +18,7 @@ use recount::ledger::{Error, Ledger};
 use recount::replay::what_if::{Report, what_if};
 use recount::session::{PolicyChanges, SessionId};
 
-/// Decides the sessions again under the policies in `file`.
+/// Decides the sessions again with the policies in `file`.
 pub(super) async fn run(
     ledger: &Ledger,
     session: Option<&str>,
@@ -50,10 +49,10 @@ pub(super) async fn run(
     Ok(Exit::Ok)
 }
 
-/// Sessions decided again, and the outcome so far.
+/// The sessions that are decided again, and the result so far.
 struct UnderPolicies {
     changes: PolicyChanges,
-    /// One session was asked for by its id.
+    /// True if the command line names one session.
     is_one: bool,
     as_json: bool,
     totals: Totals,
@@ -79,8 +78,8 @@ impl UnderPolicies {
                 meter.show(done, total);
             };
             match what_if(ledger, session, &self.changes, progress).await {
-                Ok(report) => self.tell(session, report, screen)?,
-                // What cannot be read is said not to have been, and the others are told.
+                Ok(report) => self.show(session, report, screen)?,
+                // A session that cannot be read is counted, and the others are decided.
                 Err(Error::Sealed { session }) => {
                     done = before + head.seq;
                     self.sealed.push(session);
@@ -91,7 +90,7 @@ impl UnderPolicies {
                 Err(error) if !self.is_one => {
                     done = before + head.seq;
                     let unread = &mut self.unread;
-                    unread.tell(session, error.into(), self.as_json, screen)?;
+                    unread.show(session, error.into(), self.as_json, screen)?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -99,8 +98,8 @@ impl UnderPolicies {
         Ok(())
     }
 
-    /// Tells the calls of one session.
-    fn tell(
+    /// Shows the calls of one session.
+    fn show(
         &mut self,
         session: SessionId,
         report: Report,
@@ -115,15 +114,15 @@ impl UnderPolicies {
             if self.as_json {
                 screen.json(&call_json(session, call))?;
             } else {
-                show(call, screen)?;
+                show_call(call, screen)?;
             }
         }
         Ok(())
     }
 
     fn sum_up(&self, screen: &mut Screen) -> Result<(), Failure> {
-        // A name that nobody has is most likely a mistake, and no error: the next session may have
-        // it.
+        // A tool that no session has is most likely a mistake, but no error: a later session may
+        // have it.
         let named = self.changes.tools.keys();
         let strangers: Vec<&String> = named.filter(|it| !self.tools.contains(*it)).collect();
         if self.as_json {
@@ -131,7 +130,7 @@ impl UnderPolicies {
         }
         self.totals.show(screen)?;
         for tool in strangers {
-            let note = format!("note: no session has a tool {tool:?}, of which the policies speak");
+            let note = format!("note: the policies name a tool {tool:?} that no session has");
             screen.toned(Tone::Quiet, &one_line(&note))?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! One call under other policies: in words, and as JSON.
+//! One call with other policies: as lines and as JSON.
 
 use serde_json::{Value, json};
 
@@ -8,17 +8,18 @@ use crate::text::{age, cut, one_line};
 use recount::replay::what_if::{CallReport, Standing, Told, Unknown};
 use recount::session::{Outcome, Rule, SessionId, Verdict};
 
-/// Marks a call before which the model had heard what it would not have heard.
-pub(super) const HEARD: &str = "*";
+/// The mark of a call before which the model had received something different.
+pub(super) const OTHER_MESSAGES: &str = "*";
 
-/// Shows the session, and the heads of the columns of its calls.
+/// Shows the session, and the headings of the columns of its calls.
 pub(super) fn show_heading(session: SessionId, screen: &mut Screen) -> Result<(), Failure> {
     screen.toned(Tone::Heading, &format!("Session {session}"))?;
-    let heads = row("call", " ", "tool", "recorded", "under the policies");
+    let heads = row("call", " ", "tool", "recorded", "with the new policies");
     screen.toned(Tone::Quiet, &heads)
 }
 
-pub(super) fn show(call: &CallReport, screen: &mut Screen) -> Result<(), Failure> {
+/// Shows a call, and the reason if it would change.
+pub(super) fn show_call(call: &CallReport, screen: &mut Screen) -> Result<(), Failure> {
     let (recorded, under) = (words(&call.recorded), words(&call.under));
     let seq = call.call.to_string();
     let tool = one_line(&call.tool);
@@ -27,7 +28,11 @@ pub(super) fn show(call: &CallReport, screen: &mut Screen) -> Result<(), Failure
         (true, None) => Tone::Bad,
         (true, Some(_)) => Tone::Ask,
     };
-    let mark = if call.heard.is_some() { HEARD } else { " " };
+    let mark = if call.heard.is_some() {
+        OTHER_MESSAGES
+    } else {
+        " "
+    };
     screen.toned(tone, &row(&seq, mark, &tool, &recorded, &under))?;
     if call.is_changed() {
         let why = format!("        {}", why(call));
@@ -42,48 +47,50 @@ fn row(call: &str, mark: &str, tool: &str, recorded: &str, under: &str) -> Strin
     cut(row.trim_end(), COLUMNS).into_owned()
 }
 
-/// The verdict and where it led, such as `asked, denied`.
-fn words(told: &Told) -> String {
-    let standing = standing_words(told.standing);
-    match told.verdict {
+/// The verdict and the outcome, such as `approval, denied`.
+fn words(side: &Told) -> String {
+    let standing = standing_words(side.standing);
+    match side.verdict {
         None => standing.to_owned(),
         Some(Verdict::Refused) => "refused".to_owned(),
-        Some(verdict) => format!("{}, {standing}", verdict_word(Some(verdict))),
+        Some(Verdict::Allowed) => format!("allowed, {standing}"),
+        Some(Verdict::Ask) => format!("approval, {standing}"),
+        Some(Verdict::AskProgram) => format!("program decides, {standing}"),
     }
 }
 
-/// Both sides of a call that would have gone otherwise, in words that are not the same.
+/// Both sides of a call that would change, in different words.
 pub(super) fn ends(call: &CallReport) -> (String, String) {
     let (recorded, under) = (words(&call.recorded), words(&call.under));
     if recorded != under {
         return (recorded, under);
     }
-    let apart = |words: String, told: &Told| match told.rule {
+    let apart = |words: String, side: &Told| match side.rule {
         Some(rule) if call.recorded.rule != call.under.rule => {
-            format!("{words}, since {}", rule_words(rule))
+            format!("{words}: {}", rule_words(rule))
         }
-        Some(_) | None => format!("{words}, run {}", times(told.attempts)),
+        Some(_) | None => format!("{words}, started {}", times(side.attempts)),
     };
     match call.unknown {
-        Some(_) => (recorded, "nobody can tell".to_owned()),
+        Some(_) => (recorded, "unknown".to_owned()),
         None => (apart(recorded, &call.recorded), apart(under, &call.under)),
     }
 }
 
-/// Why it would have gone otherwise, or why nobody can tell.
+/// The reason why the call would change, or why that is unknown.
 fn why(call: &CallReport) -> String {
     if let Some(unknown) = call.unknown {
-        return unknown.to_string();
+        return unknown_words(unknown);
     }
     let (under, recorded) = (&call.under, &call.recorded);
     if (under.verdict, under.rule) == (recorded.verdict, recorded.rule) {
         if under.standing == recorded.standing {
             let [under, recorded] = [under, recorded].map(|it| times(it.attempts));
-            return format!("its tool would have run {under} instead of {recorded}");
+            return format!("its tool would be started {under} instead of {recorded}");
         }
         return match under.standing {
-            Standing::Ended(Outcome::TimedOut) => "its time would have been up".to_owned(),
-            Standing::Ended(Outcome::Expired) => "the answer would have come too late".to_owned(),
+            Standing::Ended(Outcome::TimedOut) => "it would time out".to_owned(),
+            Standing::Ended(Outcome::Expired) => "the answer would come too late".to_owned(),
             standing => format!("it would be {}", standing_words(standing)),
         };
     }
@@ -91,16 +98,17 @@ fn why(call: &CallReport) -> String {
     under.reason.clone().unwrap_or_else(|| rule.to_owned())
 }
 
-/// How often a tool was started.
+/// The number of starts of a tool, in words.
 fn times(attempts: Option<u32>) -> String {
     match attempts {
-        None => "nobody knows how often".to_owned(),
+        None => "an unknown number of times".to_owned(),
         Some(0) => "never".to_owned(),
         Some(1) => "once".to_owned(),
         Some(times) => format!("{times} times"),
     }
 }
 
+/// The word for a verdict in the totals of JSON.
 pub(super) fn verdict_word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         None => "unknown",
@@ -119,7 +127,7 @@ fn standing_words(standing: Standing) -> &'static str {
         Standing::Started => "started",
         Standing::Unknown => "unknown",
         Standing::Ended(outcome) => match outcome {
-            Outcome::Interim => "goes on",
+            Outcome::Interim => "open",
             Outcome::Returned => "returned",
             Outcome::Failed => "failed",
             Outcome::Supplied => "supplied",
@@ -140,13 +148,13 @@ fn rule_words(rule: Rule) -> &'static str {
         Rule::UnknownTool => "no tool has that name",
         Rule::MalformedArgs => "the arguments are malformed",
         Rule::InvalidArgs => "the arguments do not fit the schema",
-        Rule::Phase => "the tool is not there in this phase",
-        Rule::Condition => "its condition does not hold",
-        Rule::Cached => "the result of an equal call is used",
-        Rule::Pending => "an equal call has not ended",
+        Rule::Phase => "the tool is not available in this phase",
+        Rule::Condition => "its condition is false",
+        Rule::Cached => "the result of an equal call is reused",
+        Rule::Pending => "an equal call is open",
         Rule::Limit => "a limit is reached",
-        Rule::Confirm => "its gate holds",
-        Rule::Default => "nothing speaks against it",
+        Rule::Confirm => "approval required",
+        Rule::Default => "no policy asked",
     }
 }
 
@@ -156,30 +164,45 @@ pub(super) fn call_json(session: SessionId, call: &CallReport) -> Value {
         "call": call.call,
         "at": age::stamp(call.at),
         "tool": call.tool,
-        "recorded": told_json(&call.recorded),
-        "policy": told_json(&call.under),
+        "recorded": side_json(&call.recorded),
+        "policy": side_json(&call.under),
         "changed": call.is_changed(),
         "unknown": call.unknown.map(unknown_json),
         "heard": call.heard,
     })
 }
 
-fn told_json(told: &Told) -> Value {
-    let standing = match told.standing {
+/// The reason why the outcome is unknown. JSON has the words of the library.
+fn unknown_words(unknown: Unknown) -> String {
+    let words = match unknown {
+        Unknown::DependsOn(call) => return format!("depends on the outcome of call #{call}"),
+        Unknown::NobodyAsked => "approval would be required, and there is no answer on record",
+        Unknown::AskedLonger => "an approver would have longer to answer",
+        Unknown::NoRun => "the tool would run, and there is no such run on record",
+        Unknown::RunsOn => "the tool would have longer to run",
+        Unknown::ProgramNotAsked => "the program would decide, and its answer is not on record",
+        Unknown::WithoutAnswer => "the tool ran with an approver's payload that it would not get",
+        Unknown::Elsewhere => "the call would be in a state that is not on record",
+    };
+    words.to_owned()
+}
+
+fn side_json(side: &Told) -> Value {
+    let standing = match side.standing {
         Standing::Ended(outcome) => json!(outcome),
         Standing::Asked => json!("asked"),
         Standing::Received | Standing::Ready | Standing::Started => {
-            json!(standing_words(told.standing))
+            json!(standing_words(side.standing))
         }
-        // `unknown` is an outcome on record: the tool was cut off.
+        // `unknown` is also a recorded outcome: the tool was interrupted.
         Standing::Unknown => Value::Null,
     };
     json!({
-        "verdict": told.verdict,
-        "rule": told.rule,
-        "reason": told.reason,
+        "verdict": side.verdict,
+        "rule": side.rule,
+        "reason": side.reason,
         "standing": standing,
-        "attempts": told.attempts,
+        "attempts": side.attempts,
     })
 }
 
@@ -202,7 +225,7 @@ mod tests {
     use super::*;
     use recount::session::{Seq, Timestamp};
 
-    fn told(rule: Rule, outcome: Outcome) -> Told {
+    fn side(rule: Rule, outcome: Outcome) -> Told {
         Told {
             verdict: Some(Verdict::Allowed),
             rule: Some(rule),
@@ -213,8 +236,8 @@ mod tests {
     }
 
     #[test]
-    fn what_went_otherwise_is_counted_by_what_was_otherwise() {
-        let recorded = told(Rule::Default, Outcome::Returned);
+    fn changed_calls_are_counted_by_their_change() {
+        let recorded = side(Rule::Default, Outcome::Returned);
         let call = |under: Told, unknown| CallReport {
             call: Seq(5),
             at: Timestamp(0),
@@ -228,12 +251,13 @@ mod tests {
             let (recorded, under) = ends(call);
             format!("{recorded} -> {under}")
         };
-        let late = call(told(Rule::Default, Outcome::TimedOut), None);
+        let late = call(side(Rule::Default, Outcome::TimedOut), None);
         assert_eq!(said(&late), "allowed, returned -> allowed, timed out");
-        let cached = call(told(Rule::Cached, Outcome::Returned), None);
+        let cached = call(side(Rule::Cached, Outcome::Returned), None);
         assert_eq!(
             said(&cached),
-            "allowed, returned, since nothing speaks against it -> allowed, returned, since the result of an equal call is used"
+            "allowed, returned: no policy asked -> \
+             allowed, returned: the result of an equal call is reused"
         );
         let once_more = call(
             Told {
@@ -244,13 +268,13 @@ mod tests {
         );
         assert_eq!(
             said(&once_more),
-            "allowed, returned, run once -> allowed, returned, run 2 times"
+            "allowed, returned, started once -> allowed, returned, started 2 times"
         );
         assert_eq!(
             why(&once_more),
-            "its tool would have run 2 times instead of once"
+            "its tool would be started 2 times instead of once"
         );
         let unknown = call(recorded.clone(), Some(Unknown::RunsOn));
-        assert_eq!(said(&unknown), "allowed, returned -> nobody can tell");
+        assert_eq!(said(&unknown), "allowed, returned -> unknown");
     }
 }

@@ -1,25 +1,25 @@
-//! The calls of all sessions under other policies, counted.
+//! The counts of all calls with other policies.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::what_if_call::{HEARD, ends, verdict_word};
+use super::what_if_call::{OTHER_MESSAGES, ends, verdict_word};
 use crate::failures::Failure;
 use crate::terminal::{Screen, Tone};
 use crate::text::count;
 use recount::replay::what_if::CallReport;
 
-/// How many calls there are, and what would have become of them.
+/// The number of calls, and of those that would change.
 #[derive(Default)]
 pub(super) struct Totals {
     calls: u64,
     changed: u64,
     unknown: u64,
     heard: u64,
-    /// Of the calls that would have gone otherwise, by the verdict on record and the other one.
+    /// The calls that would change, by the recorded and the new verdict.
     verdicts: BTreeMap<(&'static str, &'static str), u64>,
-    /// The same ones, by verdict and end, and by rule where these are alike.
+    /// The calls that would change, by verdict and outcome, and by rule if these are equal.
     ends: BTreeMap<(String, String), u64>,
 }
 
@@ -42,17 +42,14 @@ impl Totals {
     pub(super) fn show(&self, screen: &mut Screen) -> Result<(), Failure> {
         let calls = count(self.calls, "call");
         if self.changed == 0 {
-            let text = format!("Nothing would have gone otherwise: {calls}");
+            let text = format!("No call would change: {calls}");
             screen.toned(Tone::Good, &text)?;
         } else {
             let unknown = match self.unknown {
                 0 => String::new(),
-                unknown => format!(", of {unknown} nobody can tell how"),
+                unknown => format!(", {unknown} with an unknown outcome"),
             };
-            let text = format!(
-                "{} of {calls} would have gone otherwise{unknown}",
-                self.changed
-            );
+            let text = format!("{} of {calls} would change{unknown}", self.changed);
             screen.toned(Tone::Heading, &text)?;
         }
         for ((recorded, under), calls) in &self.ends {
@@ -60,12 +57,11 @@ impl Totals {
         }
         if self.heard > 0 {
             let calls = count(self.heard, "call");
-            let were = if self.heard == 1 { "was" } else { "were" };
             let heard = format!(
-                "{HEARD} {calls} {were} made after the model had heard what it would not have heard;"
+                "{OTHER_MESSAGES} {calls}: the model would have received other messages before;"
             );
             screen.toned(Tone::Quiet, &heard)?;
-            screen.toned(Tone::Quiet, "  decided as if it had made them all the same")?;
+            screen.toned(Tone::Quiet, "  decided as if it had made the same calls")?;
         }
         Ok(())
     }

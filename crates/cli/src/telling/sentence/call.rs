@@ -1,8 +1,9 @@
-//! Sentences about calls, and what tools and hooks do for them.
+//! Sentences about calls, tools and hooks.
 
 use super::names::Names;
 use super::phrases::{clause, failure_in};
 use crate::terminal::Tone;
+use crate::text::acted;
 use recount::session::{
     Author, CallCancellationReceived, Deadline, DeadlinePassed, FunctionCallReceived, HookAnswered,
     LlmAsked, LlmReplied, StateChanged, ToolAsked, ToolEventEmitted, ToolPaused, ToolReturned,
@@ -10,13 +11,16 @@ use recount::session::{
 };
 
 pub(super) fn function_call_received(it: &FunctionCallReceived) -> (String, Tone) {
-    let name = it.name.as_deref().unwrap_or("a nameless function");
+    let name = it.name.as_deref().unwrap_or("a function without a name");
     let problem = it
         .invalid_args
         .as_deref()
         .or(it.malformed_args.as_ref().map(|it| it.problem.as_str()));
     match (problem, &it.args) {
-        (Some(problem), _) => (format!("calls {name} wrongly: {problem}"), Tone::Bad),
+        (Some(problem), _) => (
+            format!("calls {name} with invalid arguments: {problem}"),
+            Tone::Bad,
+        ),
         (None, Some(args)) => (
             format!("calls {name} {args}", args = args.as_str()),
             Tone::Call,
@@ -29,16 +33,19 @@ pub(super) fn hook_answered(it: &HookAnswered, names: &Names) -> (String, Tone) 
     let (tool, hook) = (names.call(it.call), it.hook.as_str());
     match (&it.response, &it.failure) {
         (Some(response), _) => {
-            let text = format!("{hook} answers {tool} with {}", response.as_str());
+            let text = format!("hook {hook} answered {tool}: {}", response.as_str());
             (text, Tone::Plain)
         }
         (None, Some(failure)) => (format!("{tool}: {failure}"), Tone::Bad),
-        (None, None) => (format!("{hook} leaves {tool} as it is"), Tone::Quiet),
+        (None, None) => (
+            format!("hook {hook} changed nothing for {tool}"),
+            Tone::Quiet,
+        ),
     }
 }
 
 pub(super) fn call_cancellation_received(it: &CallCancellationReceived) -> (String, Tone) {
-    (format!("takes back {}", it.ids.join(", ")), Tone::Plain)
+    (format!("cancels {}", it.ids.join(", ")), Tone::Plain)
 }
 
 pub(super) fn tool_returned(it: &ToolReturned, names: &Names) -> (String, Tone) {
@@ -50,7 +57,7 @@ pub(super) fn tool_returned(it: &ToolReturned, names: &Names) -> (String, Tone) 
         )
     } else {
         let ends = it.ends_session.as_ref();
-        let ends = ends.map(|why| format!(", and ends the session: {why}"));
+        let ends = ends.map(|why| format!(", session ends: {why}"));
         (
             format!(
                 "{tool} returned {}{}",
@@ -64,40 +71,44 @@ pub(super) fn tool_returned(it: &ToolReturned, names: &Names) -> (String, Tone) 
 
 pub(super) fn tool_yielded(it: &ToolYielded, names: &Names) -> (String, Tone) {
     let (tool, response) = (names.call(it.call), it.response.as_str());
-    (format!("{tool} says {response}"), Tone::Plain)
+    (format!("interim result of {tool}: {response}"), Tone::Plain)
 }
 
 pub(super) fn tool_event_emitted(it: &ToolEventEmitted, names: &Names) -> (String, Tone) {
     let (tool, data) = (names.call(it.call), it.data.as_str());
-    (format!("{tool} emits {} {data}", it.name), Tone::Plain)
+    (format!("{tool} emitted {} {data}", it.name), Tone::Plain)
 }
 
 pub(super) fn state_changed(it: &StateChanged, names: &Names) -> (String, Tone) {
     let author = match &it.author {
-        Author::Tool { call, .. } => names.call(*call),
-        Author::Hook(name) => format!("the hook {name}"),
-        Author::Program(actor) => actor.to_string(),
+        Author::Tool { call, .. } => format!("by {}", names.call(*call)),
+        Author::Hook(name) => format!("by hook {name}"),
+        Author::Program(actor) => acted("by", actor),
     };
     let changes = it.changes.iter();
     let changes = changes.map(|it| format!("{} = {}", it.key, it.value));
     let changes: Vec<String> = changes.collect();
-    (format!("{author} sets {}", changes.join(", ")), Tone::Plain)
+    (
+        format!("state set {author}: {}", changes.join(", ")),
+        Tone::Plain,
+    )
 }
 
 pub(super) fn tool_asked(it: &ToolAsked, names: &Names) -> (String, Tone) {
     let (tool, hint) = (names.call(it.call), &it.hint);
-    let how = if it.in_place {
-        "and waits"
+    let now = if it.in_place {
+        "waits for the answer"
     } else {
-        "by itself"
+        "stops until the answer"
     };
-    (format!("{tool} asks {how}: {hint}"), Tone::Ask)
+    let text = format!("{tool} asks for approval and {now}: {hint}");
+    (text, Tone::Ask)
 }
 
 pub(super) fn llm_asked(it: &LlmAsked, names: &Names) -> (String, Tone) {
     let (tool, of, turn) = (names.call(it.call), &it.of, it.turn);
-    let told = format!("{tool}: {of} asks {}, turn {turn}", it.model);
-    (told, Tone::Plain)
+    let text = format!("{tool}: agent {of} calls model {}, turn {turn}", it.model);
+    (text, Tone::Plain)
 }
 
 pub(super) fn llm_replied(it: &LlmReplied, names: &Names) -> (String, Tone) {
@@ -109,27 +120,30 @@ pub(super) fn llm_replied(it: &LlmReplied, names: &Names) -> (String, Tone) {
         "replied"
     };
     let (tool, words) = (names.call(it.call), clause(Some(&text)));
-    let told = format!("{tool}: its model {what}{words}");
-    (told, Tone::Plain)
+    let text = format!("{tool}: its model {what}{words}");
+    (text, Tone::Plain)
 }
 
 pub(super) fn tool_paused(it: &ToolPaused, names: &Names) -> (String, Tone) {
     let tool = names.call(it.call);
-    (format!("{tool} paused, its result comes later"), Tone::Ask)
+    (
+        format!("{tool} paused, waiting for its result from outside"),
+        Tone::Ask,
+    )
 }
 
 pub(super) fn deadline_passed(it: &DeadlinePassed, names: &Names) -> (String, Tone) {
     match it.deadline {
         Deadline::Run { call, attempt } => (
-            format!("time is up for {}, attempt {attempt}", names.call(call)),
+            format!("{} timed out, attempt {attempt}", names.call(call)),
             Tone::Bad,
         ),
         Deadline::Confirmation { call, .. } => (
-            format!("time is up for an answer to {}", names.call(call)),
+            format!("approval request for {} timed out", names.call(call)),
             Tone::Bad,
         ),
         Deadline::Retry { call, attempt } => (
-            format!("time has come for {}, attempt {attempt}", names.call(call)),
+            format!("retry of {} due, attempt {attempt}", names.call(call)),
             Tone::Quiet,
         ),
     }

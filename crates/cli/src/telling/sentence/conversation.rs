@@ -1,10 +1,10 @@
-//! Sentences about the conversation: words, turns, and what the model was told.
+//! Sentences about the conversation: words, turns, and messages to the model.
 
 use super::names::Names;
 use super::phrases::clause;
 use crate::terminal::Tone;
 use recount::session::{
-    HistoryForm, HistorySent, MediaCount, MediaCounted, ResponsesSent, Speaker, TranscriptReceived,
+    HistoryForm, HistorySent, MediaCount, MediaCounted, ResponsesSent, TranscriptReceived,
     TurnCompleted,
 };
 
@@ -12,10 +12,10 @@ pub(super) fn history_sent(it: &HistorySent) -> (String, Tone) {
     (
         match it.form {
             HistoryForm::Turns | HistoryForm::Announced => {
-                format!("told the model the story so far, {} turns", it.turns)
+                format!("conversation so far sent to the model, {} turns", it.turns)
             }
             HistoryForm::LiveText => format!(
-                "told the model the story so far, {} turns in one message",
+                "conversation so far sent to the model, {} turns in one message",
                 it.turns
             ),
         },
@@ -24,19 +24,20 @@ pub(super) fn history_sent(it: &HistorySent) -> (String, Tone) {
 }
 
 pub(super) fn responses_sent(it: &ResponsesSent, names: &Names) -> (String, Tone) {
-    let told: Vec<String> = it.responses.iter().map(|seq| names.about(*seq)).collect();
+    let calls: Vec<String> = it.responses.iter().map(|seq| names.about(*seq)).collect();
+    let responses = match calls.len() {
+        1 => "response",
+        _ => "responses",
+    };
     (
-        format!("told the model about {}", told.join(", ")),
+        format!("{responses} sent to the model: {}", calls.join(", ")),
         Tone::Quiet,
     )
 }
 
 pub(super) fn transcript_received(it: &TranscriptReceived) -> (String, Tone) {
-    let speaker = match it.speaker {
-        Speaker::User => "heard",
-        Speaker::Model => "spoke",
-    };
-    (format!("{speaker} “{}”", it.text), Tone::Speech)
+    // The column before the sentence names the speaker.
+    (format!("spoken: “{}”", it.text), Tone::Speech)
 }
 
 pub(super) fn turn_completed(it: &TurnCompleted) -> (String, Tone) {
@@ -50,14 +51,14 @@ pub(super) fn media_counted(it: &MediaCounted) -> (String, Tone) {
     let count = |what: &str, it: &MediaCount| {
         let (audio, video) = (it.audio, it.video);
         format!(
-            "{what} {} frames of audio ({} bytes) and {} of video ({} bytes)",
+            "{what} {} audio frames ({} bytes), {} video frames ({} bytes)",
             audio.frames, audio.bytes, video.frames, video.bytes
         )
     };
-    let (heard, sent) = (count("heard", &it.heard), count("sent", &it.sent));
+    let (received, sent) = (count("received", &it.heard), count("sent", &it.sent));
     let withheld = match it.withheld.is_none() {
         true => String::new(),
-        false => format!(", {}", count("withheld", &it.withheld)),
+        false => format!("; {}", count("withheld", &it.withheld)),
     };
-    (format!("{heard}, {sent}{withheld}"), Tone::Quiet)
+    (format!("{received}; {sent}{withheld}"), Tone::Quiet)
 }

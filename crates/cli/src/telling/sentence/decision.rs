@@ -1,7 +1,7 @@
 //! Sentences about decisions.
 
 use super::names::Names;
-use super::phrases::{clause, ending, way};
+use super::phrases::{clause, ending, told, way};
 use crate::terminal::Tone;
 use recount::session::{
     About, BackgroundSpawned, CallCancelled, CallStarted, ConfirmationExpired,
@@ -18,7 +18,10 @@ pub(super) fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
         Decision::ConfirmationExpired(it) => confirmation_expired(it, names),
         Decision::ConfirmationWithdrawn(it) => confirmation_withdrawn(it, names),
         Decision::ConfirmationReopened(it) => confirmation_reopened(it, names),
-        Decision::CallReady(it) => (format!("{} may start", names.call(it.call)), Tone::Quiet),
+        Decision::CallReady(it) => (
+            format!("{} ready to start", names.call(it.call)),
+            Tone::Quiet,
+        ),
         Decision::ResultReused(it) => result_reused(it, names),
         Decision::BackgroundSpawned(it) => background_spawned(it, names),
         Decision::RetryScheduled(it) => retry_scheduled(it, names),
@@ -34,19 +37,26 @@ pub(super) fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
 fn policy_decided(it: &PolicyDecided, names: &Names) -> (String, Tone) {
     let tool = names.call(it.call);
     match it.verdict {
-        Verdict::Allowed => (format!("{tool} is allowed"), Tone::Quiet),
-        Verdict::Ask => (format!("{tool} needs a person's leave"), Tone::Plain),
-        Verdict::AskProgram => (format!("{tool} may need a person's leave"), Tone::Quiet),
+        Verdict::Allowed => (format!("{tool} allowed"), Tone::Quiet),
+        Verdict::Ask => (format!("{tool}: approval required"), Tone::Plain),
+        Verdict::AskProgram => (
+            format!("{tool}: the program decides if approval is required"),
+            Tone::Quiet,
+        ),
         Verdict::Refused => {
             let reason = clause(it.reason.as_deref());
-            (format!("{tool} is refused{reason}"), Tone::Bad)
+            (format!("{tool} refused{reason}"), Tone::Bad)
         }
     }
 }
 
 fn gate_waived(it: &GateWaived, names: &Names) -> (String, Tone) {
     (
-        format!("{} needs no leave: {}", names.call(it.call), it.reason),
+        format!(
+            "{}: approval not enforced: {}",
+            names.call(it.call),
+            it.reason
+        ),
         Tone::Bad,
     )
 }
@@ -55,19 +65,22 @@ fn confirmation_requested(it: &ConfirmationRequested, names: &Names) -> (String,
     let tool = names.call(it.call);
     let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
         (About::Gate, "") => "May it run?".to_owned(),
-        (About::Tool, "") => "May it go on?".to_owned(),
+        (About::Tool, "") => "May it continue?".to_owned(),
         (About::Gate | About::Tool, hint) => hint.to_owned(),
         (About::InDoubt, _) => "It may have run. Run it again?".to_owned(),
     };
     (
-        format!("{tool} asks: {question}  {}", names.args(it)),
+        format!(
+            "approval of {tool} requested: {question}  {}",
+            names.args(it)
+        ),
         Tone::Ask,
     )
 }
 
 fn confirmation_expired(it: &ConfirmationExpired, names: &Names) -> (String, Tone) {
     (
-        format!("{}: nobody answered in time", names.call(it.call)),
+        format!("{}: approval request expired", names.call(it.call)),
         Tone::Bad,
     )
 }
@@ -75,21 +88,22 @@ fn confirmation_expired(it: &ConfirmationExpired, names: &Names) -> (String, Ton
 fn confirmation_withdrawn(it: &ConfirmationWithdrawn, names: &Names) -> (String, Tone) {
     let why = it.reason.in_words();
     (
-        format!("{}: no answer needed, {why}", names.call(it.call)),
+        format!("{}: approval request withdrawn, {why}", names.call(it.call)),
         Tone::Plain,
     )
 }
 
 fn confirmation_reopened(it: &ConfirmationReopened, names: &Names) -> (String, Tone) {
+    let tool = names.call(it.question.call);
     (
-        format!("{} has changed and asks anew", names.call(it.question.call)),
+        format!("{tool} has changed, approval requested again"),
         Tone::Ask,
     )
 }
 
 fn result_reused(it: &ResultReused, names: &Names) -> (String, Tone) {
     (
-        format!("{} takes the result of an equal call", names.call(it.call)),
+        format!("{}: result of an equal call reused", names.call(it.call)),
         Tone::Good,
     )
 }
@@ -104,7 +118,7 @@ fn background_spawned(it: &BackgroundSpawned, names: &Names) -> (String, Tone) {
 fn retry_scheduled(it: &RetryScheduled, names: &Names) -> (String, Tone) {
     (
         format!(
-            "{} will be started again, attempt {}",
+            "{}: retry scheduled, attempt {}",
             names.call(it.call),
             it.attempt
         ),
@@ -129,24 +143,25 @@ fn call_cancelled(it: &CallCancelled, names: &Names) -> (String, Tone) {
 
 fn outcome_reconciled(it: &OutcomeReconciled, names: &Names) -> (String, Tone) {
     let (tool, way) = (names.call(it.call), way(it.route));
-    (
-        format!("{tool}: what became of it is known ({way})"),
-        Tone::Plain,
-    )
+    (format!("{tool}: outcome reconciled ({way})"), Tone::Plain)
 }
 
 fn response_issued(it: &ResponseIssued, names: &Names) -> (String, Tone) {
-    let (tool, way) = (names.call(it.call), way(it.route));
-    match ending(it.outcome) {
-        Some(ending) => (format!("{tool} ends: {ending} ({way})"), Tone::Plain),
-        None => (format!("{tool} goes on ({way})"), Tone::Plain),
-    }
+    let tool = names.call(it.call);
+    let text = match ending(it.outcome) {
+        Some(ending) => format!("{tool} ended: {ending} ({})", way(it.route)),
+        None => match names.wait(it) {
+            Some(wait) => format!("{tool} {wait}; {}", told(it.route)),
+            None => format!("interim result of {tool} ({})", way(it.route)),
+        },
+    };
+    (text, Tone::Plain)
 }
 
 fn delivery_chosen(it: &DeliveryChosen, names: &Names) -> (String, Tone) {
     (
         format!(
-            "answer for {} ({})",
+            "response for {} ({})",
             names.about(it.response),
             way(it.route)
         ),

@@ -1,4 +1,4 @@
-//! One event as one sentence, the same wherever it is told.
+//! One event as one sentence, the same in every command.
 
 use super::decision::decided;
 use super::names::Names;
@@ -7,16 +7,16 @@ use crate::terminal::Tone;
 use crate::text::one_line;
 use recount::session::{Event, Observation};
 
-/// An event in words.
+/// The sentence about an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sentence {
-    /// What happened, on one line.
+    /// The sentence, on one line.
     pub(crate) text: String,
-    /// What it is, for the eye.
+    /// The kind of the sentence, which decides on its colour.
     pub(crate) tone: Tone,
 }
 
-/// Tells an event.
+/// Returns the sentence about an event.
 pub(crate) fn sentence(event: &Event, names: &Names) -> Sentence {
     let (text, tone) = match event {
         Event::Observed(observation) => observed(observation, names),
@@ -36,7 +36,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::RunnerDraining(it) => session::runner_draining(it),
         Observation::Connected(it) => session::connected(it),
         Observation::SwitchPlanned(_) => (
-            "leaves this connection as soon as nothing is under way".to_owned(),
+            "will change to another connection, once no call is in flight".to_owned(),
             Tone::Quiet,
         ),
         Observation::ReconnectScheduled(it) => session::reconnect_scheduled(it),
@@ -54,7 +54,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::ToolEventEmitted(it) => call::tool_event_emitted(it, names),
         Observation::StateChanged(it) => call::state_changed(it, names),
         Observation::InstructionSent(_) => (
-            "told the model the instruction of its phase".to_owned(),
+            "instruction of the phase sent to the model".to_owned(),
             Tone::Quiet,
         ),
         Observation::ToolAsked(it) => call::tool_asked(it, names),
@@ -73,7 +73,9 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::TurnCompleted(it) => conversation::turn_completed(it),
         Observation::TurnInterrupted(_) => ("turn interrupted".to_owned(), Tone::Quiet),
         Observation::MediaCounted(it) => conversation::media_counted(it),
-        Observation::UsageReported(it) => (format!("usage {}", it.usage.as_str()), Tone::Quiet),
+        Observation::UsageReported(it) => {
+            (format!("token usage {}", it.usage.as_str()), Tone::Quiet)
+        }
         Observation::FrameRejected(it) => session::frame_rejected(it),
         Observation::OperatorCancelled(it) => person::operator_cancelled(it, names),
         Observation::SessionClosed(it) => session::session_closed(it),

@@ -11,23 +11,22 @@ fn fact(seq: u64, kind: &str, body: &str) -> Fact {
     }
 }
 
-fn told(facts: &[Fact]) -> Vec<String> {
+fn sentences(facts: &[Fact]) -> Vec<String> {
     let mut names = Names::default();
-    let tell = |fact: &Fact| {
+    let text = |fact: &Fact| {
         names.learn(fact);
         sentence(&fact.event, &names).text
     };
-    facts.iter().map(tell).collect()
+    facts.iter().map(text).collect()
 }
 
 #[test]
-fn a_call_is_told_by_its_tool_from_request_to_end() {
+fn call_is_named_by_its_tool_from_request_to_end() {
     let zeros = "0".repeat(64);
     let args = ObjectHash::of(br#"{"cents":1}"#);
-    let asked = format!(
-        r#"{{"call":4,"about":"gate","hint":"Refund?","args_sha256":"{args}","contract":"{zeros}","declaration":"{zeros}"}}"#
-    );
-    let told = told(&[
+    let hashes = format!(r#""args_sha256":"{args}","contract":"{zeros}","declaration":"{zeros}""#);
+    let asked = format!(r#"{{"call":4,"about":"gate","hint":"Refund?",{hashes}}}"#);
+    let shown = sentences(&[
         fact(
             4,
             "function_call_received",
@@ -53,32 +52,35 @@ fn a_call_is_told_by_its_tool_from_request_to_end() {
         fact(12, "responses_sent", r#"{"epoch":3,"responses":[11]}"#),
     ]);
     assert_eq!(
-        told,
+        shown,
         [
             r#"calls refund {"cents":1}"#,
-            r#"refund asks: Refund?  {"cents":1}"#,
+            r#"approval of refund requested: Refund?  {"cents":1}"#,
             "refund approved by ada (os_user)",
             "refund started, attempt 1",
             r#"refund returned {"ok":true}"#,
-            "refund ends: returned (parked)",
-            "told the model about refund",
+            "refund ended: returned (not sent yet: no connection)",
+            "response sent to the model: refund",
         ]
     );
 }
 
 #[test]
-fn calls_of_the_same_tool_are_told_apart() {
+fn calls_of_the_same_tool_have_their_seq() {
     let call = r#"{"epoch":3,"name":"refund"}"#;
-    let told = told(&[
+    let shown = sentences(&[
         fact(4, "function_call_received", call),
         fact(5, "function_call_received", call),
         fact(6, "call_ready", r#"{"call":5}"#),
     ]);
-    assert_eq!(told.last().map(String::as_str), Some("refund #5 may start"));
+    assert_eq!(
+        shown.last().map(String::as_str),
+        Some("refund #5 ready to start")
+    );
 }
 
 #[test]
-fn what_a_tool_said_cannot_move_the_cursor() {
+fn words_of_a_tool_cannot_move_the_cursor() {
     let response = Json::of(&serde_json::json!({"error": "\u{1b}[2J gone", "kind": "other"}));
     let event = Event::Observed(
         ToolReturned {
@@ -92,16 +94,52 @@ fn what_a_tool_said_cannot_move_the_cursor() {
         }
         .into(),
     );
-    let told = sentence(&event, &Names::default());
-    assert_eq!(told.text, "call 4 failed: \\u{1b}[2J gone");
+    let sentence = sentence(&event, &Names::default());
+    assert_eq!(sentence.text, "call 4 failed: \\u{1b}[2J gone");
 }
 
 #[test]
-fn a_tool_that_ends_the_session_says_why() {
-    let ended = r#"{"call":4,"attempt":1,"failed":false,"response":{"success":true},"ends_session":"goodbye"}"#;
-    let told = told(&[fact(5, "tool_returned", ended)]);
+fn end_of_the_session_by_a_tool_has_its_reason() {
+    let ended = r#"{"call":4,"attempt":1,"failed":false,"response":{"success":true},
+        "ends_session":"goodbye"}"#;
+    let shown = sentences(&[fact(5, "tool_returned", ended)]);
     assert_eq!(
-        told,
-        [r#"call 4 returned {"success":true}, and ends the session: goodbye"#]
+        shown,
+        [r#"call 4 returned {"success":true}, session ends: goodbye"#]
+    );
+}
+
+#[test]
+fn interim_response_says_why_the_call_waits() {
+    let call = r#"{"epoch":3,"name":"pay"}"#;
+    let route = r#""route":{"via":"tool_response","epoch":3}"#;
+    let acknowledged = format!(r#"{{"call":4,"outcome":"interim","response":{{}},{route}}}"#);
+    let of = |seq: u64| format!(r#"{{"call":4,"outcome":"interim","of":{seq},{route}}}"#);
+    let shown = sentences(&[
+        fact(4, "function_call_received", call),
+        fact(5, "response_issued", &acknowledged),
+        fact(
+            6,
+            "tool_yielded",
+            r#"{"call":4,"attempt":1,"response":{"step":1}}"#,
+        ),
+        fact(7, "response_issued", &of(6)),
+        fact(
+            8,
+            "tool_paused",
+            r#"{"call":4,"attempt":1,"interim":{"status":"working"}}"#,
+        ),
+        fact(9, "response_issued", &of(8)),
+    ]);
+    assert_eq!(
+        shown,
+        [
+            "calls pay",
+            "pay waiting for approval; model told so",
+            r#"interim result of pay: {"step":1}"#,
+            "interim result of pay (sent as tool response)",
+            "pay paused, waiting for its result from outside",
+            "pay waiting for its result; model told so",
+        ]
     );
 }

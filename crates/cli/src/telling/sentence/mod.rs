@@ -1,11 +1,9 @@
-//! One event as one sentence, the same wherever it is told.
+//! One event as one sentence, the same in every command.
 //!
-//! A sentence needs the event and the names of the calls before it, and nothing else of the
-//! session.
+//! A sentence needs the event and the names of earlier calls, and nothing else of the session.
 //!
 //! Read `event` first; `session`, `call`, `person`, `conversation` and `decision` have the
-//! sentences by what they are about. `names` are the names of calls, `phrases` the parts of
-//! sentences.
+//! sentences by subject. `names` has the names of calls, `phrases` the parts of sentences.
 
 mod call;
 mod conversation;

@@ -1,31 +1,35 @@
-//! What the calls of a session are called, wherever one is spoken of.
+//! The names of the calls of a session, as sentences use them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::text::one_line;
-use recount::session::{ConfirmationRequested, Event, Fact, Json, ObjectHash, Observation, Seq};
+use recount::session::{
+    ConfirmationRequested, Event, Fact, Json, ObjectHash, Observation, ResponseIssued, Seq,
+};
 
-/// What the calls of a session are called, learned from its events.
+/// The names and arguments of the calls of a session, learned from its events.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     calls: BTreeMap<Seq, (String, Json)>,
     /// The number of calls of each tool.
     alike: BTreeMap<String, usize>,
-    /// The arguments that approvers put in the place of a call's, oldest first.
+    /// The arguments with which approvers replaced those of a call, oldest first.
     edited: BTreeMap<Seq, Vec<Json>>,
     /// The call of each request and each response.
     about: BTreeMap<Seq, Seq>,
+    /// The calls that paused, and the records that say so.
+    paused: BTreeSet<Seq>,
 }
 
 impl Names {
-    /// Remembers what later events refer to.
+    /// Remembers the facts to which later events refer.
     pub(crate) fn learn(&mut self, fact: &Fact) {
         match &fact.event {
             Event::Observed(Observation::FunctionCallReceived(it)) => {
                 let name = it
                     .name
                     .clone()
-                    .unwrap_or_else(|| "a nameless call".to_owned());
+                    .unwrap_or_else(|| "a call without a name".to_owned());
                 let args = it.args.clone().unwrap_or_else(Json::empty_object);
                 let before = self.calls.insert(fact.seq, (name.clone(), args));
                 if before.is_none() {
@@ -37,6 +41,9 @@ impl Names {
                     self.edited.entry(*call).or_default().push(args.clone());
                 }
             }
+            Event::Observed(Observation::ToolPaused(it)) => {
+                self.paused.extend([it.call, fact.seq]);
+            }
             Event::Observed(_) => {}
             Event::Decided(decision) => {
                 if let Some(call) = decision.call() {
@@ -46,7 +53,7 @@ impl Names {
         }
     }
 
-    /// The tool of a call; with the call's seq where several calls have that tool.
+    /// The tool of a call, with the seq of the call if several calls have that tool.
     pub(crate) fn call(&self, seq: Seq) -> String {
         let Some((name, _)) = self.calls.get(&seq) else {
             return format!("call {seq}");
@@ -60,7 +67,7 @@ impl Names {
         }
     }
 
-    /// The tool that a request or a response is about.
+    /// The tool of a request or a response.
     pub(crate) fn about(&self, seq: Seq) -> String {
         match self.about.get(&seq) {
             Some(call) => self.call(*call),
@@ -68,7 +75,20 @@ impl Names {
         }
     }
 
-    /// The arguments that a question binds: the newest on record that have its hash.
+    /// The state of a call that an interim response reports; `None` for an interim result.
+    ///
+    /// A response without a record of its own acknowledges the call: it waits for approval, or for
+    /// its result if it has paused.
+    pub(super) fn wait(&self, response: &ResponseIssued) -> Option<&'static str> {
+        let reported = response.of.unwrap_or(response.call);
+        match (response.of, self.paused.contains(&reported)) {
+            (_, true) => Some("waiting for its result"),
+            (None, false) => Some("waiting for approval"),
+            (Some(_), false) => None,
+        }
+    }
+
+    /// The arguments that a request binds: the newest ones on record with its hash.
     pub(crate) fn args(&self, question: &ConfirmationRequested) -> &str {
         let edited = self.edited.get(&question.call).into_iter().flatten().rev();
         let called = self.calls.get(&question.call).map(|(_, args)| args);

@@ -1,8 +1,9 @@
-//! Sentences about what approvers, requesters and operators put on record.
+//! Sentences about the acts of approvers, requesters and operators.
 
 use super::names::Names;
 use super::phrases::clause;
 use crate::terminal::Tone;
+use crate::text::acted;
 use recount::session::{
     AnswerRefused, ConfirmationAnswered, Finding, OperatorCancelled, OutcomeFound, ResponseSupplied,
 };
@@ -16,11 +17,11 @@ pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) ->
     };
     let reason = clause(reason);
     let edited = it.edited_args.as_ref();
-    let edited = edited.map(|args| format!(" with {}", args.as_str()));
+    let edited = edited.map(|args| format!(" with arguments {}", args.as_str()));
     let text = format!(
-        "{} {what} by {}{}{reason}",
+        "{} {what} {}{}{reason}",
         names.about(it.request),
-        it.by,
+        acted("by", &it.by),
         edited.unwrap_or_default()
     );
     (text, tone)
@@ -29,41 +30,43 @@ pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) ->
 pub(super) fn answer_refused(it: &AnswerRefused, names: &Names) -> (String, Tone) {
     let why = it.refusal.replace('_', " ");
     let text = format!(
-        "answer to {} by {} refused: {why}",
-        names.about(it.request),
-        it.by
+        "answer {} to {} refused: {why}",
+        acted("from", &it.by),
+        names.about(it.request)
     );
     (text, Tone::Bad)
 }
 
 pub(super) fn response_supplied(it: &ResponseSupplied, names: &Names) -> (String, Tone) {
     let (tool, response) = (names.call(it.call), it.response.as_str());
+    let from = acted("from", &it.by);
     if it.will_continue {
         (
-            format!("news of {tool} from {}: {response}", it.by),
+            format!("interim result of {tool} {from}: {response}"),
             Tone::Plain,
         )
     } else {
-        (
-            format!("{tool} answered by {}: {response}", it.by),
-            Tone::Good,
-        )
+        (format!("result of {tool} {from}: {response}"), Tone::Good)
     }
 }
 
 pub(super) fn outcome_found(it: &OutcomeFound, names: &Names) -> (String, Tone) {
-    let (tool, by) = (names.call(it.call), &it.by);
+    let (tool, by) = (names.call(it.call), acted("by", &it.by));
     match &it.found {
         Finding::Done(result) => (
-            format!("{tool} found done by {by}: {}", result.as_str()),
+            format!("{tool} reconciled as done {by}: {}", result.as_str()),
             Tone::Good,
         ),
-        Finding::Failed(reason) => (format!("{tool} found failed by {by}: {reason}"), Tone::Bad),
+        Finding::Failed(reason) => (
+            format!("{tool} reconciled as failed {by}: {reason}"),
+            Tone::Bad,
+        ),
     }
 }
 
 pub(super) fn operator_cancelled(it: &OperatorCancelled, names: &Names) -> (String, Tone) {
     let reason = clause(it.reason.as_deref());
-    let text = format!("{} cancelled by {}{reason}", names.call(it.call), it.by);
+    let (tool, by) = (names.call(it.call), acted("by", &it.by));
+    let text = format!("{tool} cancelled {by}{reason}");
     (text, Tone::Bad)
 }

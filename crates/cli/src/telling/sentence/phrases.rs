@@ -1,8 +1,8 @@
-//! Parts of sentences, the same in each.
+//! The parts that several sentences share.
 
 use recount::session::{Json, Outcome, Route};
 
-/// How a call ended, in a word or two; nothing where it goes on.
+/// The end of a call, in a word or two; `None` for an interim response.
 pub(super) fn ending(outcome: Outcome) -> Option<&'static str> {
     match outcome {
         Outcome::Interim => None,
@@ -19,18 +19,31 @@ pub(super) fn ending(outcome: Outcome) -> Option<&'static str> {
     }
 }
 
-pub(crate) fn way(route: Route) -> &'static str {
+/// The way of a response to the model.
+pub(super) fn way(route: Route) -> &'static str {
     match route {
-        Route::ToolResponse { .. } => "toolResponse",
-        Route::Conversation { .. } => "as conversation",
-        Route::Parked => "parked",
-        Route::Connect => "for the connection that is opened for it",
-        Route::Notify => "to the program alone",
-        Route::Caller => "to its caller",
-        Route::Parent => "to its agent",
+        Route::ToolResponse { .. } => "sent as tool response",
+        Route::Conversation { .. } => "sent as text",
+        Route::Parked => "not sent yet: no connection",
+        Route::Connect => "not sent yet: connecting",
+        Route::Notify => "sent to the program only",
+        Route::Caller => "sent to its caller",
+        Route::Parent => "sent to its agent",
     }
 }
 
+/// The party that learns that a call waits.
+pub(super) fn told(route: Route) -> &'static str {
+    match route {
+        Route::ToolResponse { .. } | Route::Conversation { .. } => "model told so",
+        Route::Parked | Route::Connect => "model not told yet: no connection",
+        Route::Notify => "only the program told so",
+        Route::Caller => "its caller told so",
+        Route::Parent => "its agent told so",
+    }
+}
+
+/// A reason behind a colon; empty without one.
 pub(crate) fn clause(reason: Option<&str>) -> String {
     match reason {
         Some(reason) if !reason.is_empty() => format!(": {reason}"),
@@ -38,7 +51,7 @@ pub(crate) fn clause(reason: Option<&str>) -> String {
     }
 }
 
-/// The words of an error that a tool answered with, or the whole answer.
+/// The error text in the response of a tool, or the whole response.
 pub(super) fn failure_in(response: &Json) -> String {
     match response.to_value().get("error").and_then(|it| it.as_str()) {
         Some(error) => error.to_owned(),

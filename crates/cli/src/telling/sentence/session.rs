@@ -1,6 +1,7 @@
-//! Sentences about the session itself: its runner, its connection, its end.
+//! Sentences about the session itself: its worker, its connection, its end.
 
 use crate::terminal::Tone;
+use crate::text::acted;
 use recount::session::{
     ConnectFailed, Connected, Disconnected, FrameRejected, GoAwayReceived, ReconnectScheduled,
     ReconnectsExhausted, ResumptionHandleReceived, RunnerAttached, RunnerDetached, RunnerDraining,
@@ -21,30 +22,30 @@ pub(super) fn session_opened(it: &SessionOpened) -> (String, Tone) {
 pub(super) fn runner_attached(it: &RunnerAttached) -> (String, Tone) {
     match &it.gates.reason {
         Some(reason) if !it.gates.enforced => (
-            format!("runner attached, gates do not hold: {reason}"),
+            format!("worker ready, approvals not enforced: {reason}"),
             Tone::Bad,
         ),
-        Some(_) | None => ("runner attached: calls may start".to_owned(), Tone::Plain),
+        Some(_) | None => ("worker ready".to_owned(), Tone::Plain),
     }
 }
 
 pub(super) fn runner_detached(it: &RunnerDetached) -> (String, Tone) {
     if it.not_begun.is_empty() {
-        return (format!("runner gone: {}", it.reason), Tone::Plain);
+        return (format!("session detached: {}", it.reason), Tone::Plain);
     }
-    let calls = it.not_begun.iter().map(|it| it.call.to_string());
+    let calls = it.not_begun.iter().map(|it| format!("#{}", it.call));
     let calls = calls.collect::<Vec<_>>().join(", ");
-    let told = format!("runner gone: {}; had not begun: {calls}", it.reason);
-    (told, Tone::Plain)
+    let text = format!("session detached: {}; not started: {calls}", it.reason);
+    (text, Tone::Plain)
 }
 
 pub(super) fn runner_draining(it: &RunnerDraining) -> (String, Tone) {
-    (format!("starts nothing more: {}", it.reason), Tone::Plain)
+    (format!("no new calls start: {}", it.reason), Tone::Plain)
 }
 
 pub(super) fn connected(it: &Connected) -> (String, Tone) {
     let resumed = if it.resumed.is_some() {
-        ", resumes the conversation"
+        ", conversation resumed"
     } else {
         ""
     };
@@ -56,7 +57,7 @@ pub(super) fn connected(it: &Connected) -> (String, Tone) {
 
 pub(super) fn reconnect_scheduled(it: &ReconnectScheduled) -> (String, Tone) {
     (
-        format!("will connect again, attempt {}", it.attempt),
+        format!("reconnect scheduled, attempt {}", it.attempt),
         Tone::Quiet,
     )
 }
@@ -66,11 +67,11 @@ pub(super) fn connect_failed(it: &ConnectFailed) -> (String, Tone) {
         .code
         .map(|code| format!(", code {code}"))
         .unwrap_or_default();
-    (format!("cannot connect{code}: {}", it.reason), Tone::Bad)
+    (format!("connection failed{code}: {}", it.reason), Tone::Bad)
 }
 
 pub(super) fn reconnects_exhausted(it: &ReconnectsExhausted) -> (String, Tone) {
-    (format!("gives up connecting: {}", it.reason), Tone::Bad)
+    (format!("no further reconnect: {}", it.reason), Tone::Bad)
 }
 
 pub(super) fn disconnected(it: &Disconnected) -> (String, Tone) {
@@ -82,31 +83,31 @@ pub(super) fn disconnected(it: &Disconnected) -> (String, Tone) {
 }
 
 pub(super) fn go_away_received(it: &GoAwayReceived) -> (String, Tone) {
-    let left = it.time_left.as_deref().unwrap_or("soon");
-    (
-        format!("will close the connection, time left {left}"),
-        Tone::Plain,
-    )
+    let text = match &it.time_left {
+        Some(left) => format!("will close the connection, time left {left}"),
+        None => "will close the connection soon".to_owned(),
+    };
+    (text, Tone::Plain)
 }
 
 pub(super) fn resumption_handle_received(it: &ResumptionHandleReceived) -> (String, Tone) {
     let can = if it.resumable { "can" } else { "cannot" };
     (
-        format!("says the conversation {can} be resumed from here"),
+        format!("conversation {can} be resumed from here"),
         Tone::Quiet,
     )
 }
 
 pub(super) fn frame_rejected(it: &FrameRejected) -> (String, Tone) {
     (
-        format!("a frame or a part of it could not be read: {}", it.problem),
+        format!("message or part of it not readable: {}", it.problem),
         Tone::Bad,
     )
 }
 
 pub(super) fn session_closed(it: &SessionClosed) -> (String, Tone) {
     (
-        format!("session closed by {}: {}", it.by, it.reason),
+        format!("session closed {}: {}", acted("by", &it.by), it.reason),
         Tone::Plain,
     )
 }
