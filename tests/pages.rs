@@ -1,4 +1,4 @@
-//! The pages keep their promises: links lead to files, named files and functions exist, every page
+//! The pages keep their promises: links lead to files, named files and items exist, every page
 //! is in the index, and the checklists name every file that they must.
 #![expect(
     clippy::indexing_slicing,
@@ -144,11 +144,11 @@ fn named(span: &str) -> Option<(String, &str)> {
 }
 
 #[test]
-fn files_and_functions_that_pages_name_exist() {
+fn files_and_items_that_pages_name_exist() {
     let mut broken = Vec::new();
     for page in NAMING.iter().flat_map(|it| files(it, ".md")) {
         let prose = prose(&page);
-        // The function that stands before its file: "`this` in `that.rs`".
+        // The items that are named before their file: "`this` in `that.rs`".
         let mut before: Vec<&str> = Vec::new();
         for (span, behind) in spans(&prose) {
             let Some((path, function)) = named(span) else {
@@ -170,8 +170,17 @@ fn files_and_functions_that_pages_name_exist() {
                 .filter(|it| !it.is_empty());
             for function in functions {
                 let code = fs::read_to_string(&place).unwrap();
-                let is_there = ["(", "<"].map(|it| code.contains(&format!("fn {function}{it}")));
-                if !is_there.contains(&true) {
+                let defines = |what: &str| {
+                    code.match_indices(&format!("{what} {function}"))
+                        .any(|(at, found)| {
+                            let next = code[at + found.len()..].chars().next();
+                            next.is_none_or(|c| !c.is_alphanumeric() && c != '_')
+                        })
+                };
+                if !["fn", "enum", "struct", "trait", "const"]
+                    .into_iter()
+                    .any(defines)
+                {
                     broken.push(format!("{}: {path} has no {function}", page.display()));
                 }
             }
