@@ -255,7 +255,8 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
 /// A cell of RFC 4180, on one line, with the characters escaped that a terminal would act on.
 ///
 /// A text that a spreadsheet would take for a formula gets an apostrophe in front. A spreadsheet
-/// that divides at `;` or `|` also divides quoted cells, so these get an apostrophe behind them, too.
+/// that divides at `;` or `|` also divides quoted cells, so these get an apostrophe behind them,
+/// too.
 fn cell(text: &str) -> String {
     let text = escaped(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || " _.:/-()".contains(c);

@@ -24,10 +24,10 @@ times and ids are not compared; --exact compares them, too";
 
 /// Compares two sessions, or a session and a fixture, turn by turn and call by call.
 ///
-/// It also compares the agent, the model, the rules, the reason of the close, and the state that the
-/// program and its hooks wrote. It does not compare times, ids, connections, workers, the way of a
-/// response after a lost connection, unreadable messages, or counts of tokens and audio. `--exact`
-/// compares every field and time of every record.
+/// It also compares the agent, the model, the rules, the reason of the close, and the state that
+/// the program and its hooks wrote. It does not compare times, ids, connections, workers, the way
+/// of a response after a lost connection, unreadable messages, or counts of tokens and audio.
+/// `--exact` compares every field and time of every record.
 ///
 /// Name a session by its journal and its id, `journal:018f2c`. A journal alone means its only
 /// session, and a second id alone a session of the same journal. Name a fixture by its directory:
