@@ -241,7 +241,7 @@ fn matching(name: &str, variants: &[&str]) -> BTreeSet<String> {
     let all = product.filter(|it| {
         let code = text(it);
         let arm = |variant: &&str| code.contains(&format!("{name}::{variant}("));
-        variants.iter().all(|it| arm(it))
+        variants.iter().all(arm)
     });
     all.map(|it| it.display().to_string()).collect()
 }
