@@ -165,12 +165,10 @@ impl Disk for RealDisk {
         if create {
             private().create(&self.directory)?;
         }
-        let file = private::options()
-            .read(true)
-            .write(self.writes)
-            .create(create)
-            .truncate(false)
-            .open(self.directory.join(name))?;
+        let mut options = private::options();
+        options.read(true).write(self.writes);
+        options.create(create).truncate(false);
+        let file = private::regular(&options, &self.directory.join(name))?;
         Ok(Box::new(file))
     }
 

@@ -24,36 +24,63 @@ pub(crate) fn anew(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
 }
 
-/// The options for opening a file of a journal: mode 0600 for a new file, and links are not
-/// followed.
+/// The options for opening a file of a journal: mode 0600 for a new file. Links are not followed,
+/// and opening a pipe does not wait for its other end.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600);
-        options.custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0));
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
     options
 }
 
-/// Opens the file of a lock. It rejects anything but a regular file before opening it, because
-/// opening a pipe would wait for its other end.
-pub(crate) fn lockable(options: &OpenOptions, path: &Path) -> io::Result<File> {
+/// Opens a file of a journal. It rejects anything but a regular file before opening it, because
+/// opening a pipe or a device may wait or have an effect. It checks the opened file again.
+pub(crate) fn regular(options: &OpenOptions, path: &Path) -> io::Result<File> {
     match fs::symlink_metadata(path) {
-        Ok(facts) => expect(|it| it.is_file(), &facts)?,
+        Ok(facts) => expect(Metadata::is_file, &facts)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    options.open(path)
+    let file = options.open(path)?;
+    expect(Metadata::is_file, &file.metadata()?)?;
+    Ok(file)
+}
+
+/// Rejects a directory that contains, at any depth, anything but directories and regular files.
+/// Links are followed. A missing directory passes.
+pub(crate) fn expect_regular_in(directory: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let path = entry?.path();
+        match fs::metadata(&path) {
+            Ok(facts) if facts.is_dir() => expect_regular_in(&path)?,
+            Ok(facts) => expect(Metadata::is_file, &facts).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+            })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Reads a file of a journal or of a key store: a regular file of at most `limit` bytes, and no
 /// link.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let may_be = |facts: &Metadata| facts.is_file();
-    expect(may_be, &fs::symlink_metadata(path)?)?;
-    bounded(may_be, options().read(true).open(path)?, limit)
+    bounded(
+        Metadata::is_file,
+        regular(options().read(true), path)?,
+        limit,
+    )
 }
 
 /// Reads a file that a user names: a regular file or a pipe of at most `limit` bytes, or a link to

@@ -1,14 +1,26 @@
 //! A directory that gets its name when it is complete. Before that it has a temporary name beside
 //! it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::disk::sync_directory;
+use super::private;
 use super::private::private;
 use crate::Error;
+
+/// The suffix of all temporary names.
+const END: &str = ".recount.part";
+
+/// The file that an unfinished directory has from its creation until its rename. Only a directory
+/// with it is removed: a name alone may be one that a user chose.
+const MARKER: &str = "UNFINISHED";
+
+/// The maximum bytes of the final name within a temporary name. File systems allow 255 for all of
+/// it, and process id, number and suffix take up to 45.
+const STEM_BYTES_MAX: usize = 200;
 
 /// A directory under construction. It is removed unless it is finished.
 #[derive(Debug)]
@@ -34,30 +46,44 @@ impl Unfinished {
             Err(error) if error.kind() == ErrorKind::NotADirectory => return Err(occupied()),
             Err(error) => return Err(Error::io(format!("look at {}", to.display()))(error)),
         }
-        let name = to.file_name().ok_or_else(occupied)?;
-        remove_left(to, name);
+        let stem = stem(to.file_name().ok_or_else(occupied)?);
+        remove_left(to, &stem);
         let mut number = 1_u64;
         loop {
-            let mut part = name.to_owned();
-            part.push(format!(".{}-{number}.part", std::process::id()));
+            let mut part = stem.clone();
+            part.push(format!(".{}-{number}{END}", std::process::id()));
             let path = to.with_file_name(part);
+            let making = Error::io(format!("make {}", path.display()));
             match private().recursive(false).create(&path) {
                 // A killed process may have had the same id; in a container it always has.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(Error::io(format!("make {}", path.display()))(error)),
+                Err(error) => return Err(making(error)),
                 Ok(()) => match claimed(&path) {
-                    Claim::Taken => number += 1,
+                    Claim::Taken => {
+                        // It is empty. Without a marker nothing else removes it.
+                        let _left = fs::remove_dir(&path);
+                        number += 1;
+                    }
                     Claim::Held(lock) => {
-                        return Ok(Self {
+                        let begun = Self {
                             lock,
                             path,
                             to: to.to_owned(),
                             finished: false,
-                        });
+                        };
+                        begun.mark().map_err(making)?;
+                        return Ok(begun);
                     }
                 },
             }
         }
+    }
+
+    /// Creates the marker.
+    fn mark(&self) -> io::Result<()> {
+        let mut options = private::options();
+        options.write(true).create_new(true);
+        options.open(self.path.join(MARKER)).map(drop)
     }
 
     /// The temporary path.
@@ -68,6 +94,7 @@ impl Unfinished {
     /// Renames the directory to its final name.
     pub(crate) fn finish(mut self) -> Result<(), Error> {
         let rename = || {
+            fs::remove_file(self.path.join(MARKER))?;
             sync_directory(&self.path)?;
             // Not every system lets a rename replace an empty directory.
             match fs::remove_dir(&self.to) {
@@ -99,7 +126,7 @@ impl Drop for Unfinished {
 enum Claim {
     /// The directory is locked, or its file system cannot lock directories.
     Held(Option<File>),
-    /// Another process took the directory for an abandoned one, and removes it.
+    /// Another process holds or has removed the directory.
     Taken,
 }
 
@@ -123,15 +150,26 @@ fn locked(path: &Path) -> Option<File> {
     file.try_lock().is_ok().then_some(file)
 }
 
+/// The part of a final name that a temporary name begins with.
+fn stem(name: &OsStr) -> OsString {
+    if name.len() <= STEM_BYTES_MAX {
+        return name.to_owned();
+    }
+    let name = name.to_string_lossy();
+    let chars = name.char_indices();
+    let fitting = chars.take_while(|(at, it)| at + it.len_utf8() <= STEM_BYTES_MAX);
+    fitting.map(|(_, it)| it).collect::<String>().into()
+}
+
 /// Removes the directories that killed processes left beside a path.
-fn remove_left(to: &Path, name: &OsStr) {
-    let prefix = format!("{}.", name.to_string_lossy());
+fn remove_left(to: &Path, stem: &OsStr) {
+    let prefix = format!("{}.", stem.to_string_lossy());
     let is_part = |entry: &DirEntry| {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let ids = name
             .strip_prefix(&prefix)
-            .and_then(|it| it.strip_suffix(".part"));
+            .and_then(|it| it.strip_suffix(END));
         let ids = ids.and_then(|it| it.split_once('-'));
         ids.is_some_and(|(process, number)| {
             process.parse::<u32>().is_ok() && number.parse::<u64>().is_ok()
@@ -139,13 +177,23 @@ fn remove_left(to: &Path, name: &OsStr) {
     };
     let beside = fs::read_dir(parent(to)).into_iter().flatten().flatten();
     for left in beside.filter(is_part) {
-        let is_own = left.file_type().is_ok_and(|it| it.is_dir());
-        if let Some(lock) = locked(&left.path()).filter(|_| is_own) {
+        let path = left.path();
+        // A directory without the marker is not locked, so that its creator can lock it.
+        if !left.file_type().is_ok_and(|it| it.is_dir()) || !is_marked(&path) {
+            continue;
+        }
+        // The marker is looked at again under the lock, because it goes before the rename.
+        if let Some(lock) = locked(&path).filter(|_| is_marked(&path)) {
             // The name of a directory that cannot be removed shows what it is.
-            let _left = fs::remove_dir_all(left.path());
+            let _left = fs::remove_dir_all(&path);
             drop(lock);
         }
     }
+}
+
+/// True if a directory has the marker.
+fn is_marked(path: &Path) -> bool {
+    fs::symlink_metadata(path.join(MARKER)).is_ok_and(|it| it.is_file())
 }
 
 fn parent(path: &Path) -> &Path {
@@ -187,7 +235,7 @@ mod tests {
         let left = Unfinished::begin(&to).unwrap();
         fs::write(left.path().join("file"), "left").unwrap();
         Unfinished::begin(&to).unwrap().finish().unwrap();
-        assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(&to).unwrap().count(), 0, "no marker is left");
         assert!(left.path().join("file").exists());
     }
 
@@ -197,24 +245,80 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let to = directory.path().join("copy");
         let at_work = Unfinished::begin(&to).unwrap();
-        let left = to.with_file_name("copy.4711-1.part");
+        let left = to.with_file_name("copy.4711-1.recount.part");
         fs::create_dir_all(left.join("log")).unwrap();
         fs::write(left.join("log/1.log"), "left").unwrap();
-        // The names of other paths, and a name without a process id.
+        fs::write(left.join(MARKER), "").unwrap();
+        // The names of other paths, and names without a process id or the suffix.
         let others = [
-            "copy.4711.part",
-            "copy.x-1.part",
-            "copies.4711-1.part",
-            "copy.part",
+            "copy.2026-11.part",
+            "copy.4711.recount.part",
+            "copy.x-1.recount.part",
+            "copies.4711-1.recount.part",
+            "copy.recount.part",
         ];
         for other in others {
             fs::create_dir(to.with_file_name(other)).unwrap();
+            fs::write(to.with_file_name(other).join(MARKER), "").unwrap();
         }
         drop(Unfinished::begin(&to).unwrap());
         assert!(!left.exists());
         assert!(at_work.path().exists());
         for other in others {
             assert!(to.with_file_name(other).exists(), "{other}");
+        }
+    }
+
+    #[test]
+    fn directory_without_marker_is_never_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("copy");
+        let others = [
+            "copy.2026-11.part",
+            "copy.2026-11.recount.part",
+            "copy.1-1.recount.part",
+        ];
+        for other in others {
+            fs::create_dir(to.with_file_name(other)).unwrap();
+            fs::write(to.with_file_name(other).join("file"), "x").unwrap();
+        }
+        // The marker is a file, no directory.
+        fs::create_dir(to.with_file_name(others[2]).join(MARKER)).unwrap();
+        Unfinished::begin(&to).unwrap().finish().unwrap();
+        for other in others {
+            assert!(to.with_file_name(other).join("file").exists(), "{other}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipe_with_temporary_name_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("copy.1-1.recount.part");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        drop(Unfinished::begin(&directory.path().join("copy")).unwrap());
+        assert!(pipe.exists());
+    }
+
+    #[test]
+    fn name_of_maximum_length_gets_shorter_temporary_name() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["x".repeat(255), format!("x{}", "\u{e9}".repeat(127))] {
+            let to = directory.path().join(&name);
+            let left = Unfinished::begin(&to).unwrap();
+            let short = left.path().to_owned();
+            assert!(short.file_name().unwrap().len() < 255);
+            left.finish().unwrap();
+            assert!(to.exists());
+            fs::remove_dir(&to).unwrap();
+            fs::create_dir(&short).unwrap();
+            fs::write(short.join(MARKER), "").unwrap();
+            drop(Unfinished::begin(&to).unwrap());
+            assert!(
+                !short.exists() || cfg!(not(unix)),
+                "the next one removes it"
+            );
         }
     }
 
@@ -233,7 +337,7 @@ mod tests {
     #[test]
     fn directory_taken_by_another_process_is_given_up() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("copy.7-1.part");
+        let path = directory.path().join("copy.7-1.recount.part");
         fs::create_dir(&path).unwrap();
         let sweeper = locked(&path).unwrap();
         assert!(matches!(claimed(&path), Claim::Taken));

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::rows::Row;
 use super::{frames, rows};
 use crate::files::disk::{Disk, RealDisk, sync_directory};
+use crate::files::private;
 use crate::files::private::private;
 use crate::log::Written;
 
@@ -29,6 +30,8 @@ impl Index {
     pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, String> {
         expect_room(path).map_err(|error| error.to_string())?;
         for_its_user(path).map_err(|error| error.to_string())?;
+        // sled would wait for the other end of a pipe.
+        private::expect_regular_in(path).map_err(|error| error.to_string())?;
         let config = sled::Config::default()
             .path(path)
             .cache_capacity(cache_bytes)

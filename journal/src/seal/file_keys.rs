@@ -355,7 +355,7 @@ fn lock(path: &Path) -> Result<File, Error> {
     let doing = || format!("lock the key store at {}", path.display());
     let mut options = private::options();
     options.create(true).truncate(false).write(true);
-    let file = private::lockable(&options, &path.join(LOCK)).map_err(Error::io(doing()))?;
+    let file = private::regular(&options, &path.join(LOCK)).map_err(Error::io(doing()))?;
     file.lock().map_err(Error::io(doing()))?;
     Ok(file)
 }

@@ -158,6 +158,9 @@ fn log_that_went_on_behind_older_note_is_sound() {
     fs::write(path.join("CLOSED"), note).unwrap();
     fs::remove_dir_all(path.join("sled")).unwrap();
     assert!(verify::directory(&path).unwrap().is_sound());
+    let to = directory.path().join("backup");
+    let copied = backup::directory(&path, &to, |_| {}).unwrap();
+    assert_eq!(copied.frames, 20, "it has all that was written since");
     let journal = DiskJournal::open(&path).unwrap();
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
@@ -212,20 +215,63 @@ fn note_without_end_is_read_as_before() {
     streams.iter().for_each(|stream| stream.assert_in(&journal));
 }
 
-/// A note that is unreadable or names no log is damage.
+/// A note of an older version without an end shows a lost tail: it has the length of the log.
+#[test]
+fn zeroed_tail_is_damage_without_noted_end() {
+    for lost in [1, 6] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        closed_journal(&path);
+        let mut log = fs::read(log_file(&path)).unwrap();
+        let starts = frames(&log);
+        let from = starts[starts.len() - 1 - lost];
+        log[from..].fill(0);
+        fs::write(log_file(&path), log).unwrap();
+        fs::remove_dir_all(path.join("sled")).unwrap();
+        let text = fs::read_to_string(path.join("CLOSED")).unwrap();
+        let mut note: serde_json::Value = serde_json::from_str(&text).unwrap();
+        note.as_object_mut().unwrap().remove("end").unwrap();
+        fs::write(path.join("CLOSED"), note.to_string()).unwrap();
+        assert_loss_is_found(&path);
+    }
+}
+
+/// A note that is unreadable or names no segment of the log is damage.
 #[test]
 fn note_that_cannot_be_read_is_damage() {
-    for note in ["{\"files\":", "{\"files\":{}}"] {
+    let stray = r#"{"files":{"log/zzz":{"bytes":1,"changed_ns":1}}}"#;
+    for note in ["", "{\"files\":", "{\"files\":{}}", stray] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
         let streams = closed_journal(&path);
         fs::write(path.join("CLOSED"), note).unwrap();
         assert!(!verify::directory(&path).unwrap().is_sound());
         assert!(is_damaged(DiskJournal::open(&path)));
+        let reading = DiskJournal::options(&path).read_only().open();
+        assert!(is_damaged(reading), "{note}");
+        let to = directory.path().join("backup");
+        let copied = backup::directory(&path, &to, |_| {});
+        assert!(is_damaged(copied) && !to.exists(), "{note}");
         let repaired = repair(&path, RepairOptions::default()).unwrap();
         assert!(repaired.was_needed() && !repaired.lost_something());
         assert!(verify::directory(&path).unwrap().is_sound());
         let journal = DiskJournal::open(&path).unwrap();
         streams.iter().for_each(|stream| stream.assert_in(&journal));
     }
+}
+
+/// A segment that the note names and that does not exist is damage.
+#[test]
+fn note_that_names_missing_segment_is_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    closed_journal(&path);
+    let text = fs::read_to_string(path.join("CLOSED")).unwrap();
+    let mut note: serde_json::Value = serde_json::from_str(&text).unwrap();
+    note.as_object_mut().unwrap().remove("end").unwrap();
+    let files = note["files"].as_object_mut().unwrap();
+    let stamp = serde_json::json!({"bytes": 0, "changed_ns": 1});
+    files.insert("log/0000000000000002.log".to_owned(), stamp);
+    fs::write(path.join("CLOSED"), note.to_string()).unwrap();
+    assert_loss_is_found(&path);
 }

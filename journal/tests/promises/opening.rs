@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use recount_journal::{
-    After, DiskJournal, Durability, Error, IndexState, Journal, block_on, verify,
+    After, DiskJournal, Durability, Error, IndexState, Journal, RepairOptions, backup, block_on,
+    repair, verify,
 };
 use uuid::Uuid;
 
@@ -109,6 +110,41 @@ fn pipe_as_lock_file_is_rejected_at_once() {
     ] {
         let told = format!("{told}: {:?}", std::error::Error::source(&told));
         assert!(told.contains("expected a regular file"), "{told}");
+    }
+}
+
+/// A pipe in place of a file that the journal opens. Every operation fails at once; on an index it
+/// counts as an index that cannot be read.
+#[cfg(unix)]
+#[test]
+fn pipe_as_file_of_journal_is_rejected_at_once() {
+    for name in ["log/0000000000000001.log", "sled/db", "sled/conf"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let streams = closed_journal(&path);
+        fs::remove_file(path.join(name)).unwrap();
+        let made = Command::new("mkfifo").arg(path.join(name)).status();
+        assert!(made.unwrap().success());
+        if name.starts_with("sled") {
+            let report = verify::directory(&path).unwrap();
+            let told = format!("{:?}", report.findings);
+            assert!(told.contains("expected a regular file"), "{told}");
+            let journal = DiskJournal::open(&path).unwrap();
+            streams.iter().for_each(|stream| stream.assert_in(&journal));
+            continue;
+        }
+        let to = directory.path().join("backup");
+        for told in [
+            verify::directory(&path).unwrap_err(),
+            backup::directory(&path, &to, |_| {}).unwrap_err(),
+            DiskJournal::open(&path).unwrap_err(),
+            DiskJournal::options(&path).read_only().open().unwrap_err(),
+            repair(&path, RepairOptions::default()).unwrap_err(),
+        ] {
+            let told = format!("{told}: {:?}", std::error::Error::source(&told));
+            assert!(told.contains("expected a regular file"), "{told}");
+        }
+        assert!(!to.exists());
     }
 }
 

@@ -1,25 +1,30 @@
 //! Drafts of files: a draft gets the file's name only when it is complete.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The suffix of all draft names.
 const END: &str = ".recount.part";
 
+/// The maximum bytes of a file's name within the name of its draft. File systems allow 255 for all
+/// of it, and process id, number and suffix take up to 34.
+const STEM_BYTES_MAX: usize = 200;
+
 /// Creates a locked draft in the directory of a file.
 ///
-/// Unlocked drafts of the same file belong to killed processes and are removed.
+/// Unlocked drafts of the same file belong to killed processes and are removed. The draft of a file
+/// with a long name has only the first part of the name.
 ///
 /// # Errors
 /// An I/O error.
 pub fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
-    let name = path.file_name().unwrap_or_default();
-    remove_left(path, name);
+    let stem = stem(path.file_name().unwrap_or_default());
+    remove_left(path, &stem);
     let mut attempt = 0_u32;
     loop {
-        let mut draft_name = name.to_owned();
+        let mut draft_name = stem.clone();
         let again = if attempt == 0 {
             String::new()
         } else {
@@ -27,9 +32,13 @@ pub fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
         };
         draft_name.push(format!(".{}{again}{END}", std::process::id()));
         let draft = path.with_file_name(draft_name);
-        let file = File::create_new(&draft)?;
-        if holds(&file, &draft) {
-            return Ok((file, draft));
+        match File::create_new(&draft) {
+            Ok(file) if holds(&file, &draft) => return Ok((file, draft)),
+            Ok(_) => {}
+            // Another process may have had the same id; in a container it always has. Its draft
+            // stays where files cannot be locked.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
         attempt += 1;
     }
@@ -47,12 +56,23 @@ fn holds(file: &File, draft: &Path) -> bool {
     }
 }
 
-fn remove_left(path: &Path, name: &std::ffi::OsStr) {
+/// The part of a file's name that the name of its draft begins with.
+fn stem(name: &OsStr) -> OsString {
+    if name.len() <= STEM_BYTES_MAX {
+        return name.to_owned();
+    }
+    let name = name.to_string_lossy();
+    let chars = name.char_indices();
+    let fitting = chars.take_while(|(at, it)| at + it.len_utf8() <= STEM_BYTES_MAX);
+    fitting.map(|(_, it)| it).collect::<String>().into()
+}
+
+fn remove_left(path: &Path, stem: &OsStr) {
     let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
     let entries = fs::read_dir(directory.unwrap_or(Path::new(".")));
     for entry in entries.into_iter().flatten().flatten() {
         let is_file = entry.file_type().is_ok_and(|it| it.is_file());
-        if !is_file || !is_draft_of(&entry.file_name(), name) {
+        if !is_file || !is_draft_of(&entry.file_name(), stem) {
             continue;
         }
         let left = fs::OpenOptions::new().write(true).open(entry.path());
@@ -63,10 +83,10 @@ fn remove_left(path: &Path, name: &std::ffi::OsStr) {
     }
 }
 
-fn is_draft_of(found: &OsString, name: &std::ffi::OsStr) -> bool {
+fn is_draft_of(found: &OsStr, stem: &OsStr) -> bool {
     let found = found.as_encoded_bytes();
     let id = found
-        .strip_prefix(name.as_encoded_bytes())
+        .strip_prefix(stem.as_encoded_bytes())
         .and_then(|it| it.strip_prefix(b"."))
         .and_then(|it| it.strip_suffix(END.as_bytes()));
     id.is_some_and(|id| !id.is_empty() && id.iter().all(u8::is_ascii_digit))
@@ -98,6 +118,43 @@ mod tests {
         assert!(at("out.8.recount.part").exists() && at("out.9.recount.part").exists());
         assert!(kept.iter().all(|it| at(it).exists()));
     }
+
+    /// A draft on a file system without locks looks like the directory here: it cannot be removed.
+    #[test]
+    fn taken_draft_names_are_skipped() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let (_first, first) = beside(&path).unwrap();
+        let (_second, second) = beside(&path).unwrap();
+        assert!(first != second && first.exists() && second.exists());
+        let id = std::process::id();
+        let other = directory.path().join("other");
+        for number in ["", "1"] {
+            let taken = format!("other.{id}{number}{END}");
+            fs::create_dir(directory.path().join(taken)).unwrap();
+        }
+        let (_third, third) = beside(&other).unwrap();
+        let expected = format!("other.{id}2{END}");
+        assert_eq!(third.file_name().unwrap(), expected.as_str());
+    }
+
+    #[test]
+    fn name_of_maximum_length_gets_short_draft_name() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["x".repeat(255), format!("x{}", "\u{e9}".repeat(127))] {
+            let path = directory.path().join(name);
+            let (file, draft) = beside(&path).unwrap();
+            assert!(draft.file_name().unwrap().len() < 255);
+            fs::rename(&draft, &path).unwrap();
+            drop(file);
+            fs::write(&draft, "left").unwrap();
+            let (_file, next) = beside(&path).unwrap();
+            assert_eq!(next, draft, "the left one was removed");
+            assert_eq!(fs::read(&next).unwrap(), b"");
+            fs::remove_file(next).unwrap();
+        }
+    }
+
     #[test]
     fn draft_taken_by_another_process_is_given_up() {
         let directory = tempfile::tempdir().unwrap();

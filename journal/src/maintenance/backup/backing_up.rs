@@ -7,7 +7,6 @@ use uuid::Uuid;
 use super::copy::{Copied, copy};
 use crate::files::disk::{Disk, RealDisk};
 use crate::files::unfinished::Unfinished;
-use crate::log::segment_name;
 use crate::log::segments::Stopped;
 use crate::store::directory::claim::{journal_at, write_marker};
 use crate::store::directory::closed;
@@ -60,23 +59,19 @@ pub fn directory(
     let path = path.as_ref();
     let journal = journal_at(path)?;
     let disk = RealDisk::reading(path.join("log"));
-    let (closed, backup) = (closed::log_end(path), Manifest::read(path)?);
+    let (noted, backup) = (NotedEnd::of(path)?, Manifest::read(path)?);
     let check = |copied: &Copied| {
+        let lost = copied.noted.lost(copied.last);
         // A closed log must be complete, unless another process reopened it in the meantime.
-        let end = (segment_name(copied.last.segment), copied.last.end);
-        let closed = closed.filter(|closed| *closed != end);
-        if let Some((name, bytes)) = closed.filter(|it| closed::log_end(path).as_ref() == Some(it))
+        if let Some(what) = lost.or_else(|| closed::shortened(path))
+            && NotedEnd::of(path)? == noted
         {
-            let what = format!(
-                "its log is whole up to frame {}, which ends at byte {} of {}; \
-                 it was closed at byte {bytes} of {name}",
-                copied.last.number, end.1, end.0
-            );
             return Err(damaged(&disk, journal, what));
         }
         backup.map_or(Ok(()), |backup| as_noted(&backup, journal, copied))
     };
-    back_up(&disk, journal, None, check, to.as_ref(), &mut progress)
+    let until = Until::Close(noted);
+    back_up(&disk, journal, until, check, to.as_ref(), &mut progress)
 }
 
 impl DiskJournal {
@@ -94,7 +89,7 @@ impl DiskJournal {
         back_up(
             disk,
             journal,
-            Some(until),
+            Until::Frame(until),
             |_| Ok(()),
             to.as_ref(),
             &mut progress,
@@ -102,11 +97,20 @@ impl DiskJournal {
     }
 }
 
-/// Copies the frames up to `until`, or all complete frames.
+/// The end of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Until {
+    /// An acknowledged frame.
+    Frame(u64),
+    /// The last complete frame, not before the noted end of the last close.
+    Close(NotedEnd),
+}
+
+/// Copies the frames up to an end.
 fn back_up(
     disk: &dyn Disk,
     journal: Uuid,
-    until: Option<u64>,
+    until: Until,
     check: impl FnOnce(&Copied) -> Result<(), Error>,
     to: &Path,
     progress: &mut dyn FnMut(Progress),
@@ -150,11 +154,16 @@ pub(super) fn copied(
     disk: &dyn Disk,
     place: &Unfinished,
     journal: Uuid,
-    until: Option<u64>,
+    until: Until,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Copied, Error> {
     let to = RealDisk::new(place.path().join("log"));
-    let copied = copy(disk, &to, journal, until, progress).map_err(|stopped| match stopped {
+    let (until, noted) = match until {
+        Until::Frame(frame) => (Some(frame), NotedEnd::default()),
+        Until::Close(noted) => (None, noted),
+    };
+    let copied = copy(disk, &to, journal, until, noted, progress);
+    let copied = copied.map_err(|stopped| match stopped {
         Stopped::Io(error) => Error::io("copy the log")(error),
         Stopped::Damaged(what) => damaged(disk, journal, what),
     })?;

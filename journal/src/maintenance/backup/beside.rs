@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::backing_up::{BackedUp, directory};
+use crate::files::private;
 use crate::files::private::{anew, private};
 use crate::maintenance::verify;
 use crate::maintenance::verify::{INDEX_MISSING, Report};
@@ -130,7 +131,8 @@ fn sweep(scratch: &Path) -> io::Result<()> {
             continue;
         }
         // A copy without a lock file is just being made.
-        let Ok(lock) = File::open(entry.path().join(IN_USE)) else {
+        let lock = private::regular(private::options().read(true), &entry.path().join(IN_USE));
+        let Ok(lock) = lock else {
             continue;
         };
         if lock.try_lock().is_ok() {

@@ -16,21 +16,26 @@ use crate::log::{
     Bad, FrameBytes, Header, LogReader, LoggedAppend, SEGMENT_HEADER, SegmentHeader, Step, Written,
     segment_name,
 };
+use crate::store::directory::closed::NotedEnd;
 
 /// The result of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copied {
     pub(crate) last: Written,
+    /// The noted end of the last close, compared with the copied frames.
+    pub(crate) noted: NotedEnd,
     pub(crate) records: u64,
     pub(crate) bytes: u64,
 }
 
-/// Copies and syncs all complete frames, or those up to a committed frame `until`.
+/// Copies and syncs all complete frames, or those up to a committed frame `until`. `noted` is the
+/// end that the log had at its last close.
 pub(crate) fn copy(
     from: &dyn Disk,
     to: &dyn Disk,
     journal: Uuid,
     until: Option<u64>,
+    noted: NotedEnd,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Copied, Stopped> {
     let mut copy = Copy {
@@ -39,6 +44,7 @@ pub(crate) fn copy(
         until,
         at: Written::NOTHING,
         last: Written::NOTHING,
+        noted,
         header: None,
         records: 0,
         out: Out::new(to),
@@ -72,6 +78,7 @@ pub(crate) fn copy(
     });
     Ok(Copied {
         last: copy.last,
+        noted: copy.noted,
         records: copy.records,
         bytes,
     })
@@ -85,6 +92,7 @@ struct Copy<'d> {
     at: Written,
     /// The last copied frame.
     last: Written,
+    noted: NotedEnd,
     /// The header of the current segment, until its first frame is copied.
     header: Option<SegmentHeader>,
     records: u64,
@@ -250,6 +258,7 @@ impl Copy<'_> {
         }
         self.out.write(&frame_bytes.0)?;
         self.last = self.at;
+        self.noted.see(self.last);
         if self.out.bytes - self.reported > GATHER as u64 {
             self.reported = self.out.bytes;
             (self.progress)(Progress {

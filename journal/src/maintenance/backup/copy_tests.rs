@@ -8,6 +8,7 @@ use super::{Copied, copy};
 use crate::files::disk::{Disk, DiskFile, RealDisk};
 use crate::log::segments::Stopped;
 use crate::log::{LogWriter, SEGMENT_HEADER, encode_append, segment_name};
+use crate::store::directory::closed::NotedEnd;
 use crate::{Append, Line};
 
 const JOURNAL: Uuid = Uuid::from_u128(5);
@@ -116,7 +117,14 @@ fn copied(early: usize, before: impl Fn(&[u64]) -> u64) -> Result<Copied, Stoppe
         early: AtomicUsize::new(early + 2),
     };
     let to = RealDisk::new(directory.path().join("copy"));
-    copy(&growing, &to, JOURNAL, None, &mut |_| {})
+    copy(
+        &growing,
+        &to,
+        JOURNAL,
+        None,
+        NotedEnd::default(),
+        &mut |_| {},
+    )
 }
 
 #[test]
@@ -170,7 +178,7 @@ fn vanished_log_is_not_taken_for_complete() {
     // The total is computed first, which opens every segment.
     let going = Going(disk, path.clone(), AtomicUsize::new(0));
     let to = RealDisk::new(directory.path().join("copy"));
-    let copied = copy(&going, &to, JOURNAL, None, &mut |_| {});
+    let copied = copy(&going, &to, JOURNAL, None, NotedEnd::default(), &mut |_| {});
     assert!(matches!(copied, Err(Stopped::Damaged(_) | Stopped::Io(_))));
     assert!(!path.exists());
 }

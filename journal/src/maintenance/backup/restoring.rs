@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::backing_up::{BackedUp, as_noted, copied};
+use super::backing_up::{BackedUp, Until, as_noted, copied};
 use crate::files::disk::RealDisk;
 use crate::files::unfinished::Unfinished;
 use crate::maintenance::verify::{self, Report};
 use crate::store::directory::claim::journal_at;
+use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest::Manifest;
 use crate::{DiskJournal, Error, Progress};
 
@@ -55,7 +56,9 @@ pub fn restore(
     })?;
     let place = Unfinished::begin(to.as_ref())?;
     let disk = RealDisk::reading(from.join("log"));
-    let copied = copied(&disk, &place, journal, None, &mut |it| progress(it))?;
+    // `BACKUP` vouches for the end of the log.
+    let until = Until::Close(NotedEnd::default());
+    let copied = copied(&disk, &place, journal, until, &mut |it| progress(it))?;
     as_noted(&manifest, journal, &copied)?;
     let opening = DiskJournal::options(place.path()).read_only();
     drop(opening.progress(move |it| progress(it)).open()?);

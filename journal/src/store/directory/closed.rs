@@ -14,7 +14,7 @@ use crate::Error;
 use crate::files::disk::sync_directory;
 use crate::files::private;
 use crate::files::private::anew;
-use crate::log::Written;
+use crate::log::{Written, segment_name};
 
 const NAME: &str = "CLOSED";
 const DRAFT: &str = "CLOSED.new";
@@ -36,10 +36,30 @@ struct Closed {
 
 /// The noted end of the last close, compared with the log while it is read. A log that continues
 /// after it is sound: the removal of the note is not synced, so a power loss may bring it back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct NotedEnd {
-    noted: Option<Manifest>,
+    noted: Option<End>,
     met: bool,
+}
+
+/// The end of the log in a note.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum End {
+    /// The last frame.
+    Frame(Manifest),
+    /// The length of the last segment, in a note of an older version. A close cuts off everything
+    /// after the last frame.
+    Place { segment: u64, bytes: u64 },
+}
+
+impl End {
+    /// True if the log of the note ends with this frame.
+    fn is(self, frame: Written) -> bool {
+        match self {
+            Self::Frame(noted) => noted.ends_with(frame),
+            Self::Place { segment, bytes } => (frame.segment, frame.end) == (segment, bytes),
+        }
+    }
 }
 
 impl NotedEnd {
@@ -61,44 +81,61 @@ impl NotedEnd {
         };
         let closed: Closed = serde_json::from_slice(&bytes)
             .map_err(|error| damaged(format!("cannot be read: {error}")))?;
+        let files = closed.files.iter();
+        let segments = files.filter_map(|(path, stamp)| Some((segment(path)?, stamp.bytes)));
         // A log has a segment from its creation on.
-        if !closed.files.keys().any(|path| path.starts_with("log/")) {
-            return Err(damaged("names no segment of the log".to_owned()));
-        }
+        let (segment, bytes) = segments
+            .max()
+            .ok_or_else(|| damaged("names no segment of the log".to_owned()))?;
+        let place = End::Place { segment, bytes };
         Ok(Self {
-            noted: closed.end,
+            noted: Some(closed.end.map_or(place, End::Frame)),
             met: false,
         })
     }
 
     /// Compares the next frame of the log.
     pub(crate) fn see(&mut self, frame: Written) {
-        self.met |= self.noted.is_some_and(|noted| noted.ends_with(frame));
+        self.met |= self.noted.is_some_and(|noted| noted.is(frame));
     }
 
-    /// The number of the last frame at the close; 0 without a note.
+    /// The number of the last frame at the close; 0 if no note has it.
     pub(crate) fn frame(&self) -> u64 {
-        self.noted.map_or(0, |noted| noted.frame)
+        match self.noted {
+            Some(End::Frame(noted)) => noted.frame,
+            Some(End::Place { .. }) | None => 0,
+        }
     }
 
     /// True if the log of the note ends with this frame.
     pub(crate) fn is_last(&self, last: Written) -> bool {
-        self.noted.is_none_or(|noted| noted.ends_with(last))
+        self.noted.is_none_or(|noted| noted.is(last))
     }
 
     /// Returns a description if a log that ends at `last` is shorter than at the close, or another
     /// one.
     pub(crate) fn lost(&self, last: Written) -> Option<String> {
-        let noted = self.noted.filter(|_| !self.met)?.frame;
-        Some(if last.number < noted {
-            format!(
-                "the log ends at frame {}, it was closed at frame {noted}",
-                last.number
-            )
-        } else {
-            format!("frame {noted} of the log is not the one that it was closed with")
+        let ends = last.number;
+        Some(match self.noted.filter(|_| !self.met)? {
+            End::Frame(Manifest { frame, .. }) if ends < frame => {
+                format!("the log ends at frame {ends}, it was closed at frame {frame}")
+            }
+            End::Frame(Manifest { frame, .. }) => {
+                format!("frame {frame} of the log is not the one that it was closed with")
+            }
+            End::Place { segment, bytes } => format!(
+                "the log ends at frame {ends}, and none of its frames ends at byte {bytes} \
+                 of segment {segment}, where it was closed"
+            ),
         })
     }
+}
+
+/// The number of the segment with this path, if it is one.
+fn segment(path: &str) -> Option<u64> {
+    let name = path.strip_prefix("log/")?;
+    let number = name.strip_suffix(".log")?.parse().ok()?;
+    (segment_name(number) == name).then_some(number)
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

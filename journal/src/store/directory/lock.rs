@@ -73,9 +73,9 @@ impl Lock {
             return Ok(());
         }
         let place = path.join(LOG).join(segment_name(1));
-        let written = private::lockable(private::options().write(true), &place);
+        let written = private::regular(private::options().write(true), &place);
         // A log that cannot be opened is reported by the reader of the log.
-        let read = |_| private::lockable(File::options().read(true), &place);
+        let read = |_| private::regular(File::options().read(true), &place);
         let Ok(file) = written.or_else(read) else {
             return Ok(());
         };
@@ -98,13 +98,13 @@ impl Lock {
 fn opened(path: &Path) -> io::Result<(File, bool)> {
     let mut options = private::options();
     options.create(true).truncate(false).write(true);
-    match private::lockable(&options, &path.join(LOCK)) {
+    match private::regular(&options, &path.join(LOCK)) {
         Ok(file) => Ok((file, true)),
         Err(error) => match error.kind() {
             // A read-only directory, such as a disk of backups, can still be read.
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
                 let mut options = private::options();
-                let looked = private::lockable(options.read(true), &path.join(LOCK));
+                let looked = private::regular(options.read(true), &path.join(LOCK));
                 let looked = looked.or_else(|_| File::open(path));
                 looked.map(|file| (file, false)).map_err(|_| error)
             }
