@@ -25,8 +25,11 @@ use crate::server::Server;
 pub(crate) enum Does {
     /// Answers with a status instead of the server.
     Says(u16),
-    /// Answers with a status and this body, which is JSON if it starts with `{`.
+    /// Answers with a status and this body, which is JSON if it starts with `{`. In it `$ID` is
+    /// the id of the request.
     SaysWords(u16, &'static str),
+    /// Answers with a status and an error of the protocol for this request: its code and text.
+    SaysError(u16, i32, &'static str),
     /// Answers as `Says`, once there is a permit.
     SaysLate(u16, Arc<Semaphore>),
     /// Answers with a status and an authentication challenge.
@@ -108,7 +111,12 @@ impl Door {
                     true => "application/json",
                     false => "text/plain",
                 };
+                let words = words.replace("$ID", &told["id"].to_string());
                 (of(status), [("content-type", kind)], words).into_response()
+            }
+            Some(Does::SaysError(status, code, words)) => {
+                let error = json!({"code": code, "message": words});
+                (of(status), answered("error", error)).into_response()
             }
             Some(Does::SaysLate(status, permits)) => {
                 permits.acquire().await.unwrap().forget();

@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 
-use crate::door::Does::{Says, SaysLate, SaysWords};
+use crate::door::Does::{Says, SaysError, SaysLate, SaysWords};
 use crate::door::Door;
 use crate::over_http::listening;
 use crate::rounds::until;
@@ -131,23 +131,118 @@ const AT_THE_DOOR: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429
 /// Statuses that a server may send after the call ran.
 const LATE: [u16; 8] = [303, 400, 408, 409, 500, 502, 503, 504];
 
+/// The rejection of servers made with the examples of an SDK.
+const OF_SDK: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+/// The same from another SDK, whose errors for no request have an id of their own.
+const OF_OTHER_SDK: &str = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#;
+
+/// A server that rejects a ping in the same words rejects every request of the session.
 #[tokio::test]
-async fn session_lost_with_400_is_made_anew_and_call_is_sent_again() {
-    let of_sdk = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
-    for words in [of_sdk, "Bad Request: Session expired"] {
+async fn session_that_is_lost_for_a_ping_is_made_anew() {
+    for rejection in [
+        SaysWords(400, OF_SDK),
+        SaysWords(400, OF_OTHER_SDK),
+        SaysWords(400, "Bad Request: Session expired"),
+        SaysWords(200, OF_SDK),
+    ] {
         let door = Door::default();
         let tools = connected(&door.before(Server::new(json!({}))).await).await;
-        door.next("echo", [SaysWords(400, words)]);
+        let rejects = |times: usize| {
+            door.next("echo", vec![rejection.clone(); times]);
+            door.next("ping", vec![rejection.clone(); times]);
+        };
+        rejects(1);
         let called = tools.call_function("echo", json!({"a": 1})).await;
-        assert_eq!(
-            called,
-            Ok(json!({"structuredContent": {"a": 1}})),
-            "{words}"
-        );
+        let expected = Ok(json!({"structuredContent": {"a": 1}}));
+        assert_eq!(called, expected, "{rejection:?}");
         assert_eq!(door.came("echo").len(), 2);
-        door.next("echo", [SaysWords(400, words), SaysWords(400, words)]);
+        rejects(2);
         let failed = tools.call_function("echo", json!({})).await.unwrap_err();
         assert_eq!(failed.kind(), "not_available", "{failed}");
+    }
+}
+
+/// The session lives, so the words about a session may be those of a tool that has run.
+#[tokio::test]
+async fn words_about_a_session_do_not_repeat_a_call() {
+    let charged = "Checkout session cs_1 charged, but the webhook failed";
+    let paid = r#"{"error":"paid, but the checkout session could not be closed"}"#;
+    let as_text = r#" {"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"no session"}}"#;
+    for (answer, kind) in [
+        (SaysWords(400, as_text), "execution_failed"),
+        (SaysWords(404, as_text), "execution_failed"),
+        (SaysError(200, -32000, charged), "execution_failed"),
+        (SaysError(400, -32001, charged), "execution_failed"),
+        (SaysError(404, -32001, charged), "execution_failed"),
+        (SaysError(500, -32000, charged), "execution_failed"),
+        (SaysWords(400, paid), "unknown_outcome"),
+        (SaysWords(400, charged), "unknown_outcome"),
+        (SaysWords(400, OF_SDK), "unknown_outcome"),
+        (SaysWords(400, OF_OTHER_SDK), "unknown_outcome"),
+        (SaysWords(200, OF_SDK), "unknown_outcome"),
+        (SaysWords(200, OF_OTHER_SDK), "unknown_outcome"),
+        (SaysWords(500, OF_SDK), "unknown_outcome"),
+    ] {
+        let door = Door::default();
+        let tools = connected(&door.before(Server::new(json!({}))).await).await;
+        door.next("echo", [answer.clone()]);
+        let failed = tools.call_function("echo", json!({})).await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{answer:?}: {failed}");
+        assert_eq!(door.came("echo").len(), 1, "{answer:?}");
+        tools.call_function("echo", json!({})).await.unwrap();
+    }
+}
+
+/// The tool has failed in its own words, and its session may hold what it still needs.
+#[tokio::test]
+async fn failed_tool_keeps_a_session_that_lives() {
+    let door = Door::default();
+    let tools = connected(&door.before(Server::new(json!({}))).await).await;
+    door.next("echo", [SaysError(200, -32000, "Browser session crashed")]);
+    tools.call_function("echo", json!({})).await.unwrap_err();
+    tools.call_function("echo", json!({})).await.unwrap();
+    assert_eq!(door.came("initialize").len(), 1);
+    assert_eq!(door.came("ping").len(), 1);
+}
+
+/// The call may have been carried out before the session was lost.
+#[tokio::test]
+async fn doubtful_call_is_not_repeated_in_the_next_session() {
+    let expired = "Session expired";
+    for (answer, ping, kind) in [
+        (
+            SaysWords(400, "The session of the till is closed"),
+            SaysWords(400, expired),
+            "unknown_outcome",
+        ),
+        (SaysWords(400, expired), Says(404), "unknown_outcome"),
+        (SaysWords(400, expired), Says(503), "unknown_outcome"),
+        (
+            SaysError(200, -32001, expired),
+            SaysError(200, -32001, expired),
+            "execution_failed",
+        ),
+        (
+            SaysError(400, -32001, expired),
+            SaysWords(400, expired),
+            "execution_failed",
+        ),
+        (
+            SaysError(404, -32001, expired),
+            Says(404),
+            "execution_failed",
+        ),
+    ] {
+        let door = Door::default();
+        let tools = connected(&door.before(Server::new(json!({}))).await).await;
+        door.next("echo", [answer.clone()]);
+        door.next("ping", [ping]);
+        let failed = tools.call_function("echo", json!({})).await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{answer:?}: {failed}");
+        assert_eq!(door.came("echo").len(), 1, "{answer:?}");
+        assert_eq!(door.came("initialize").len(), 1, "{answer:?}");
+        tools.call_function("echo", json!({})).await.unwrap();
+        assert_eq!(door.came("initialize").len(), 2, "{answer:?}");
     }
 }
 

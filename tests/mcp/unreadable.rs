@@ -74,6 +74,14 @@ async fn unreadable_answer_leaves_the_outcome_unknown() {
         r#"{"jsonrpc":"2.0","id":"$ID","result":{"content":[],"_meta":1e400}}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":$ID.0,"result":{"content":[],"_meta":1e400}}"#.to_owned(),
         r#"{"jsonrpc":"2.0","id":$ID,"method":"tools/call","result":{"content":[]}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"method":"x","result":{"content":[]}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"method":"x","error":null}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"error":null}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[]},"error":null}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":$ID,"id":999,"result":{"content":[]}}"#.to_owned(),
+        r#"{"jsonrpc":"1.0","id":$ID,"result":{"content":[]}}"#.to_owned(),
+        r#"{"id":$ID,"result":{"content":[]}}"#.to_owned(),
+        r#"{"id":"$ID"}"#.to_owned(),
         r#"[{"jsonrpc":"2.0","id":$ID,"result":{"content":[],"_meta":1e400}}]"#.to_owned(),
     ] {
         let told = failed(&frame).await;
@@ -94,6 +102,11 @@ async fn unreadable_frame_ends_no_other_request() {
         r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1e400}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":"$BAD"}"#,
         "ready to serve",
+        r#"sent {"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}"#,
+        r#"{"jsonrpc":"2.0"}"#,
+        r#"{"level":"info","message":"ready"}"#,
+        "null",
+        "7",
         "[",
         "",
     ] {
@@ -107,6 +120,23 @@ async fn unreadable_frame_ends_no_other_request() {
         let (slow, ()) = tokio::join!(call("slow"), others);
         assert!(slow.is_ok(), "{before}: {slow:?}");
     }
+}
+
+#[tokio::test]
+async fn noise_is_ignored_with_a_log_line() {
+    let written = tempfile::NamedTempFile::new().unwrap();
+    let writer = written.reopen().unwrap();
+    let subscriber = tracing_subscriber::fmt().with_writer(writer);
+    let _logs = tracing::subscriber::set_default(subscriber.finish());
+    let noise = "x".repeat(777);
+    let answer = result(r#"{"content":[]}"#);
+    paid(answering(&format!("{noise}\n{answer}")))
+        .await
+        .unwrap();
+    let logged = std::fs::read_to_string(written.path()).unwrap();
+    let expected = "a frame of a server was ignored: it is no message bytes=777";
+    assert_eq!(logged.matches(expected).count(), 1, "{logged}");
+    assert!(!logged.contains("xxx"), "{logged}");
 }
 
 #[tokio::test]

@@ -11,10 +11,15 @@ use super::unreadable::{Frame, lost_error};
 pub(crate) struct Lost(watch::Sender<String>);
 
 impl Lost {
-    /// Returns the messages that replace a frame; `None` if the frame is unchanged.
-    pub(crate) fn handle(&self, frame: Frame) -> Option<Vec<String>> {
+    /// Returns the messages that replace a frame; `None` if `bytes` stay unchanged.
+    pub(crate) fn handle(&self, frame: Frame, bytes: usize) -> Option<Vec<String>> {
         match frame {
             Frame::AsItIs => None,
+            // Not the text, which may hold secrets.
+            Frame::Noise => {
+                tracing::info!(target: "recount::mcp", bytes, "a frame of a server was ignored: it is no message");
+                None
+            }
             Frame::Replaced(messages) => Some(messages),
             Frame::Lost(what) => {
                 tracing::warn!(target: "recount::mcp", "a server sent a result without an id");

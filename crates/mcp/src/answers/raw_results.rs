@@ -126,7 +126,7 @@ impl Marker {
             },
             false => read(&line, None),
         };
-        self.ready = match self.lost.handle(frame) {
+        self.ready = match self.lost.handle(frame, line.trim_ascii().len()) {
             Some(messages) => lines(&messages).into_bytes(),
             None if is_long => Vec::new(),
             None => line,

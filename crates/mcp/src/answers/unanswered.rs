@@ -1,8 +1,11 @@
 //! The classification of unanswered requests: may they have taken effect, and is the connection
 //! still usable?
 
-use rmcp::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::{ErrorData, ServiceError};
+use serde_json::Value;
+
+use super::raw_results::mark;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
@@ -41,6 +44,9 @@ pub(crate) fn is_of_an_expired_session(error: &ServiceError) -> bool {
 /// True if the next request needs another connection: the server is unreachable or rejects this
 /// client.
 pub(crate) fn ends_the_connection(error: &ServiceError) -> bool {
+    if let ServiceError::McpError(error) = error {
+        return error.data.as_ref() == Some(&unknown_session());
+    }
     match over_http(error) {
         Some(HttpError::Client(_)) => true,
         Some(HttpError::UnexpectedServerResponse(words)) => {
@@ -53,6 +59,17 @@ pub(crate) fn ends_the_connection(error: &ServiceError) -> bool {
         ) => true,
         _ => false,
     }
+}
+
+/// Marks the error of a call whose session the server does not know any more. The call was
+/// answered, so it is not repeated; the next one needs another session.
+pub(crate) fn mark_unknown_session(error: &mut ErrorData) {
+    error.data = Some(unknown_session());
+}
+
+/// Returns the error data that no server knows.
+fn unknown_session() -> Value {
+    format!("{}session", mark()).into()
 }
 
 /// Returns the status from the library's error text, which for most answers is its only source.

@@ -24,6 +24,8 @@ pub(crate) enum Frame {
     Replaced(Vec<String>),
     /// A result without the id of its request, with a description.
     Lost(String),
+    /// No message, as far as can be seen. The library gets it unchanged and drops it.
+    Noise,
 }
 
 /// Reads a frame of a server. If it can answer only one request, `asked` is that request's id.
@@ -54,7 +56,7 @@ fn batched(messages: &[&RawValue], asked: Option<&RequestId>) -> Frame {
         match taken(message) {
             Ok(replaced) => read.push(replaced.unwrap_or_else(|| message.to_owned())),
             Err(why) => match unreadable(message.as_bytes(), &why, asked) {
-                Frame::AsItIs => {}
+                Frame::AsItIs | Frame::Noise => {}
                 Frame::Replaced(messages) => read.extend(messages),
                 lost @ Frame::Lost(_) => return lost,
             },
@@ -67,7 +69,9 @@ fn batched(messages: &[&RawValue], asked: Option<&RequestId>) -> Frame {
 pub(crate) fn answer_in(body: &[u8], asked: &RequestId) -> ServerJsonRpcMessage {
     let messages = match read(body, Some(asked)) {
         Frame::Replaced(messages) => messages,
-        Frame::AsItIs | Frame::Lost(_) => vec![String::from_utf8_lossy(body).into_owned()],
+        Frame::AsItIs | Frame::Noise | Frame::Lost(_) => {
+            vec![String::from_utf8_lossy(body).into_owned()]
+        }
     };
     let mut why = "it has no answer to the request".to_owned();
     for message in messages {
@@ -126,7 +130,8 @@ pub(super) fn unreadable(frame: &[u8], why: &str, asked: Option<&RequestId>) -> 
         Some(id) => Frame::Replaced(vec![error_for(id, &what(frame, why))]),
         None if head.has_result => Frame::Lost(what(frame, why)),
         // An error without an id may refer to a notification by this client.
-        None => Frame::AsItIs,
+        None if head.is_answer() || frame.trim_ascii().is_empty() => Frame::AsItIs,
+        None => Frame::Noise,
     }
 }
 
@@ -206,7 +211,7 @@ mod tests {
                 let messages = messages.iter().map(|it| serde_json::from_str(it));
                 messages.collect::<Result<_, _>>().ok()
             }
-            Frame::AsItIs | Frame::Lost(_) => None,
+            Frame::AsItIs | Frame::Noise | Frame::Lost(_) => None,
         }
     }
 
@@ -224,6 +229,24 @@ mod tests {
         let unreadable = changed.replace('}', r#","params":{"a":1e400}}"#);
         let expected = serde_json::from_str(changed).ok().map(|it| vec![it]);
         assert_eq!(replaced(&unreadable), expected);
+    }
+
+    #[test]
+    fn frame_without_id_and_answer_is_noise() {
+        for (frame, is_noise) in [
+            ("ready", true),
+            (r#"sent {"jsonrpc":"2.0","id":1,"result":{}}"#, true),
+            (r#"{"level":"info"}"#, true),
+            ("7", true),
+            ("\n", false),
+            (r#"{"id":1}"#, false),
+            (r#"{"error":"no"}"#, false),
+            (r#"{"jsonrpc":"2.0","method":"a","params":1e400}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
+        ] {
+            let read = read(frame.as_bytes(), None);
+            assert_eq!(matches!(read, Frame::Noise), is_noise, "{frame}");
+        }
     }
 
     #[test]

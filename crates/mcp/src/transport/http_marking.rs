@@ -54,8 +54,8 @@ fn marked_event(event: Sse, lost: &Lost, asked: Option<&RequestId>) -> Vec<Resul
     // The library reads only these events as messages.
     let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
     let data = event.data.as_deref().filter(|_| is_message);
-    let frame = data.map(|it| read(it.as_bytes(), asked));
-    let Some(messages) = frame.and_then(|it| lost.handle(it)) else {
+    let messages = data.and_then(|it| lost.handle(read(it.as_bytes(), asked), it.len()));
+    let Some(messages) = messages else {
         return vec![Ok(event)];
     };
     let mut events: Vec<_> = messages
@@ -130,7 +130,7 @@ impl StreamableHttpClient for Marking {
         };
         let asked = posted.request().cloned();
         if let Some(asked) = &asked
-            && posted.may_bring_result()
+            && posted.is_posted_here()
         {
             return posted
                 .answered((&self.client, &self.lost), asked, limits)

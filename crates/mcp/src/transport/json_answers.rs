@@ -1,7 +1,7 @@
 //! Answers over HTTP whose body is one JSON message, read exactly as the server wrote it.
 //!
-//! rmcp would parse such a body into values. So this module posts calls and tool lists itself;
-//! every answer has the same meaning as in rmcp.
+//! rmcp would parse such a body into values. So this module posts calls, tool lists and pings
+//! itself; every answer has the same meaning as in rmcp.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,6 +21,7 @@ use sse_stream::SseStream;
 
 use super::http_marking::{Answered, marking};
 use crate::answers::lost::Lost;
+use crate::answers::unanswered::mark_unknown_session;
 use crate::answers::unreadable::{answer_in, answers};
 
 /// A request to send to a server.
@@ -43,14 +44,16 @@ impl Posted {
         }
     }
 
-    /// True if the answer may hold the result of a call, or the list of tools.
-    pub(super) fn may_bring_result(&self) -> bool {
+    /// True for requests that this module posts itself: their answer may hold the result of a call
+    /// or the list of tools. A ping is one, because its rejection is compared with that of a call.
+    pub(super) fn is_posted_here(&self) -> bool {
         match &self.message {
             ClientJsonRpcMessage::Request(it) => matches!(
                 it.request,
                 ClientRequest::CallToolRequest(_)
                     | ClientRequest::GetTaskRequest(_)
                     | ClientRequest::ListToolsRequest(_)
+                    | ClientRequest::PingRequest(_)
             ),
             ClientJsonRpcMessage::Response(_)
             | ClientJsonRpcMessage::Notification(_)
@@ -58,13 +61,7 @@ impl Posted {
         }
     }
 
-    /// Posts the request and reads the answer.
-    pub(crate) async fn answered(
-        self,
-        (client, lost): (&reqwest::Client, &Lost),
-        asked: &RequestId,
-        limits: StreamableHttpResponseLimits,
-    ) -> Answered<StreamableHttpPostResponse> {
+    async fn sent(self, client: &reqwest::Client) -> Answered<Response> {
         let body = serde_json::to_vec(&self.message)?;
         let mut request = client
             .post(self.uri.as_ref())
@@ -77,17 +74,30 @@ impl Posted {
         if let Some(token) = self.token {
             request = request.bearer_auth(token);
         }
-        let in_session = self.session.is_some();
         if let Some(session) = self.session {
             request = request.header(SESSION, session.as_ref());
         }
-        let response = request.send().await?;
+        Ok(request.send().await?)
+    }
+
+    /// Posts the request and reads the answer.
+    pub(crate) async fn answered(
+        self,
+        (client, lost): (&reqwest::Client, &Lost),
+        asked: &RequestId,
+        limits: StreamableHttpResponseLimits,
+    ) -> Answered<StreamableHttpPostResponse> {
+        let (in_session, is_call) = (self.session.is_some(), is_call(&self.message));
+        let response = self.sent(client).await?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if status == StatusCode::NOT_FOUND && in_session {
-            return Err(StreamableHttpError::SessionExpired);
+            return match is_call {
+                true => in_unknown_session(failed(response, asked, limits).await),
+                false => Err(StreamableHttpError::SessionExpired),
+            };
         }
         if !status.is_success() {
             return failed(response, asked, limits).await;
@@ -117,7 +127,34 @@ impl Posted {
     }
 }
 
-/// Converts an unsuccessful answer: the server's JSON error, or else its status.
+/// True for a call of a tool, the only message whose repetition may do harm.
+pub(super) fn is_call(message: &ClientJsonRpcMessage) -> bool {
+    match message {
+        ClientJsonRpcMessage::Request(it) => {
+            matches!(it.request, ClientRequest::CallToolRequest(_))
+        }
+        ClientJsonRpcMessage::Response(_)
+        | ClientJsonRpcMessage::Notification(_)
+        | ClientJsonRpcMessage::Error(_) => false,
+    }
+}
+
+/// Converts the answer 404 to a call. An error with the call's own id answers it, so the call is
+/// not repeated.
+fn in_unknown_session(
+    failed: Answered<StreamableHttpPostResponse>,
+) -> Answered<StreamableHttpPostResponse> {
+    let Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(mut said), session)) =
+        failed
+    else {
+        return Err(StreamableHttpError::SessionExpired);
+    };
+    mark_unknown_session(&mut said.error);
+    let said = ServerJsonRpcMessage::Error(said);
+    Ok(StreamableHttpPostResponse::Json(said, session))
+}
+
+/// Converts an unsuccessful answer: the server's JSON error for this request, or else its status.
 async fn failed(
     response: Response,
     asked: &RequestId,
@@ -138,16 +175,18 @@ async fn failed(
     let by_status = (is_busy || status.is_server_error())
         .then(|| HttpStatusError::new(status.as_u16(), retry_after));
     let session = text_of(&response, SESSION);
-    let is_json = matches!(kind_of(&response), Kind::Json);
     let said = body_of(response, limits.max_json_response_size).await.ok();
-    if is_json
-        && !is_forbidden
+    // An error with the id of the request is its answer, whatever the content type.
+    if !is_forbidden
         && !is_busy
         && let Some(body) = &said
-        && let Ok(error @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(body)
-        && answers(&error, asked)
+        && let Ok(ServerJsonRpcMessage::Error(error)) = serde_json::from_slice(body)
+        && error.id.is_some()
     {
-        return Ok(StreamableHttpPostResponse::Json(error, session));
+        let error = ServerJsonRpcMessage::Error(error);
+        if answers(&error, asked) {
+            return Ok(StreamableHttpPostResponse::Json(error, session));
+        }
     }
     if let Some(by_status) = by_status {
         return Err(by_status.into());
