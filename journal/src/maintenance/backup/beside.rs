@@ -19,6 +19,9 @@ const PREFIX: &str = "recount-beside-";
 /// The lock file that shows that a copy is in use.
 const IN_USE: &str = "LOCK";
 
+/// The name of the copy in its directory.
+const COPY: &str = "journal";
+
 /// The name of the lock file before it is locked.
 const IN_USE_DRAFT: &str = "LOCK.new";
 
@@ -66,7 +69,7 @@ impl Beside {
         })?;
         // Directories that cannot be read or removed are left to the system.
         let _ = sweep(&scratch);
-        let copy = scratch.join("journal");
+        let copy = scratch.join(COPY);
         match directory(path, &copy, progress) {
             Ok(read_up_to) => Ok(Self {
                 scratch,
@@ -122,12 +125,12 @@ fn sweep(scratch: &Path) -> io::Result<()> {
     let beside = scratch.parent().unwrap_or(Path::new("."));
     for entry in fs::read_dir(beside)? {
         let entry = entry?;
-        let is_copy = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if !is_copy || entry.path() == scratch {
+        let is_named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if !is_named || entry.path() == scratch {
             continue;
         }
         let facts = fs::symlink_metadata(entry.path())?;
-        if !facts.is_dir() || self::owner(&facts) != owner {
+        if !facts.is_dir() || self::owner(&facts) != owner || !is_copy(&entry.path()) {
             continue;
         }
         // A copy without a lock file is just being made.
@@ -140,6 +143,21 @@ fn sweep(scratch: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// True if a directory has nothing but what a copy has. A journal with such a name has a lock file,
+/// too.
+fn is_copy(path: &Path) -> bool {
+    let is_own = |name: &str| match name {
+        IN_USE | IN_USE_DRAFT | COPY => true,
+        // A copy that is being made.
+        _ => name
+            .strip_prefix(COPY)
+            .is_some_and(|it| it.starts_with('.')),
+    };
+    fs::read_dir(path).is_ok_and(|mut entries| {
+        entries.all(|it| it.is_ok_and(|it| is_own(&it.file_name().to_string_lossy())))
+    })
 }
 
 #[cfg(unix)]
@@ -168,6 +186,24 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn only_directories_of_copies_are_swept() {
+        let beside = tempfile::tempdir().unwrap();
+        let at = |name: &str| beside.path().join(format!("{PREFIX}{name}"));
+        let sweeper = beside.path().join("sweeper");
+        fs::create_dir(&sweeper).unwrap();
+        // A journal of the user, which is not open, and the copy of a killed process.
+        let names = [("mine", "JOURNAL"), ("left", "journal.7-1.recount.part")];
+        for (name, content) in names {
+            fs::create_dir(at(name)).unwrap();
+            drop(locked(&at(name)).unwrap());
+            fs::create_dir(at(name).join(content)).unwrap();
+        }
+        sweep(&sweeper).unwrap();
+        assert!(at("mine").exists());
+        assert!(!at("left").exists());
+    }
 
     #[test]
     fn copy_that_is_being_made_is_not_swept() {
