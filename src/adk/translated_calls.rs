@@ -10,8 +10,9 @@ use super::request_confirmation::{Confirmation, REQUEST_CONFIRMATION, Unanswered
 use super::translation::Translation;
 use crate::session::catalog::ToolKind;
 use crate::session::{
-    CallCancelled, CancelReason, ConfirmationAnswered, ConfirmationRequested, Fact,
-    FunctionCallReceived, HookAnswered, Json, Outcome, ResponseIssued, Seq, Wording,
+    CallCancelled, CancelReason, ConfirmationAnswered, ConfirmationRequested, Fact, Finding,
+    FunctionCallReceived, HookAnswered, Json, Outcome, ResponseIssued, ResponseSupplied, Seq,
+    Wording,
 };
 
 /// The reason why a card ended without an answer.
@@ -22,8 +23,20 @@ pub(super) enum CardEnd {
     Superseded,
 }
 
+/// A response of the engine that the agent's hook has not seen yet.
+#[derive(Clone, Debug)]
+pub(super) struct Withheld {
+    response: Response,
+    /// The turn of the call.
+    turn: Seq,
+    is_interim: bool,
+}
+
 impl Translation {
-    pub(super) fn called(&mut self, fact: &Fact, it: &FunctionCallReceived) -> Event {
+    /// The event for a call, unless the session already had it. The service may deliver a call
+    /// twice, and nothing ends a second card.
+    pub(super) fn called(&mut self, fact: &Fact, it: &FunctionCallReceived) -> Option<Event> {
+        self.session.calls.get(&fact.seq)?;
         self.begin_turn(fact.seq);
         // A later connection may reuse an id of the model, and the client would confuse the two
         // calls.
@@ -43,7 +56,7 @@ impl Translation {
         let author = self.agent();
         let mut event = self.says(fact, &author, Part::FunctionCall(call));
         event.long_running_tool_ids = Some(long_running.then_some(id).into_iter().collect());
-        event
+        Some(event)
     }
 
     pub(super) fn asked(&self, fact: &Fact, it: &ConfirmationRequested) -> Option<Event> {
@@ -84,6 +97,7 @@ impl Translation {
             reason: it.reason.as_deref(),
             payload: it.payload.as_ref(),
             edited_args: it.edited_args.as_ref(),
+            found: it.found.as_ref(),
         };
         let response = Response {
             id: self.session.id.request_id(it.request).to_string(),
@@ -140,10 +154,11 @@ impl Translation {
         referred: Option<Json>,
     ) -> Option<Event> {
         let (call, turn) = self.calls.get(&it.call)?.clone();
-        if it.outcome != Outcome::Interim {
+        let is_interim = it.outcome == Outcome::Interim;
+        if !is_interim {
             self.calls.remove(&it.call);
         }
-        if it.outcome == Outcome::Supplied {
+        if it.of.is_some_and(|of| self.supplied.remove(&of)) && !is_interim {
             // `response_supplied` has already produced the event.
             return None;
         }
@@ -156,7 +171,12 @@ impl Translation {
         };
         let is_withheld = delivery.is_some_and(|it| it.wording == Wording::AwaitingHook);
         if is_withheld {
-            self.withheld.insert(fact.seq, (response, turn));
+            let withheld = Withheld {
+                response,
+                turn,
+                is_interim,
+            };
+            self.withheld.insert(fact.seq, withheld);
             return None;
         }
         Some(self.responds(fact, response, turn))
@@ -164,11 +184,49 @@ impl Translation {
 
     /// The event for a response of the engine after the agent's hook has seen it.
     pub(super) fn reworded(&mut self, fact: &Fact, it: &HookAnswered) -> Option<Event> {
-        let (mut response, turn) = self.withheld.remove(&it.of?)?;
+        let mut withheld = self.withheld.remove(&it.of?)?;
         if let Some(words) = &it.response {
-            response.response = words.clone();
+            withheld.response.response = words.clone();
         }
-        Some(self.responds(fact, response, turn))
+        Some(self.responds(fact, withheld.response, withheld.turn))
+    }
+
+    /// The events for responses that no longer wait for the agent's hook.
+    ///
+    /// An agent without a hook sends them as issued. If a response is dropped while its hook has
+    /// not answered, its content stays withheld, and the client still sees that the call ended.
+    pub(super) fn released(&mut self, fact: &Fact) -> Vec<Event> {
+        if self.withheld.is_empty() {
+            return Vec::new();
+        }
+        let policies = &self.session.terms.policies;
+        let has_hook = policies.hooks.before_tool_response;
+        let notice = has_hook.then(|| {
+            let error = policies
+                .response
+                .error("withheld", "the response was withheld");
+            Json::of(&error)
+        });
+        let deliveries = &self.session.deliveries;
+        let waits = |issued: &Seq| {
+            let delivery = deliveries.get(issued);
+            has_hook && delivery.is_some_and(|it| it.wording == Wording::AwaitingHook)
+        };
+        let ended = self.withheld.extract_if(.., |issued, _| !waits(issued));
+        let ended: Vec<(Seq, Withheld)> = ended.collect();
+        let mut events = Vec::new();
+        for (issued, mut withheld) in ended {
+            let is_dropped = !self.session.deliveries.contains_key(&issued);
+            // The end of the call follows.
+            if is_dropped && withheld.is_interim {
+                continue;
+            }
+            if let Some(notice) = &notice {
+                withheld.response.response = notice.clone();
+            }
+            events.push(self.responds(fact, withheld.response, withheld.turn));
+        }
+        events
     }
 
     fn responds(&self, fact: &Fact, response: Response, turn: Seq) -> Event {
@@ -182,25 +240,18 @@ impl Translation {
     }
 
     /// The event for a response that did not come from the agent.
-    pub(super) fn answered(
-        &self,
-        fact: &Fact,
-        call: Seq,
-        response: Json,
-        author: &str,
-    ) -> Vec<Event> {
-        let Some((call, turn)) = self.calls.get(&call) else {
-            return Vec::new();
-        };
+    pub(super) fn answered(&mut self, fact: &Fact, it: &ResponseSupplied) -> Option<Event> {
+        let (call, turn) = self.calls.get(&it.call)?;
         let response = Response {
             id: call.id.clone().unwrap_or_default(),
             name: call.name.clone(),
-            response,
+            response: it.response.clone(),
             scheduling: None,
         };
-        let mut event = self.says(fact, author, Part::FunctionResponse(response));
+        let mut event = self.says(fact, "user", Part::FunctionResponse(response));
         event.invocation_id = self.invocation(*turn);
-        vec![event]
+        self.supplied.insert(fact.seq);
+        Some(event)
     }
 }
 
@@ -215,6 +266,9 @@ struct ClientAnswer<'a> {
     payload: Option<&'a Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     edited_args: Option<&'a Json>,
+    /// The stated outcome of a call in doubt. Such an answer is no denial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<&'a Finding>,
 }
 
 impl ClientAnswer<'_> {

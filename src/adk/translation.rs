@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use super::event::{Actions, Call, Content, Event, Part, Response, Spoken};
-use super::translated_calls::CardEnd;
+use super::event::{Actions, Call, Content, Event, Part, Spoken};
+use super::translated_calls::{CardEnd, Withheld};
 use crate::session::{
     Decision, Fact, Json, Observation, ResponseIssued, Seq, Session, SessionId, Speaker,
     StateChanged, evolve,
@@ -24,8 +24,10 @@ pub(crate) struct Translation {
     pub(super) shown: BTreeSet<String>,
     /// The open calls, each as it was shown and with its turn.
     pub(super) calls: BTreeMap<Seq, (Call, Seq)>,
-    /// Responses of the engine that wait for a hook, with their turns.
-    pub(super) withheld: BTreeMap<Seq, (Response, Seq)>,
+    /// Responses of the engine that wait for a hook.
+    pub(super) withheld: BTreeMap<Seq, Withheld>,
+    /// The `response_supplied` records that were shown and not yet sent to the model.
+    pub(super) supplied: BTreeSet<Seq>,
 }
 
 impl Translation {
@@ -38,6 +40,7 @@ impl Translation {
             shown: BTreeSet::new(),
             calls: BTreeMap::new(),
             withheld: BTreeMap::new(),
+            supplied: BTreeSet::new(),
         }
     }
 
@@ -69,6 +72,7 @@ impl Translation {
             crate::session::Event::Observed(it) => self.observed(fact, it),
             crate::session::Event::Decided(it) => self.decided(fact, it, referred),
         };
+        events.extend(self.released(fact));
         for (event, number) in events.iter_mut().zip(0..) {
             event.id = self.name("event", fact.seq, number);
         }
@@ -111,12 +115,12 @@ impl Translation {
             vec![event]
         } else if let Observation::FunctionCallReceived(it) = observation {
             let mut events: Vec<Event> = self.spoken(fact).into_iter().collect();
-            events.push(self.called(fact, it));
+            events.extend(self.called(fact, it));
             events
         } else if let Observation::ConfirmationAnswered(it) = observation {
             self.confirmed(fact, it).into_iter().collect()
         } else if let Observation::ResponseSupplied(it) = observation {
-            self.answered(fact, it.call, it.response.clone(), "user")
+            self.answered(fact, it).into_iter().collect()
         } else if let Observation::HookAnswered(it) = observation {
             self.reworded(fact, it).into_iter().collect()
         } else if let Observation::StateChanged(it) = observation {
@@ -216,7 +220,7 @@ impl Translation {
     }
 
     /// Returns a name that each process derives from the same inputs.
-    fn name(&self, what: &str, seq: Seq, number: u8) -> String {
+    fn name(&self, what: &str, seq: Seq, number: u32) -> String {
         let name = format!("adk-{what}:{seq}:{number}");
         Uuid::new_v5(&self.session.id.0, name.as_bytes()).to_string()
     }

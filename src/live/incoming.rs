@@ -54,6 +54,7 @@ pub(crate) fn heard(
     if lost_calls {
         seen.extend(piece_lost(epoch, None, check, streamed));
     }
+    streamed.begin_list(&parts.calls);
     for call in parts.calls {
         called(epoch, call, check, streamed, &mut seen);
     }
@@ -205,9 +206,10 @@ fn called(
         CallRead::Unreadable { name, error } => {
             seen.push(rejected(epoch, &error));
             seen.extend(piece_lost(epoch, name.as_deref(), check, streamed));
-            None
+            Vec::new()
         }
     };
+    let whole = whole.into_iter();
     seen.extend(whole.map(|whole| received(epoch, whole, check)));
 }
 

@@ -4,8 +4,12 @@
 //! call. A fault in a piece is reported for its call, when the call is complete.
 
 mod path;
+mod target;
 mod tree;
 
+use std::collections::BTreeSet;
+
+use self::target::{Target, is_whole};
 use self::tree::Tree;
 use super::wire::{FunctionCall, PartialArg, RawJson};
 
@@ -32,6 +36,10 @@ pub(crate) struct Streamed {
     /// Set once a piece was dropped because of a limit. From then on, a call without arguments may
     /// be the end of a call whose pieces are lost.
     overflowed: bool,
+    /// The number of the current list of calls.
+    list: u64,
+    /// The functions of unfinished calls that several elements of the current list may continue.
+    contested: BTreeSet<String>,
 }
 
 /// A complete call, and the fault of its pieces.
@@ -40,6 +48,8 @@ pub(super) type Whole = (FunctionCall, Option<String>);
 #[derive(Debug)]
 struct Gathered {
     state: State,
+    /// The number of the list with the newest piece.
+    list: u64,
     id: Option<String>,
     name: Option<String>,
     tree: Tree,
@@ -58,44 +68,62 @@ enum State {
 }
 
 impl Streamed {
-    /// Adds a call or a piece of one, with its fault if it is malformed. Returns the call if it is
-    /// now complete or has failed.
-    pub(super) fn take(
-        &mut self,
-        mut call: FunctionCall,
-        malformed: Option<String>,
-    ) -> Option<Whole> {
+    /// Adds a call or a piece of one, with its fault if it is malformed. Returns the calls that are
+    /// now complete or have failed.
+    pub(super) fn take(&mut self, mut call: FunctionCall, malformed: Option<String>) -> Vec<Whole> {
         call.id = call.id.filter(|id| !id.is_empty());
         call.name = call.name.filter(|name| !name.is_empty());
-        let is_unfinished = call.will_continue == Some(true);
-        let comes_in_pieces = !call.partial_args.is_empty() || has_odd_pieces(&call);
-        let at = self.position(&call);
-        if let Some(dropped) = at.and_then(|at| self.open.get_mut(at))
-            && dropped.state != State::Gathering
-        {
-            let is_whole = !is_unfinished && !comes_in_pieces && call.args.is_some();
-            let is_next = dropped.state == State::Ended && is_whole;
-            if !is_unfinished {
-                dropped.state = State::Ended;
-            }
-            return is_next.then(|| (call, Some(of_arguments(USED_UP))));
+        match self.target(&call) {
+            Target::Apart => Vec::from_iter(self.begin(call, malformed)),
+            Target::Open(at) => Vec::from_iter(self.grow(at, call, malformed)),
+            Target::Unclear => self.refuse_unclear(call, malformed),
         }
-        if at.is_none() && !is_unfinished && !comes_in_pieces {
+    }
+
+    /// Takes a call, or the first piece of one.
+    fn begin(&mut self, call: FunctionCall, malformed: Option<String>) -> Option<Whole> {
+        if call.will_continue != Some(true) && !comes_in_pieces(&call) {
             let lost = self.overflowed && call.args.is_none();
             return Some((call, malformed.or(lost.then(|| of_arguments(TOO_MUCH)))));
         }
-        let mut gathered = match at {
-            Some(at) => self.open.remove(at),
-            None => Gathered::of(&call),
-        };
+        let mut gathered = Gathered::of(&call);
         if let Some(problem) = malformed {
             gathered.fail_with(problem);
-        } else if self.overflowed && at.is_none() {
+        } else if self.overflowed {
             gathered.fail(TOO_MUCH);
         }
-        gathered.add(&call);
-        if !is_unfinished {
-            return Some(gathered.whole(call));
+        self.gather(gathered, call)
+    }
+
+    /// Takes a piece of the unfinished call at this position.
+    fn grow(&mut self, at: usize, call: FunctionCall, malformed: Option<String>) -> Option<Whole> {
+        let known = self.open.get_mut(at)?;
+        if known.state != State::Gathering {
+            let is_next =
+                known.state == State::Ended && call.will_continue != Some(true) && is_whole(&call);
+            self.swallow(at, &call);
+            return is_next.then(|| (call, Some(of_arguments(USED_UP))));
+        }
+        if is_whole(&call) {
+            // The service contradicts itself, so neither of the two may run.
+            known.fail(WHOLE_AS_PIECE);
+            let refused = known.refuse();
+            self.bound_dropped();
+            return Some(refused);
+        }
+        let mut gathered = self.open.remove(at);
+        if let Some(problem) = malformed {
+            gathered.fail_with(problem);
+        }
+        self.gather(gathered, call)
+    }
+
+    /// Adds a piece to its call. Returns the call if it is now complete.
+    fn gather(&mut self, mut gathered: Gathered, piece: FunctionCall) -> Option<Whole> {
+        gathered.list = self.list;
+        gathered.add(&piece);
+        if piece.will_continue != Some(true) {
+            return Some(gathered.whole(piece));
         }
         let (open, bytes) = self.count(|state| state == State::Gathering);
         if open < CALLS_MAX && bytes + gathered.bytes <= BYTES_MAX {
@@ -104,6 +132,55 @@ impl Streamed {
             self.overflowed = true;
         }
         None
+    }
+
+    /// Drops a piece of a dropped call.
+    fn swallow(&mut self, at: usize, piece: &FunctionCall) {
+        let list = self.list;
+        let Some(dropped) = self.open.get_mut(at) else {
+            return;
+        };
+        dropped.list = list;
+        if piece.will_continue == Some(true) {
+            return;
+        }
+        dropped.state = State::Ended;
+        // Only an id can be used up.
+        if dropped.id.is_none() {
+            self.open.remove(at);
+        }
+    }
+
+    /// Fails the calls to which an element may belong. The element runs nowhere.
+    ///
+    /// Each call remains as a dropped one until its last piece, or that piece would run alone.
+    fn refuse_unclear(&mut self, piece: FunctionCall, malformed: Option<String>) -> Vec<Whole> {
+        let name = piece.name.as_deref();
+        let problem = unclear(name);
+        let mut refused = Vec::new();
+        for at in Vec::from_iter(self.gathering(name)) {
+            if let Some(gathered) = self.open.get_mut(at) {
+                gathered.fail(&problem);
+                refused.push(gathered.refuse());
+            }
+        }
+        // Another element of this list may have been the piece of each of these calls.
+        let is_free = |at: &usize| name.is_none() || !self.is_of_this_list(*at);
+        let dropped = self.dropped(name).rev().find(is_free);
+        if let Some(at) = dropped {
+            self.swallow(at, &piece);
+        } else {
+            let mut own = Gathered::of(&piece);
+            own.list = self.list;
+            own.name.clone_from(&piece.name);
+            own.fail_with(malformed.unwrap_or_else(|| of_arguments(&problem)));
+            refused.push(own.refuse());
+            if piece.will_continue == Some(true) {
+                self.open.push(own);
+            }
+        }
+        self.bound_dropped();
+        refused
     }
 
     /// Fails the unfinished calls to which a lost piece may belong: those of function `name`, or
@@ -172,23 +249,13 @@ impl Streamed {
     pub(crate) fn is_open(&self) -> bool {
         self.open.iter().any(|it| it.state == State::Gathering)
     }
-
-    /// Finds the call of a piece: by its id, else the newest of its name, else the newest call.
-    fn position(&self, piece: &FunctionCall) -> Option<usize> {
-        self.open
-            .iter()
-            .rposition(|it| match (&piece.id, &piece.name) {
-                (Some(id), _) => it.id.as_ref() == Some(id),
-                (None, Some(name)) => it.id.is_none() && it.name.as_ref() == Some(name),
-                (None, None) => it.state != State::Ended,
-            })
-    }
 }
 
 impl Gathered {
     fn of(call: &FunctionCall) -> Gathered {
         Gathered {
             state: State::Gathering,
+            list: 0,
             id: call.id.clone(),
             name: None,
             tree: Tree::default(),
@@ -259,16 +326,18 @@ impl Gathered {
         self.bytes = self.bytes.min(CALL_BYTES_MAX / 64);
     }
 
-    /// Frees the pieces and keeps only the id, by which further pieces are recognized.
+    /// Frees the pieces and keeps the id and the name, by which further pieces are recognized.
     fn drop_pieces(&mut self) {
-        let id = self.id.take();
+        let (id, name) = (self.id.take(), self.name.take());
+        let bytes = |it: &Option<String>| it.as_ref().map_or(0, String::len);
         *self = Gathered {
             state: State::Dropped,
-            name: None,
+            list: self.list,
             tree: Tree::default(),
-            bytes: id.as_ref().map_or(0, String::len),
+            bytes: bytes(&id) + bytes(&name),
             problem: None,
             id,
+            name,
         };
     }
 
@@ -276,7 +345,7 @@ impl Gathered {
     fn refuse(&mut self) -> Whole {
         let call = FunctionCall {
             id: self.id.clone(),
-            name: self.name.take(),
+            name: self.name.clone(),
             ..FunctionCall::default()
         };
         let problem = self.problem.take();
@@ -305,15 +374,30 @@ fn of_arguments(problem: &str) -> String {
     format!("the streamed arguments: {problem}")
 }
 
+/// The fault of calls to which an element without an id may belong.
+fn unclear(name: Option<&str>) -> String {
+    let name = name.map(|name| name.chars().take(60).collect::<String>());
+    let calls = name.map_or("calls".to_owned(), |name| format!("calls of {name:?}"));
+    format!("expected an id, found a piece without one that may belong to several {calls}")
+}
+
+/// True if an element has pieces of arguments, well-formed or not.
+fn comes_in_pieces(call: &FunctionCall) -> bool {
+    !call.partial_args.is_empty() || has_odd_pieces(call)
+}
+
 /// True if `partialArgs` is present with an unexpected type.
 fn has_odd_pieces(call: &FunctionCall) -> bool {
-    call.other.get("partialArgs").is_some() || call.other.get("partial_args").is_some()
+    call.other.get_field("partialArgs").is_some()
 }
 
 /// The approximate memory overhead of a piece, in bytes.
 const PIECE_BYTES: usize = 64;
 
 const USED_UP: &str = "a call of this id was ended while its arguments were streamed";
+
+const WHOLE_AS_PIECE: &str =
+    "expected `partialArgs` for the unfinished call of this id, found complete `args`";
 
 const TOO_MUCH: &str = "too much was streamed at a time, and pieces of it are gone";
 

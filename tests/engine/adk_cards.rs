@@ -20,9 +20,12 @@ struct Scene {
 }
 
 fn scene(tools: impl Into<Toolset>) -> Scene {
+    scene_of(Agent::new().model("m").tools(tools))
+}
+
+fn scene_of(agent: Agent) -> Scene {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
     let model = ScriptedModel::parse("").unwrap();
-    let agent = Agent::new().model("m").tools(tools);
     let agent = agent.connect_to(model.clone());
     let life = Life::begin(&journal, &clock, [("bank", agent)]);
     let live = life.run(life.engine().session("bank").connect()).unwrap();
@@ -68,6 +71,29 @@ impl Scene {
             }
         }
         open
+    }
+
+    /// The calls without a response, by id.
+    fn unanswered(&self) -> BTreeSet<String> {
+        let (events, mut open) = (self.events(), BTreeSet::new());
+        for event in &events {
+            let calls = parts(event).filter_map(|part| part["functionCall"]["id"].as_str());
+            open.extend(calls.map(str::to_owned));
+            for response in responses(event) {
+                open.remove(response["id"].as_str().unwrap());
+            }
+        }
+        open
+    }
+
+    /// The responses to the call with this id.
+    fn responses_to(&self, id: &str) -> Vec<Value> {
+        let events = self.events();
+        let of_call = events
+            .iter()
+            .flat_map(responses)
+            .filter(|it| it["id"] == id);
+        of_call.map(|it| it["response"].clone()).collect()
     }
 
     /// The id and the arguments of the newest confirmation call.
@@ -415,4 +441,105 @@ fn events_are_read_on_from_a_position() {
         .run(engine.adk_events_from(session, beyond))
         .unwrap();
     assert_eq!((none.events, none.next), (Vec::new(), beyond));
+}
+
+/// A second card would have an id of its own, which nothing ends.
+#[test]
+fn call_delivered_twice_has_one_card() {
+    let scene = scene(paused("ask"));
+    let cards = || {
+        let events = scene.events();
+        let calls = events.iter().flat_map(parts);
+        calls.filter(|it| it.get("functionCall").is_some()).count()
+    };
+    for again in ["while it is open", "after its end"] {
+        scene.calls("c2", "ask", json!({}));
+        scene.calls("c2", "ask", json!({}));
+        assert_eq!(cards(), 1, "{again}");
+        if scene.unanswered().contains("c2") {
+            scene.sends("c2", "ask", json!({"a": 1})).unwrap();
+        }
+        assert_eq!(scene.unanswered(), BTreeSet::new(), "{again}");
+    }
+    assert_eq!(scene.responses_to("c2"), [json!({"a": 1})]);
+    assert_eq!(scene.read_one_by_one(), scene.events());
+}
+
+/// The content of a response that the hook has not seen is not shown.
+#[test]
+fn close_ends_a_call_whose_response_waits_for_the_hook() {
+    let agent = Agent::new()
+        .model("m")
+        .tools(T::confirm(plain("pay"), "Pay?"));
+    let scene = scene_of(agent.before_tool_response(|_, _| std::future::pending()));
+    scene.calls("c1", "pay", json!({}));
+    let (card, _) = scene.card();
+    scene.presses(false).unwrap();
+    assert_eq!(scene.unanswered(), BTreeSet::from(["c1".to_owned()]));
+    scene.life.run(scene.live.close("done", ada())).unwrap();
+    scene.life.settle();
+    assert_eq!(scene.unanswered(), BTreeSet::new());
+    let withheld = json!({"kind": "withheld", "error": "the response was withheld"});
+    assert_eq!(scene.responses_to("c1"), [withheld]);
+    assert_eq!(scene.responses_to(&card).len(), 1);
+    assert_eq!(scene.read_one_by_one(), scene.events());
+}
+
+/// The model then receives the response as issued, and so does the client.
+#[test]
+fn response_is_shown_once_the_agent_has_no_hook() {
+    let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
+    let model = ScriptedModel::parse("").unwrap();
+    let agent = || {
+        Agent::new()
+            .model("m")
+            .tools(T::confirm(plain("pay"), "Pay?"))
+    };
+    let begin = |agent: Agent| {
+        let agent = agent.connect_to(model.clone());
+        Life::begin(&journal, &clock, [("bank", agent)])
+    };
+    let life = begin(agent().before_tool_response(|_, _| std::future::pending()));
+    let live = life.run(life.engine().session("bank").connect()).unwrap();
+    let scene = |life: Life, live: LiveHandle| Scene {
+        clock: clock.clone(),
+        model: model.clone(),
+        life,
+        live,
+    };
+    let first = scene(life, live);
+    first.calls("c1", "pay", json!({}));
+    first.presses(false).unwrap();
+    assert_eq!(first.responses_to("c1"), [] as [Value; 0]);
+    let Scene { life, live, .. } = first;
+    let session = live.session_id();
+    drop(live);
+    life.crash();
+
+    let life = begin(agent());
+    let live = life.run(life.engine().resume(session)).unwrap();
+    life.settle();
+    let second = scene(life, live);
+    let shown = second.responses_to("c1");
+    let error = shown.first().and_then(|it| it["error"].as_str());
+    assert!(
+        shown.len() == 1 && error.is_some_and(|it| it.contains("denied")),
+        "{shown:?}"
+    );
+    assert_eq!(second.unanswered(), BTreeSet::new());
+}
+
+#[test]
+fn response_of_the_hook_for_calls_is_shown() {
+    let agent = Agent::new().model("m").tools(plain("look"));
+    let scene = scene_of(agent.on_tool_call(|calls, _| async move {
+        let respond = |it: &recount::tool::FunctionCall| FunctionResponse {
+            id: it.id.clone(),
+            name: it.name.clone(),
+            response: json!({"seen": true}),
+        };
+        Some(calls.iter().map(respond).collect())
+    }));
+    scene.calls("c1", "look", json!({}));
+    assert_eq!(scene.responses_to("c1"), [json!({"seen": true})]);
 }

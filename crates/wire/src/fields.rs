@@ -12,7 +12,7 @@ use super::levels::Levels;
 use super::object_writer::ObjectWriter;
 use super::other::Other;
 use super::repeated::Repeated;
-use super::spelling::{Shape, camel, in_camel_case};
+use super::spelling::{Shape, in_camel_case, is_spelling_of};
 
 /// One level of a message as a type.
 pub(crate) trait Message: Sized {
@@ -258,7 +258,7 @@ impl<'a> Fields<'a> {
 
 /// True if the field has this name, in either spelling.
 fn is_field((key, _): &Member<'_>, name: &str) -> bool {
-    *key == name || camel(key) == name
+    is_spelling_of(key, name)
 }
 
 /// Returns the keys and values of an object in order, including repeated keys.

@@ -2,6 +2,8 @@
 
 use recount_text::json::RawJson;
 
+use super::spelling::is_spelling_of;
+
 /// Fields kept as text: those that this version does not parse, and unknown ones.
 ///
 /// A field that the protocol is known to use has its camelCase name, whatever its spelling in the
@@ -16,6 +18,15 @@ impl Other {
             .iter()
             .find(|(key, _)| key == name)
             .map(|(_, value)| value)
+    }
+
+    /// Returns the value of the protocol's field `name`, in either spelling.
+    ///
+    /// The parser leaves a field of the wrong type here as it was spelled.
+    #[doc(hidden)]
+    pub fn get_field(&self, name: &str) -> Option<&RawJson> {
+        let mut fields = self.0.iter().filter(|(key, _)| is_spelling_of(key, name));
+        fields.next().map(|(_, value)| value)
     }
 
     /// Adds a field, or replaces the field of the same name.

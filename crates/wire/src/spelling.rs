@@ -90,6 +90,11 @@ pub(super) fn camel(key: &str) -> Cow<'_, str> {
     Cow::Owned(spelt)
 }
 
+/// True if `key` is the field `name`, in either spelling.
+pub(super) fn is_spelling_of(key: &str, name: &str) -> bool {
+    key == name || camel(key) == name
+}
+
 /// Converts the field names in `value` to camelCase and keeps all other tokens.
 pub(super) fn in_camel_case(
     value: &RawValue,

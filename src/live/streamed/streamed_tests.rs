@@ -1,15 +1,37 @@
 use super::*;
-use crate::live::wire::ServerMessage;
+use crate::live::wire::{CallRead, ServerMessage};
+
+const TO: &str = r#"{"name":"pay","partialArgs":[{"jsonPath":"$.to","stringValue":"bob"}],
+    "willContinue":true}"#;
+const CENTS: &str = r#"{"name":"pay","partialArgs":[{"jsonPath":"$.cents","numberValue":999}],
+    "willContinue":true}"#;
+const CENTS_LAST: &str =
+    r#"{"name":"pay","partialArgs":[{"jsonPath":"$.cents","numberValue":999}]}"#;
+const START: &str = r#"{"name":"pay","willContinue":true}"#;
+const WHOLE: &str = r#"{"name":"pay","args":{"cents":999}}"#;
+const END: &str = r#"{"name":"pay"}"#;
 
 /// Adds the calls of a frame and returns the complete ones.
 fn take(streamed: &mut Streamed, calls: &str) -> Vec<Whole> {
     let frame = format!(r#"{{"toolCall":{{"functionCalls":{calls}}}}}"#);
     let message = ServerMessage::decode(&frame).unwrap();
     let calls = message.tool_call.unwrap().function_calls.into_vec();
-    calls
-        .into_iter()
-        .filter_map(|it| streamed.take(it, None))
-        .collect()
+    let list: Vec<_> = calls.iter().cloned().map(CallRead::Call).collect();
+    streamed.begin_list(&list);
+    let taken = calls.into_iter().map(|it| streamed.take(it, None));
+    taken.flatten().collect()
+}
+
+/// The calls of these lists, each as its arguments or its fault.
+fn outcomes(streamed: &mut Streamed, lists: &[&str]) -> Vec<Result<String, String>> {
+    let taken = lists.iter().flat_map(|list| take(streamed, list));
+    let outcome = |(call, problem): Whole| match problem {
+        Some(problem) => Err(problem),
+        None => Ok(call
+            .args
+            .map_or_else(String::new, |it| it.as_str().to_owned())),
+    };
+    taken.map(outcome).collect()
 }
 
 /// The arguments, or the fault, of a call that arrives in these pieces.
@@ -171,8 +193,6 @@ fn pieces_of_a_cancelled_call_are_dropped() {
         piece("b", false),
         r#"[{"id":"i","name":"a","args":{"t":"b"}}]"#.to_owned(),
         r#"[{"id":"i"}]"#.to_owned(),
-        // A piece without id and name belongs to the newest call.
-        r#"[{"partialArgs":[{"jsonPath":"$.t","stringValue":"b"}]}]"#.to_owned(),
     ];
     for tail in &tails {
         let mut streamed = Streamed::default();
@@ -235,20 +255,18 @@ fn malformed_piece_fails_its_call_at_its_end() {
     };
     let problem = || Some("name: expected a string, found a number".to_owned());
     let mut streamed = Streamed::default();
-    assert_eq!(streamed.take(call("i", true), None), None);
-    assert_eq!(streamed.take(call("o", true), None), None);
-    assert_eq!(streamed.take(call("i", true), problem()), None);
-    let (failed, told) = streamed.take(call("i", false), None).unwrap();
+    assert_eq!(streamed.take(call("i", true), None), []);
+    assert_eq!(streamed.take(call("o", true), None), []);
+    assert_eq!(streamed.take(call("i", true), problem()), []);
+    let (failed, told) = streamed.take(call("i", false), None).pop().unwrap();
     assert_eq!((failed.id.as_deref(), failed.args), (Some("i"), None));
     assert_eq!(told, problem());
-    let (whole, told) = streamed.take(call("o", false), None).unwrap();
+    let (whole, told) = streamed.take(call("o", false), None).pop().unwrap();
     assert_eq!((whole.id.as_deref(), told), (Some("o"), None));
     // A malformed last piece ends its call.
-    assert_eq!(streamed.take(call("l", true), None), None);
-    assert_eq!(
-        streamed.take(call("l", false), problem()).unwrap().1,
-        problem()
-    );
+    assert_eq!(streamed.take(call("l", true), None), []);
+    let (_, told) = streamed.take(call("l", false), problem()).pop().unwrap();
+    assert_eq!(told, problem());
     assert!(!streamed.is_open());
 }
 
@@ -279,4 +297,182 @@ fn lost_piece_fails_the_calls_that_it_may_belong_to() {
     begin(&mut streamed);
     assert_eq!(ids(&streamed.lose_piece(None)), [id("p"), id("s")]);
     assert_eq!(streamed.lose_piece(None), []);
+}
+
+/// Pieces of one list never become one call.
+#[test]
+fn elements_of_one_list_are_separate_calls() {
+    let list = format!("[{TO},{CENTS}]");
+    let ends = format!("[{END},{END}]");
+    for rest in [
+        vec!["[{}]", "[{}]"],
+        vec!["[{\"name\":\"pay\"}]"; 2],
+        vec![&ends],
+    ] {
+        let mut streamed = Streamed::default();
+        let lists = [vec![list.as_str()], rest].concat();
+        let outcomes = outcomes(&mut streamed, &lists);
+        assert!(
+            outcomes.len() == 2 && outcomes.iter().all(Result::is_err),
+            "{outcomes:?}"
+        );
+        assert!(!streamed.is_open() && streamed.open.is_empty());
+    }
+    let ids = list.replace(
+        r#"{"name":"pay","partialArgs":[{"jsonPath":"$.to""#,
+        r#"{"id":"p","name":"pay","partialArgs":[{"jsonPath":"$.to""#,
+    );
+    let told = outcomes(&mut Streamed::default(), &[&ids, r#"[{"id":"p"}]"#]);
+    assert_eq!(told, [Ok(r#"{"to":"bob"}"#.to_owned())]);
+}
+
+#[test]
+fn complete_arguments_do_not_continue_an_open_call() {
+    let lists = [TO, WHOLE, END].map(|it| format!("[{it}]"));
+    let lists: Vec<&str> = lists.iter().map(String::as_str).collect();
+    let told = outcomes(&mut Streamed::default(), &lists);
+    let expected = [r#"{"cents":999}"#, r#"{"to":"bob"}"#].map(|it| Ok(it.to_owned()));
+    assert_eq!(told, expected);
+    let unfinished = r#"{"name":"pay","args":{"cents":999},"willContinue":true}"#;
+    let lists = [TO, unfinished, END, END].map(|it| format!("[{it}]"));
+    let lists: Vec<&str> = lists.iter().map(String::as_str).collect();
+    let told = outcomes(&mut Streamed::default(), &lists);
+    assert!(
+        told.len() == 2 && told.iter().all(Result::is_err),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn complete_call_with_the_id_of_an_open_one_fails() {
+    let with_id = |call: &str| format!("[{}]", call.replacen('{', r#"{"id":"i","#, 1));
+    for whole in [
+        WHOLE,
+        r#"{"name":"pay","args":{"cents":999},"willContinue":true}"#,
+    ] {
+        let lists = [TO, whole, CENTS_LAST, WHOLE].map(with_id);
+        let mut streamed = Streamed::default();
+        assert_eq!(take(&mut streamed, &lists[0]), []);
+        let (call, problem) = take(&mut streamed, &lists[1]).pop().unwrap();
+        assert_eq!((call.id.as_deref(), call.args), (Some("i"), None));
+        let problem = problem.unwrap();
+        assert!(problem.contains("expected `partialArgs`"), "{problem}");
+        assert!(problem.contains("found complete `args`"), "{problem}");
+        assert_eq!(take(&mut streamed, &lists[2]), []);
+        assert!(
+            take(&mut streamed, &lists[3])
+                .iter()
+                .all(|(_, problem)| problem.is_some())
+        );
+    }
+}
+
+/// No piece runs alone afterwards, and a later call is not affected.
+#[test]
+fn piece_that_may_belong_to_several_calls_fails_them() {
+    let list = |elements: &[&str]| format!("[{}]", elements.join(","));
+    let nameless = r#"{"partialArgs":[{"jsonPath":"$.x","numberValue":1}],"willContinue":true}"#;
+    let ship = r#"{"name":"ship","willContinue":true}"#;
+    let id = r#"{"id":"p","name":"pay","willContinue":true}"#;
+    for (lists, failed) in [
+        (
+            vec![
+                list(&[TO]),
+                list(&[START]),
+                list(&[CENTS]),
+                list(&[END]),
+                list(&[END]),
+            ],
+            2,
+        ),
+        (
+            vec![list(&[TO]), list(&[START]), list(&["{}"]), list(&["{}"])],
+            2,
+        ),
+        (
+            vec![
+                list(&[ship]),
+                list(&[START]),
+                list(&[nameless]),
+                list(&["{}"]),
+                list(&["{}"]),
+            ],
+            2,
+        ),
+        (
+            vec![list(&[TO]), list(&[CENTS, CENTS_LAST]), list(&[END])],
+            2,
+        ),
+        (vec![list(&[TO]), list(&[CENTS_LAST, CENTS_LAST])], 2),
+        (vec![list(&[TO]), list(&[END, END])], 2),
+        (vec![list(&[TO, END]), list(&[END])], 2),
+        (
+            vec![
+                list(&[id]),
+                list(&[TO]),
+                list(&[START]),
+                list(&[END]),
+                list(&[END]),
+            ],
+            2,
+        ),
+    ] {
+        let mut streamed = Streamed::default();
+        let all: Vec<&str> = lists.iter().map(String::as_str).collect();
+        let told = outcomes(&mut streamed, &all);
+        assert_eq!(told.len(), failed, "{lists:?}: {told:?}");
+        for told in told {
+            let problem = told.unwrap_err();
+            assert!(
+                problem.contains("expected an id, found a piece without one"),
+                "{problem}"
+            );
+        }
+        assert!(!streamed.is_open(), "{lists:?}");
+        let later = outcomes(&mut streamed, &[&list(&[WHOLE]), &list(&[START]), "[{}]"]);
+        let expected = [r#"{"cents":999}"#, "{}"].map(|it| Ok(it.to_owned()));
+        assert_eq!(later, expected, "{lists:?}");
+    }
+}
+
+/// The piece may belong to either call, so the open one must not run without it.
+#[test]
+fn piece_beside_a_newer_cancelled_call_fails_the_open_one() {
+    let begin = r#"[{"id":"o","name":"b","willContinue":true},
+        {"id":"i","name":"a","willContinue":true}]"#;
+    let mut streamed = Streamed::default();
+    assert_eq!(take(&mut streamed, begin), []);
+    streamed.cancel(&["i".to_owned()]);
+    let piece = r#"[{"partialArgs":[{"jsonPath":"$.t","stringValue":"b"}]}]"#;
+    let (failed, problem) = take(&mut streamed, piece).pop().unwrap();
+    assert!(failed.id.as_deref() == Some("o") && problem.is_some());
+    assert_eq!(take(&mut streamed, r#"[{"id":"o"}]"#), []);
+    // A call that began after the cancellation is the only one that can be meant.
+    let lists = [r#"[{"id":"n","name":"a","willContinue":true}]"#, piece];
+    assert_eq!(
+        outcomes(&mut streamed, &lists),
+        [Ok(r#"{"t":"b"}"#.to_owned())]
+    );
+}
+
+#[test]
+fn pieces_of_another_type_fail_in_each_spelling() {
+    for name in ["partialArgs", "partial_args", "partial_Args"] {
+        let call = format!(r#"[{{"id":"i","name":"a","{name}":{{"jsonPath":"$.a"}}}}]"#);
+        let told = whole(&[&call]);
+        assert!(
+            told.as_ref()
+                .is_err_and(|it| it.contains("a list of pieces")),
+            "{name}: {told:?}"
+        );
+    }
+    for value in [
+        "stringValue\":7",
+        "string_value\":7",
+        "string_Value\":7",
+        "willContinue\":7",
+    ] {
+        let told = parts(&format!(r#"[{{"jsonPath":"$.a","{value}}}]"#));
+        assert!(told.is_err(), "{value}: {told:?}");
+    }
 }

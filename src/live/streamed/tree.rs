@@ -100,9 +100,17 @@ enum Value<'p> {
 
 fn value(part: &PartialArg) -> Result<Value<'_>, String> {
     // Protobuf writes its null value as `null`, which counts as absence elsewhere.
-    let is_odd = ["stringValue", "numberValue", "boolValue", "nullValue"]
+    // A value that is not known to be the last part must not look like it.
+    let fields = [
+        "stringValue",
+        "numberValue",
+        "boolValue",
+        "nullValue",
+        "willContinue",
+    ];
+    let is_odd = fields
         .iter()
-        .find(|name| part.other.get(name).is_some());
+        .find(|name| part.other.get_field(name).is_some());
     if let Some(name) = is_odd {
         return Err(format!("its `{name}` is of another kind"));
     }

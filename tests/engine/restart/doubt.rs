@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use recount::adk::REQUEST_CONFIRMATION;
 use recount::engine::{Desk, Error};
 use recount::ledger::Ledger;
 use recount::prelude::*;
-use recount::session::{About, Event, Fact, Finding, Observation, Outcome, Rejection};
+use recount::session::{About, Event, Fact, Finding, Json, Observation, Outcome, Rejection};
 use serde_json::Map;
 use tokio::sync::Notify;
 
@@ -101,6 +102,46 @@ fn operator_settles_doubt_and_model_gets_outcome() {
         let _live = resume(&life, world.session());
         let told = world.told(2);
         assert!(told.len() == 1 && told[0].contains(heard), "{told:?}");
+        life.end();
+    }
+}
+
+/// The client sees what was found, and a response that ends the call.
+#[test]
+fn settled_doubt_is_no_denial_for_an_adk_client() {
+    let failed = json!({"failed": "the bank refused it"});
+    for (settled, found, shown) in [
+        (
+            ToolConfirmation::settled_as_done(json!({"receipt": 17})),
+            json!({"done": {"receipt": 17}}),
+            r#"{"receipt":17}"#,
+        ),
+        (
+            ToolConfirmation::settled_as_failed("the bank refused it"),
+            failed,
+            "the bank refused it",
+        ),
+    ] {
+        let world = World::new();
+        cut_off(&world, InDoubt::Ask);
+        let life = world.life(world.agent(T::in_doubt(world.till.pays(), InDoubt::Ask)));
+        life.settle();
+        answer(&life, waiting(&life), settled).unwrap();
+        let events = life.run(life.engine().adk_events(world.session())).unwrap();
+        let responses = |name: &str| -> Vec<Json> {
+            let all = events.iter().flat_map(|it| it.responses());
+            all.filter(|it| it.name == name)
+                .map(|it| it.response.clone())
+                .collect()
+        };
+        let answers = responses(REQUEST_CONFIRMATION);
+        let answer = answers.last().unwrap().to_value();
+        assert_eq!(answer, json!({"confirmed": false, "found": found}));
+        let ends = responses("pay");
+        assert!(
+            ends.len() == 1 && ends[0].as_str().contains(shown),
+            "{ends:?}"
+        );
         life.end();
     }
 }
