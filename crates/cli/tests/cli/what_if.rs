@@ -84,12 +84,12 @@ fn journal_is_replayed_with_other_policies() {
     Session SESSION
       call  tool                  recorded                 with the new policies
          5  lookup_order          allowed, returned        allowed, returned
-         9  refund                asked, returned          allowed, returned
+         9  refund                approval, returned       allowed, returned
             no policy asked
         13  ship_replacement      allowed, supplied        allowed, supplied
         17  charge_restocking_f…  allowed, failed          allowed, failed
     1 of 4 calls would change
-           1  asked, returned -> allowed, returned
+           1  approval, returned -> allowed, returned
     note: the policies name a tool "refnd" that no session has
     "#);
     bench.write("none.json", "{}");
