@@ -62,7 +62,7 @@ struct CommandLine {
         allow_hyphen_values = true
     )]
     tz: Zone,
-    /// Accept a journal whose directory other users can write to, or that another user owns.
+    /// Accepts a journal whose directory other users can write to, or that another user owns.
     #[arg(long, global = true)]
     insecure_directory: bool,
     #[command(subcommand)]

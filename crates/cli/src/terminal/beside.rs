@@ -89,7 +89,7 @@ impl Beside {
         };
         let comma = if body.ends_with('{') { "" } else { "," };
         match serde_json::to_string(&read) {
-            Ok(read) => format!("{body}{comma}\"read_up_to\":{read}}}}}"),
+            Ok(read) => format!("{body}{comma}\"read_up_to\":{read}}}"),
             Err(_) => object,
         }
     }

@@ -205,7 +205,7 @@ fn an_altered_decision_diverges_with_both_sides() {
         "+ derived   policy_decided ",
         "verdict: recorded \"allowed\", derived \"ask\"",
         "Causes, the first one first:",
-        "model   calls refund {",
+        "model    calls refund {",
         "State of call #",
         "\"name\":\"received\"",
         "1 diverged of 1 session",

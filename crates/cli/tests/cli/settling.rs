@@ -115,7 +115,7 @@ fn call_in_doubt_is_settled_once() {
     let log = bench.run(&format!("log j {session} --json")).ends_with(0);
     assert!(log.out.contains(receipt), "{log:?}");
     bench
-        .run(&format!("log j {session}"))
+        .run(&format!("log j {session} --full"))
         .ends_with(0)
         .prints(&["settled as failed (identity not verified) by \"ada\": refused"]);
     bench.run("replay j").ends_with(0);

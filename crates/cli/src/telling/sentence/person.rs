@@ -17,7 +17,7 @@ pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) ->
     };
     let reason = clause(reason);
     let edited = it.edited_args.as_ref();
-    let edited = edited.map(|args| format!(" with arguments {}", args.as_str()));
+    let edited = edited.map(|args| format!(" with {}", args.as_str()));
     let text = format!(
         "{} {what} {}{}{reason}",
         names.about(it.request),
