@@ -33,7 +33,7 @@ fn session_has_its_labels_and_lines_that_fit() {
         .prints(&[
             "session opened, agent support, ticket-1001",
             "model    calls refund {\"order_id\":\"1001\",\"amount_cents\":4200}",
-            "→ approval of refund requested: Refund money",
+            "→ approval of refund requested: {\"order_id\":\"1001\"",
             "program  refund approved by program ",
             "session closed by program ",
             "→ refund started, attempt 1",

@@ -71,7 +71,7 @@ fn confirmation_requested(it: &ConfirmationRequested, names: &Names) -> (String,
     };
     (
         format!(
-            "approval of {tool} requested: {question}  {}",
+            "approval of {tool} requested: {}  {question}",
             names.args(it)
         ),
         Tone::Ask,

@@ -55,7 +55,7 @@ fn call_is_named_by_its_tool_from_request_to_end() {
         shown,
         [
             r#"calls refund {"cents":1}"#,
-            r#"approval of refund requested: Refund?  {"cents":1}"#,
+            r#"approval of refund requested: {"cents":1}  Refund?"#,
             "refund approved by ada (os_user)",
             "refund started, attempt 1",
             r#"refund returned {"ok":true}"#,
