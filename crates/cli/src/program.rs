@@ -38,6 +38,9 @@ An id can be shortened to any unique beginning of four digits or more.
 Errors are printed to standard error with a code that never changes:
 error[CODE]: … docs/command-line.md has more for scripts.";
 
+/// The heading in the help of each command, which separates its own options from these.
+const GLOBAL_OPTIONS: &str = "Global options";
+
 /// Recorded sessions of live LLM agents: read, answer, verify and replay them.
 #[derive(Parser)]
 #[command(name = "recount", version, after_help = EXIT_CODES, max_term_width = 80)]
@@ -49,7 +52,8 @@ struct CommandLine {
         value_enum,
         default_value_t,
         value_name = "WHEN",
-        hide_possible_values = true
+        hide_possible_values = true,
+        help_heading = GLOBAL_OPTIONS
     )]
     color: ColorChoice,
     /// The time zone of the times on screens: utc, local, or an offset such as +02:00; JSON and CSV
@@ -59,11 +63,12 @@ struct CommandLine {
         global = true,
         value_name = "ZONE",
         default_value_t,
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        help_heading = GLOBAL_OPTIONS
     )]
     tz: Zone,
     /// Accepts a journal whose directory other users can write to, or that another user owns.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS)]
     insecure_directory: bool,
     #[command(subcommand)]
     command: Command,

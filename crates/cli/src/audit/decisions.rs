@@ -38,9 +38,9 @@ enum About {
 
 /// Shows for every call who or what allowed it, its arguments, and its outcome.
 ///
-/// Includes calls that ran without confirmation and the rule that allowed them, denials, expired
-/// requests, unknown outcomes, and the sessions that cannot be shown. Nothing is decided again and
-/// nothing runs.
+/// Includes calls that ran without a person's approval and the rule that allowed them, denials,
+/// expired requests, unknown outcomes, and the sessions that cannot be shown. Nothing is decided
+/// again and nothing runs.
 #[derive(Args)]
 struct Decisions {
     /// The directory of the journal, or of a backup of it.

@@ -187,7 +187,10 @@ fn numbers(out: &mut String, report: &Report) {
         ("denied by a program", verdict(Verdict::DeniedAutomatically)),
         ("expired without an answer", verdict(Verdict::Expired)),
         ("waiting for approval", verdict(Verdict::Waiting)),
-        ("ran without confirmation", totals.ran_without_confirmation),
+        (
+            "ran without a person’s approval",
+            totals.ran_without_confirmation,
+        ),
         ("refused by policy", verdict(Verdict::RefusedByPolicy)),
         ("outcome still unknown", totals.unknown_to_this_day),
         ("arguments changed by an approver", totals.edited),
@@ -213,9 +216,9 @@ fn numbers(out: &mut String, report: &Report) {
     out.push_str("</section>\n");
 }
 
-/// The calls that ran without confirmation, by tool and by the reason that allowed them.
+/// The calls that ran without a person's approval, by tool and by the reason that allowed them.
 fn unconfirmed(out: &mut String, calls: &[AuditedCall]) {
-    out.push_str("<section>\n<h2 id=\"unconfirmed\">Ran without confirmation</h2>\n");
+    out.push_str("<section>\n<h2 id=\"unconfirmed\">Ran without a person’s approval</h2>\n");
     let mut groups: BTreeMap<(String, String), u64> = BTreeMap::new();
     for call in calls.iter().filter(|it| it.ran_without_confirmation) {
         let key = (call.tool.clone(), html_call::allowed_by(call));

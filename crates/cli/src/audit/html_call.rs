@@ -241,7 +241,7 @@ fn runs(out: &mut String, call: &AuditedCall) {
     if call.runs.is_empty() {
         out.push_str("<span class=\"quiet\">did not run</span>");
     } else if call.ran_without_confirmation {
-        out.push_str("<span class=\"tag open\">without confirmation</span>");
+        out.push_str("<span class=\"tag open\">without a person’s approval</span>");
     }
     let mut lines = Vec::new();
     if call.runs.len() > 1 {

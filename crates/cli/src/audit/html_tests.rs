@@ -212,7 +212,7 @@ fn unconfirmed_runs_are_grouped_by_tool_and_reason() {
         call.tool
     );
     assert!(whole.contains(&row), "{row} in {whole}");
-    assert!(whole.contains("<span class=\"tag open\">without confirmation</span>"));
+    assert!(whole.contains("<span class=\"tag open\">without a person’s approval</span>"));
 }
 
 #[test]

@@ -234,7 +234,7 @@ pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
         ),
         ("replaced by a new request", joined(superseded)),
         ("answers of programs", joined(automatic)),
-        ("ran without confirmation", joined(unconfirmed)),
+        ("ran without a person’s approval", joined(unconfirmed)),
         ("outcome still unknown", joined(unknown)),
     ]
     .into_iter()

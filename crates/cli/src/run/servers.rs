@@ -22,8 +22,8 @@ pub(super) struct Servers {
     /// on.
     #[arg(long, value_name = "PREFIX", requires = "mcp")]
     mcp_prefix: Vec<String>,
-    /// An environment variable that the servers' programs get, beside PATH, HOME and the like; may
-    /// be given several times.
+    /// An environment variable that the servers' programs get, in addition to PATH, HOME and the
+    /// like; may be given several times.
     #[arg(long, value_name = "VARIABLE", requires = "mcp")]
     mcp_env: Vec<String>,
     /// The environment variable with the token for the server at a URL; only with exactly one such

@@ -68,7 +68,7 @@ fn report_of_the_demo_has_its_approvals_and_failures() {
         "approved automatically by program ",
         "allowed, no policy asked  ",
         "  verdicts: 3 allowed without approval, 1 approved automatically\n",
-        "  ran without confirmation: 4 calls\n",
+        "  ran without a person’s approval: 4 calls\n",
         "journal opened after a crash: ",
     ]);
     let json = bench
