@@ -32,7 +32,6 @@ fn table_in_a_pipe_is_not_cut() {
     assert!(!told.out.contains('…'));
     insta::assert_snapshot!(told.out);
     let full = bench.run("audit decisions j --full").ends_with(0);
-    assert_ne!(full.out, told.out);
     assert!(!full.out.contains('…'));
 }
 

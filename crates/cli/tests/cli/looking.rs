@@ -47,7 +47,7 @@ fn session_has_its_labels_and_lines_that_fit() {
     );
     assert_eq!(log.out.lines().find(|line| line.chars().count() > 80), None);
     let full = bench.run(&format!("log demo {id} --full")).ends_with(0);
-    full.prints(&["Refund money to the customer?  {\"order_id\":\"1001\",\"amount_cents\":4200}"]);
+    full.prints(&["{\"order_id\":\"1001\",\"amount_cents\":4200}  Refund money to the customer?"]);
 }
 
 #[test]
