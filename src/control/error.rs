@@ -42,7 +42,11 @@ pub enum ConnectError {
         mode: u32,
     },
     /// No process listens at the address in the file.
-    #[error("no process answers at {}, the control address of process {}", address.address, address.pid)]
+    #[error(
+        "no process answers at {}, the control address of process {}",
+        address.address,
+        address.pid
+    )]
     Gone {
         /// The address in the file.
         address: Address,
@@ -52,10 +56,18 @@ pub enum ConnectError {
     },
     /// The process at the address could not prove that it is the service of this journal. The
     /// client sent it no request.
-    #[error("the process at {} is not the service of the journal, which was process {}", .0.address, .0.pid)]
+    #[error(
+        "the process at {} is not the service of the journal, which was process {}",
+        .0.address,
+        .0.pid
+    )]
     Unproven(Address),
     /// The process at the address has no room for another operator.
-    #[error("the service at {}, process {}, has no room for another operator: {said:?}", address.address, address.pid)]
+    #[error(
+        "the service at {}, process {}, has no room for another operator: {said:?}",
+        address.address,
+        address.pid
+    )]
     Busy {
         /// The address in the file.
         address: Address,
@@ -63,7 +75,11 @@ pub enum ConnectError {
         said: String,
     },
     /// The process at the address rejected the connection.
-    #[error("the service at {}, process {}, rejected this command: {reason}", address.address, address.pid)]
+    #[error(
+        "the service at {}, process {}, rejected this command: {reason}",
+        address.address,
+        address.pid
+    )]
     Refused {
         /// The address in the file.
         address: Address,
@@ -71,7 +87,12 @@ pub enum ConnectError {
         reason: String,
     },
     /// The process at the address did not answer.
-    #[error("the service at {}, process {}, sent nothing for {} s", address.address, address.pid, waited.as_secs())]
+    #[error(
+        "the service at {}, process {}, sent nothing for {} s",
+        address.address,
+        address.pid,
+        waited.as_secs()
+    )]
     Silent {
         /// The address in the file.
         address: Address,

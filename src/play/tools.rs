@@ -250,7 +250,7 @@ fn ask(it: &ToolAsked) -> Ask {
 
 async fn yielded(it: &ToolYielded, yields: &mpsc::Sender<Value>) -> Option<ToolOutcome> {
     let sent = yields.send(it.response.to_value()).await;
-    let no_listener = |_| ToolOutcome::Failed(ToolError::Other("nobody listens".to_owned()));
+    let no_listener = |_| ToolOutcome::Failed(ToolError::Other("there is no listener".to_owned()));
     sent.err().map(no_listener)
 }
 

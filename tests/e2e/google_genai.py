@@ -246,7 +246,7 @@ async def resumption(client):
     async with connect(client, session_resumption={"handle": heard.handle}) as session:
         check("after resuming", "Welcome back.", (await turn(session)).text)
         check("and then", "I beg your pardon?", (await turn(session, "Hello.")).text)
-    unknown = {"handle": "nobody-issued-this"}
+    unknown = {"handle": "never-issued"}
     await refused(client, 1007, "invalid argument", session_resumption=unknown)
 
 

@@ -132,9 +132,15 @@ const AT_THE_DOOR: [u16; 10] = [307, 308, 401, 403, 404, 405, 406, 413, 415, 429
 const LATE: [u16; 8] = [303, 400, 408, 409, 500, 502, 503, 504];
 
 /// The rejection of servers made with the examples of an SDK.
-const OF_SDK: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+const OF_SDK: &str = concat!(
+    r#"{"jsonrpc":"2.0","error":{"code":-32000,"#,
+    r#""message":"Bad Request: No valid session ID provided"},"id":null}"#
+);
 /// The same from another SDK, whose errors for no request have an id of their own.
-const OF_OTHER_SDK: &str = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#;
+const OF_OTHER_SDK: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":"server-error","#,
+    r#""error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#
+);
 
 /// A server that rejects a ping in the same words rejects every request of the session.
 #[tokio::test]

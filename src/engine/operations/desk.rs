@@ -52,7 +52,7 @@ impl Desk {
 
     /// Answers a request and returns the record of the answer. The first recorded answer counts.
     ///
-    /// What a dead process left and overdue deadlines are recorded before the answer, in the same
+    /// The end of a dead process and overdue deadlines are recorded before the answer, in the same
     /// batch. So an answer after the expiry does not count because the clock was read late.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ const PAGE: usize = 1024;
 /// Decides a session again under other policies. Calls `read` after each page with its number of
 /// records.
 ///
-/// Whether the record follows from its own policies is checked by [`verify`](super::verify).
+/// It does not check if the record follows from its own policies; [`verify`](super::verify) does.
 ///
 /// # Errors
 /// An error of the journal, such as [`Error::Sealed`] if the session is sealed and its key is

@@ -585,7 +585,7 @@ async fn strict_dispatcher_without_approver_runs_nothing_gated() {
     ] {
         let refused = call(&tools).await;
         assert!(
-            matches!(&refused, Err(ToolError::Cancelled(told)) if told.contains("nobody to ask")),
+            matches!(&refused, Err(ToolError::Cancelled(told)) if told.contains("no approver to ask")),
             "{refused:?}"
         );
         assert_eq!(waived(&tools), None);

@@ -17,7 +17,11 @@ impl Lost {
             Frame::AsItIs => None,
             // Not the text, which may hold secrets.
             Frame::Noise => {
-                tracing::info!(target: "recount::mcp", bytes, "a frame of a server was ignored: it is no message");
+                tracing::info!(
+                    target: "recount::mcp",
+                    bytes,
+                    "a frame of a server was ignored: it is no message"
+                );
                 None
             }
             Frame::Replaced(messages) => Some(messages),

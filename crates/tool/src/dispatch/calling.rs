@@ -385,7 +385,7 @@ impl Call<'_> {
         let provider = self.tools.confirmation_provider();
         let args = self.tools.pipeline.asked_about(self.seq);
         let (Some(provider), Some(args)) = (provider, args) else {
-            let reason = "it must be confirmed first, and there is nobody to ask";
+            let reason = "it must be confirmed first, and there is no approver to ask";
             return Err(ToolError::Cancelled(reason.to_owned()));
         };
         let hint = asked.hint.clone();

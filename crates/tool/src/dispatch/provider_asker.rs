@@ -95,7 +95,7 @@ pub(super) async fn answer_of(
         },
     };
     let Ok((confirmation, by)) = answer else {
-        let reason = "the confirmation provider panicked, so nobody agreed to the call";
+        let reason = "the confirmation provider panicked, so the call is not approved";
         return Err(ToolError::Cancelled(reason.to_owned()));
     };
     let unfit = |unfit| {

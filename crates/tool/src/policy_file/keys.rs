@@ -38,7 +38,8 @@ pub(crate) const KEYS: [Key; 20] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
-        about: "A person must agree before the tool runs; the text is what that person is told. false: no person is asked.",
+        about: "A person must agree before the tool runs; the text is what that person is told. \
+                false: no person is asked.",
         schema: || json!({"type": ["boolean", "string"]}),
         read: |value, to| {
             to.confirm = Some(gate(value).ok_or(Misread::Other)?);

@@ -28,9 +28,9 @@ impl Pinned {
     ///
     /// The arguments appear as a digest, because they may be secret. A word is covered by content
     /// if it is the path of a regular file. So is each part of it that may be a path, such as the
-    /// one in `--form=file=@./x;type=text/plain`, `-f./x` or `file://x`. A program is covered only if it is a script named by
-    /// its path. A directory is not read, since it may hold data. A file used without being named
-    /// (`python -m app`) is not covered.
+    /// one in `--form=file=@./x;type=text/plain`, `-f./x` or `file://x`. A program is covered only
+    /// if it is a script named by its path. A directory is not read, since it may hold data. A file
+    /// used without being named (`python -m app`) is not covered.
     #[doc(hidden)]
     pub fn of(&self, program: &str, args: &[String]) -> Value {
         let mut files = BTreeMap::new();
@@ -69,9 +69,10 @@ impl Pinned {
     }
 }
 
-/// Returns the parts of a word that may be a path. A part begins at the word's start, after an
-/// option of one letter, or after one of `=@<:,;` or `://`. It ends at the word's end, or before the
-/// next `,`, `;` or `:`.
+/// Returns the parts of a word that may be a path.
+///
+/// A part begins at the word's start, after an option of one letter, or after one of `=@<:,;` or
+/// `://`. It ends at the word's end, or before the next `,`, `;` or `:`.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
     let option = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
     let joined = option.and_then(|it| it.char_indices().nth(1).and_then(|(at, _)| it.get(at..)));
