@@ -136,13 +136,14 @@ def main(path, expected_root):
         expected = f"expected the root {expected_root}, which was kept elsewhere"
         export.problems.append(f"{expected}, found {root}")
     if export.problems:
-        print("\n".join(export.problems[:10]))
+        print("\n".join(ascii(it)[1:-1] for it in export.problems[:10]))  # no control characters
         return 4
     anchored = "sound, anchored to the root that was given"
     verdict = "consistent, not anchored" if expected_root is None else anchored
     sessions = len(export.heads.keys() - {SYSTEM_STREAM})
     counts = f"{sessions} sessions, {export.records} records, {len(export.objects)} objects"
-    print(f"{verdict}: {counts}, {' to '.join(export.times) or 'no time'}, root {root}")
+    times = ascii(" to ".join(export.times) or "no time")[1:-1]
+    print(f"{verdict}: {counts}, {times}, root {root}")
     return 0
 
 

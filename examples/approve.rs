@@ -34,7 +34,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .wait_for(|event| event.kind() == "confirmation_requested")
             .await;
     }
-    for waiting in engine.pending().await? {
+    let pending = engine.pending().await?;
+    if pending.is_empty() {
+        println!("no call waits for approval");
+    }
+    for waiting in pending {
         println!("waiting for approval: {} {}", waiting.tool, waiting.args);
         println!("  recount approve journal {}", waiting.id);
     }

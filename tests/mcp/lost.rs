@@ -222,6 +222,11 @@ async fn doubtful_call_is_not_repeated_in_the_next_session() {
             "unknown_outcome",
         ),
         (SaysWords(400, expired), Says(404), "unknown_outcome"),
+        (
+            SaysWords(200, OF_SDK),
+            SaysWords(400, expired),
+            "unknown_outcome",
+        ),
         (SaysWords(400, expired), Says(503), "unknown_outcome"),
         (
             SaysError(200, -32001, expired),

@@ -1,15 +1,16 @@
 //! A directory that gets its name when it is complete. Before that it has a temporary name beside
 //! it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::disk::sync_directory;
+use super::disk::{identity, sync_directory};
 use super::private;
 use super::private::private;
 use crate::Error;
+use recount_text::files::draft::stem;
 
 /// The suffix of all temporary names.
 const END: &str = ".recount.part";
@@ -17,10 +18,6 @@ const END: &str = ".recount.part";
 /// The file that an unfinished directory has from its creation until its rename. Only a directory
 /// with it is removed: a name alone may be one that a user chose.
 const MARKER: &str = "UNFINISHED";
-
-/// The maximum bytes of the final name within a temporary name. File systems allow 255 for all of
-/// it, and process id, number and suffix take up to 45.
-const STEM_BYTES_MAX: usize = 200;
 
 /// A directory under construction. It is removed unless it is finished.
 #[derive(Debug)]
@@ -138,27 +135,23 @@ fn claimed(path: &Path) -> Claim {
         Err(_) => return Claim::Held(None),
     };
     match file.try_lock() {
-        Ok(()) if path.exists() => Claim::Held(Some(file)),
+        Ok(()) if is_at(&file, path) => Claim::Held(Some(file)),
         Ok(()) | Err(TryLockError::WouldBlock) => Claim::Taken,
         Err(TryLockError::Error(_)) => Claim::Held(None),
     }
 }
 
-/// Locks a directory. `None` if another process holds the lock, or if directories cannot be locked.
+/// Locks a directory. `None` if another process holds the lock, if another directory has the path
+/// by now, or if directories cannot be locked.
 fn locked(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
-    file.try_lock().is_ok().then_some(file)
+    (file.try_lock().is_ok() && is_at(&file, path)).then_some(file)
 }
 
-/// The part of a final name that a temporary name begins with.
-fn stem(name: &OsStr) -> OsString {
-    if name.len() <= STEM_BYTES_MAX {
-        return name.to_owned();
-    }
-    let name = name.to_string_lossy();
-    let chars = name.char_indices();
-    let fitting = chars.take_while(|(at, it)| at + it.len_utf8() <= STEM_BYTES_MAX);
-    fitting.map(|(_, it)| it).collect::<String>().into()
+/// True if a path leads to an open directory.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (file, path) = (file.metadata(), fs::symlink_metadata(path));
+    matches!((file, path), (Ok(file), Ok(path)) if identity(&file) == identity(&path))
 }
 
 /// Removes the directories that killed processes left beside a path.

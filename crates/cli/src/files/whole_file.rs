@@ -18,6 +18,8 @@ pub(crate) struct WholeFile {
     draft: PathBuf,
     force: Force,
     out: BufWriter<File>,
+    /// True once the draft was renamed. Its former name may then belong to another writer.
+    renamed: bool,
 }
 
 impl WholeFile {
@@ -38,6 +40,7 @@ impl WholeFile {
             draft,
             force,
             out: BufWriter::new(file),
+            renamed: false,
         })
     }
 
@@ -61,6 +64,7 @@ impl WholeFile {
         self.out.get_ref().sync_all()?;
         if self.force.is_given() {
             fs::rename(&self.draft, &self.path)?;
+            self.renamed = true;
         } else {
             // Unlike a rename, a link fails if the file exists by now. Dropping `self` removes the
             // draft.
@@ -71,6 +75,7 @@ impl WholeFile {
                     let occupied = || io::Error::from(io::ErrorKind::AlreadyExists);
                     (!taken).then_some(()).ok_or_else(occupied)?;
                     fs::rename(&self.draft, &self.path)?;
+                    self.renamed = true;
                 }
                 linked => linked?,
             }
@@ -83,8 +88,9 @@ impl WholeFile {
 
 impl Drop for WholeFile {
     fn drop(&mut self) {
-        // After a rename there is no draft to remove.
-        let _ = fs::remove_file(&self.draft);
+        if !self.renamed {
+            let _ = fs::remove_file(&self.draft);
+        }
     }
 }
 

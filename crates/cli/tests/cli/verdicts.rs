@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use recount::session::ObjectHash;
 use serde_json::Value;
 
 use crate::program::Bench;
@@ -188,4 +189,32 @@ fn session_in_clear_cannot_be_erased() {
         .run(&erase)
         .fails(3, "in-clear")
         .prints_error(&[&format!("session {session} was never sealed")]);
+}
+
+/// A forged time or session must not rewrite the verdict on a terminal.
+#[test]
+fn script_prints_no_control_characters_of_an_export() {
+    let bench = Bench::new();
+    let zeros = "0".repeat(64);
+    let record = |session: &str, seq: u32| {
+        format!(
+            r#"{{"session":"{session}","seq":{seq},"at":"\u001b[2Ksound","kind":"x","prev":"{zeros}","body":{{}}}}"#
+        )
+    };
+    let first = record("s", 1);
+    let leaf = ObjectHash::of(&[b"\0", first.as_bytes()].concat());
+    let trailer = format!(
+        r#"{{"trailer":{{"records":1,"objects":0,"heads":{{"s":{{"seq":1,"hash":"{leaf}"}}}},"root":"{leaf}"}}}}"#
+    );
+    bench.write("time.jsonl", &format!("{first}\n{trailer}\n"));
+    bench.write("session.jsonl", &format!("{}\n", record(r"\u001b[2K", 5)));
+    for (file, expected) in [("time.jsonl", 0), ("session.jsonl", 4)] {
+        if let Some((code, words)) = script(&bench, &[file]) {
+            assert_eq!(code, Some(expected), "{words}");
+            assert!(
+                !words.contains('\u{1b}') && words.contains(r"\x1b"),
+                "{words}"
+            );
+        }
+    }
 }

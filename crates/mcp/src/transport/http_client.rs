@@ -59,6 +59,13 @@ impl HttpClient {
                 Ok(StreamableHttpPostResponse::Json(said, id))
             }
             _ if is_same => Err(StreamableHttpError::SessionExpired),
+            // The status lets the next call connect anew; the outcome of this one stays unknown.
+            Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(said), _))
+                if is_lost =>
+            {
+                let words = format!("HTTP 400, by its words: {}", said.error.message);
+                Err(StreamableHttpError::UnexpectedServerResponse(words.into()))
+            }
             other => for_a_request(other),
         }
     }

@@ -49,15 +49,31 @@ pub fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
 /// Before the lock is held, the other process may take the draft for one of a killed process.
 fn holds(file: &File, draft: &Path) -> bool {
     match file.try_lock() {
-        Ok(()) => draft.exists(),
+        Ok(()) => is_at(file, draft),
         Err(TryLockError::WouldBlock) => false,
         // On a file system without locks, drafts of killed processes remain.
         Err(TryLockError::Error(_)) => true,
     }
 }
 
-/// The part of a file's name that the name of its draft begins with.
-fn stem(name: &OsStr) -> OsString {
+/// True if a path leads to an open file. The name of a draft may be free and used again since the
+/// file was opened.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |found: &fs::Metadata| (found.dev(), found.ino());
+    let (file, path) = (file.metadata(), path.symlink_metadata());
+    matches!((file, path), (Ok(file), Ok(path)) if identity(&file) == identity(&path))
+}
+
+/// On other systems, an open file keeps its name.
+#[cfg(not(unix))]
+fn is_at(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// The part of a final name that a temporary name begins with.
+pub fn stem(name: &OsStr) -> OsString {
     if name.len() <= STEM_BYTES_MAX {
         return name.to_owned();
     }
@@ -75,12 +91,20 @@ fn remove_left(path: &Path, stem: &OsStr) {
         if !is_file || !is_draft_of(&entry.file_name(), stem) {
             continue;
         }
-        let left = fs::OpenOptions::new().write(true).open(entry.path());
-        if left.is_ok_and(|left| left.try_lock().is_ok()) {
+        let path = entry.path();
+        let left = fs::OpenOptions::new().write(true).open(&path);
+        if let Some(left) = left.ok().filter(|it| is_left(it, &path)) {
             // A draft that cannot be removed does no harm.
-            let _ = fs::remove_file(entry.path());
+            let _ = fs::remove_file(&path);
+            drop(left);
         }
     }
+}
+
+/// Locks the draft of a killed process. Returns false if it has a process, or if another draft has
+/// its name by now.
+fn is_left(left: &File, path: &Path) -> bool {
+    left.try_lock().is_ok() && is_at(left, path)
 }
 
 fn is_draft_of(found: &OsStr, stem: &OsStr) -> bool {
@@ -168,5 +192,17 @@ mod tests {
         assert!(!holds(&draft, &path));
         let next = File::create_new(&path).unwrap();
         assert!(holds(&next, &path));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn draft_with_the_name_of_a_left_one_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out.7.recount.part");
+        let left = File::create_new(&path).unwrap();
+        assert!(is_left(&left, &path));
+        fs::remove_file(&path).unwrap();
+        let _next = File::create_new(&path).unwrap();
+        assert!(!is_left(&left, &path));
     }
 }

@@ -69,6 +69,10 @@ impl Pinned {
     }
 }
 
+/// The maximum length of a path, in bytes. Longer parts of a word are not looked up, so a long JSON
+/// argument costs little.
+const PATH_BYTES_MAX: usize = 4096;
+
 /// Returns the parts of a word that may be a path.
 ///
 /// A part begins at the word's start, after an option of one letter, or after one of `=@<:,;` or
@@ -80,10 +84,11 @@ fn paths_in(word: &str) -> impl Iterator<Item = &str> {
     let marked = marked.filter_map(|(at, _)| word.get(at + 1..));
     let begun = [Some(word), joined].into_iter().flatten().chain(marked);
     begun.flat_map(|part| {
-        let path = part.strip_prefix("//");
-        [Some(part), path, part.split([',', ';', ':']).next()]
-            .into_iter()
-            .flatten()
+        // `file:///x` and `sqlite:///x` name `/x`.
+        let part = part.strip_prefix("//").unwrap_or(part);
+        let ended = part.split([',', ';', ':']).next();
+        let parts = [Some(part), ended].into_iter().flatten();
+        parts.filter(|it| it.len() <= PATH_BYTES_MAX)
     })
 }
 
@@ -179,12 +184,19 @@ mod tests {
             format!("file://{path}"),
             format!("--body=fileb://{path}"),
             format!("{path}:/in/the/container:ro"),
+            format!("--db=sqlite://{path}"),
         ] {
             std::fs::write(&file, "1").unwrap();
             let before = of("sh", &[&word]);
             std::fs::write(&file, "2").unwrap();
             assert_ne!(of("sh", &[&word]), before, "{word}");
         }
+        let word = format!("--db=sqlite://{path}");
+        let pinned = Pinned {
+            except: [path.to_owned()].into(),
+            ..Pinned::default()
+        };
+        assert!(pinned.of("sh", &[word]).get("files").is_none());
         assert!(
             of("sh", &["-", "-é", "@", "=", "-x="])
                 .get("files")

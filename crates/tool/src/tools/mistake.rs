@@ -10,8 +10,10 @@
 /// let error = ToolDispatcher::new().register(tools).unwrap_err();
 /// let lines: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
 /// assert_eq!(lines, [
-///     "tool \"google_search\": confirm makes no sense: the service runs the tool and asks nobody",
-///     "tool \"url_context\": limit_per_minute makes no sense: the service runs the tool and asks nobody",
+///     "tool \"google_search\": confirm makes no sense: \
+///      the service runs the tool and asks no person",
+///     "tool \"url_context\": limit_per_minute makes no sense: \
+///      the service runs the tool and asks no person",
 ///     "tool \"url_context\": limit_per_minute: expected at least 1, found 0",
 /// ]);
 /// ```
