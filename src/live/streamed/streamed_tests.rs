@@ -359,11 +359,10 @@ fn complete_call_with_the_id_of_an_open_one_fails() {
         assert!(problem.contains("expected `partialArgs`"), "{problem}");
         assert!(problem.contains("found complete `args`"), "{problem}");
         assert_eq!(take(&mut streamed, &lists[2]), []);
-        assert!(
-            take(&mut streamed, &lists[3])
-                .iter()
-                .all(|(_, problem)| problem.is_some())
-        );
+        let (call, problem) = take(&mut streamed, &lists[3]).pop().unwrap();
+        assert_eq!(call.id.as_deref(), Some("i"));
+        let problem = problem.unwrap();
+        assert!(problem.contains("a call of this id was ended"), "{problem}");
     }
 }
 
@@ -404,6 +403,11 @@ fn piece_that_may_belong_to_several_calls_fails_them() {
             2,
         ),
         (vec![list(&[TO]), list(&[CENTS_LAST, CENTS_LAST])], 2),
+        // The second element is a call of its own, whose further pieces are dropped as well.
+        (
+            vec![list(&[TO]), list(&[CENTS_LAST, CENTS]), list(&[END])],
+            2,
+        ),
         (vec![list(&[TO]), list(&[END, END])], 2),
         (vec![list(&[TO, END]), list(&[END])], 2),
         (
@@ -448,6 +452,9 @@ fn piece_beside_a_newer_cancelled_call_fails_the_open_one() {
     assert!(failed.id.as_deref() == Some("o") && problem.is_some());
     assert_eq!(take(&mut streamed, r#"[{"id":"o"}]"#), []);
     // A call that began after the cancellation is the only one that can be meant.
+    let mut streamed = Streamed::default();
+    assert_eq!(take(&mut streamed, begin), []);
+    streamed.cancel(&["o".to_owned(), "i".to_owned()]);
     let lists = [r#"[{"id":"n","name":"a","willContinue":true}]"#, piece];
     assert_eq!(
         outcomes(&mut streamed, &lists),

@@ -15,14 +15,13 @@ pub(crate) struct Meets {
 const HEAD: &str = "\
 # The phases of a call
 
-What becomes of a call in each phase, whatever happens. This page is generated from the \
-rules themselves: `tests/transitions.rs`
-plays every observation against every phase, and writes the page anew with \
-`RECOUNT_WRITE_DOCS=1 cargo test --test transitions`.
+The phase that a call enters after each observation. `tests/transitions.rs` generates this page from
+the rules: it plays every observation against every phase. To write the page anew, run
+`RECOUNT_WRITE_DOCS=1 cargo test --package recount-session --test transitions`.
 
-A call begins when it is received; the phases in which it stays until something happens are drawn \
-here, with what leads from one
-to the next. Phases that pass within a step stand [at the end](#phases-that-pass-within-a-step).
+A call begins when it is received. The picture shows the phases in which a call stays until
+something happens, with what leads from one to the next. Phases that pass within a step are listed
+[at the end](#phases-that-pass-within-a-step).
 
 ";
 
