@@ -98,10 +98,9 @@ async fn program_receives_the_approval_payload() {
     );
     let long = yes.with_payload("x".repeat(200_000).into());
     let result = given(long).await;
-    let ToolOutcome::Failed(ToolError::NotAvailable(text)) = &result else {
-        panic!("{result:?}")
-    };
-    assert!(text.contains("at most"), "{text}");
+    let text = format!("{result:?}");
+    let is_refused = text.starts_with("Failed(NotAvailable(");
+    assert!(is_refused && text.contains("at most"), "{text}");
     let unasked = outcome(r#"echo "${RECOUNT_CONFIRMATION-null}""#, json!({})).await;
     assert_eq!(unasked, ToolOutcome::Returned(Value::Null));
 }
