@@ -6,11 +6,11 @@ use std::fs::{self, DirEntry, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::disk::{identity, sync_directory};
+use super::disk::sync_directory;
 use super::private;
 use super::private::private;
 use crate::Error;
-use recount_text::files::draft::stem;
+use recount_text::files::draft::{is_at, stem};
 
 /// The suffix of all temporary names.
 const END: &str = ".recount.part";
@@ -146,12 +146,6 @@ fn claimed(path: &Path) -> Claim {
 fn locked(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     (file.try_lock().is_ok() && is_at(&file, path)).then_some(file)
-}
-
-/// True if a path leads to an open directory.
-fn is_at(file: &File, path: &Path) -> bool {
-    let (file, path) = (file.metadata(), fs::symlink_metadata(path));
-    matches!((file, path), (Ok(file), Ok(path)) if identity(&file) == identity(&path))
 }
 
 /// Removes the directories that killed processes left beside a path.

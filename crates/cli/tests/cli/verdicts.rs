@@ -197,15 +197,14 @@ fn script_prints_no_control_characters_of_an_export() {
     let bench = Bench::new();
     let zeros = "0".repeat(64);
     let record = |session: &str, seq: u32| {
-        format!(
-            r#"{{"session":"{session}","seq":{seq},"at":"\u001b[2Ksound","kind":"x","prev":"{zeros}","body":{{}}}}"#
-        )
+        let at = r"\u001b[2Ksound";
+        let head = format!(r#""session":"{session}","seq":{seq},"at":"{at}","kind":"x""#);
+        format!(r#"{{{head},"prev":"{zeros}","body":{{}}}}"#)
     };
     let first = record("s", 1);
     let leaf = ObjectHash::of(&[b"\0", first.as_bytes()].concat());
-    let trailer = format!(
-        r#"{{"trailer":{{"records":1,"objects":0,"heads":{{"s":{{"seq":1,"hash":"{leaf}"}}}},"root":"{leaf}"}}}}"#
-    );
+    let heads = format!(r#""heads":{{"s":{{"seq":1,"hash":"{leaf}"}}}},"root":"{leaf}""#);
+    let trailer = format!(r#"{{"trailer":{{"records":1,"objects":0,{heads}}}}}"#);
     bench.write("time.jsonl", &format!("{first}\n{trailer}\n"));
     bench.write("session.jsonl", &format!("{}\n", record(r"\u001b[2K", 5)));
     for (file, expected) in [("time.jsonl", 0), ("session.jsonl", 4)] {

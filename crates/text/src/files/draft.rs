@@ -56,19 +56,19 @@ fn holds(file: &File, draft: &Path) -> bool {
     }
 }
 
-/// True if a path leads to an open file. The name of a draft may be free and used again since the
-/// file was opened.
+/// True if a path leads to an open file or directory. Its name may be free and used again since it
+/// was opened.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+pub fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |found: &fs::Metadata| (found.dev(), found.ino());
     let (file, path) = (file.metadata(), path.symlink_metadata());
     matches!((file, path), (Ok(file), Ok(path)) if identity(&file) == identity(&path))
 }
 
-/// On other systems, an open file keeps its name.
+/// True if the path exists: on other systems, an open file keeps its name.
 #[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> bool {
+pub fn is_at(_: &File, path: &Path) -> bool {
     path.exists()
 }
 
@@ -93,10 +93,9 @@ fn remove_left(path: &Path, stem: &OsStr) {
         }
         let path = entry.path();
         let left = fs::OpenOptions::new().write(true).open(&path);
-        if let Some(left) = left.ok().filter(|it| is_left(it, &path)) {
+        if let Some(_locked) = left.ok().filter(|it| is_left(it, &path)) {
             // A draft that cannot be removed does no harm.
             let _ = fs::remove_file(&path);
-            drop(left);
         }
     }
 }
