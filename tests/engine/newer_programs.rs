@@ -8,7 +8,7 @@ use recount::journal::{self, Append, Draft, Journal, block_on};
 use recount::ledger::{Error, Ledger, UnknownKinds};
 use recount::prelude::*;
 use recount::replay;
-use recount::session::{DecodeError, RULES, Seq, SessionId};
+use recount::session::{DecodeError, RULES_MIN, Seq, SessionId};
 use recount::testing::{ScriptedModel, SurvivingJournal};
 
 const KIND: &str = "model_pondered";
@@ -117,7 +117,7 @@ fn attach_by_newer_rules(journal: &Arc<SurvivingJournal>, session: SessionId) ->
     let records = lines.iter().map(|line| line.record().unwrap());
     let attached = records.filter(|it| it.kind == "runner_attached").last();
     let body = attached.unwrap().body.to_string();
-    let newer = body.replace(&format!(r#""rules":{RULES}"#), r#""rules":4711"#);
+    let newer = body.replace(&format!(r#""rules":{RULES_MIN}"#), r#""rules":4711"#);
     assert_ne!(body, newer);
     let draft = Draft {
         session: session.0,

@@ -481,7 +481,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 external_id: None,
                 on_behalf_of: None,
                 labels: BTreeMap::new(),
-                rules: RULES,
+                rules: RULES_MIN,
                 program: "test".into(),
             }
             .into(),

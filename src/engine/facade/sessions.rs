@@ -8,7 +8,7 @@ use crate::engine::notify::callbacks::Callbacks;
 use crate::engine::program::PROGRAM;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
-use crate::session::{Actor, RULES, SessionOpened, unfit};
+use crate::session::{Actor, RULES_MIN, SessionOpened, unfit};
 
 /// The builder of a new session.
 pub struct NewSession {
@@ -98,7 +98,7 @@ impl NewSession {
             external_id: self.external_id,
             on_behalf_of: self.on_behalf_of,
             labels: self.labels,
-            rules: RULES,
+            rules: RULES_MIN,
             program: PROGRAM.to_owned(),
         };
         // A session without a first record could never be opened again.

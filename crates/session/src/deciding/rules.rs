@@ -1,8 +1,36 @@
 //! The number of the decision rules.
 //!
 //! A change that alters any decision in the corpus of old journals gets a new number. The old
-//! branch stays as long as the corpus needs it. The number is recorded when a session opens and
-//! when a runner attaches, and `decide` reads it from the session.
+//! branch stays as long as the corpus needs it. So does a term that an older program would
+//! overlook, and let a call run that the term holds.
+//!
+//! A session records the lowest number that its catalog and policies need, so that an older program
+//! still serves a session without newer terms. The number is recorded when a session opens and when
+//! a runner attaches, and `decide` reads it from the session.
 
-/// The rules number of this program.
-pub const RULES: u32 = 1;
+use crate::declared::catalog::Catalog;
+use crate::policies::policy::PolicySet;
+
+/// The highest rules number that this program knows.
+pub const RULES: u32 = 2;
+
+/// The rules number of a session that uses no term of later rules.
+pub const RULES_MIN: u32 = 1;
+
+/// The first rules under which unknown fields of a catalog or of policies are an error.
+pub const RULES_OF_STRICT_FIELDS: u32 = 2;
+
+/// Returns the lowest rules number that this catalog and these policies need.
+///
+/// ```
+/// use recount_session::catalog::Catalog;
+/// use recount_session::policy::PolicySet;
+/// use recount_session::{RULES_MIN, rules_needed};
+/// assert_eq!(rules_needed(&Catalog::default(), &PolicySet::default()), RULES_MIN);
+/// ```
+#[must_use]
+pub fn rules_needed(catalog: &Catalog, policies: &PolicySet) -> u32 {
+    let tools = catalog.tools.values().any(|tool| tool.needs_rules_2());
+    let policies = policies.tools.values().any(|policy| policy.needs_rules_2());
+    if tools || policies { 2 } else { RULES_MIN }
+}

@@ -136,6 +136,11 @@ impl ToolDeclaration {
         }
     }
 
+    /// True if a program that knows only rules 1 would run calls of this tool wrongly.
+    pub(crate) fn needs_rules_2(&self) -> bool {
+        false
+    }
+
     /// Sets the JSON Schema of the arguments.
     #[must_use]
     pub fn with_parameters(mut self, schema: Value) -> Self {

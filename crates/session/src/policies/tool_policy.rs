@@ -220,6 +220,11 @@ impl ToolPolicy {
         }
     }
 
+    /// True if a program that knows only rules 1 would let calls run that this policy holds.
+    pub(crate) fn needs_rules_2(&self) -> bool {
+        false
+    }
+
     /// True if the tool may be started again with the same idempotency key.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {

@@ -7,7 +7,7 @@ use super::world_words::{self, answer_to};
 use crate::admission::admit::admit;
 use crate::admission::command::{Command, Rejection};
 use crate::calls::call::{Call, Phase};
-use crate::deciding::rules::RULES;
+use crate::deciding::rules::RULES_MIN;
 use crate::deciding::step::{owed, step};
 use crate::declared::capabilities::Capabilities;
 use crate::json::Json;
@@ -74,7 +74,7 @@ impl History {
             external_id: None,
             on_behalf_of: None,
             labels: Default::default(),
-            rules: RULES,
+            rules: RULES_MIN,
             program: PROGRAM.to_owned(),
         })
     }

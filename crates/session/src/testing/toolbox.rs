@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::deciding::rules::RULES;
+use crate::deciding::rules::rules_needed;
 use crate::declared::catalog::{AgentDeclaration, Catalog, ToolDeclaration, ToolKind};
 use crate::policies::condition::Condition;
 use crate::policies::hooks::Hooks;
@@ -361,7 +361,7 @@ impl Toolbox {
             agent: agent.to_owned(),
             catalog,
             policies,
-            rules: RULES,
+            rules: rules_needed(&self.catalog, &self.policies),
             program: PROGRAM.to_owned(),
             gates: self.gates.clone(),
             goes_on: false,

@@ -96,7 +96,7 @@ fn play(script: &Script, wild: bool) -> Recording {
         external_id: None,
         on_behalf_of: None,
         labels: BTreeMap::new(),
-        rules: RULES,
+        rules: RULES_MIN,
         program: "test".into(),
     });
     world.attach(0);

@@ -11,9 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use recount_session::{
-    Actor, Fact, FunctionCallReceived, Json, ObjectHash, Observation, OperatorCancelled, RULES,
+    Actor, Fact, FunctionCallReceived, Json, ObjectHash, Observation, OperatorCancelled, RULES_MIN,
     Request, RequestState, RunnerAttached, Seq, Session, SessionId, SessionOpened, StateChanged,
-    Timestamp, ToolAsked, ToolEventEmitted, step_in_place,
+    Timestamp, ToolAsked, ToolEventEmitted, rules_needed, step_in_place,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -283,7 +283,7 @@ impl Core {
                 external_id: None,
                 on_behalf_of: None,
                 labels: BTreeMap::new(),
-                rules: RULES,
+                rules: RULES_MIN,
                 program: PROGRAM.to_owned(),
             };
             self.step(opened.into())?;
@@ -299,7 +299,7 @@ impl Core {
             agent: DISPATCHER.to_owned(),
             catalog,
             policies,
-            rules: RULES,
+            rules: rules_needed(&terms.catalog, &terms.policies),
             program: PROGRAM.to_owned(),
             gates: tools.own_gates(),
             goes_on: false,

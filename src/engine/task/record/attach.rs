@@ -3,19 +3,22 @@
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
-use crate::session::{Call, ObjectHash, Observation, Phase, RULES, RunnerAttached, WaitsFor};
+use crate::session::{
+    Call, ObjectHash, Observation, Phase, RunnerAttached, WaitsFor, rules_needed,
+};
 
 impl SessionTask {
     /// Returns the `runner_attached` of this process.
     pub(in crate::engine) fn attachment(
         &self,
         [catalog, policies]: [ObjectHash; 2],
+        rules: u32,
     ) -> RunnerAttached {
         RunnerAttached {
             agent: self.agent.name.clone(),
             catalog,
             policies,
-            rules: RULES,
+            rules,
             program: crate::engine::program::PROGRAM.to_owned(),
             gates: self.agent.gates.clone(),
             goes_on: false,
@@ -26,12 +29,13 @@ impl SessionTask {
     pub(in crate::engine) async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
         let mut observations = first;
         let (catalog, policies) = (self.catalog_now().await, self.agent.policies.clone());
+        let rules = rules_needed(&catalog, &policies);
         let (objects, addresses) = self.stream.seal.terms(self.id, &catalog, &policies)?;
         let [catalog_at, policies_at] = addresses;
         let library = self.stream.session.library_mut();
         library.add_catalog(catalog_at, catalog);
         library.add_policies(policies_at, policies);
-        observations.push(self.attachment(addresses).into());
+        observations.push(self.attachment(addresses, rules).into());
         self.put(observations, objects).await?;
         self.running.attached = self.stream.session.runner.map(|runner| runner.seq);
         self.stream.warn_of_gone_tools();

@@ -13,7 +13,9 @@ use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
-use crate::session::{Call, Catalog, Deadline, Leave, Observation, Phase, RunnerAttached, Seq};
+use crate::session::{
+    Call, Catalog, Deadline, Leave, Observation, Phase, RunnerAttached, Seq, rules_needed,
+};
 use crate::tool::{PolicyTool, ToolError};
 
 impl SessionTask {
@@ -92,13 +94,14 @@ impl SessionTask {
             return Ok(None);
         };
         let policies = self.stream.session.terms.policies.clone();
+        let rules = rules_needed(&catalog, &policies);
         let (objects, addresses) = self.stream.seal.terms(self.id, &catalog, &policies)?;
         let library = self.stream.session.library_mut();
         library.add_catalog(addresses[0], catalog);
         library.add_policies(addresses[1], policies);
         let renewed = RunnerAttached {
             goes_on: true,
-            ..self.attachment(addresses)
+            ..self.attachment(addresses, rules)
         };
         Ok(Some((renewed, objects)))
     }
