@@ -81,7 +81,7 @@ pub use state::resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
 pub use state::session::{Runner, Session, Stay};
 pub use state::snapshot;
 pub use state::terms::Terms;
-pub use values::actor::{ActedAs, Actor, ActorKind, Authentication};
+pub use values::actor::{ActedAs, Actor, ActorKind, Authentication, Person};
 pub use values::id::{CallId, RequestId, Seq, SessionId};
 pub use values::object;
 pub use values::object::ObjectHash;

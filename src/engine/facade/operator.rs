@@ -18,7 +18,7 @@ use crate::engine::error::{Error, causes};
 use crate::engine::operations::operation::{Operated, Operation};
 use crate::engine::serving::engine::{Engine, Inner};
 use crate::ledger::{self, Ledger};
-use crate::session::{Actor, Authentication, Seq, SessionId};
+use crate::session::{Actor, Seq, SessionId};
 
 /// The number of records read at a time.
 const PAGE: usize = 256;
@@ -252,11 +252,7 @@ async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
         if let Some(wrong) = wrong_with_name(&name) {
             return Err(Problem::new("bad_request", wrong));
         }
-        return Ok(Actor {
-            name,
-            authenticated_by: Authentication::None,
-            acted_as: None,
-        });
+        return Ok(Actor::unverified(name));
     }
     let name = match USER.get() {
         Some(name) => name.clone(),
@@ -272,11 +268,7 @@ async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
             USER.get_or_init(|| name).clone()
         }
     };
-    Ok(Actor {
-        name,
-        authenticated_by: Authentication::Token,
-        acted_as: None,
-    })
+    Ok(Actor::token(name))
 }
 
 /// Returns an error in the form for an operator.

@@ -3,7 +3,7 @@
 use crate::failures::{Exit, Failure};
 use crate::terminal::prompt;
 use recount::control::{os_user, wrong_with_name};
-use recount::session::{Actor, Authentication};
+use recount::session::Actor;
 
 /// The actor of an answer: the user of this process, or a name whose identity is not verified.
 ///
@@ -12,11 +12,7 @@ pub(crate) fn actor(name: Option<String>) -> Result<Actor, Failure> {
     let actor = match name {
         Some(name) => match wrong_with_name(&name) {
             Some(wrong) => return Err(Failure::new("bad-request", wrong).exit(Exit::Usage)),
-            None => Actor {
-                name,
-                authenticated_by: Authentication::None,
-                acted_as: None,
-            },
+            None => Actor::unverified(name),
         },
         None => Actor::os_user(current()?),
     };

@@ -1,5 +1,6 @@
 //! Actors: the kind of party in a record's envelope, and the name in its body.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,7 @@ impl ActorKind {
 /// {"name":"ada","authenticated_by":"os_user"}
 /// {"name":"ada","authenticated_by":"os_user","as":"person"}
 /// {"name":"ada","authenticated_by":"os_user","as":{"program":"recount run --approve-all"}}
+/// {"name":"ada","authenticated_by":"token","issuer":"https://login.example","roles":["finance"]}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,6 +62,27 @@ pub struct Actor {
     /// a program, and in every record written before this field existed.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub acted_as: Option<ActedAs>,
+    /// The party that vouches for the name, such as the issuer of a token. `None`: the entry point
+    /// itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// The roles that the entry point saw with the name.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub roles: BTreeSet<String>,
+    /// The groups that the entry point saw with the name.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub groups: BTreeSet<String>,
+}
+
+/// A person as approvals count them: the issuer of the name, and the name.
+///
+/// Two names are one person only if the same party vouches for both.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Person {
+    /// The issuer of the name: that of the actor, or else `embedder`, `token` or `os_user`.
+    pub issuer: String,
+    /// The name.
+    pub subject: String,
 }
 
 /// The party that decided in an actor's name.
@@ -96,19 +119,42 @@ impl Actor {
     /// assert_eq!(Actor::embedder("ada").authenticated_by, Authentication::Embedder);
     /// ```
     pub fn embedder(name: impl Into<String>) -> Actor {
-        Actor {
-            name: name.into(),
-            authenticated_by: Authentication::Embedder,
-            acted_as: None,
-        }
+        Actor::known_by(Authentication::Embedder, name)
+    }
+
+    /// An actor whose name was not verified.
+    ///
+    /// ```
+    /// use recount_session::Actor;
+    /// assert_eq!(Actor::unverified("ada").person(), None);
+    /// ```
+    pub fn unverified(name: impl Into<String>) -> Actor {
+        Actor::known_by(Authentication::None, name)
+    }
+
+    /// An actor whose name came with a token.
+    ///
+    /// ```
+    /// use recount_session::{Actor, Authentication};
+    /// assert_eq!(Actor::token("ada").authenticated_by, Authentication::Token);
+    /// ```
+    pub fn token(name: impl Into<String>) -> Actor {
+        Actor::known_by(Authentication::Token, name)
     }
 
     /// An actor with the name of this process's operating system user.
     pub fn os_user(name: impl Into<String>) -> Actor {
+        Actor::known_by(Authentication::OsUser, name)
+    }
+
+    fn known_by(authenticated_by: Authentication, name: impl Into<String>) -> Actor {
         Actor {
             name: name.into(),
-            authenticated_by: Authentication::OsUser,
+            authenticated_by,
             acted_as: None,
+            issuer: None,
+            roles: BTreeSet::new(),
+            groups: BTreeSet::new(),
         }
     }
 
@@ -137,6 +183,31 @@ impl Actor {
     pub fn as_program(mut self, decided: impl Into<String>) -> Actor {
         self.acted_as = Some(ActedAs::Program(decided.into()));
         self
+    }
+
+    /// The person that acted. `None` if a program decided, or if the name was not verified.
+    ///
+    /// ```
+    /// use recount_session::{Actor, Person};
+    /// let ada = Person { issuer: "embedder".to_owned(), subject: "ada".to_owned() };
+    /// assert_eq!(Actor::embedder("ada").person(), Some(ada));
+    /// assert_eq!(Actor::embedder("ada").as_program("nightly").person(), None);
+    /// ```
+    #[must_use]
+    pub fn person(&self) -> Option<Person> {
+        let entry_point = match self.authenticated_by {
+            Authentication::Embedder => "embedder",
+            Authentication::Token => "token",
+            Authentication::OsUser => "os_user",
+            Authentication::None => return None,
+        };
+        (!self.is_program()).then(|| Person {
+            issuer: self
+                .issuer
+                .clone()
+                .unwrap_or_else(|| entry_point.to_owned()),
+            subject: self.name.clone(),
+        })
     }
 
     /// True if a program decided without a person.
