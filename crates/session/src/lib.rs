@@ -38,7 +38,7 @@ pub use calls::requests::{Answered, Request, RequestState};
 pub use calls::settled::{Reconciled, Settled, Supplied};
 #[doc(hidden)]
 pub use deciding::causes::Causes;
-pub use deciding::rules::{RULES, RULES_MIN, rules_needed};
+pub use deciding::rules::{RULES, RULES_MIN, RULES_OF_STRICT_FIELDS, rules_needed};
 pub use deciding::step::{Endless, Step, decide, evolve, overdue, owed, step};
 #[doc(hidden)]
 pub use deciding::step::{evolve_in_place, owed_about, step_in_place};

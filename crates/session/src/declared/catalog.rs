@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::schema::map_schema;
 use crate::policies::policy::ToolPolicy;
+use crate::values::known_fields;
 use crate::values::object::{ObjectHash, canonical_json, object_bytes};
 
 /// The declared tools of an agent by name, stored in the journal as one object.
@@ -27,12 +28,31 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Parses a stored catalog. Fields of later versions are ignored.
+    /// Parses a stored catalog. Fields of later versions are ignored;
+    /// [`unknown_field`](Catalog::unknown_field) finds them.
     ///
     /// # Errors
     /// An error if the bytes are not the JSON of a catalog.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
+    }
+
+    /// Returns the JSON Pointer of the first field of a stored catalog that this program does not
+    /// know.
+    ///
+    /// ```
+    /// use recount_session::Catalog;
+    ///
+    /// let misspelt = br#"{"tools":{"pay":{"name":"pay","knid":"agent"}}}"#;
+    /// let found = Catalog::unknown_field(misspelt)?;
+    /// assert_eq!(found.as_deref(), Some("/tools/pay/knid"));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An error if the bytes are not the JSON of a catalog.
+    pub fn unknown_field(bytes: &[u8]) -> Result<Option<String>, serde_json::Error> {
+        known_fields::unknown_field::<Self>(bytes)
     }
 
     /// Adds a declaration under its own name. Returns the one it replaces.

@@ -9,7 +9,7 @@ use super::on_settled::OnSettled;
 use super::phase::PhaseDeclaration;
 use super::response::ResponseShape;
 use crate::policies::hooks::Hooks;
-use crate::values::milliseconds;
+use crate::values::{known_fields, milliseconds};
 use crate::values::object::{ObjectHash, object_bytes};
 
 pub use super::gate_terms::{GateTerms, OptionalGateTerms};
@@ -73,12 +73,32 @@ pub struct PolicySet {
 }
 
 impl PolicySet {
-    /// Parses a stored set. Fields of later versions are ignored.
+    /// Parses a stored set. Fields of later versions are ignored;
+    /// [`unknown_field`](PolicySet::unknown_field) finds them.
     ///
     /// # Errors
     /// An error if the bytes are not the JSON of a policy set.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
+    }
+
+    /// Returns the JSON Pointer of the first field of a stored set that this program does not know.
+    ///
+    /// A field that names a default is known. A free-form value, such as a schema, has any key.
+    ///
+    /// ```
+    /// use recount_session::policy::PolicySet;
+    ///
+    /// let misspelt = br#"{"tools":{"pay":{"confrim":{}}}}"#;
+    /// let found = PolicySet::unknown_field(misspelt)?;
+    /// assert_eq!(found.as_deref(), Some("/tools/pay/confrim"));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An error if the bytes are not the JSON of a policy set.
+    pub fn unknown_field(bytes: &[u8]) -> Result<Option<String>, serde_json::Error> {
+        known_fields::unknown_field::<Self>(bytes)
     }
 
     /// Returns the policy of a tool: its entry, or the default.

@@ -152,10 +152,17 @@ impl Observation {
 
     /// Returns the hashes of the objects that must be loaded before the observation can be folded.
     pub fn objects(&self) -> Vec<ObjectHash> {
+        let named = self.terms_named();
+        named.map_or_else(Vec::new, |(catalog, policies)| vec![catalog, policies])
+    }
+
+    /// Returns the hashes of the catalog and of the policies that apply from this record on, if the
+    /// observation names them.
+    pub fn terms_named(&self) -> Option<(ObjectHash, ObjectHash)> {
         if let Observation::RunnerAttached(it) = self {
-            vec![it.catalog, it.policies]
+            Some((it.catalog, it.policies))
         } else {
-            Vec::new()
+            None
         }
     }
 
