@@ -157,6 +157,7 @@ async fn unread(
         | Error::Unreadable { .. }
         | Error::Malformed { .. }
         | Error::NewerRules { .. }
+        | Error::UnknownField { .. }
         | Error::MissingObject { .. }
         | Error::UnknownSession { .. }
         | Error::Unwritable { .. }

@@ -58,6 +58,21 @@ pub enum Error {
         /// The number of the rules.
         rules: u32,
     },
+    /// A record of rules 2 or later names a catalog or policies with a field that this program does
+    /// not know. A newer version of Recount may hold calls by it.
+    #[error(
+        "record {seq} of session {session} names the object {object}, whose field {field:?} this program does not know"
+    )]
+    UnknownField {
+        /// The session.
+        session: SessionId,
+        /// The record that names the object.
+        seq: Seq,
+        /// The object's hash.
+        object: ObjectHash,
+        /// The JSON Pointer of the first such field.
+        field: String,
+    },
     /// An event names an object that the journal does not hold, or that has an unexpected content.
     #[error(
         "session {session} names the object {hash}, which the journal does not hold or cannot read as a catalog or policies"

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::erasure::note_erasure;
 use super::store::work_changes;
+use super::terms_on_record::{UnknownFields, not_of_newer_rules};
 use super::{Entry, Erasure, Error, fact_of};
 use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolve, open_work};
 
@@ -33,6 +34,7 @@ use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolv
 /// - [`Error::Journal`], as in [`recount_journal::import`].
 /// - [`Error::Unreadable`] for a record without a valid event.
 /// - [`Error::MissingObject`] if an event names an object that does not precede it.
+/// - [`Error::NewerRules`] or [`Error::UnknownField`] if only a newer program can fold a session.
 /// - [`Error::Sealed`] if a session is sealed and its key is not in `keys`. The exception is a
 ///   session whose erasure is in the export.
 ///
@@ -48,6 +50,7 @@ pub fn import(
         session: Session::new(SessionId(Uuid::nil())),
         open: Vec::new(),
         erasures: BTreeMap::new(),
+        unknown_fields: UnknownFields::default(),
     };
     recount_journal::import(reader, to, |append| fold.changes(append))
 }
@@ -60,6 +63,7 @@ struct Fold<'k> {
     session: Session,
     open: Vec<(Seq, OpenWork)>,
     erasures: BTreeMap<SessionId, Erasure>,
+    unknown_fields: UnknownFields,
 }
 
 impl Fold<'_> {
@@ -82,16 +86,21 @@ impl Fold<'_> {
         for object in &append.objects {
             let hash = ObjectHash::from_bytes(*object.hash.as_bytes());
             let library = self.session.library_mut();
+            let unknown_fields = &mut self.unknown_fields;
+            let mut adopt = |content: &[u8]| {
+                if library.adopt(hash, content) {
+                    unknown_fields.note(hash, content);
+                }
+            };
             // A fold needs no other objects. If this one cannot be decrypted, reading the records
             // will fail.
-            let _adopted = if is_sealed_object(&object.bytes) {
-                key(self.keys, &mut self.key, id).is_ok_and(|key| {
-                    let content = key.open_object(&object.bytes);
-                    content.is_ok_and(|content| library.adopt(hash, &content))
-                })
-            } else {
-                library.adopt(hash, &object.bytes)
-            };
+            if !is_sealed_object(&object.bytes) {
+                adopt(&object.bytes);
+            } else if let Ok(key) = key(self.keys, &mut self.key, id)
+                && let Ok(content) = key.open_object(&object.bytes)
+            {
+                adopt(&content);
+            }
         }
         let mut changes = Vec::new();
         let mut session = std::mem::replace(&mut self.session, Session::new(id));
@@ -106,10 +115,13 @@ impl Fold<'_> {
                 },
                 fact => fact?,
             };
-            if let Event::Observed(observation) = &fact.event
-                && let Some(hash) = session.library().missing(&observation.objects()).pop()
-            {
-                return Err(Error::MissingObject { session: id, hash });
+            if let Event::Observed(observation) = &fact.event {
+                not_of_newer_rules(id, fact.seq, observation)?;
+                let missing = session.library().missing(&observation.objects());
+                if let Some(hash) = missing.last().copied() {
+                    return Err(Error::MissingObject { session: id, hash });
+                }
+                self.unknown_fields.check(&session, fact.seq, observation)?;
             }
             session = evolve(session, &fact);
             // The index keeps each request, even one that is settled within the same append.

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::seal::{Seal, addresses};
+use super::terms_on_record::newer_rules_in;
 use crate::session::{Actor, ActorKind, DecodeError, Event, Fact, Seq, SessionId, Timestamp};
 
 /// Returns an opaque reference that tells the persons of a session apart in the envelope.
@@ -87,7 +88,8 @@ pub fn objects_named(record: &Record<'_>) -> Vec<Hash> {
 ///
 /// # Errors
 /// [`Error::Malformed`] if the line is not a record, [`Error::Unreadable`] if it holds no valid
-/// event, [`Error::Sealed`] if its body is sealed.
+/// event, [`Error::NewerRules`] if it is of an unknown kind and names newer rules,
+/// [`Error::Sealed`] if its body is sealed.
 pub fn fact_of(session: SessionId, seq: Seq, line: &[u8]) -> Result<Fact, Error> {
     let outline = outline_of(session, seq, line)?;
     if SealedBody::is_one(outline.body) {
@@ -117,15 +119,32 @@ fn decoded_whole(
     source: DecodeError,
 ) -> Result<Event, Error> {
     let record = record_of(session, seq, line)?;
-    let unreadable = |source| Error::Unreadable {
-        session,
-        seq,
-        source,
-    };
-    if record.body.get() == tried {
-        return Err(unreadable(source));
+    let body = record.body.get();
+    if body == tried {
+        return Err(undecoded(session, seq, body, source));
     }
-    Event::decode(record.kind, record.body.get()).map_err(unreadable)
+    Event::decode(record.kind, body).map_err(|source| undecoded(session, seq, body, source))
+}
+
+/// Returns the error for a body that holds no valid event. A body of an unknown kind may name the
+/// rules that it needs.
+fn undecoded(session: SessionId, seq: Seq, body: &str, source: DecodeError) -> Error {
+    let rules = match &source {
+        DecodeError::UnknownKind(_) => newer_rules_in(body),
+        DecodeError::Body { .. } => None,
+    };
+    match rules {
+        Some(rules) => Error::NewerRules {
+            session,
+            seq,
+            rules,
+        },
+        None => Error::Unreadable {
+            session,
+            seq,
+            source,
+        },
+    }
 }
 
 /// A stored record, with its body if that is in clear or decrypted.
@@ -279,6 +298,12 @@ impl Entry {
         }
     }
 
+    /// True if the body can be read and names no rules that only a newer program knows. For records
+    /// of unknown kinds.
+    pub(super) fn is_of_rules_known_here(&self) -> bool {
+        self.body().is_ok_and(|body| newer_rules_in(body).is_none())
+    }
+
     /// Parses the fact.
     ///
     /// # Errors
@@ -291,11 +316,7 @@ impl Entry {
                 decoded_whole(self.session, self.seq, self.line.bytes(), body, source)?
             }
             (Err(source), Body::Opened(_) | Body::Sealed) => {
-                return Err(Error::Unreadable {
-                    session: self.session,
-                    seq: self.seq,
-                    source,
-                });
+                return Err(undecoded(self.session, self.seq, body, source));
             }
         };
         Ok(Fact {

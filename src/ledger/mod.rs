@@ -17,6 +17,7 @@ mod secrets;
 mod session_pages;
 mod snapshot;
 mod store;
+mod terms_on_record;
 mod unknown_kinds;
 
 pub(crate) use erasure::{ERASED, REQUESTED};

@@ -7,9 +7,9 @@ use recount_journal::{Append, Durability, Hash, Journal, Line, Object, OpenItem,
 use tracing::Instrument;
 
 use super::line::{self, Entry};
-use super::{Error, PassedOver, Seal, UnknownKinds};
+use super::{Error, PassedOver, Seal, UnknownKinds, terms_on_record};
 use crate::session::{
-    DecodeError, Event, Fact, Library, ObjectHash, OpenWork, RULES, Seq, Session, SessionId,
+    DecodeError, Event, Fact, Library, ObjectHash, OpenWork, Seq, Session, SessionId,
     evolve_in_place, open_work,
 };
 
@@ -226,9 +226,10 @@ impl Ledger {
         }
     }
 
-    /// True if the record is of an unknown kind and is skipped.
+    /// True if the record is of an unknown kind and is skipped. A record that newer rules decided
+    /// is never skipped.
     pub(crate) fn passes_over(&self, entry: &Entry) -> bool {
-        if Event::is_known(entry.kind()) {
+        if Event::is_known(entry.kind()) || !entry.is_of_rules_known_here() {
             return false;
         }
         match self.unknown {
@@ -334,19 +335,15 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Error::MissingObject`] if the journal does not hold an object, or holds another content
-    /// under its hash; [`Error::NewerRules`] if a newer version of Recount decided what follows.
+    /// under its hash; [`Error::NewerRules`] if a newer version of Recount decided what follows;
+    /// [`Error::UnknownField`] if an object has a field that this program does not know, from rules
+    /// 2 on.
     pub async fn provide(&self, session: &mut Session, fact: &Fact) -> Result<(), Error> {
         let Event::Observed(observation) = &fact.event else {
             return Ok(());
         };
-        // Under other rules, the folded state may have another meaning.
-        if let Some(rules) = observation.rules().filter(|rules| *rules > RULES) {
-            return Err(Error::NewerRules {
-                session: session.id,
-                seq: fact.seq,
-                rules,
-            });
-        }
+        terms_on_record::not_of_newer_rules(session.id, fact.seq, observation)?;
+        self.know_fields(session, fact.seq, observation).await?;
         let id = session.id;
         self.hand_in(id, &observation.objects(), session.library_mut())
             .await
@@ -360,26 +357,32 @@ impl Ledger {
         library: &mut Library,
     ) -> Result<(), Error> {
         for hash in library.missing(named) {
-            let missing = Error::MissingObject { session, hash };
-            let found = self
-                .journal
-                .object(Hash::from_bytes(*hash.as_bytes()))
-                .await?;
-            let Some(bytes) = found else {
-                return Err(missing);
-            };
-            let adopted = if is_sealed_object(&bytes) {
-                let key = self.key(session).await?;
-                let content = key.ok_or(Error::Sealed { session })?.open_object(&bytes)?;
-                library.adopt(hash, &content)
-            } else {
-                library.adopt(hash, &bytes)
-            };
-            if !adopted {
-                return Err(missing);
+            let adopt = |content: &[u8]| library.adopt(hash, content);
+            if !self.with_object(session, hash, adopt).await? {
+                return Err(Error::MissingObject { session, hash });
             }
         }
         Ok(())
+    }
+
+    /// Passes the content of an object that a session names to `read`, decrypted if it is sealed.
+    pub(super) async fn with_object<R>(
+        &self,
+        session: SessionId,
+        hash: ObjectHash,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, Error> {
+        let found = self
+            .journal
+            .object(Hash::from_bytes(*hash.as_bytes()))
+            .await?;
+        let bytes = found.ok_or(Error::MissingObject { session, hash })?;
+        if !is_sealed_object(&bytes) {
+            return Ok(read(&bytes));
+        }
+        let key = self.key(session).await?;
+        let content = key.ok_or(Error::Sealed { session })?.open_object(&bytes)?;
+        Ok(read(&content))
     }
 
     /// Appends `facts` as one atomic batch, sealed as `seal` defines.

@@ -14,7 +14,8 @@ pub enum UnknownKinds {
     #[default]
     Refuse,
     /// The record is skipped, and a `tracing` warning names it. Decisions that depend on it do not
-    /// follow then, so a replay may report a divergence.
+    /// follow then, so a replay may report a divergence. A record whose body names newer `rules` is
+    /// not skipped: reading fails with [`Error::NewerRules`](super::Error::NewerRules).
     Skip,
 }
 

@@ -103,6 +103,9 @@ impl From<ledger::Error> for Failure {
             ledger::Error::NewerRules { .. } => Failure::new("newer-rules", what)
                 .exit(Exit::Damaged)
                 .advice("use the version of recount that wrote it, or a newer one"),
+            ledger::Error::UnknownField { .. } => Failure::new("unknown-field", what)
+                .exit(Exit::Damaged)
+                .advice("use the version of recount that wrote it, or a newer one"),
             ledger::Error::Malformed { .. } | ledger::Error::MissingObject { .. } => {
                 Failure::new("damaged", what)
                     .exit(Exit::Damaged)

@@ -9,8 +9,8 @@ use super::on_settled::OnSettled;
 use super::phase::PhaseDeclaration;
 use super::response::ResponseShape;
 use crate::policies::hooks::Hooks;
-use crate::values::{known_fields, milliseconds};
 use crate::values::object::{ObjectHash, object_bytes};
+use crate::values::{known_fields, milliseconds};
 
 pub use super::gate_terms::{GateTerms, OptionalGateTerms};
 pub use super::progress::Progress;

@@ -17,15 +17,27 @@ fn unknown_field_is_found_at_every_depth() {
     let places = [
         (r#"{"tools":{},"x":1}"#, "/x"),
         (r#"{"tools":{"a":{"quorun":2}}}"#, "/tools/a/quorun"),
-        (r#"{"tools":{"a":{"confirm":{"hnit":"?"}}}}"#, "/tools/a/confirm/hnit"),
+        (
+            r#"{"tools":{"a":{"confirm":{"hnit":"?"}}}}"#,
+            "/tools/a/confirm/hnit",
+        ),
         (r#"{"tools":{"a/b~":{"x":null}}}"#, "/tools/a~1b~0/x"),
-        (r#"{"hooks":{"on_tol_call":true},"tools":{}}"#, "/hooks/on_tol_call"),
-        (r#"{"phases":[{"name":"a"},{"name":"b","x":{}}],"tools":{}}"#, "/phases/1/x"),
+        (
+            r#"{"hooks":{"on_tol_call":true},"tools":{}}"#,
+            "/hooks/on_tol_call",
+        ),
+        (
+            r#"{"phases":[{"name":"a"},{"name":"b","x":{}}],"tools":{}}"#,
+            "/phases/1/x",
+        ),
         (
             r#"{"phases":[{"name":"a","transitions":[{"to":"b","when":{"exists":"k"},"x":[]}]}]}"#,
             "/phases/0/transitions/0/x",
         ),
-        (r#"{"tools":{"a":{"limits":{"per_sesion":1}}}}"#, "/tools/a/limits/per_sesion"),
+        (
+            r#"{"tools":{"a":{"limits":{"per_sesion":1}}}}"#,
+            "/tools/a/limits/per_sesion",
+        ),
     ];
     for (text, place) in places {
         assert_eq!(unknown(text).as_deref(), Some(place), "{text}");
@@ -87,7 +99,11 @@ struct Shapes {
     inner: Inner,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     either: BTreeSet<Either>,
-    #[serde(default, alias = "old_name", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        alias = "old_name",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     named: BTreeMap<String, Inner>,
 }
 
@@ -106,7 +122,11 @@ enum Either {
 
 #[test]
 fn flattened_and_untagged_fields_are_read_strictly() {
-    let found = |text: &str| super::unknown_field::<Shapes>(text.as_bytes()).ok().flatten();
+    let found = |text: &str| {
+        super::unknown_field::<Shapes>(text.as_bytes())
+            .ok()
+            .flatten()
+    };
     let known = r#"{"either":["z",{"role":"x"},"z"],"hint":null,"old_name":{"a":{"hint":"b"}}}"#;
     assert_eq!(found(known), None);
     assert_eq!(found(r#"{"hnit":"a"}"#).as_deref(), Some("/hnit"));

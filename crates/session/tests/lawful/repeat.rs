@@ -1,6 +1,6 @@
 //! Law 7: decisions can be derived again.
 
-use recount_session::{Event, Fact, Observation, RULES, RULES_MIN, step};
+use recount_session::{Event, Fact, Observation, RULES, RULES_MIN, rules_needed, step};
 
 use super::Verdict;
 use super::recording::{Recording, body, observed};
@@ -33,7 +33,8 @@ pub(crate) fn decisions_repeat(recording: &Recording) -> Verdict {
 }
 
 /// The number of the rules is recorded when a session opens and when a runner attaches. It applies
-/// from that record on.
+/// from that record on. It is at least the number that the terms in force need, so that a program
+/// that would overlook one of them refuses the session.
 pub(crate) fn the_rules_in_force_are_on_record(recording: &Recording) -> Verdict {
     for (facts, session) in &recording.steps {
         let recorded =
@@ -47,6 +48,13 @@ pub(crate) fn the_rules_in_force_are_on_record(recording: &Recording) -> Verdict
                 });
         if recorded != Some(session.rules) || !(RULES_MIN..=RULES).contains(&session.rules) {
             return Err(format!("recorded {recorded:?}, in force {}", session.rules));
+        }
+        let needed = rules_needed(&session.terms.catalog, &session.terms.policies);
+        if session.rules < needed {
+            return Err(format!(
+                "rules {} in force, terms need {needed}",
+                session.rules
+            ));
         }
     }
     Ok(())

@@ -69,7 +69,8 @@ pub(crate) fn lines(session: SessionId, it: &Diverged, palette: Palette) -> Vec<
     let state = outline(state(it).raw(), 2, &LEFT_OUT);
     lines.extend(state.into_iter().map(|line| (Tone::Plain, line)));
     let (then, now) = (it.before.rules, RULES);
-    let rules = format!("Recorded with rules version {then}; this program has version {now}.");
+    // A session records the lowest number that it needs, so a lower one is no older program's.
+    let rules = format!("Recorded with rules version {then}; this program knows up to {now}.");
     lines.push((Tone::Quiet, rules));
     lines
 }
