@@ -1,7 +1,8 @@
 //! Commands from outside, and the reasons for which they are refused.
 //!
 //! This module folds nothing: an admitted command becomes an observation. Read `command`, then
-//! `admit`.
+//! `admit`. `approving` checks who may answer.
 
 pub(super) mod admit;
+pub(super) mod approving;
 pub(super) mod command;

@@ -1,10 +1,13 @@
 //! The terms of a gate other than its hint.
 
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::approvers::Approvers;
 use super::condition::Condition;
 use super::tool_policy::{Edits, joined, less};
 
@@ -35,6 +38,13 @@ pub struct GateTerms {
     pub edits: Option<Edits>,
     /// True if the reason of a denial is recorded but not sent to the model.
     pub keeps_reason: bool,
+    /// The people who may answer: an answer needs a match in each entry. Without entries, every
+    /// answer counts.
+    pub approvers: BTreeSet<Approvers>,
+    /// True if the requester of the call may not approve it.
+    pub not_requester: bool,
+    /// The number of persons who must approve. `None`: one answer, also of a program.
+    pub quorum: Option<NonZeroU32>,
 }
 
 impl GateTerms {
@@ -45,7 +55,16 @@ impl GateTerms {
         payload: None,
         edits: None,
         keeps_reason: false,
+        approvers: BTreeSet::new(),
+        not_requester: false,
+        quorum: None,
     };
+
+    /// True if some answers that would count without these terms do not count.
+    #[must_use]
+    pub fn restrict_answers(&self) -> bool {
+        !self.approvers.is_empty() || self.not_requester || self.quorum.is_some()
+    }
 
     /// Merges two sets of terms, each with a flag that is true if its policy is a gate. The fields
     /// `when` and `asks_program` of a policy without a gate are ignored.
@@ -58,6 +77,8 @@ impl GateTerms {
         }
         let either = |one, two| Condition::Or(vec![one, two]);
         let all = |one, two| json!({"allOf": [one, two]});
+        let mut approvers = self.approvers;
+        approvers.extend(other.approvers);
         Self {
             expires_after: less(self.expires_after, other.expires_after),
             // A gate that always applies needs no condition and no verdict.
@@ -70,6 +91,10 @@ impl GateTerms {
                 (one, two) => one.or(two).filter(|_| !(gated && other_gated)),
             },
             keeps_reason: self.keeps_reason || other.keeps_reason,
+            // A merged gate admits only answers that both gates admit.
+            approvers,
+            not_requester: self.not_requester || other.not_requester,
+            quorum: self.quorum.max(other.quorum),
         }
     }
 }

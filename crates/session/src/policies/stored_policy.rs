@@ -1,11 +1,13 @@
 //! The stored form of a tool's policy. Default values are left out.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::approvers::Approvers;
 use super::condition::Condition;
 use super::gate_terms::GateTerms;
 use super::progress::Progress;
@@ -82,6 +84,12 @@ struct StoredGate {
     edits: Option<Edits>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keeps_reason: bool,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    approvers: BTreeSet<Approvers>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    not_requester: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quorum: Option<NonZeroU32>,
 }
 
 impl From<Stored> for ToolPolicy {
@@ -101,6 +109,9 @@ impl From<Stored> for ToolPolicy {
                 payload: gate.payload,
                 edits: gate.edits,
                 keeps_reason: gate.keeps_reason,
+                approvers: gate.approvers,
+                not_requester: gate.not_requester,
+                quorum: gate.quorum,
             }
             .into(),
             acknowledgement: stored.acknowledgement,
@@ -129,6 +140,9 @@ impl From<ToolPolicy> for Stored {
             payload,
             edits,
             keeps_reason,
+            approvers,
+            not_requester,
+            quorum,
         } = policy.gate_terms.into_terms();
         let gate = StoredGate {
             hint: policy.confirm_message,
@@ -138,6 +152,9 @@ impl From<ToolPolicy> for Stored {
             payload,
             edits,
             keeps_reason,
+            approvers,
+            not_requester,
+            quorum,
         };
         Self {
             timeout: policy.timeout,
