@@ -35,6 +35,9 @@ pub struct GateTerms {
     pub edits: Option<Edits>,
     /// True if the reason of a denial is recorded but not sent to the model.
     pub keeps_reason: bool,
+    /// The maximum number of open confirmation requests about calls of the tool. A further call
+    /// that would wait for approval is refused, with a response. `None`: no limit.
+    pub max_open_requests: Option<u32>,
 }
 
 impl GateTerms {
@@ -45,6 +48,7 @@ impl GateTerms {
         payload: None,
         edits: None,
         keeps_reason: false,
+        max_open_requests: None,
     };
 
     /// Merges two sets of terms, each with a flag that is true if its policy is a gate. The fields
@@ -70,6 +74,7 @@ impl GateTerms {
                 (one, two) => one.or(two).filter(|_| !(gated && other_gated)),
             },
             keeps_reason: self.keeps_reason || other.keeps_reason,
+            max_open_requests: less(self.max_open_requests, other.max_open_requests),
         }
     }
 }

@@ -18,15 +18,17 @@ fn terms() -> impl Strategy<Value = GateTerms> {
         option::of(select(payloads)),
         option::of(select(edits)),
         any::<bool>(),
+        option::of(1..4_u32),
     );
     fields.prop_map(
-        |(expires_after, when, asks_program, payload, edits, keeps_reason)| GateTerms {
+        |(expires_after, when, asks_program, payload, edits, keeps_reason, open)| GateTerms {
             expires_after,
             when,
             asks_program,
             payload,
             edits,
             keeps_reason,
+            max_open_requests: open,
         },
     )
 }
