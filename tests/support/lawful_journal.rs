@@ -8,7 +8,7 @@ use recount::session::{Event, Observation, Seq, Session, SessionId, evolve};
 use recount::testing::Toolbox;
 
 use crate::lawful::recording::Recording;
-use crate::lawful::{agents, answers, ends, fold, leave, repeat, supplies};
+use crate::lawful::{agents, answers, asking, ends, fold, leave, repeat, supplies};
 
 /// Asserts that laws 2 to 7 hold for the records of the session.
 pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
@@ -32,6 +32,8 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
         leave::running_calls_stay_within_the_limit,
         leave::one_wire_id_is_one_call,
         answers::one_answer_counts,
+        asking::open_requests_stay_within_the_limit,
+        asking::approvals_stay_within_the_limit,
         answers::rejected_answer_gets_the_recorded_reason,
         answers::a_denied_call_did_not_run,
         fold::fold_equals_live,
@@ -60,6 +62,7 @@ async fn recorded(ledger: &Ledger, id: SessionId) -> Recording {
         facts: facts.clone(),
         steps: Vec::new(),
         commands: Vec::new(),
+        times: Vec::new(),
         tools: BTreeMap::new(),
     };
     for (index, fact) in facts.iter().enumerate() {

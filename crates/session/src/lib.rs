@@ -22,7 +22,7 @@ pub mod testing;
 mod values;
 
 pub use admission::admit::{
-    REFUSALS_RECORDED_MAX, admit, fits, fits_state, open_request, refusal_on_record,
+    REFUSALS_RECORDED_MAX, admit, admit_at, fits, fits_state, open_request, refusal_on_record,
 };
 #[doc(hidden)]
 pub use admission::admit::{unfit, unfit_policy};

@@ -24,6 +24,7 @@ use crate::values::endings::Outcome;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 use crate::values::scope::recorded_key;
+use crate::values::time::Timestamp;
 
 /// The maximum number of refused answers recorded for one request. One more record says that
 /// further ones are only returned.
@@ -32,12 +33,37 @@ pub const REFUSALS_RECORDED_MAX: u32 = 16;
 /// The statuses by which an ADK client reports that a long-running call has not ended.
 const INTERIM_STATUSES: [&str; 2] = ["pending", "in_progress"];
 
-/// Turns a command into an observation, or rejects it.
+/// Turns a command into an observation, or rejects it, at the time of the session's last record.
+///
+/// A caller with a clock uses [`admit_at`], because a limit of approvals per minute depends on the
+/// time.
 ///
 /// # Errors
 /// A [`Rejection`] with the reason, and with the record where there is one.
 pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejection> {
-    fits(observation_of(session, command)?)
+    admit_at(session, session.at, command)
+}
+
+/// Turns a command that arrives at `now` into an observation, or rejects it.
+///
+/// ```
+/// use recount_session::testing::{history, toolbox};
+/// use recount_session::admit_at;
+/// use serde_json::json;
+///
+/// let told = history().opened("support").attached(&toolbox().gated("pay")).connected();
+/// let asked = told.call("c1", "pay", json!({}));
+/// assert!(admit_at(asked.session(), asked.now(), asked.answer(true, None, "ada")).is_ok());
+/// ```
+///
+/// # Errors
+/// A [`Rejection`] with the reason, and with the record where there is one.
+pub fn admit_at(
+    session: &Session,
+    now: Timestamp,
+    command: Command,
+) -> Result<Observation, Rejection> {
+    fits(observation_of(session, now, command)?)
 }
 
 /// Returns the observation if the journal can record it.
@@ -126,13 +152,17 @@ pub fn unfit_policy<T: Serialize + ?Sized>(part: &T, levels: usize) -> Option<Re
     }
 }
 
-fn observation_of(session: &Session, command: Command) -> Result<Observation, Rejection> {
+fn observation_of(
+    session: &Session,
+    now: Timestamp,
+    command: Command,
+) -> Result<Observation, Rejection> {
     match command {
         Command::AnswerConfirmation {
             request,
             answer,
             by,
-        } => answered(session, request, answer, by),
+        } => answered(session, now, request, answer, by),
         Command::SupplyResponse {
             call,
             name,
@@ -186,6 +216,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
 
 fn answered(
     session: &Session,
+    now: Timestamp,
     request: Seq,
     answer: Result<ToolConfirmation, UnfitAnswer>,
     by: Actor,
@@ -204,6 +235,13 @@ fn answered(
     }
     if answer.args.is_some() && !may_be_edited(session, call) {
         return Err(Rejection::EditsNotAllowed);
+    }
+    // The approvals of a recording that is played were given at another pace.
+    if answer.confirmed
+        && !answer.was_taken_before()
+        && let Some(max) = session.approvals_used_up(&by, now)
+    {
+        return Err(Rejection::TooManyAnswers { max });
     }
     let record = answer.into_record(request, by);
     let known = session.requests.get(&request);

@@ -200,6 +200,12 @@ pub enum Rejection {
         /// The call's tool.
         tool: String,
     },
+    /// The approver has given as many approvals in the last minute as the policies allow. The
+    /// request stays open. A denial is accepted.
+    TooManyAnswers {
+        /// The limit, in approvals per minute.
+        max: u32,
+    },
     /// The tool does not allow an approver to change the arguments.
     EditsNotAllowed,
     /// The request is not about a call in doubt, so no outcome can be reported. The request stays
@@ -314,6 +320,7 @@ impl Rejection {
             Rejection::UnfitAnswer(UnfitAnswer::AnswersTheCall { .. }) => "answers_the_call",
             Rejection::UnfitAnswer(UnfitAnswer::ForeignSession { .. }) => "foreign_session",
             Rejection::ToolGone { .. } => "tool_gone",
+            Rejection::TooManyAnswers { .. } => "too_many_answers",
             Rejection::EditsNotAllowed => "edits_not_allowed",
             Rejection::NothingToSettle => "nothing_to_settle",
             Rejection::Barred(barred) => barred.code(),
@@ -349,6 +356,7 @@ impl Rejection {
         match self {
             Rejection::UnfitAnswer(_)
             | Rejection::ToolGone { .. }
+            | Rejection::TooManyAnswers { .. }
             | Rejection::EditsNotAllowed
             | Rejection::NothingToSettle
             | Rejection::Barred(_)
@@ -420,6 +428,11 @@ impl std::fmt::Display for Rejection {
             Rejection::ToolGone { tool } => write!(
                 f,
                 "the program that serves the session has no tool {tool:?} any more; \
+                 the request stays open"
+            ),
+            Rejection::TooManyAnswers { max } => write!(
+                f,
+                "one person may give {max} approvals a minute in this session, and has; \
                  the request stays open"
             ),
             Rejection::EditsNotAllowed => f.write_str(

@@ -45,6 +45,9 @@ pub struct GateTerms {
     pub not_requester: bool,
     /// The number of persons who must approve. `None`: one answer, also of a program.
     pub quorum: Option<NonZeroU32>,
+    /// The maximum number of open confirmation requests about calls of the tool. A further call
+    /// that would wait for approval is refused, with a response. `None`: no limit.
+    pub max_open_requests: Option<u32>,
 }
 
 impl GateTerms {
@@ -58,6 +61,7 @@ impl GateTerms {
         approvers: BTreeSet::new(),
         not_requester: false,
         quorum: None,
+        max_open_requests: None,
     };
 
     /// True if some answers that would count without these terms do not count.
@@ -95,6 +99,7 @@ impl GateTerms {
             approvers,
             not_requester: self.not_requester || other.not_requester,
             quorum: self.quorum.max(other.quorum),
+            max_open_requests: less(self.max_open_requests, other.max_open_requests),
         }
     }
 }

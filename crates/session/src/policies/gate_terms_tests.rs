@@ -34,16 +34,20 @@ fn terms() -> impl Strategy<Value = GateTerms> {
         option::of(select(edits)),
         any::<bool>(),
         answers(),
+        option::of(1..4_u32),
     );
     fields.prop_map(
-        |(expires_after, when, asks_program, payload, edits, keeps_reason, answers)| GateTerms {
-            expires_after,
-            when,
-            asks_program,
-            payload,
-            edits,
-            keeps_reason,
-            ..answers
+        |(expires_after, when, asks_program, payload, edits, keeps_reason, answers, open)| {
+            GateTerms {
+                expires_after,
+                when,
+                asks_program,
+                payload,
+                edits,
+                keeps_reason,
+                max_open_requests: open,
+                ..answers
+            }
         },
     )
 }

@@ -44,6 +44,15 @@ pub struct PolicySet {
     /// `None`: no limit, as in sets stored before this field existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_calls_max: Option<u32>,
+    /// The maximum number of open confirmation requests of a session. A further call that would
+    /// wait for approval is refused, with a response. `None`: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_open_requests: Option<u32>,
+    /// The maximum number of approvals by one person in any sixty seconds of recorded time. A
+    /// further approval is refused, and its request stays open. Denials are never refused by it.
+    /// `None`: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers_per_minute: Option<u32>,
     /// The time limit of inline calls whose tool sets none. `None`: no limit.
     #[serde(
         default,
@@ -107,6 +116,12 @@ impl PolicySet {
         self.tools.get(tool).unwrap_or(&ToolPolicy::DEFAULT)
     }
 
+    /// True if a program that knows only rules 1 would overlook a limit of this set.
+    pub(crate) fn needs_rules_2(&self) -> bool {
+        let limited = self.max_open_requests.is_some() || self.answers_per_minute.is_some();
+        limited || self.tools.values().any(ToolPolicy::needs_rules_2)
+    }
+
     /// Returns the phase of this name.
     #[must_use]
     pub fn phase(&self, name: &str) -> Option<&PhaseDeclaration> {
@@ -154,6 +169,8 @@ mod tests {
             running_max: Some(4),
             calls_per_message_max: Some(128),
             open_calls_max: Some(1_000),
+            max_open_requests: Some(20),
+            answers_per_minute: Some(6),
             timeout: Some(Duration::from_secs(30)),
             response: ResponseShape::Envelope,
             acknowledges: true,
@@ -167,9 +184,9 @@ mod tests {
         assert_eq!(
             String::from_utf8_lossy(&set.to_bytes()),
             concat!(
-                r#"{"acknowledges":true,"calls_per_message_max":128,"#,
-                r#""hooks":{"on_tool_call":true},"on_settled":"connect","#,
-                r#""open_calls_max":1000,"phases":["#,
+                r#"{"acknowledges":true,"answers_per_minute":6,"calls_per_message_max":128,"#,
+                r#""hooks":{"on_tool_call":true},"max_open_requests":20,"#,
+                r#""on_settled":"connect","open_calls_max":1000,"phases":["#,
                 r#"{"instruction":"Verify.","name":"verify","tools":["a"],"#,
                 r#""transitions":[{"to":"pay","when":{"is_true":"verified"}}]}],"#,
                 r#""response":"envelope","running_max":4,"timeout_ms":30000,"tools":{"a":{}}}"#

@@ -41,6 +41,10 @@ pub struct PolicyChanges {
     pub calls_per_message_max: Option<Option<u32>>,
     /// The maximum number of open calls of a session.
     pub open_calls_max: Option<Option<u32>>,
+    /// The maximum number of open confirmation requests of a session.
+    pub max_open_requests: Option<Option<u32>>,
+    /// The maximum number of approvals by one person in any sixty seconds.
+    pub answers_per_minute: Option<Option<u32>>,
     /// The time limit of inline calls whose tool sets none.
     pub timeout: Option<Option<Duration>>,
     /// All phases of the conversation.
@@ -74,6 +78,8 @@ pub struct ToolPolicyChanges {
     pub acknowledge: Option<Option<Value>>,
     /// True if the reason of a denial is not sent to the model.
     pub keep_reason: Option<bool>,
+    /// The maximum number of open confirmation requests about calls of the tool.
+    pub max_open_requests: Option<Option<u32>>,
     /// True if a cancellation by the model withdraws the confirmation request.
     pub withdraw_on_cancel: Option<bool>,
     /// The time limit of one run.
@@ -147,6 +153,8 @@ impl PolicyChanges {
             .calls_per_message_max
             .unwrap_or(set.calls_per_message_max);
         set.open_calls_max = self.open_calls_max.unwrap_or(set.open_calls_max);
+        set.max_open_requests = self.max_open_requests.unwrap_or(set.max_open_requests);
+        set.answers_per_minute = self.answers_per_minute.unwrap_or(set.answers_per_minute);
         set.timeout = self.timeout.unwrap_or(set.timeout);
         if let Some(phases) = &self.phases {
             set.phases.clone_from(phases);
@@ -188,6 +196,7 @@ impl ToolPolicyChanges {
         set(&mut terms.approvers, &self.approvers);
         set(&mut terms.not_requester, &self.not_requester);
         set(&mut terms.quorum, &self.quorum);
+        set(&mut terms.max_open_requests, &self.max_open_requests);
         policy.gate_terms = terms.into();
         set(&mut policy.acknowledgement, &self.acknowledge);
         set(&mut policy.withdraw_on_cancel, &self.withdraw_on_cancel);

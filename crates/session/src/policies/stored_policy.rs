@@ -90,6 +90,8 @@ struct StoredGate {
     not_requester: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     quorum: Option<NonZeroU32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_open_requests: Option<u32>,
 }
 
 impl From<Stored> for ToolPolicy {
@@ -112,6 +114,7 @@ impl From<Stored> for ToolPolicy {
                 approvers: gate.approvers,
                 not_requester: gate.not_requester,
                 quorum: gate.quorum,
+                max_open_requests: gate.max_open_requests,
             }
             .into(),
             acknowledgement: stored.acknowledgement,
@@ -143,6 +146,7 @@ impl From<ToolPolicy> for Stored {
             approvers,
             not_requester,
             quorum,
+            max_open_requests,
         } = policy.gate_terms.into_terms();
         let gate = StoredGate {
             hint: policy.confirm_message,
@@ -155,6 +159,7 @@ impl From<ToolPolicy> for Stored {
             approvers,
             not_requester,
             quorum,
+            max_open_requests,
         };
         Self {
             timeout: policy.timeout,

@@ -24,6 +24,7 @@ fn full() -> ToolPolicy {
             approvers: [Approvers::roles(["finance"])].into(),
             not_requester: true,
             quorum: NonZeroU32::new(2),
+            max_open_requests: Some(4),
         }
         .into(),
         acknowledgement: Some(json!({"status": "wait"})),
@@ -55,7 +56,8 @@ fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), s
         r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","#,
         r#""expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"#,
         r#""payload":{"type":"object"},"edits":"allowed","keeps_reason":true,"#,
-        r#""approvers":[{"roles":["finance"]}],"not_requester":true,"quorum":2},"#,
+        r#""approvers":[{"roles":["finance"]}],"not_requester":true,"quorum":2,"#,
+        r#""max_open_requests":4},"#,
         r#""acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","#,
         r#""withdraw_on_cancel":true,"interim_status":true,"progress":"told","#,
         r#""background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"#,

@@ -64,7 +64,12 @@ events! {
 /// {"call":14,"verdict":"allowed","rule":"cached","policies":"9f86…","inputs":{"of":11}}
 /// {"call":18,"verdict":"refused","rule":"pending","reason":"…","policies":"9f86…",
 ///  "inputs":{"of":14}}
+/// {"call":21,"verdict":"refused","rule":"limit","reason":"…","policies":"9f86…",
+///  "inputs":{"open_requests":{"session":3,"tool":1}}}
 /// ```
+///
+/// A call whose gate closes after its verdict gets a second one if a limit of open requests is
+/// reached by then: it is refused by the rule `limit`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyDecided {
@@ -81,8 +86,8 @@ pub struct PolicyDecided {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<ObjectHash>,
     /// The inputs of the verdict beside the call and the policies: the `phase`, the values of the
-    /// `state` that a condition reads, the number of calls `used` if it is limited, and the earlier
-    /// result or pending call (`of`).
+    /// `state` that a condition reads, the number of calls `used` if it is limited, the number of
+    /// `open_requests` if it is limited, and the earlier result or pending call (`of`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Json>,
 }

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use super::asking::confirmation::{self, Gate};
 use super::asking::hooks;
+use super::asking::open_requests;
 use super::asking::verdict_inputs::Inputs;
 use super::earlier::{cache, limits, repeats};
 use super::running::agents;
@@ -174,7 +175,10 @@ fn verdict(
         return refused(Rule::Limit, reason);
     }
     match confirmation::gate(session, call) {
-        Gate::Closed => (Verdict::Ask, Rule::Confirm, None),
+        Gate::Closed => match open_requests::reached(session, &call.name) {
+            Some(reason) => refused(Rule::Limit, reason),
+            None => (Verdict::Ask, Rule::Confirm, None),
+        },
         Gate::Unknown => (Verdict::AskProgram, Rule::Confirm, None),
         Gate::Open => (Verdict::Allowed, Rule::Default, None),
     }

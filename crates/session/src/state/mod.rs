@@ -2,12 +2,13 @@
 //!
 //! This module contains no rules: the step and the reducers write the state. Read `session`, then
 //! `terms` and `effect`. `snapshot` stores a session as bytes, with the row formats of `rows`.
-//! `open_work` and `waiting` list what is open.
+//! `open_work` and `waiting` list what is open. `recent_approvals` counts approvals per approver.
 
 pub(super) mod closing;
 pub(super) mod effect;
 pub(super) mod library;
 pub(super) mod open_work;
+pub(super) mod recent_approvals;
 pub(super) mod resumption;
 mod rows;
 pub(super) mod session;

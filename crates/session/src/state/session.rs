@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::closing::Closing;
 use super::library::Library;
+use super::recent_approvals::RecentApprovals;
 use super::resumption::Resumption;
 use super::rows::{requests, settled, shared, wire_ids};
 use super::terms::Terms;
@@ -99,6 +100,8 @@ pub struct Session {
     pub(crate) cache: Cache,
     /// The number of calls of each tool.
     pub(crate) uses: BTreeMap<String, Uses>,
+    /// The approvals of the last minute, if their number is limited.
+    pub(crate) recent_approvals: RecentApprovals,
     /// The calls for which a decision may be due. The others wait for an observation.
     pub(crate) restless: BTreeSet<Seq>,
     /// The running calls, if their number is limited. A waiting call then does not need to count
@@ -173,6 +176,7 @@ impl Session {
             phase_moves: 0,
             cache: Cache::default(),
             uses: BTreeMap::new(),
+            recent_approvals: RecentApprovals::default(),
             restless: BTreeSet::new(),
             slots_taken: BTreeSet::new(),
             wire_ids: BTreeMap::new(),

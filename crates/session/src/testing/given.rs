@@ -1,7 +1,7 @@
 //! Tests of the form: given a history, when something happens, then these decisions follow.
 
 use super::history::History;
-use crate::admission::admit::admit;
+use crate::admission::admit::admit_at;
 use crate::admission::command::Command;
 use crate::deciding::step::{Step, owed, step};
 use crate::record::decision::Decision;
@@ -54,7 +54,7 @@ impl Given {
     /// Applies a command, which must be admitted.
     #[must_use]
     pub fn when_asked(self, command: Command) -> When {
-        match admit(self.history.session(), command) {
+        match admit_at(self.history.session(), self.history.now(), command) {
             Ok(observation) => self.when(observation),
             Err(rejection) => stop(&rejection.to_string(), &self.history),
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::toolbox::{PROGRAM, Toolbox};
 use super::world_words::{self, answer_to};
-use crate::admission::admit::admit;
+use crate::admission::admit::admit_at;
 use crate::admission::command::{Command, Rejection};
 use crate::calls::call::{Call, Phase};
 use crate::deciding::rules::RULES_MIN;
@@ -327,7 +327,7 @@ impl History {
     /// Applies a command, which must be admitted.
     #[must_use]
     pub fn commanded(self, command: Command) -> History {
-        let observation = admit(&self.session, command);
+        let observation = admit_at(&self.session, self.now(), command);
         match observation {
             Ok(observation) => self.observed(observation),
             Err(rejection) => self.stop(&format!("the command was refused: {rejection}")),
@@ -443,7 +443,7 @@ impl History {
     /// Returns the rejection of a command, which must be rejected.
     #[must_use]
     pub fn rejection(&self, command: Command) -> Rejection {
-        match admit(&self.session, command) {
+        match admit_at(&self.session, self.now(), command) {
             Err(rejection) => rejection,
             Ok(observation) => self.stop(&format!("the command was taken: {observation:?}")),
         }

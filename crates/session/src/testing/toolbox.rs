@@ -356,6 +356,20 @@ impl Toolbox {
         self
     }
 
+    /// Limits how many confirmation requests of a session are open at the same time.
+    #[must_use]
+    pub fn max_open_requests(mut self, requests: u32) -> Toolbox {
+        self.policies.max_open_requests = Some(requests);
+        self
+    }
+
+    /// Limits how many approvals one person may give in a minute.
+    #[must_use]
+    pub fn answers_per_minute(mut self, answers: u32) -> Toolbox {
+        self.policies.answers_per_minute = Some(answers);
+        self
+    }
+
     /// Disables the gates, with a reason.
     #[must_use]
     pub fn gates_waived(mut self, reason: &str) -> Toolbox {

@@ -8,6 +8,7 @@ use recount_session::{
 };
 
 use super::Verdict;
+use super::asking::too_many;
 use super::leave::Runs;
 use super::recording::{Recording, decided, observed};
 
@@ -32,13 +33,19 @@ pub(crate) fn one_answer_counts(recording: &Recording) -> Verdict {
 /// It is the answer that counted, with its actor and seq, or the record that ended the question. An
 /// open request accepts the answer.
 pub(crate) fn rejected_answer_gets_the_recorded_reason(recording: &Recording) -> Verdict {
-    for (facts, command, rejection) in &recording.commands {
+    let commands = recording.commands.iter().zip(&recording.times);
+    for ((facts, command, rejection), now) in commands {
         if let Command::AnswerConfirmation {
-            request, answer, ..
+            request,
+            answer,
+            by,
         } = command
         {
             let expected = on_record(recording, *facts, *request).or_else(|| match answer {
-                Ok(answer) => unfit(recording, *facts, *request, answer),
+                Ok(answer) => unfit(recording, *facts, *request, answer).or_else(|| {
+                    let max = too_many(recording, *facts, answer, by, *now)?;
+                    Some(Rejection::TooManyAnswers { max })
+                }),
                 Err(meaningless) => Some(Rejection::UnfitAnswer(meaningless.clone())),
             });
             if *rejection != expected {

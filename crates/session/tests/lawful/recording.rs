@@ -6,7 +6,7 @@ use std::fmt;
 use recount_session::testing::Toolbox;
 use recount_session::{
     Command, Decision, Event, Fact, FunctionCallReceived, Observation, Outcome, Rejection, Route,
-    Seq, Session,
+    Seq, Session, Timestamp,
 };
 
 /// A history.
@@ -19,6 +19,8 @@ pub(crate) struct Recording {
     pub(crate) steps: Vec<(usize, Session)>,
     /// Each command with the number of facts before it, and its rejection.
     pub(crate) commands: Vec<(usize, Command, Option<Rejection>)>,
+    /// The time of each command.
+    pub(crate) times: Vec<Timestamp>,
     /// The tools of each runner.
     pub(crate) tools: BTreeMap<Seq, Toolbox>,
 }

@@ -88,6 +88,7 @@ fn play(script: &Script, wild: bool) -> Recording {
             facts: Vec::new(),
             steps: Vec::new(),
             commands: Vec::new(),
+            times: Vec::new(),
             tools: BTreeMap::new(),
         },
     };
@@ -120,7 +121,8 @@ impl World {
     /// Handles a command as the engine does: `admit`, then `step`. A refused answer is recorded.
     fn command(&mut self, command: Command) {
         let before = self.recording.facts.len();
-        match admit(&self.session, command.clone()) {
+        self.recording.times.push(self.now);
+        match admit_at(&self.session, self.now, command.clone()) {
             Ok(observation) => {
                 self.recording.commands.push((before, command, None));
                 self.observe(observation);

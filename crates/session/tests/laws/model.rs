@@ -13,6 +13,7 @@ use recount_session::{
 use serde_json::{Map, Value};
 
 use crate::lawful::agents::Asked;
+use crate::lawful::asking::OpenRequests;
 use crate::lawful::in_place::Waits;
 use crate::recording::Recording;
 
@@ -39,6 +40,9 @@ pub(crate) struct Model<'r> {
     results: Vec<Found<'r>>,
     in_place: Waits,
     asked: Asked,
+    pub(crate) requests: OpenRequests,
+    judged: BTreeSet<Seq>,
+    enforced: bool,
 }
 
 /// A result that a tool returned.
@@ -65,6 +69,9 @@ impl<'r> Model<'r> {
             results: Vec::new(),
             in_place: Waits::default(),
             asked: Asked::default(),
+            requests: OpenRequests::default(),
+            judged: BTreeSet::new(),
+            enforced: true,
         }
     }
 
@@ -80,6 +87,32 @@ impl<'r> Model<'r> {
             Event::Decided(decision) => self.decided(fact, decision),
         }
         self.in_place.read(fact);
+        self.requests.read(fact);
+        if let Event::Decided(Decision::PolicyDecided(it)) = &fact.event {
+            self.judged.insert(it.call);
+        }
+    }
+
+    /// True if there is a verdict on the call.
+    pub(crate) fn is_judged(&self, call: Seq) -> bool {
+        self.judged.contains(&call)
+    }
+
+    /// Returns the number of open requests as a verdict records it, if it is limited.
+    pub(crate) fn open_requests(&self, call: Seq) -> Option<Value> {
+        let name = name_of(self.call(call));
+        let policies = self.tools?.policies();
+        let policy = policies.of(name);
+        let limits = [
+            policies.max_open_requests,
+            policy.gate_terms.max_open_requests,
+        ];
+        let enforced = self.enforced && policy.confirm;
+        if !enforced || limits == [None, None] {
+            return None;
+        }
+        let (session, tool) = self.requests.count(self.recording, name);
+        Some(serde_json::json!({"session": session, "tool": tool}))
     }
 
     /// Returns the call received at this seq.
@@ -169,6 +202,9 @@ impl<'r> Model<'r> {
             let used = serde_json::json!({"session": session, "minute": minute});
             inputs.insert("used".into(), used);
         }
+        if let Some(open) = self.open_requests(call) {
+            inputs.insert("open_requests".into(), open);
+        }
         if rule == Rule::Pending {
             let of = self.pending_for(call).map(|of| of.0);
             inputs.insert("of".into(), of.into());
@@ -187,7 +223,8 @@ impl<'r> Model<'r> {
 
     fn observed(&mut self, fact: &'r Fact, observation: &'r Observation) {
         match observation {
-            Observation::RunnerAttached(_) => {
+            Observation::RunnerAttached(it) => {
+                self.enforced = it.gates.enforced;
                 self.tools = self.recording.tools.get(&fact.seq);
                 self.running.clear();
             }

@@ -3,7 +3,7 @@
 //! Counted are events, outcomes, phases, refusals, and interleavings of questions with other
 //! events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -94,6 +94,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             .chain(ends)
             .chain(phases)
             .chain(rules)
+            .chain(crowded(&recording))
             .chain(not_begun)
             .chain(told_anew)
             .chain(refusals(&recording))
@@ -148,7 +149,8 @@ fn refusals(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// The codes with which answers, supplied results and cancellations are rejected.
-const REFUSALS: [&str; 13] = [
+const REFUSALS: [&str; 14] = [
+    "too_many_answers",
     "malformed_answer",
     "already_answered",
     "request_expired",
@@ -241,6 +243,30 @@ const WENT_ON_UNANSWERED: &str = "went on without the answer";
 /// A question about a call is withdrawn when the agent that made the call ends.
 const AGENT_ENDED: &str = "its agent ended while a person decided";
 
+/// A call was refused because other requests are open: at its verdict, or after it.
+const CROWDED: &str = "refused beside open requests";
+const CROWDED_LATE: &str = "refused beside open requests after its verdict";
+
+/// The refusals by a limit of open requests.
+fn crowded(recording: &Recording) -> Vec<&'static str> {
+    let mut judged = BTreeSet::new();
+    let verdicts = recording.facts.iter().filter_map(decided);
+    let mut met = Vec::new();
+    for decision in verdicts {
+        if let Decision::PolicyDecided(it) = decision {
+            let inputs = it.inputs.as_ref().map(|it| it.to_value());
+            let counted = inputs.is_some_and(|it| it.get("open_requests").is_some());
+            let late = !judged.insert(it.call);
+            let full = it
+                .reason
+                .as_ref()
+                .is_some_and(|it| it.contains("wait for approval"));
+            met.extend((counted && full).then_some(if late { CROWDED_LATE } else { CROWDED }));
+        }
+    }
+    met
+}
+
 const VERDICTS: [&str; 11] = [
     "by missing_name",
     "by unknown_tool",
@@ -290,7 +316,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + VERDICTS.len()
     + REFUSALS.len()
     + INTERLEAVINGS.len()
-    + 9;
+    + 11;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -311,6 +337,8 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             ENDS_UNDER_AN_AGENT,
             ENDED,
             AGENT_ENDED,
+            CROWDED,
+            CROWDED_LATE,
         ],
     ];
     let (mut list, mut at) = (0, 0);

@@ -80,6 +80,7 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
             policy.confirm = rules & 6 == 6;
         });
     }
+    tools = with_limits_of_asking(tools, dice);
     let limits = dice[12];
     if !limits.is_multiple_of(4) {
         tools = tools.running_max(u32::from(limits % 4));
@@ -126,6 +127,26 @@ fn with_repeat_policies(tools: Toolbox, name: &str, die: u8) -> Toolbox {
             _ => Limits::default(),
         };
     })
+}
+
+/// Sets the limits of open requests and of approvals, in some histories.
+fn with_limits_of_asking(tools: Toolbox, dice: Dice) -> Toolbox {
+    let [of_session, of_tool, of_answers] = [dice[0] / 8, dice[4] / 8, dice[8] / 8];
+    let tools = match of_session % 8 {
+        7 => tools.max_open_requests(1 + u32::from(of_session / 8)),
+        _ => tools,
+    };
+    let tools = match of_answers % 4 {
+        3 => tools.answers_per_minute(1 + u32::from(of_answers / 16)),
+        _ => tools,
+    };
+    let name = NAMES[usize::from(of_tool) % NAMES.len()];
+    match of_tool / 4 {
+        6 | 7 => tools.policy(name, |policy| {
+            policy.gate_terms.max_open_requests = Some(1);
+        }),
+        _ => tools,
+    }
 }
 
 /// Sets the kind of the tool, its background policy, and the condition and phases of its calls.

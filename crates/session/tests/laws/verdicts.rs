@@ -20,6 +20,11 @@ pub(crate) fn verdicts_follow_from_what_they_record(recording: &Recording) -> Ve
     for fact in &recording.facts {
         if let Some(Decision::PolicyDecided(it)) = decided(fact) {
             let inputs = it.inputs.as_ref().map(|inputs| inputs.to_value());
+            if model.is_judged(it.call) {
+                late_refusal(&model, it, inputs.as_ref())?;
+                model.read(fact);
+                continue;
+            }
             let expected = model.inputs(it.call, it.rule, fact.at);
             if inputs != expected {
                 return Err(format!("{} read {inputs:?}, not {expected:?}", fact.seq));
@@ -85,6 +90,26 @@ pub(crate) fn no_limit_is_exceeded(recording: &Recording) -> Verdict {
     Ok(())
 }
 
+/// Checks a second verdict on a call: its gate closed later, while a limit of open requests was
+/// reached.
+fn late_refusal(model: &Model, it: &PolicyDecided, inputs: Option<&Value>) -> Verdict {
+    let open = model.open_requests(it.call).unwrap_or_default();
+    let expected = serde_json::json!({ "open_requests": open });
+    let tools = model.tools.map(|tools| tools.policies());
+    let of_session = tools.and_then(|it| it.max_open_requests);
+    let of_tool = model.policy(name_of(model.call(it.call)));
+    let of_tool = of_tool.gate_terms.max_open_requests;
+    let reached = |max: Option<u32>, open: &Value| {
+        max.is_some_and(|max| open.as_u64().is_some_and(|open| open >= u64::from(max)))
+    };
+    let full = reached(of_session, &open["session"]) || reached(of_tool, &open["tool"]);
+    let is_refusal = (it.verdict, it.rule) == (Says::Refused, Rule::Limit) && it.reason.is_some();
+    if !full || !is_refusal || inputs != Some(&expected) || model.requests.was_asked(it.call) {
+        return Err(format!("{it:?} is a second verdict; {expected} was open"));
+    }
+    Ok(())
+}
+
 /// Returns the verdict on a call by its record, the policies, and the recorded inputs.
 fn judge(
     call: &FunctionCallReceived,
@@ -115,6 +140,13 @@ fn judge(
     };
     let used_up = reached(policy.limits.per_session, &inputs["used"]["session"])
         || reached(policy.limits.per_minute, &inputs["used"]["minute"]);
+    let policies = tools.map(|tools| tools.policies());
+    let of_session = policies.and_then(|it| it.max_open_requests);
+    let asking_full = reached(of_session, &inputs["open_requests"]["session"])
+        || reached(
+            policy.gate_terms.max_open_requests,
+            &inputs["open_requests"]["tool"],
+        );
     let rules = [
         (call.beyond_max.is_some(), Says::Refused, Rule::Limit),
         (call.name.is_none(), Says::Refused, Rule::MissingName),
@@ -147,6 +179,7 @@ fn judge(
             Says::AskProgram,
             Rule::Confirm,
         ),
+        (asking_full, Says::Refused, Rule::Limit),
         (policy.confirm, Says::Ask, Rule::Confirm),
     ];
     let first = rules.into_iter().find(|(applies, ..)| *applies);

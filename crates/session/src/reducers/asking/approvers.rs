@@ -74,6 +74,7 @@ pub(crate) fn counts(session: &mut Session, at: Seq, it: &ConfirmationAnswered) 
             };
             let given = request.asking.as_deref_mut().map(|it| &mut it.given);
             given.into_iter().for_each(|it| it.push(approval.clone()));
+            session.note_approval(&it.by);
             false
         }
         Err(_) => false,

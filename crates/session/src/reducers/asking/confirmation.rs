@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::approvers;
+use super::{approvers, open_requests};
 use crate::calls::call::{Asked, Call, Phase};
 use crate::calls::requests::{Answered, Request, RequestState};
 use crate::json::Json;
@@ -93,14 +93,21 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
     Json::parse(text?).ok()
 }
 
-/// Asks a person, or waives the gate if gates are not enforced.
+/// Asks a person, or waives the gate if gates are not enforced. Refuses the call if a limit of open
+/// requests is reached.
 pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let gates = &session.terms.gates;
     if !gates.enforced {
         let reason = gates.reason.clone().unwrap_or_default();
         return Some(GateWaived { call: seq, reason }.into());
     }
-    request(session, seq, call, question(call))
+    let about = question(call);
+    if about == About::Gate
+        && let Some(refused) = open_requests::refuse(session, seq, call)
+    {
+        return Some(refused);
+    }
+    request(session, seq, call, about)
 }
 
 /// The subject of a request about a call. A call that was started may have run, so it is in doubt.
@@ -280,6 +287,9 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
         by: it.by.clone(),
     };
     set_request(session, it.request, RequestState::Answered(answer));
+    if it.confirmed {
+        session.note_approval(&it.by);
+    }
     let (policies, now) = (session.terms.policies.clone(), session.at);
     let Some(call) = session.calls.get_mut(&seq) else {
         return;

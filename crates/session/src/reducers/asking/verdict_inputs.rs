@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::open_requests::{self, OpenRequests};
 use crate::calls::call::Call;
 use crate::json::Json;
 use crate::reducers::earlier::limits::{self, Used};
@@ -21,6 +22,8 @@ pub(crate) struct Inputs<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     used: Option<Used>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    open_requests: Option<OpenRequests>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<Seq>,
 }
 
@@ -36,15 +39,29 @@ impl<'a> Inputs<'a> {
             phase: phases::name(session),
             state,
             used: limits::used(session, &call.name),
+            open_requests: open_requests::counted(session, &call.name),
             of,
         };
         let Inputs {
             phase,
             state,
             used,
+            open_requests,
             of,
         } = &inputs;
-        let any = phase.is_some() || state.is_some() || used.is_some() || of.is_some();
+        let counted = used.is_some() || open_requests.is_some();
+        let any = phase.is_some() || state.is_some() || counted || of.is_some();
         any.then_some(inputs)
+    }
+
+    /// The inputs of a refusal because the limit of open requests was reached after the verdict.
+    pub(crate) fn of_open_requests(session: &'a Session, call: &Call) -> Inputs<'a> {
+        Inputs {
+            phase: None,
+            state: None,
+            used: None,
+            open_requests: open_requests::counted(session, &call.name),
+            of: None,
+        }
     }
 }
