@@ -22,20 +22,25 @@ pub mod testing;
 mod values;
 
 pub use admission::admit::{
-    REFUSALS_RECORDED_MAX, admit, fits, fits_state, open_request, refusal_on_record,
+    REFUSALS_RECORDED_MAX, fits, fits_state, open_request, refusal_on_record,
 };
 #[doc(hidden)]
 pub use admission::admit::{unfit, unfit_policy};
 #[doc(hidden)]
 pub use admission::command::BODY_BYTES_MAX;
+pub use admission::claiming::{
+    CLAIM_BYTES_MAX, ClaimCommand, ClaimRejection, ClaimRequest,
+};
 pub use admission::command::{Command, Rejection, UnfitAnswer};
 pub use calls::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
+pub use calls::claim::{Claim, ClaimState};
 pub use calls::deliveries::Deliveries;
 pub use calls::deliveries::{Delivery, Wording};
 pub use calls::open_calls::OpenCalls;
 pub use calls::requests::{Answered, Request, RequestState};
 pub use calls::settled::{Reconciled, Settled, Supplied};
+pub use deciding::admitting::admit;
 #[doc(hidden)]
 pub use deciding::causes::Causes;
 pub use deciding::rules::{RULES, RULES_MIN, rules_needed};
@@ -83,6 +88,7 @@ pub use state::snapshot;
 pub use state::terms::Terms;
 pub use values::actor::{ActedAs, Actor, ActorKind, Authentication, Person};
 pub use values::id::{CallId, RequestId, Seq, SessionId};
+pub use values::lease::{Lease, UnfitLease};
 pub use values::object;
 pub use values::object::ObjectHash;
 pub use values::scheduling::FunctionResponseScheduling;

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use super::claiming::ClaimCommand;
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use crate::calls::call::Phase;
 use crate::calls::requests::{Request, RequestState};
@@ -31,13 +32,19 @@ pub const REFUSALS_RECORDED_MAX: u32 = 16;
 /// The statuses by which an ADK client reports that a long-running call has not ended.
 const INTERIM_STATUSES: [&str; 2] = ["pending", "in_progress"];
 
-/// Turns a command into an observation, or rejects it.
+/// Turns a command into an observation, or rejects it. `claims` admits the requests of clients.
 ///
 /// # Errors
 /// A [`Rejection`] with the reason, and with the record where there is one.
-pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejection> {
-    fits(observation_of(session, command)?)
+pub(crate) fn admit_with(
+    session: &Session,
+    command: Command,
+    claims: AdmitsClaims,
+) -> Result<Observation, Rejection> {
+    fits(observation_of(session, command, claims)?)
 }
+
+type AdmitsClaims = fn(&Session, ClaimCommand) -> Result<Observation, Rejection>;
 
 /// Returns the observation if the journal can record it.
 ///
@@ -125,8 +132,13 @@ pub fn unfit_policy<T: Serialize + ?Sized>(part: &T, levels: usize) -> Option<Re
     }
 }
 
-fn observation_of(session: &Session, command: Command) -> Result<Observation, Rejection> {
+fn observation_of(
+    session: &Session,
+    command: Command,
+    claims: AdmitsClaims,
+) -> Result<Observation, Rejection> {
     match command {
+        Command::Claim(command) => claims(session, command),
         Command::AnswerConfirmation {
             request,
             answer,
@@ -154,6 +166,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
                 tool,
                 found,
                 by,
+                attempt: None,
             }
             .into())
         }
@@ -376,7 +389,7 @@ fn is_interim(session: &Session, call: &crate::calls::call::Call, response: &Jso
         && status.is_some_and(|it| INTERIM_STATUSES.contains(&it.as_str()))
 }
 
-fn open_call(session: &Session, call: Seq) -> Result<&crate::calls::call::Call, Rejection> {
+pub(crate) fn open_call(session: &Session, call: Seq) -> Result<&crate::calls::call::Call, Rejection> {
     if let Some(open) = session.calls.get(&call) {
         return Ok(open);
     }

@@ -1,7 +1,7 @@
 //! Tests of the form: given a history, when something happens, then these decisions follow.
 
 use super::history::History;
-use crate::admission::admit::admit;
+use crate::deciding::admitting::admit;
 use crate::admission::command::Command;
 use crate::deciding::step::{Step, owed, step};
 use crate::record::decision::Decision;

@@ -1,11 +1,12 @@
 //! Values that all other modules use: ids, times, hashes, actors, and the ends of calls.
 //!
 //! They contain no rule and know no event. Read `id` and `time`, then `object` and `endings`. The
-//! files are independent of each other; only `time` needs `milliseconds`.
+//! files are independent of each other; only `time` and `lease` need `milliseconds`.
 
 pub(super) mod actor;
 pub(super) mod endings;
 pub(super) mod id;
+pub(super) mod lease;
 pub(super) mod milliseconds;
 pub mod object;
 pub(super) mod scheduling;
