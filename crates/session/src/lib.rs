@@ -26,11 +26,9 @@ pub use admission::admit::{
 };
 #[doc(hidden)]
 pub use admission::admit::{unfit, unfit_policy};
+pub use admission::claiming::{CLAIM_BYTES_MAX, ClaimCommand, ClaimRejection, ClaimRequest};
 #[doc(hidden)]
 pub use admission::command::BODY_BYTES_MAX;
-pub use admission::claiming::{
-    CLAIM_BYTES_MAX, ClaimCommand, ClaimRejection, ClaimRequest,
-};
 pub use admission::command::{Command, Rejection, UnfitAnswer};
 pub use calls::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};

@@ -389,7 +389,10 @@ fn is_interim(session: &Session, call: &crate::calls::call::Call, response: &Jso
         && status.is_some_and(|it| INTERIM_STATUSES.contains(&it.as_str()))
 }
 
-pub(crate) fn open_call(session: &Session, call: Seq) -> Result<&crate::calls::call::Call, Rejection> {
+pub(crate) fn open_call(
+    session: &Session,
+    call: Seq,
+) -> Result<&crate::calls::call::Call, Rejection> {
     if let Some(open) = session.calls.get(&call) {
         return Ok(open);
     }

@@ -187,11 +187,9 @@ impl ToolKind {
     pub fn is_streaming(&self) -> bool {
         match self {
             Self::Streaming | Self::InputStreaming => true,
-            Self::Function
-            | Self::LongRunning
-            | Self::ServerSide
-            | Self::Agent
-            | Self::Client => false,
+            Self::Function | Self::LongRunning | Self::ServerSide | Self::Agent | Self::Client => {
+                false
+            }
         }
     }
 

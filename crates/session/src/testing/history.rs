@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::toolbox::{PROGRAM, Toolbox};
 use super::world_words::{self, answer_to};
-use crate::deciding::admitting::admit;
 use crate::admission::command::{Command, Rejection};
 use crate::calls::call::{Call, Phase};
+use crate::deciding::admitting::admit;
 use crate::deciding::rules::RULES_MIN;
 use crate::deciding::step::{owed, step};
 use crate::declared::capabilities::Capabilities;

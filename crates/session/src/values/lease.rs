@@ -71,7 +71,11 @@ impl Lease {
 
 impl fmt::Display for UnfitLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a lease lasts from 1 s to 24 h, found {} ms", self.found_ms)
+        write!(
+            f,
+            "a lease lasts from 1 s to 24 h, found {} ms",
+            self.found_ms
+        )
     }
 }
 

@@ -55,7 +55,13 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
         }
         ClaimRequest::End { reason, not_begun } => {
             // Only the client knows that it has not begun. An operator may end any claim by its id.
-            held(session, call, attempt, &it.claim, not_begun.then_some(&it.by))?;
+            held(
+                session,
+                call,
+                attempt,
+                &it.claim,
+                not_begun.then_some(&it.by),
+            )?;
             let (claim, by) = (it.claim, it.by);
             let ended = ClaimEnded {
                 call,

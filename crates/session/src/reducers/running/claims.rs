@@ -263,7 +263,12 @@ pub(crate) fn settled(session: &mut Session, seq: Seq, call: &Call, outcome: Out
 
 /// The timers of a run at a client: its lease, and the time limit of the tool.
 pub(crate) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
-    let (Some(claim), Phase::Running { attempt, deadline, .. }) = (call.held_claim(), &call.phase)
+    let (
+        Some(claim),
+        Phase::Running {
+            attempt, deadline, ..
+        },
+    ) = (call.held_claim(), &call.phase)
     else {
         return;
     };
@@ -282,4 +287,9 @@ pub(crate) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
 
 #[cfg(test)]
 #[path = "claims_tests.rs"]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail"
+)]
 mod tests;
