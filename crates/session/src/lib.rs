@@ -22,21 +22,24 @@ pub mod testing;
 mod values;
 
 pub use admission::admit::{
-    REFUSALS_RECORDED_MAX, admit, admit_at, fits, fits_state, open_request, refusal_on_record,
+    REFUSALS_RECORDED_MAX, fits, fits_state, open_request, refusal_on_record,
 };
 #[doc(hidden)]
 pub use admission::admit::{unfit, unfit_policy};
 pub use admission::approving::may_answer;
+pub use admission::claiming::{CLAIM_BYTES_MAX, ClaimCommand, ClaimRejection, ClaimRequest};
 #[doc(hidden)]
 pub use admission::command::BODY_BYTES_MAX;
 pub use admission::command::{Command, Rejection, UnfitAnswer};
 pub use calls::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
+pub use calls::claim::{Claim, ClaimState};
 pub use calls::deliveries::Deliveries;
 pub use calls::deliveries::{Delivery, Wording};
 pub use calls::open_calls::OpenCalls;
 pub use calls::requests::{Answered, Approval, Asking, Request, RequestState};
 pub use calls::settled::{Reconciled, Settled, Supplied};
+pub use deciding::admitting::{admit, admit_at};
 #[doc(hidden)]
 pub use deciding::causes::Causes;
 pub use deciding::rules::{RULES, RULES_MIN, RULES_OF_STRICT_FIELDS, rules_needed};
@@ -86,6 +89,7 @@ pub use state::snapshot;
 pub use state::terms::Terms;
 pub use values::actor::{ActedAs, Actor, ActorKind, Authentication, Person};
 pub use values::id::{CallId, RequestId, Seq, SessionId};
+pub use values::lease::{Lease, UnfitLease};
 pub use values::object;
 pub use values::object::ObjectHash;
 pub use values::scheduling::FunctionResponseScheduling;

@@ -569,7 +569,44 @@ fn observations() -> Vec<Observation> {
             by: ada(),
         }
         .into(),
+        CallClaimed {
+            call: Seq(5),
+            attempt: 1,
+            claim: "w7-0001".into(),
+            by: Actor::token("warehouse"),
+            until_us: Timestamp(1_763_700_060_000_000),
+            rules: 2,
+        }
+        .into(),
+        LeaseRenewed {
+            call: Seq(5),
+            attempt: 1,
+            claim: "w7-0001".into(),
+            by: Actor::token("warehouse"),
+            until_us: Timestamp(1_763_700_120_000_000),
+            rules: 2,
+        }
+        .into(),
+        ClaimEnded {
+            call: Seq(5),
+            attempt: 1,
+            claim: "w7-0001".into(),
+            reason: Some("the printer is out of paper".into()),
+            not_begun: true,
+            by: Actor::token("warehouse"),
+            rules: 2,
+        }
+        .into(),
+        DeadlinePassed {
+            deadline: Deadline::Lease {
+                call: Seq(5),
+                attempt: 1,
+            },
+            due_us: Timestamp(1_763_700_060_000_000),
+        }
+        .into(),
         OutcomeFound {
+            attempt: Some(1),
             call: CALL,
             tool: "pay".into(),
             found: Finding::Failed("the bank refused it".into()),

@@ -35,7 +35,9 @@ mod terms;
 mod verdicts;
 
 use generator::{recordings, wild_recordings};
-use lawful::{Verdict, agents, answers, asking, ends, fold, leave, recording, repeat, supplies};
+use lawful::{
+    Verdict, agents, answers, asking, claims, ends, fold, leave, recording, repeat, supplies,
+};
 use proptest::prelude::*;
 
 fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
@@ -44,7 +46,16 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 
 /// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
 /// answer counts.
-const OF_ANY_HISTORY: [Law; 13] = [
+const OF_ANY_HISTORY: [Law; 16] = [
+    (
+        "one client holds each start",
+        claims::one_client_holds_each_start,
+    ),
+    (
+        "only the lease doubts a client's run",
+        claims::only_the_lease_doubts_a_clients_run,
+    ),
+    ("late results are fenced", claims::late_results_are_fenced),
     ("every call ends once", ends::every_call_ends_once),
     (
         "a closed session has nothing open",

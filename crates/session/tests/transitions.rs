@@ -49,6 +49,10 @@ fn tools() -> Toolbox {
         .streaming("watch")
         .background("watch", FunctionResponseScheduling::WhenIdle)
         .agent("clerk", ["look", "order"])
+        .at_client("pack")
+        .in_doubt("pack", InDoubt::Ask)
+        .at_client("ship")
+        .in_doubt("ship", InDoubt::Retry)
         .phases(PHASES_DECLARED.map(phase))
 }
 
@@ -160,6 +164,19 @@ fn stations() -> Vec<Station> {
         station(
             "awaiting_calls: cut off while its model was asked",
             call("clerk").started().asks_model().detached(),
+        ),
+        station("ready: a client may claim it", call("pack")),
+        station(
+            "running: at a client, asked about if its lease passes",
+            call("pack").claimed("w1", 60_000),
+        ),
+        station(
+            "awaiting_confirmation: may a client run it again?",
+            call("pack").claimed("w1", 60_000).timed_out().asked(),
+        ),
+        station(
+            "in_doubt: a client may claim it again",
+            call("ship").claimed("w1", 60_000).timed_out(),
         ),
         station(
             "paused: interim told",
@@ -377,6 +394,43 @@ fn met_by(history: &History, which: &str, observation: Observation) -> Met {
         after,
         decisions,
     }
+}
+
+/// Returns a request of a client.
+fn of_client(call: Seq, attempt: u32, claim: &str, what: &str) -> Command {
+    let until_us = Timestamp(1_763_700_090_000_000);
+    Command::Claim(ClaimCommand {
+        call,
+        attempt,
+        claim: claim.to_owned(),
+        by: Actor::embedder("warehouse"),
+        request: match what {
+            "claim" => ClaimRequest::Claim { until_us },
+            "renew" => ClaimRequest::Renew { until_us },
+            "give back" => ClaimRequest::End {
+                reason: None,
+                not_begun: true,
+            },
+            _ => ClaimRequest::Return {
+                name: "look".to_owned(),
+                response: Json::empty_object(),
+                failed: None,
+            },
+        },
+    })
+}
+
+fn claim_ended(call: Seq, attempt: u32, not_begun: bool) -> Observation {
+    ClaimEnded {
+        call,
+        attempt,
+        claim: "w1".into(),
+        reason: None,
+        not_begun,
+        by: Actor::embedder("warehouse"),
+        rules: 2,
+    }
+    .into()
 }
 
 fn word(outcome: &Outcome) -> String {
@@ -856,6 +910,56 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
                 tool: "look".into(),
                 found: Finding::Done(response.clone()),
                 by: by.clone(),
+                attempt: None,
+            }
+            .into(),
+        ),
+        (
+            "by the client of this attempt",
+            OutcomeFound {
+                call,
+                tool: "look".into(),
+                found: Finding::Done(response.clone()),
+                by: by.clone(),
+                attempt: Some(attempt),
+            }
+            .into(),
+        ),
+        (
+            "the next attempt",
+            CallClaimed {
+                call,
+                attempt: attempt + 1,
+                claim: "w2".into(),
+                by: by.clone(),
+                until_us: due_us.after_ms(60_000),
+                rules: 2,
+            }
+            .into(),
+        ),
+        (
+            "this attempt",
+            LeaseRenewed {
+                call,
+                attempt,
+                claim: "w1".into(),
+                by: Actor::embedder("warehouse"),
+                until_us: due_us.after_ms(90_000),
+                rules: 2,
+            }
+            .into(),
+        ),
+        ("its client gives up", claim_ended(call, attempt, false)),
+        ("its client had not begun", claim_ended(call, attempt, true)),
+        (
+            "an older attempt",
+            claim_ended(call, attempt.wrapping_sub(1), false),
+        ),
+        (
+            "the lease, too early",
+            DeadlinePassed {
+                deadline: Deadline::Lease { call, attempt },
+                due_us,
             }
             .into(),
         ),
@@ -1124,6 +1228,15 @@ fn each_phase_answers_each_command_as_the_table_says() {
                     reason: None,
                     by: by.clone(),
                 },
+            ),
+            ("claim it", of_client(call, 1, "w9", "claim")),
+            ("claim it as start 2", of_client(call, 2, "w9", "claim")),
+            ("renew its lease", of_client(call, 1, "w1", "renew")),
+            ("give it back", of_client(call, 1, "w1", "give back")),
+            ("return its result", of_client(call, 1, "w1", "return")),
+            (
+                "return by another claim",
+                of_client(call, 1, "w9", "return"),
             ),
             (
                 "change the state",

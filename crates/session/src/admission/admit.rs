@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use super::approving::{Weight, may_answer, weight};
+use super::claiming::ClaimCommand;
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use crate::calls::call::Phase;
 use crate::calls::requests::{Request, RequestState};
@@ -33,38 +34,21 @@ pub const REFUSALS_RECORDED_MAX: u32 = 16;
 /// The statuses by which an ADK client reports that a long-running call has not ended.
 const INTERIM_STATUSES: [&str; 2] = ["pending", "in_progress"];
 
-/// Turns a command into an observation, or rejects it, at the time of the session's last record.
-///
-/// A caller with a clock uses [`admit_at`], because a limit of approvals per minute depends on the
-/// time.
+/// Turns a command that arrives at `now` into an observation, or rejects it. `claims` admits the
+/// requests of clients.
 ///
 /// # Errors
 /// A [`Rejection`] with the reason, and with the record where there is one.
-pub fn admit(session: &Session, command: Command) -> Result<Observation, Rejection> {
-    admit_at(session, session.at, command)
-}
-
-/// Turns a command that arrives at `now` into an observation, or rejects it.
-///
-/// ```
-/// use recount_session::testing::{history, toolbox};
-/// use recount_session::admit_at;
-/// use serde_json::json;
-///
-/// let told = history().opened("support").attached(&toolbox().gated("pay")).connected();
-/// let asked = told.call("c1", "pay", json!({}));
-/// assert!(admit_at(asked.session(), asked.now(), asked.answer(true, None, "ada")).is_ok());
-/// ```
-///
-/// # Errors
-/// A [`Rejection`] with the reason, and with the record where there is one.
-pub fn admit_at(
+pub(crate) fn admit_with(
     session: &Session,
     now: Timestamp,
     command: Command,
+    claims: AdmitsClaims,
 ) -> Result<Observation, Rejection> {
-    fits(observation_of(session, now, command)?)
+    fits(observation_of(session, now, command, claims)?)
 }
+
+type AdmitsClaims = fn(&Session, ClaimCommand) -> Result<Observation, Rejection>;
 
 /// Returns the observation if the journal can record it.
 ///
@@ -156,8 +140,10 @@ fn observation_of(
     session: &Session,
     now: Timestamp,
     command: Command,
+    claims: AdmitsClaims,
 ) -> Result<Observation, Rejection> {
     match command {
+        Command::Claim(command) => claims(session, command),
         Command::AnswerConfirmation {
             request,
             answer,
@@ -185,6 +171,7 @@ fn observation_of(
                 tool,
                 found,
                 by,
+                attempt: None,
             }
             .into())
         }
@@ -422,7 +409,10 @@ fn is_interim(session: &Session, call: &crate::calls::call::Call, response: &Jso
         && status.is_some_and(|it| INTERIM_STATUSES.contains(&it.as_str()))
 }
 
-fn open_call(session: &Session, call: Seq) -> Result<&crate::calls::call::Call, Rejection> {
+pub(crate) fn open_call(
+    session: &Session,
+    call: Seq,
+) -> Result<&crate::calls::call::Call, Rejection> {
     if let Some(open) = session.calls.get(&call) {
         return Ok(open);
     }

@@ -1,5 +1,6 @@
 //! Commands: requests from outside that a session may reject.
 
+use super::claiming::{ClaimCommand, ClaimRejection};
 use crate::calls::requests::Answered;
 use crate::calls::settled::Reconciled;
 use crate::calls::settled::Supplied;
@@ -75,6 +76,8 @@ pub enum Command {
         /// The actor that writes.
         by: Actor,
     },
+    /// A request of a client that runs calls.
+    Claim(ClaimCommand),
     /// Closes the session.
     CloseSession {
         /// The reason.
@@ -282,6 +285,8 @@ pub enum Rejection {
         /// The reason.
         problem: String,
     },
+    /// A request of a client that runs calls was refused.
+    Claim(ClaimRejection),
     /// The session is closed.
     SessionClosed,
     /// The input is larger than a record may be.
@@ -337,6 +342,7 @@ impl Rejection {
             Rejection::WrongName { .. } => "wrong_name",
             Rejection::ResponseNotAnObject => "response_not_an_object",
             Rejection::UnfitState { .. } => "unfit_state",
+            Rejection::Claim(claim) => claim.code(),
             Rejection::SessionClosed => "session_closed",
             Rejection::TooLarge { .. } => "too_large",
             Rejection::TooDeep => "too_deep",
@@ -367,6 +373,7 @@ impl Rejection {
             | Rejection::WrongName { .. }
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
+            | Rejection::Claim(_)
             | Rejection::TooLarge { .. }
             | Rejection::TooDeep
             | Rejection::UnfitJson { .. } => true,
@@ -498,6 +505,7 @@ impl std::fmt::Display for Rejection {
             }
             Rejection::ResponseNotAnObject => f.write_str("a response must be a JSON object"),
             Rejection::UnfitState { problem } => f.write_str(problem),
+            Rejection::Claim(claim) => claim.fmt(f),
             Rejection::SessionClosed => f.write_str("the session is closed"),
             Rejection::TooLarge { bytes } => {
                 write!(
@@ -515,3 +523,9 @@ impl std::fmt::Display for Rejection {
 }
 
 impl std::error::Error for Rejection {}
+
+impl From<ClaimRejection> for Rejection {
+    fn from(claim: ClaimRejection) -> Rejection {
+        Rejection::Claim(claim)
+    }
+}

@@ -1,8 +1,9 @@
 //! Commands from outside, and the reasons for which they are refused.
 //!
-//! This module folds nothing: an admitted command becomes an observation. Read `command`, then
-//! `admit`. `approving` checks who may answer.
+//! This module folds nothing: an admitted command becomes an observation. Read `command` and
+//! `claiming`, then `admit`. `approving` checks who may answer.
 
 pub(super) mod admit;
 pub(super) mod approving;
+pub(super) mod claiming;
 pub(super) mod command;

@@ -33,6 +33,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::agent_run::AgentRun;
+use crate::calls::claim::{Claim, ClaimState};
 use crate::calls::refusal_kinds::{RefusalKind, refusal_kind};
 use crate::json::Json;
 use crate::record::decision::{About, CancelReason};
@@ -108,6 +109,16 @@ pub struct Call {
     pub parent: Option<Seq>,
     /// The progress of the run, if the tool is an agent and was started.
     pub agent: Option<Box<AgentRun>>,
+    /// The last claim of a client on the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Box<Claim>>,
+    /// The number of starts that clients gave back before they began.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub given_back: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A question that a tool asks itself.
@@ -159,6 +170,28 @@ impl Call {
     /// waits for an answer inside it.
     pub fn runs(&self) -> bool {
         self.run().is_some()
+    }
+
+    /// True if a run of the tool takes one of the process's slots. A run at a client takes none.
+    pub fn takes_slot(&self) -> bool {
+        self.runs() && self.held_claim().is_none()
+    }
+
+    /// The claim of the client that runs the call, or is about to.
+    pub fn held_claim(&self) -> Option<&Claim> {
+        let claim = self.claim.as_deref();
+        claim.filter(|it| it.state == ClaimState::Held)
+    }
+
+    pub(crate) fn set_claim_state(&mut self, state: ClaimState) {
+        if let Some(claim) = self.claim.as_deref_mut() {
+            claim.state = state;
+        }
+    }
+
+    /// The number of starts whose tool may have begun to run.
+    pub(crate) fn begun(&self) -> u32 {
+        self.attempts.saturating_sub(self.given_back)
     }
 
     pub(crate) fn run_of_agent(&mut self) -> Option<&mut AgentRun> {
@@ -292,7 +325,7 @@ pub enum Phase {
     Running {
         /// The number of the start.
         attempt: u32,
-        /// The runner that runs the tool.
+        /// The runner that runs the tool, or the `call_claimed` record of the client that does.
         runner: Seq,
         /// The end of the time limit.
         deadline: Option<Timestamp>,
@@ -344,10 +377,10 @@ pub enum Phase {
         /// The record with the result: `response_supplied` or `hook_answered`.
         of: Seq,
     },
-    /// The call was in doubt, and a person stated its outcome.
+    /// The call was in doubt, and a person or its client stated its outcome.
     Found {
-        /// The `confirmation_answered` record that contains the outcome, with the result if there
-        /// is one.
+        /// The `confirmation_answered` or `outcome_found` record that contains the outcome, with the
+        /// result if there is one.
         of: Seq,
         /// The reason for the failure, if the call failed.
         failed: Option<String>,

@@ -35,7 +35,7 @@ fn update_call(session: &mut Session, seq: Seq) {
     let may_move = call.is_some_and(|call| may_move(session, call));
     let rests = call.is_some_and(|call| rests(session, seq, call));
     if session.terms.policies.running_max.is_some() {
-        if call.is_some_and(Call::runs) {
+        if call.is_some_and(Call::takes_slot) {
             session.slots_taken.insert(seq);
         } else {
             session.slots_taken.remove(&seq);
@@ -91,10 +91,15 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
         Observation::ToolAsked(it) => Affected::OneCall(it.call),
         Observation::ResponseSupplied(it) => Affected::OneCall(it.call),
         Observation::OperatorCancelled(it) => Affected::OneCall(it.call),
+        Observation::CallClaimed(it) => Affected::OneCall(it.call),
+        Observation::LeaseRenewed(it) => Affected::OneCall(it.call),
+        Observation::ClaimEnded(it) => Affected::OneCall(it.call),
+        Observation::OutcomeFound(it) => Affected::OneCall(it.call),
         Observation::DeadlinePassed(it) => Affected::OneCall(match it.deadline {
             Deadline::Run { call, .. }
             | Deadline::Confirmation { call, .. }
-            | Deadline::Retry { call, .. } => call,
+            | Deadline::Retry { call, .. }
+            | Deadline::Lease { call, .. } => call,
         }),
         Observation::ConfirmationAnswered(it) => {
             let request = session.requests.get(&it.request);
@@ -120,7 +125,6 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
         | Observation::GoAwayReceived(_)
         | Observation::ResumptionHandleReceived(_)
         | Observation::AnswerRefused(_)
-        | Observation::OutcomeFound(_)
         | Observation::ResponsesSent(_)
         | Observation::ModelOutputReceived(_)
         | Observation::TranscriptReceived(_)

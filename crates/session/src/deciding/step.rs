@@ -11,7 +11,7 @@ use crate::record::event::{Event, Fact};
 use crate::record::observation::{DeadlinePassed, Observation, Speaker};
 use crate::reducers::asking::{approvers, confirmation, hooks};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
-use crate::reducers::running::{agents, in_place};
+use crate::reducers::running::{agents, claims, in_place};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
 use crate::reducers::{dispatcher, tracker};
 use crate::state::effect::Effect;
@@ -246,6 +246,9 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::AnswerRefused(it) => confirmation::answer_refused(session, it.request),
         Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it),
         Observation::OutcomeFound(it) => reconciliation::outcome_found(session, fact.seq, it),
+        Observation::CallClaimed(it) => claims::call_claimed(session, fact.seq, it),
+        Observation::LeaseRenewed(it) => claims::lease_renewed(session, it),
+        Observation::ClaimEnded(it) => claims::claim_ended(session, it),
         Observation::ResponsesSent(it) => conversation::responses_sent(session, it),
         Observation::DeadlinePassed(it) => tracker::deadline_passed(session, it.deadline),
         Observation::OperatorCancelled(it) => {

@@ -158,7 +158,7 @@ impl ToolDeclaration {
 
     /// True if a program that knows only rules 1 would run calls of this tool wrongly.
     pub(crate) fn needs_rules_2(&self) -> bool {
-        false
+        self.kind.runs_at_client()
     }
 
     /// Sets the JSON Schema of the arguments.
@@ -197,6 +197,8 @@ pub enum ToolKind {
     ServerSide,
     /// The tool is an agent: turns of a model, which may call tools itself.
     Agent,
+    /// A client outside the process claims the call, runs it, and reports the result.
+    Client,
 }
 
 impl ToolKind {
@@ -205,7 +207,9 @@ impl ToolKind {
     pub fn is_streaming(&self) -> bool {
         match self {
             Self::Streaming | Self::InputStreaming => true,
-            Self::Function | Self::LongRunning | Self::ServerSide | Self::Agent => false,
+            Self::Function | Self::LongRunning | Self::ServerSide | Self::Agent | Self::Client => {
+                false
+            }
         }
     }
 
@@ -215,6 +219,21 @@ impl ToolKind {
         match self {
             Self::Function => true,
             Self::LongRunning
+            | Self::Streaming
+            | Self::InputStreaming
+            | Self::ServerSide
+            | Self::Agent
+            | Self::Client => false,
+        }
+    }
+
+    /// True if clients run the calls of the tool, and no process that serves the session.
+    #[must_use]
+    pub fn runs_at_client(&self) -> bool {
+        match self {
+            Self::Client => true,
+            Self::Function
+            | Self::LongRunning
             | Self::Streaming
             | Self::InputStreaming
             | Self::ServerSide
@@ -233,7 +252,8 @@ impl ToolKind {
 ///
 /// It covers the name, the parameter schema without annotations, the gate and its condition, the
 /// allowed contents of an answer, the people who may give it and their number, the in-doubt rule,
-/// and the tools of an agent. A new description does not change it, except for a tool that another program defines: the definition is the only
+/// the tools of an agent, and that a client runs it. A new description does not change it, except
+/// for a tool that another program defines: the definition is the only
 /// knowledge about such a tool, so all of it counts. The identity of the program that a tool runs
 /// is covered, too.
 #[must_use]
@@ -278,6 +298,8 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
         contract.extend(definition.map(|it| ("definition".to_owned(), it.clone())));
         let made = declaration.implementation.as_ref();
         contract.extend(made.map(|it| ("implementation".to_owned(), it.clone())));
+        let at_client = declaration.kind.runs_at_client();
+        contract.extend(at_client.then(|| ("runs_at".to_owned(), json!("client"))));
         let agent = declaration.agent.as_ref();
         contract.extend(agent.map(|it| ("agent_tools".to_owned(), json!(it.tools))));
     }

@@ -312,11 +312,13 @@ pub struct ResponseSupplied {
     pub by: Actor,
 }
 
-/// `outcome_found`: the outcome of a call that had ended with an unknown one.
+/// `outcome_found`: the outcome of a call that had ended with an unknown one, or is in doubt.
 ///
 /// ```json
 /// {"call":5,"tool":"pay","found":{"done":{"receipt":17}},
 ///  "by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"call":6,"tool":"pack","found":{"done":{"packed":4}},"attempt":1,
+///  "by":{"name":"warehouse","authenticated_by":"token"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -329,6 +331,10 @@ pub struct OutcomeFound {
     pub found: Finding,
     /// The actor that reports it.
     pub by: Actor,
+    /// The start whose client reports its result after the lease. Such a report also counts while
+    /// the call is open and in doubt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
 }
 
 /// `operator_cancelled`: an operator or the embedding program cancelled a call.

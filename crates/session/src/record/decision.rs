@@ -253,7 +253,8 @@ pub struct CallStarted {
     pub call: Seq,
     /// The number of the start, from 1.
     pub attempt: u32,
-    /// The runner that starts the call: the seq of its `runner_attached`.
+    /// The runner that starts the call: the seq of its `runner_attached`. For a call that a client
+    /// runs, the seq of its `call_claimed`.
     pub runner: Seq,
     /// The end of the run's time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,14 +1,15 @@
 //! Records: the events of a session, their shape in the journal, and their causes.
 //!
 //! This module folds no event and knows no session. Read `event`, then `observation` and
-//! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `llm`,
-//! `reconnection`, `state_change`, `hook` and `media` have the observations of their subjects.
-//! `needs` has the terms of a request, and `approval` its partial answers.
+//! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `claims`,
+//! `llm`, `reconnection`, `state_change`, `hook` and `media` have the observations of their
+//! subjects. `needs` has the terms of a request, and `approval` its partial answers.
 //! `provenance` finds the record that an observation is about, `upcast` reads bodies of older
 //! versions, and `written` keeps the text that an approver wrote.
 
 pub(super) mod answers;
 pub(super) mod approval;
+mod claims;
 pub(super) mod decision;
 pub(super) mod event;
 #[cfg(feature = "schema")]

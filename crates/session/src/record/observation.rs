@@ -19,6 +19,7 @@ pub use super::answers::{
     AnswerRefused, ConfirmationAnswered, OperatorCancelled, OutcomeFound, ResponseSupplied,
 };
 pub use super::approval::ApprovalGiven;
+pub use super::claims::{CallClaimed, ClaimEnded, LeaseRenewed};
 pub use super::hook::HookAnswered;
 pub use super::llm::LlmAsked;
 pub use super::llm::LlmPart;
@@ -76,6 +77,12 @@ events! {
         ToolAsked = "tool_asked",
         /// A tool sent an event to the embedding program.
         ToolEventEmitted = "tool_event_emitted",
+        /// A client claimed a call and runs it.
+        CallClaimed = "call_claimed",
+        /// The client of a claimed call renewed its lease.
+        LeaseRenewed = "lease_renewed",
+        /// A claim ended without a result.
+        ClaimEnded = "claim_ended",
         /// The agent behind a call asks its model.
         LlmAsked = "llm_asked",
         /// That model replied.
@@ -380,6 +387,13 @@ pub enum Deadline {
         /// The call.
         call: Seq,
         /// The number of the next start.
+        attempt: u32,
+    },
+    /// The end of the lease of a client that runs a call.
+    Lease {
+        /// The call.
+        call: Seq,
+        /// The number of the start.
         attempt: u32,
     },
 }

@@ -143,9 +143,14 @@ impl Observation {
             Observation::ResponseSupplied(it) => Provenance::by(&it.by).about(it.call),
             Observation::OutcomeFound(it) => Provenance::by(&it.by).about(it.call),
             Observation::OperatorCancelled(it) => Provenance::by(&it.by).about(it.call),
+            Observation::CallClaimed(it) => Provenance::by(&it.by).about(it.call),
+            Observation::LeaseRenewed(it) => Provenance::by(&it.by).about(it.call),
+            Observation::ClaimEnded(it) => Provenance::by(&it.by).about(it.call),
             Observation::SessionClosed(it) => Provenance::by(&it.by),
             Observation::DeadlinePassed(it) => Provenance::of(Clock).about(match it.deadline {
-                Deadline::Run { call, .. } | Deadline::Retry { call, .. } => call,
+                Deadline::Run { call, .. }
+                | Deadline::Retry { call, .. }
+                | Deadline::Lease { call, .. } => call,
                 Deadline::Confirmation { request, .. } => request,
             }),
         }
@@ -173,6 +178,12 @@ impl Observation {
         if let Observation::SessionOpened(it) = self {
             Some(it.rules)
         } else if let Observation::RunnerAttached(it) = self {
+            Some(it.rules)
+        } else if let Observation::CallClaimed(it) = self {
+            Some(it.rules)
+        } else if let Observation::LeaseRenewed(it) = self {
+            Some(it.rules)
+        } else if let Observation::ClaimEnded(it) = self {
             Some(it.rules)
         } else {
             None

@@ -14,7 +14,7 @@ use super::asking::hooks;
 use super::asking::open_requests;
 use super::asking::verdict_inputs::Inputs;
 use super::earlier::{cache, limits, repeats};
-use super::running::agents;
+use super::running::{agents, claims};
 use super::telling::responses::{engine_response, error, recorded_response};
 use super::telling::scheduling::scheduling;
 use super::telling::{conversation, phases, redelivery};
@@ -87,6 +87,8 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
         own_scheduling: None,
         parent: it.parent,
         agent: None,
+        claim: None,
+        given_back: 0,
     };
     let policy = session.terms.policies.of(&call.name);
     call.cache_key = cache::key_of(policy, &call);
@@ -354,10 +356,11 @@ pub(crate) fn response_issued(session: &mut Session, at: Seq, it: &ResponseIssue
             will_continue: will_continue(call, it.outcome),
             scheduling,
             // Responses of tools and of the program went through the hook before they were
-            // recorded. An outcome that a person stated did not.
+            // recorded. An outcome that a person stated, or a client's result, did not.
             wording: if has_hook
                 && (it.response.is_some()
                     || it.outcome == Outcome::Cancelled
+                    || call.claim.is_some()
                     || matches!(call.phase, Phase::Found { .. }))
             {
                 Wording::AwaitingHook
@@ -424,6 +427,7 @@ fn settle(session: &mut Session, at: Seq, seq: Seq, outcome: Outcome) -> Option<
         cache::set_waiting(session, seq, key, false);
     }
     cache::stopped(session, seq, call.cache_key);
+    claims::settled(session, seq, &call, outcome);
     session.settled.insert(
         seq,
         Settled {

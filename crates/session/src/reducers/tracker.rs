@@ -9,15 +9,18 @@
 //!                                   └─ runner_detached ─▶ InDoubt, or as before the start if
 //!                                                         the tool had not begun
 //! ```
+//!
+//! Calls that clients run start without a runner, by a claim: see `running/claims`.
 
 use super::asking::{confirmation, hooks};
 use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
-use super::running::{agents, in_place, progress};
+use super::running::{agents, claims, in_place, progress};
 use super::telling::responses::{engine_response, error};
 use super::telling::{conversation, phases};
 use crate::calls::call::{Call, Leave, Phase};
+use crate::calls::claim::ClaimState;
 use crate::calls::settled::Supplied;
 use crate::declared::catalog::ToolKind;
 use crate::policies::policy::InDoubt;
@@ -61,6 +64,9 @@ fn not_begun(session: &mut Session, it: Start) {
     let Some(call) = running(session, it.call, it.attempt) else {
         return;
     };
+    if call.held_claim().is_some() {
+        return;
+    }
     let Phase::Running {
         leave,
         out_of_doubt,
@@ -83,6 +89,9 @@ fn not_begun(session: &mut Session, it: Start) {
 
 fn put_running_in_doubt(session: &mut Session) {
     for call in session.calls.values_mut() {
+        if call.held_claim().is_some() {
+            continue;
+        }
         if call.agent.is_some() {
             agents::await_calls(call, 0);
         } else if let Phase::Running { leave, .. } = call.phase {
@@ -94,11 +103,12 @@ fn put_running_in_doubt(session: &mut Session) {
     }
 }
 
-/// Starts a ready call, if a runner has its tool, a slot is free and its permission still holds.
+/// Starts a ready call, if a runner or a client takes it and its permission still holds.
 pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> Option<Decision> {
-    session
-        .runner
-        .filter(|_| session.terms.catalog.tools.contains_key(&call.name))?;
+    let declared = session.terms.catalog.tools.get(&call.name)?;
+    if !declared.kind.runs_at_client() {
+        session.runner?;
+    }
     match leave {
         Leave::Approved(request) => {
             if let Some(reopened) = confirmation::reopen(session, seq, call, request) {
@@ -134,6 +144,9 @@ pub(crate) fn start_or_reuse(
 
 /// The next start of a call, if there is a runner with its tool and a free slot.
 pub(crate) fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    if claims::is_for_clients(session, call) {
+        return claims::started(session, seq, call);
+    }
     let runner = session.runner.filter(|_| !session.draining)?;
     if conversation::is_being_left(session, call) {
         return None;
@@ -167,6 +180,8 @@ pub(crate) fn call_started(session: &mut Session, it: &CallStarted) {
         let continues = matches!(call.phase, Phase::AwaitingCalls { .. });
         let out_of_doubt = matches!(call.phase, Phase::InDoubt { .. });
         call.attempts = it.attempt;
+        // A claim of an earlier start has no meaning for this one.
+        call.claim = call.claim.take().filter(|claim| claim.at == it.runner);
         // An agent that continues stays in the background if it was there.
         call.background = call.background.filter(|_| continues);
         call.own_scheduling = None;
@@ -261,6 +276,7 @@ pub(crate) fn tool_returned(session: &mut Session, seq: Seq, it: &ToolReturned) 
         failed: it.failed,
         again: passing.then_some(leave),
     };
+    call.set_claim_state(ClaimState::Done);
     // Few tools end the session, so the others need no copy of their name.
     let ends = it.ends_session.as_ref().map(|_| call.name.clone());
     if !it.failed {
@@ -296,7 +312,7 @@ pub(crate) fn retry(session: &Session, seq: Seq, call: &Call) -> Option<Decision
         Some((retry, failures)) => (retry, failures),
         None => {
             let retry = policy.retry.filter(|_| policy.is_idempotent())?;
-            (retry, call.attempts)
+            (retry, call.begun())
         }
     };
     let more = runs < retry.attempts_max;
@@ -327,6 +343,10 @@ pub(crate) fn retry_scheduled(session: &mut Session, it: &RetryScheduled) {
 
 pub(crate) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
     let at = session.at;
+    // A client cannot pause its run: its lease says how long it may be silent.
+    if claims::runs_at_client(session, it.call) {
+        return;
+    }
     if let Some(call) = in_place::reporting(session, it.call, it.attempt) {
         call.since = at;
         call.phase = Phase::Paused {
@@ -368,6 +388,7 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
                 && let Phase::Running { leave, .. } = call.phase
             {
                 call.phase = Phase::TimedOut { again: leave };
+                call.set_claim_state(ClaimState::Lapsed);
             }
         }
         Deadline::Retry { call, attempt } => {
@@ -390,6 +411,7 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
         Deadline::Confirmation { call, request } => {
             confirmation::deadline_passed(session, call, request)
         }
+        Deadline::Lease { call, attempt } => claims::lease_passed(session, call, attempt),
     }
 }
 
@@ -450,6 +472,7 @@ pub(crate) fn owed(session: &Session, seq: Seq, call: &Call, effects: &mut Vec<E
             });
         }
     }
+    claims::owed(seq, call, effects);
     if let Phase::Retrying { attempt, due, .. } = call.phase {
         effects.push(Effect::ArmTimer {
             deadline: Deadline::Retry { call: seq, attempt },

@@ -112,7 +112,8 @@ impl Effect {
             Effect::ArmTimer { deadline, .. } => match deadline {
                 Deadline::Run { call, .. }
                 | Deadline::Confirmation { call, .. }
-                | Deadline::Retry { call, .. } => Some(*call),
+                | Deadline::Retry { call, .. }
+                | Deadline::Lease { call, .. } => Some(*call),
             },
             Effect::SendInstruction { .. } | Effect::Connect => None,
         }

@@ -39,6 +39,10 @@ pub enum OpenKind {
     Ready,
     /// A call whose tool or hook runs, or whose runner is gone.
     Running,
+    /// A call that a client may claim, unless it waits for an equal call.
+    Claimable,
+    /// A call that a client runs. Its deadline is the end of the lease or of the time limit.
+    Claimed,
     /// An outcome that needs a new connection, by the seq of its `response_issued` record.
     Untold,
     /// The end of the session that a tool asked for, by the seq of its `tool_returned` record.
@@ -55,14 +59,26 @@ impl OpenKind {
             OpenKind::Calls => "calls",
             OpenKind::Ready => "ready",
             OpenKind::Running => "running",
+            OpenKind::Claimable => "claimable",
+            OpenKind::Claimed => "claimed",
             OpenKind::Untold => "untold",
             OpenKind::Closing => "closing",
         }
     }
 }
 
+/// True if a client may claim the call, unless it waits for an equal call.
+fn is_claimable(session: &Session, call: &Call) -> bool {
+    let declared = session.terms.catalog.tools.get(&call.name);
+    let starts = match call.phase {
+        Phase::InDoubt { .. } => session.terms.policies.of(&call.name).is_idempotent(),
+        _ => true,
+    };
+    starts && declared.is_some_and(|it| it.kind.runs_at_client())
+}
+
 /// An open call as an item of the index.
-fn open_call(call: &Call) -> OpenWork {
+fn open_call(session: &Session, call: &Call) -> OpenWork {
     let (kind, request, deadline) = match call.phase {
         Phase::AwaitingConfirmation {
             request,
@@ -72,7 +88,16 @@ fn open_call(call: &Call) -> OpenWork {
         Phase::Paused { .. } => (OpenKind::Paused, None, None),
         Phase::AwaitingCalls { open: 1.., .. } => (OpenKind::Calls, None, None),
         Phase::AwaitingCalls { open: 0, .. } => (OpenKind::Ready, None, None),
-        Phase::Running { deadline, .. } => (OpenKind::Running, None, deadline),
+        Phase::Running { deadline, .. } => match call.held_claim() {
+            Some(claim) => {
+                let first = deadline.map_or(claim.until, |it| it.min(claim.until));
+                (OpenKind::Claimed, None, Some(first))
+            }
+            None => (OpenKind::Running, None, deadline),
+        },
+        Phase::Ready { .. } | Phase::InDoubt { .. } if is_claimable(session, call) => {
+            (OpenKind::Claimable, None, None)
+        }
         Phase::AwaitingHook | Phase::AwaitingVerdict | Phase::InDoubt { .. } => {
             (OpenKind::Running, None, None)
         }
@@ -121,7 +146,7 @@ pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
         open.push((Seq(1), item));
     }
     for (seq, call) in session.calls.iter() {
-        open.push((*seq, open_call(call)));
+        open.push((*seq, open_call(session, call)));
     }
     if let Some(closing) = session.closing.as_ref().filter(|_| !session.closed) {
         let item = OpenWork {

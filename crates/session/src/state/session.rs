@@ -15,6 +15,7 @@ use super::recent_approvals::RecentApprovals;
 use super::resumption::Resumption;
 use super::rows::{requests, settled, shared, wire_ids};
 use super::terms::Terms;
+use crate::calls::claim::Claim;
 use crate::calls::deliveries::Deliveries;
 use crate::calls::open_calls::OpenCalls;
 use crate::calls::repeatable::Repeatable;
@@ -81,6 +82,9 @@ pub struct Session {
     pub supplied: BTreeMap<Seq, Supplied>,
     /// The outcomes that were found after their calls had ended as unknown.
     pub reconciled: BTreeMap<Seq, Reconciled>,
+    /// The last claims of calls that ended with an unknown outcome. The client may still report one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) lapsed: BTreeMap<Seq, Claim>,
     /// The reconciled outcome that the next decision reports to the model.
     pub(crate) to_reconcile: Option<ToReconcile>,
     /// All confirmation requests, with their states.
@@ -168,6 +172,7 @@ impl Session {
             settled: BTreeMap::new(),
             supplied: BTreeMap::new(),
             reconciled: BTreeMap::new(),
+            lapsed: BTreeMap::new(),
             to_reconcile: None,
             requests: BTreeMap::new(),
             deliveries: Deliveries::default(),
@@ -262,11 +267,11 @@ impl Session {
         open || unsent
     }
 
-    /// The number of running calls.
+    /// The number of calls that run in the process. Calls that clients run take no slot.
     pub fn running(&self) -> usize {
         match self.terms.policies.running_max {
             Some(_) => self.slots_taken.len(),
-            None => self.calls.values().filter(|it| it.runs()).count(),
+            None => self.calls.values().filter(|it| it.takes_slot()).count(),
         }
     }
 

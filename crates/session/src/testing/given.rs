@@ -1,8 +1,8 @@
 //! Tests of the form: given a history, when something happens, then these decisions follow.
 
 use super::history::History;
-use crate::admission::admit::admit_at;
 use crate::admission::command::Command;
+use crate::deciding::admitting::admit_at;
 use crate::deciding::step::{Step, owed, step};
 use crate::record::decision::Decision;
 use crate::record::event::{Event, Fact};

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::toolbox::{PROGRAM, Toolbox};
 use super::world_words::{self, answer_to};
-use crate::admission::admit::admit_at;
 use crate::admission::command::{Command, Rejection};
 use crate::calls::call::{Call, Phase};
+use crate::deciding::admitting::admit_at;
 use crate::deciding::rules::RULES_MIN;
 use crate::deciding::step::{owed, step};
 use crate::declared::capabilities::Capabilities;
@@ -297,7 +297,8 @@ impl History {
             };
             let (Deadline::Run { call, .. }
             | Deadline::Confirmation { call, .. }
-            | Deadline::Retry { call, .. }) = deadline;
+            | Deadline::Retry { call, .. }
+            | Deadline::Lease { call, .. }) = deadline;
             (call == self.call).then_some(DeadlinePassed { deadline, due_us })
         });
         let due = self.expected(due, "no timer is armed for the call");

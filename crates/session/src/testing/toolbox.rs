@@ -96,6 +96,12 @@ impl Toolbox {
         self.plain(name).kind(name, ToolKind::LongRunning)
     }
 
+    /// Adds a tool that clients run.
+    #[must_use]
+    pub fn at_client(self, name: &str) -> Toolbox {
+        self.plain(name).kind(name, ToolKind::Client)
+    }
+
     /// Adds a tool that streams results.
     #[must_use]
     pub fn streaming(self, name: &str) -> Toolbox {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::history::History;
 use super::toolbox::PROGRAM;
+use crate::admission::claiming::{ClaimCommand, ClaimRequest};
 use crate::admission::command::Command;
 use crate::calls::deliveries::Delivery;
 use crate::deciding::rules::RULES_MIN;
@@ -22,6 +23,21 @@ use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
 impl History {
+    /// Claims the next start of the current call for a client, for `ms` milliseconds.
+    #[must_use]
+    pub fn claimed(self, claim: &str, ms: u64) -> History {
+        let claim = Command::Claim(ClaimCommand {
+            call: self.call_seq(),
+            attempt: self.attempt() + 1,
+            claim: claim.to_owned(),
+            by: Actor::embedder("warehouse"),
+            request: ClaimRequest::Claim {
+                until_us: self.now().after_ms(ms),
+            },
+        });
+        self.commanded(claim)
+    }
+
     /// Ends the model's turn.
     #[must_use]
     pub fn turn_ended(self) -> History {

@@ -1,13 +1,14 @@
 //! Values that all other modules use: ids, times, hashes, actors, and the ends of calls.
 //!
 //! They contain no rule and know no event. Read `id` and `time`, then `object` and `endings`. The
-//! files are independent of each other; only `time` needs `milliseconds`, and `known_fields` needs
-//! `object`.
+//! files are independent of each other; only `time` and `lease` need `milliseconds`, and
+//! `known_fields` needs `object`.
 
 pub(super) mod actor;
 pub(super) mod endings;
 pub(super) mod id;
 pub(super) mod known_fields;
+pub(super) mod lease;
 pub(super) mod milliseconds;
 pub mod object;
 pub(super) mod scheduling;

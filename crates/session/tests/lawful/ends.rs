@@ -97,20 +97,23 @@ pub(crate) fn no_call_waits_for_the_engine_itself(recording: &Recording) -> Verd
 fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let declared = session.terms.catalog.tools.contains_key(&call.name);
     let slots = session.terms.policies.running_max;
-    let run = session.calls.values().filter(|it| it.runs());
+    let run = session.calls.values().filter(|it| it.takes_slot());
     let slot_free = slots.is_none_or(|slots| run.count() < slots as usize);
     let is_left = session.leaving.is_some() && session.connection == Some(call.epoch);
     let starts = session.runner.is_some() && !session.draining && !is_left;
-    let can_run = starts && declared && slot_free;
+    let at_client = session.terms.catalog.get(&call.name);
+    let at_client = at_client.is_some_and(|it| it.kind.runs_at_client());
+    // A call that clients run waits for a claim, and starts with it.
+    let can_run = starts && declared && slot_free && !at_client;
     let policy = session.terms.policies.of(&call.name);
     // It waits for the result of an equal call only while that call progresses by itself.
     let progresses = |other: &Call| {
         let moves = other.runs() || matches!(other.phase, Phase::Retrying { .. });
-        // Its next attempt begins when the connection that brought it is left.
+        // Its next attempt begins when the connection that brought it is left, or by a claim.
         let is_held = matches!(other.phase, Phase::Ready { .. } | Phase::InDoubt { .. })
             && other.attempts > 0
-            && session.leaving.is_some()
-            && session.connection == Some(other.epoch);
+            && (other.claim.is_some()
+                || session.leaving.is_some() && session.connection == Some(other.epoch));
         (moves || is_held) && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();
@@ -129,7 +132,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
             let inside = call.made_by_program || call.parent.is_some();
             let waited_for = policy.background.is_none() || inside;
             let is_here = session.runner.map(|it| it.seq) == Some(runner);
-            is_here && (waited_for || call.background.is_some())
+            (is_here || call.held_claim().is_some()) && (waited_for || call.background.is_some())
         }
         Phase::Paused { interim } => interim.is_none(),
         Phase::Ready { .. } => !can_run || waits_for_equal,

@@ -9,6 +9,7 @@ use recount_session::{
 
 use super::Verdict;
 use super::agents::Asked;
+use super::claims::Claims;
 use super::dialling::Dialling;
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
@@ -122,10 +123,12 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                     deadline:
                         Deadline::Run { call, .. }
                         | Deadline::Confirmation { call, .. }
-                        | Deadline::Retry { call, .. },
+                        | Deadline::Retry { call, .. }
+                        | Deadline::Lease { call, .. },
                     due_us,
                 } => {
-                    by_owed.entry(call).or_default().1 = Some(due_us);
+                    let due = &mut by_owed.entry(call).or_default().1;
+                    *due = Some(due.map_or(due_us, |first: Timestamp| first.min(due_us)));
                 }
                 Effect::RunTool { .. }
                 | Effect::AskHook { .. }
@@ -162,6 +165,8 @@ struct Debts<'r> {
     /// The runs that wait in place, and the rest of each one's time limit.
     in_place: Waits,
     asked: Asked,
+    /// The runs that clients hold, and no runner owes.
+    claims: Claims,
     left: BTreeMap<Seq, i64>,
     /// The calls whose gate the program decides, and the runner that asks it.
     verdicts: GateVerdicts<'r>,
@@ -205,6 +210,9 @@ impl<'r> Debts<'r> {
             self.connects.insert(fact.seq);
         }
         self.verdicts.read(recording, fact);
+        if let Some(ended) = self.claims.read(fact) {
+            self.runs.remove(&(ended.call, ended.attempt));
+        }
         match self.in_place.read(fact) {
             Some(Turn::Waits(call)) => {
                 for ((of, _), (_, due)) in &mut self.runs {
@@ -239,7 +247,7 @@ impl<'r> Debts<'r> {
         }
         match observation {
             Observation::RunnerAttached(_) => {
-                self.runs.clear();
+                self.runs.retain(|(call, _), _| self.claims.holds(*call));
                 self.runner = Some(fact.seq);
                 self.attached = self.runner;
                 let phases = recording.tools[&fact.seq].policies().phases.iter();
@@ -248,7 +256,7 @@ impl<'r> Debts<'r> {
                     .collect();
             }
             Observation::RunnerDetached(_) => {
-                self.runs.clear();
+                self.runs.retain(|(call, _), _| self.claims.holds(*call));
                 self.runner = None;
             }
             // Only for the live connection and the current stay.
@@ -273,6 +281,9 @@ impl<'r> Debts<'r> {
                     self.closing.get_or_insert((fact.seq, it.call));
                 }
             }
+            // A client's run does not pause or ask.
+            Observation::ToolPaused(it) if self.claims.holds(it.call) => {}
+            Observation::ToolAsked(it) if self.claims.holds(it.call) => {}
             Observation::ToolPaused(it) => _ = self.runs.remove(&(it.call, it.attempt)),
             Observation::ToolAsked(it) if !it.in_place => {
                 self.runs.remove(&(it.call, it.attempt));
@@ -281,7 +292,7 @@ impl<'r> Debts<'r> {
                 Deadline::Run { call, attempt } if !self.in_place.waits(call) => {
                     self.runs.remove(&(call, attempt));
                 }
-                Deadline::Run { .. } => {}
+                Deadline::Run { .. } | Deadline::Lease { .. } => {}
                 Deadline::Retry { call, attempt } => _ = self.waits.remove(&(call, attempt)),
                 Deadline::Confirmation { call, request } => {
                     self.questions
@@ -421,13 +432,20 @@ impl<'r> Debts<'r> {
             }));
         }
         for (&(call, attempt), &(runner, due)) in &self.runs {
-            effects.push(Effect::RunTool {
+            let runs_here = !self.claims.holds(call);
+            effects.extend(runs_here.then_some(Effect::RunTool {
                 call,
                 attempt,
                 runner,
-            });
+            }));
             let deadline = Deadline::Run { call, attempt };
             effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
+        }
+        for (&call, held) in self.claims.held() {
+            let attempt = held.attempt;
+            let deadline = Deadline::Lease { call, attempt };
+            let due_us = held.until;
+            effects.push(Effect::ArmTimer { deadline, due_us });
         }
         for (&(call, attempt), &due_us) in &self.waits {
             let deadline = Deadline::Retry { call, attempt };
@@ -505,16 +523,18 @@ impl<'r> Debts<'r> {
             WaitsFor::Runner => self.declares(recording, &call.name),
             WaitsFor::Tool => {
                 let mut runs = self.runs.iter().filter(|((of, _), _)| *of == seq);
-                call.agent.is_some() || runs.any(|(_, (_, due))| due.is_some())
+                let timed = runs.any(|(_, (_, due))| due.is_some());
+                call.agent.is_some() || timed || self.claims.holds(seq)
             }
             WaitsFor::Calls | WaitsFor::Hook | WaitsFor::Time | WaitsFor::Nothing => true,
         }
     }
 
-    /// True if the runner attached last has, or had, the tool.
+    /// True if the runner attached last runs, or ran, the tool itself.
     fn declares(&self, recording: &Recording, name: &str) -> bool {
         let last = self.attached.and_then(|at| recording.tools.get(&at));
-        last.is_some_and(|tools| tools.catalog().get(name).is_some())
+        let declared = last.and_then(|tools| tools.catalog().get(name));
+        declared.is_some_and(|it| !it.kind.runs_at_client())
     }
 }
 

@@ -10,6 +10,7 @@ use recount_session::{
 
 use super::Verdict;
 use super::agents::Asked;
+use super::claims::{Claims, How};
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::Waits;
 use super::recording::{Recording, decided, observed};
@@ -175,7 +176,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
 
 /// The running attempts, read from the records one by one.
 #[derive(Default)]
-pub(crate) struct Runs(BTreeMap<Seq, u32>, Waits, Asked);
+pub(crate) struct Runs(BTreeMap<Seq, u32>, Waits, Asked, Claims);
 
 impl Runs {
     /// Reads the next record. Returns the starts that it reports as not begun.
@@ -185,7 +186,13 @@ impl Runs {
         if let Some(it) = replied.filter(|it| it.calls() > 0) {
             self.end(it.call, it.attempt);
         }
-        let not_begun = self.take(fact);
+        let mut not_begun = self.take(fact);
+        if let Some(ended) = self.3.read(fact) {
+            let (call, attempt) = (ended.call, ended.attempt);
+            self.end(call, attempt);
+            let given_back = ended.how == How::NotBegun;
+            not_begun.extend(given_back.then_some(Start { call, attempt }));
+        }
         self.1.read(fact);
         not_begun
     }
@@ -193,11 +200,26 @@ impl Runs {
     fn take(&mut self, fact: &Fact) -> Vec<Start> {
         match &fact.event {
             Event::Observed(Observation::RunnerDetached(it)) => {
+                let held = |call: &Seq| self.3.holds(*call);
                 let before = std::mem::take(&mut self.0);
+                self.0 = before
+                    .clone()
+                    .into_iter()
+                    .filter(|(call, _)| held(call))
+                    .collect();
+                let before: BTreeMap<Seq, u32> = before
+                    .into_iter()
+                    .filter(|(call, _)| !self.3.holds(*call))
+                    .collect();
                 let ran = |it: &&Start| before.get(&it.call) == Some(&it.attempt);
                 return it.not_begun.iter().filter(ran).copied().collect();
             }
-            Event::Observed(Observation::RunnerAttached(_)) => self.0.clear(),
+            Event::Observed(Observation::RunnerAttached(_)) => {
+                self.0.retain(|call, _| self.3.holds(*call));
+            }
+            // A client's run does not pause or ask.
+            Event::Observed(Observation::ToolPaused(it)) if self.3.holds(it.call) => {}
+            Event::Observed(Observation::ToolAsked(it)) if self.3.holds(it.call) => {}
             Event::Observed(Observation::ToolReturned(it)) => self.end(it.call, it.attempt),
             Event::Observed(Observation::ToolPaused(it)) => self.end(it.call, it.attempt),
             Event::Observed(Observation::ToolAsked(it)) if !it.in_place => {
@@ -232,7 +254,7 @@ impl Runs {
 pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Verdict {
     let mut attempts: BTreeMap<Seq, u32> = BTreeMap::new();
     let mut runs = Runs::default();
-    let mut runner = None;
+    let (mut runner, mut claim) = (None, None);
     for fact in &recording.facts {
         match observed(fact) {
             Some(Observation::RunnerAttached(_)) => runner = Some(fact.seq),
@@ -240,14 +262,24 @@ pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Ve
             _ => {}
         }
         let ran = runs.0.keys().copied().collect::<BTreeSet<Seq>>();
-        for it in runs.read(fact) {
+        let claimed = match observed(fact) {
+            Some(Observation::ClaimEnded(it)) => Some(it.call),
+            Some(Observation::CallClaimed(_)) => {
+                claim = Some(fact.seq);
+                None
+            }
+            _ => None,
+        };
+        // A start that a client gave back keeps its number, so that its reports are stale.
+        for it in runs.read(fact).iter().filter(|it| claimed != Some(it.call)) {
             *attempts.entry(it.call).or_default() -= 1;
         }
         if let Some(Decision::CallStarted(it)) = decided(fact) {
             let attempt = attempts.entry(it.call).or_default();
             *attempt += 1;
             let runs_already = ran.contains(&it.call);
-            if *attempt != it.attempt || Some(it.runner) != runner || runs_already {
+            let by = [runner, claim].contains(&Some(it.runner));
+            if *attempt != it.attempt || !by || runs_already {
                 return Err(format!(
                     "{} is not the next attempt by {runner:?}",
                     fact.seq
@@ -269,7 +301,7 @@ pub(crate) fn running_calls_stay_within_the_limit(recording: &Recording) -> Verd
         } else {
             0
         };
-        let run = session.calls.values().filter(|it| it.runs());
+        let run = session.calls.values().filter(|it| it.takes_slot());
         let run = run.count();
         if run > slots as usize || run != session.running() {
             let counted = session.running();

@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod answers;
 pub(crate) mod asking;
+pub(crate) mod claims;
 pub(crate) mod dialling;
 pub(crate) mod ends;
 pub(crate) mod fold;

@@ -14,6 +14,10 @@ use recount_session::*;
 use serde_json::json;
 
 use crate::recording::{Recording, observed};
+
+#[path = "clients.rs"]
+mod clients;
+
 use crate::terms::{CLERK, Dice, KEYS, NAMES, tools_of};
 
 /// Histories in which answers are checked by `admit`.
@@ -176,6 +180,8 @@ impl World {
             35 => self.program_calls(which, flavour),
             36 | 37 => self.instruct(which, flavour),
             38 => self.crash(which),
+            39 if flavour % 4 == 1 => self.lease_passes(which, flavour),
+            39 => self.client(which, flavour),
             _ => self.progress(which, flavour),
         }
     }
@@ -409,7 +415,13 @@ impl World {
             return self.call(which, flavour);
         };
         let response = Json::of(&json!({"done": flavour}));
+        if open.held_claim().is_some() && flavour % 4 != 0 {
+            return self.client(which, flavour);
+        }
         match open.phase {
+            Phase::Ready { .. } | Phase::InDoubt { .. } if flavour % 8 != 7 => {
+                self.client_or_attach(call, which, flavour);
+            }
             // A run that waits in place may end without the answer.
             Phase::AwaitingConfirmation { .. } if open.in_place().is_some() && which % 8 > 5 => {
                 self.observe(ToolReturned {
@@ -1019,7 +1031,9 @@ impl World {
                 response: None,
             }),
             6 if !which.is_multiple_of(3) => self.reconcile(which, by),
+            7 if self.wild && which % 4 == 1 => self.claim_wildly(which / 4, flavour / 8),
             7 if self.wild && which.is_multiple_of(2) => self.observe(OutcomeFound {
+                attempt: None,
                 call,
                 tool: "pay".into(),
                 found: Finding::failed("the bank refused it"),

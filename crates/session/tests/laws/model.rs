@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::lawful::agents::Asked;
 use crate::lawful::asking::OpenRequests;
+use crate::lawful::claims::{Claims, How};
 use crate::lawful::in_place::Waits;
 use crate::recording::Recording;
 
@@ -43,6 +44,9 @@ pub(crate) struct Model<'r> {
     pub(crate) requests: OpenRequests,
     judged: BTreeSet<Seq>,
     enforced: bool,
+    claims: Claims,
+    /// The number of starts of each call that clients gave back.
+    pub(crate) given_back: BTreeMap<Seq, u32>,
 }
 
 /// A result that a tool returned.
@@ -50,7 +54,7 @@ struct Found<'r> {
     of: Seq,
     at: Timestamp,
     call: &'r FunctionCallReceived,
-    contract: ObjectHash,
+    contract: Option<ObjectHash>,
 }
 
 impl<'r> Model<'r> {
@@ -72,6 +76,8 @@ impl<'r> Model<'r> {
             requests: OpenRequests::default(),
             judged: BTreeSet::new(),
             enforced: true,
+            claims: Claims::default(),
+            given_back: BTreeMap::new(),
         }
     }
 
@@ -85,6 +91,12 @@ impl<'r> Model<'r> {
         match &fact.event {
             Event::Observed(observation) => self.observed(fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
+        }
+        if let Some(ended) = self.claims.read(fact) {
+            self.ends(ended.call, ended.attempt);
+            if ended.how == How::NotBegun {
+                *self.given_back.entry(ended.call).or_default() += 1;
+            }
         }
         self.in_place.read(fact);
         self.requests.read(fact);
@@ -159,7 +171,7 @@ impl<'r> Model<'r> {
         let max_age = self.policy(name_of(received)).cache_max_age;
         let age_us = u128::try_from(now.0 - found.at.0).unwrap_or_default();
         let young = max_age.is_none_or(|max| age_us <= max.as_micros());
-        let same_tool = Some(found.contract) == self.contract(name_of(received));
+        let same_tool = found.contract == self.contract(name_of(received));
         (young && same_tool).then_some(found.of)
     }
 
@@ -226,9 +238,13 @@ impl<'r> Model<'r> {
             Observation::RunnerAttached(it) => {
                 self.enforced = it.gates.enforced;
                 self.tools = self.recording.tools.get(&fact.seq);
-                self.running.clear();
+                self.running.retain(|call, _| self.claims.holds(*call));
             }
-            Observation::RunnerDetached(_) => self.running.clear(),
+            Observation::RunnerDetached(_) => {
+                self.running.retain(|call, _| self.claims.holds(*call));
+            }
+            Observation::ToolPaused(it) if self.claims.holds(it.call) => {}
+            Observation::ToolAsked(it) if self.claims.holds(it.call) => {}
             Observation::FunctionCallReceived(it) if self.calls.contains_key(&fact.seq) => {
                 let policy = self.policy(name_of(it));
                 if policy.cache {
@@ -249,7 +265,7 @@ impl<'r> Model<'r> {
                         of: fact.seq,
                         at: fact.at,
                         call,
-                        contract: contract.expect("what runs is declared"),
+                        contract,
                     });
                 }
             }

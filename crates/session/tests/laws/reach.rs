@@ -310,17 +310,28 @@ fn word_of(rule: Rule) -> &'static str {
     }
 }
 
+/// The codes with which requests of clients are rejected.
+const CLIENTS: [&str; 5] = [
+    "already_claimed",
+    "stale_attempt",
+    "not_the_holder",
+    "claim_ended",
+    "call_not_ready",
+];
+
 const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + Decision::KINDS.len()
     + LASTING.len()
     + VERDICTS.len()
     + REFUSALS.len()
+    + CLIENTS.len()
     + INTERLEAVINGS.len()
     + 11;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
-    let lists: [&[&str]; 7] = [
+    let lists: [&[&str]; 8] = [
+        &CLIENTS,
         Observation::KINDS,
         Decision::KINDS,
         &LASTING,

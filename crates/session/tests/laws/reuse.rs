@@ -64,9 +64,11 @@ pub(crate) fn only_retriable_runs_are_retried(recording: &Recording) -> Verdict 
                         return Err(format!("{} has no policy", fact.seq));
                     };
                     let made = starts.get(&it.call).copied().unwrap_or_default();
-                    let wait_us = retry.backoff_ms * 1000 * 2_u64.pow(made - 1);
+                    let given_back = model.given_back.get(&it.call).copied();
+                    let runs = made - given_back.unwrap_or_default();
+                    let wait_us = retry.backoff_ms * 1000 * 2_u64.pow(runs - 1);
                     let fine = policy.in_doubt == InDoubt::Retry
-                        && it.attempt <= retry.attempts_max
+                        && runs < retry.attempts_max
                         && it.attempt == made + 1
                         && it.due_us.0 - fact.at.0 == wait_us as i64
                         && failed == Some(it.call);
@@ -98,7 +100,9 @@ fn fails(model: &Model<'_>, fact: &Fact) -> Option<Seq> {
         }
         Observation::DeadlinePassed(it) => match it.deadline {
             Deadline::Run { call, attempt } => (call, attempt),
-            Deadline::Confirmation { .. } | Deadline::Retry { .. } => return None,
+            Deadline::Confirmation { .. } | Deadline::Retry { .. } | Deadline::Lease { .. } => {
+                return None;
+            }
         },
         _ => return None,
     };

@@ -152,7 +152,9 @@ fn with_limits_of_asking(tools: Toolbox, dice: Dice) -> Toolbox {
 /// Sets the kind of the tool, its background policy, and the condition and phases of its calls.
 fn with_conditions(tools: Toolbox, name: &str, die: u8) -> Toolbox {
     let kind = match die % 4 {
-        0 | 1 => ToolKind::Function,
+        0 => ToolKind::Function,
+        1 if die & 128 != 0 => ToolKind::Client,
+        1 => ToolKind::Function,
         2 => ToolKind::LongRunning,
         _ => ToolKind::Streaming,
     };

@@ -29,7 +29,7 @@ use crate::record::observation::ConfirmationAnswered;
 use crate::record::observation::Deadline;
 use crate::record::observation::ToolAsked;
 use crate::reducers::earlier::cache;
-use crate::reducers::running::in_place;
+use crate::reducers::running::{claims, in_place};
 use crate::reducers::telling::responses::engine_response;
 use crate::reducers::telling::responses::error;
 use crate::reducers::telling::responses::recorded_response;
@@ -112,7 +112,7 @@ pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> 
 
 /// The subject of a request about a call. A call that was started may have run, so it is in doubt.
 fn question(call: &Call) -> About {
-    if call.attempts > 0 {
+    if call.begun() > 0 {
         About::InDoubt
     } else {
         About::Gate
@@ -178,6 +178,10 @@ fn ask_about(
 /// The tool ends its run with the question, or waits for the answer. The question is no gate, so it
 /// cannot be waived.
 pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
+    // A client asks people itself: a question of its tool would have no process to continue in.
+    if claims::runs_at_client(session, it.call) {
+        return;
+    }
     if it.in_place {
         return in_place::asked(session, at, it);
     }

@@ -71,9 +71,15 @@ fn ends_by_itself(session: &Session, call: Seq) -> bool {
             continue;
         };
         let ends = match call.phase.waits_for() {
-            WaitsFor::Runner => session.terms.catalog.tools.contains_key(&call.name),
+            // No client may ever claim a call, but every lease passes.
+            WaitsFor::Runner => {
+                let declared = session.terms.catalog.tools.get(&call.name);
+                declared.is_some_and(|it| !it.kind.runs_at_client())
+            }
             // An agent's run ends with the replies of its model, so it needs no deadline.
-            WaitsFor::Tool => call.agent.is_some() || has_deadline(&call.phase),
+            WaitsFor::Tool => {
+                call.agent.is_some() || call.held_claim().is_some() || has_deadline(&call.phase)
+            }
             WaitsFor::Calls => {
                 open.extend(call.awaited());
                 true

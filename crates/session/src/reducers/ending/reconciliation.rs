@@ -14,11 +14,15 @@ use crate::record::decision::{Decision, OutcomeReconciled, Route};
 use crate::record::finding::Finding;
 use crate::record::observation::OutcomeFound;
 use crate::reducers::asking::confirmation;
+use crate::reducers::running::claims;
 use crate::reducers::telling::{conversation, redelivery};
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
 pub(crate) fn outcome_found(session: &mut Session, at: Seq, it: &OutcomeFound) {
+    if session.calls.contains_key(&it.call) {
+        return claims::outcome_found(session, at, it);
+    }
     if reconcilable(session, it.call).is_err() {
         return;
     }
@@ -28,6 +32,7 @@ pub(crate) fn outcome_found(session: &mut Session, at: Seq, it: &OutcomeFound) {
         by: it.by.clone(),
     };
     session.reconciled.insert(it.call, reconciled);
+    session.lapsed.remove(&it.call);
     session.to_reconcile = Some(ToReconcile {
         call: it.call,
         of: at,

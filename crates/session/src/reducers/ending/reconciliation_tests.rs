@@ -81,6 +81,7 @@ fn first_reconciliation_counts_and_next_learns_it() {
     );
     // A second finding that bypasses admission changes nothing either.
     let again = OutcomeFound {
+        attempt: None,
         call: history.call_seq(),
         tool: "pay".to_owned(),
         found: Finding::failed("no"),

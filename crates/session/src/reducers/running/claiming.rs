@@ -1,0 +1,251 @@
+//! The admission of requests by clients about the calls that they run.
+//!
+//! It is here and not with the other commands, because a claim is admitted if and only if the rules
+//! of every start let the call start at once.
+
+use super::claims;
+use crate::admission::admit::{open_call, reconcilable};
+use crate::admission::claiming::{CLAIM_BYTES_MAX, ClaimCommand, ClaimRejection, ClaimRequest};
+use crate::admission::command::Rejection;
+use crate::calls::claim::{Claim, ClaimState};
+use crate::json::Json;
+use crate::record::finding::Finding;
+use crate::record::observation::{
+    CallClaimed, ClaimEnded, LeaseRenewed, Observation, OutcomeFound, ToolEventEmitted,
+    ToolReturned, ToolYielded,
+};
+use crate::state::session::Session;
+use crate::values::actor::Actor;
+use crate::values::id::Seq;
+
+/// The rules that a reader of claims must know. An older program would start the call itself.
+const RULES_OF_CLAIMS: u32 = 2;
+
+/// Turns a request of a client into an observation, or rejects it.
+pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, Rejection> {
+    fits(&it.claim)?;
+    let (call, attempt) = (it.call, it.attempt);
+    let rules = RULES_OF_CLAIMS;
+    match it.request {
+        ClaimRequest::Claim { until_us } => {
+            claimable(session, call, attempt)?;
+            let (claim, by) = (it.claim, it.by);
+            let claimed = CallClaimed {
+                call,
+                attempt,
+                claim,
+                by,
+                until_us,
+                rules,
+            };
+            Ok(claimed.into())
+        }
+        ClaimRequest::Renew { until_us } => {
+            held(session, call, attempt, &it.claim, Some(&it.by))?;
+            let (claim, by) = (it.claim, it.by);
+            let renewed = LeaseRenewed {
+                call,
+                attempt,
+                claim,
+                by,
+                until_us,
+                rules,
+            };
+            Ok(renewed.into())
+        }
+        ClaimRequest::End { reason, not_begun } => {
+            // Only the client knows that it has not begun. An operator may end any claim by its id.
+            held(
+                session,
+                call,
+                attempt,
+                &it.claim,
+                not_begun.then_some(&it.by),
+            )?;
+            let (claim, by) = (it.claim, it.by);
+            let ended = ClaimEnded {
+                call,
+                attempt,
+                claim,
+                reason,
+                not_begun,
+                by,
+                rules,
+            };
+            Ok(ended.into())
+        }
+        ClaimRequest::Return {
+            name,
+            response,
+            failed,
+        } => {
+            let in_time = held(session, call, attempt, &it.claim, Some(&it.by));
+            match in_time {
+                Ok(_) => returned(call, attempt, response, failed),
+                Err(rejection) => {
+                    is_late(session, call, attempt, &it.claim, &it.by).ok_or(rejection)?;
+                    late(session, call, attempt, (name, response, failed), it.by)
+                }
+            }
+        }
+        ClaimRequest::Yield { response } => {
+            let claim = held(session, call, attempt, &it.claim, Some(&it.by))?;
+            let yielded = ToolYielded {
+                call,
+                attempt,
+                runner: Some(claim.at),
+                response: object(response)?,
+            };
+            Ok(yielded.into())
+        }
+        ClaimRequest::Report { name, data } => {
+            held(session, call, attempt, &it.claim, Some(&it.by))?;
+            let emitted = ToolEventEmitted {
+                call,
+                attempt,
+                name,
+                data,
+            };
+            Ok(emitted.into())
+        }
+    }
+}
+
+fn returned(
+    call: Seq,
+    attempt: u32,
+    response: Json,
+    failed: Option<String>,
+) -> Result<Observation, Rejection> {
+    let returned = ToolReturned {
+        call,
+        attempt,
+        failed: failed.is_some(),
+        response: object(response)?,
+        error_kind: failed.map(|_| "execution_failed".to_owned()),
+        scheduling: None,
+        ends_session: None,
+    };
+    Ok(returned.into())
+}
+
+/// The record of a result that came after its lease, if the outcome is still open or unknown.
+fn late(
+    session: &Session,
+    call: Seq,
+    attempt: u32,
+    (tool, response, failed): (String, Json, Option<String>),
+    by: Actor,
+) -> Result<Observation, Rejection> {
+    if !session.calls.contains_key(&call) {
+        reconcilable(session, call)?;
+    }
+    let found = match failed {
+        Some(reason) => Finding::Failed(reason),
+        None => Finding::Done(object(response)?),
+    };
+    let found = OutcomeFound {
+        call,
+        tool,
+        found,
+        by,
+        attempt: Some(attempt),
+    };
+    Ok(found.into())
+}
+
+/// True, as `Some`, if this claim has lapsed and nothing has decided the outcome since.
+fn is_late(session: &Session, call: Seq, attempt: u32, id: &str, by: &Actor) -> Option<()> {
+    let open = session.calls.get(&call);
+    let claim = match open {
+        Some(open) => open.claim.as_deref(),
+        None => session.lapsed.get(&call),
+    }?;
+    let same = claim.attempt == attempt && claim.claim == id && claim.is_by(by);
+    let undecided = open.is_none_or(|open| claims::settles(open, attempt));
+    (same && undecided).then_some(())
+}
+
+fn object(response: Json) -> Result<Json, Rejection> {
+    if response.is_object() {
+        Ok(response)
+    } else {
+        Err(Rejection::ResponseNotAnObject)
+    }
+}
+
+/// Checks that the next start of a call can be claimed, and is this one.
+fn claimable(session: &Session, call: Seq, attempt: u32) -> Result<(), Rejection> {
+    let open = open_call(session, call)?;
+    if let Some(Claim { by, until, .. }) = open.held_claim() {
+        let (attempt, by, until) = (open.attempts, by.clone(), *until);
+        let claimed = ClaimRejection::AlreadyClaimed {
+            call,
+            attempt,
+            by,
+            until,
+        };
+        return Err(claimed.into());
+    }
+    if !claims::is_for_clients(session, open) {
+        let tool = open.name.clone();
+        return Err(ClaimRejection::NotForClients { call, tool }.into());
+    }
+    if !claims::may_be_claimed(session, call, open) {
+        let phase = open.phase.name();
+        return Err(ClaimRejection::NotReady { call, phase }.into());
+    }
+    let next = open.attempts.saturating_add(1);
+    if attempt != next {
+        let newest = open.attempts;
+        let stale = ClaimRejection::StaleAttempt {
+            call,
+            attempt,
+            newest,
+        };
+        return Err(stale.into());
+    }
+    Ok(())
+}
+
+/// Returns the held claim with this id, checked against its client if one is given.
+fn held<'s>(
+    session: &'s Session,
+    call: Seq,
+    attempt: u32,
+    id: &str,
+    by: Option<&Actor>,
+) -> Result<&'s Claim, Rejection> {
+    let open = open_call(session, call)?;
+    let newest = open.attempts;
+    if attempt != newest {
+        let stale = ClaimRejection::StaleAttempt {
+            call,
+            attempt,
+            newest,
+        };
+        return Err(stale.into());
+    }
+    let claim = open.claim.as_deref();
+    let claim = claim.filter(|it| it.claim == id && by.is_none_or(|by| it.is_by(by)));
+    let claim = claim.ok_or(ClaimRejection::NotTheHolder { call })?;
+    match claim.state {
+        ClaimState::Held => Ok(claim),
+        ClaimState::Lapsed | ClaimState::Done => {
+            Err(ClaimRejection::ClaimEnded { call, attempt }.into())
+        }
+    }
+}
+
+fn fits(claim: &str) -> Result<(), Rejection> {
+    let problem = if claim.is_empty() {
+        "it is empty"
+    } else if claim.len() > CLAIM_BYTES_MAX {
+        "it is longer than 200 bytes"
+    } else if claim.contains(char::is_control) {
+        "it contains a control character"
+    } else {
+        return Ok(());
+    };
+    Err(ClaimRejection::UnfitClaim { problem }.into())
+}
