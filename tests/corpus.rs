@@ -11,7 +11,7 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +25,13 @@ use recount::session::{
     Decision, Event, GateChange, Observation, PolicyChanges, Rule, Seq, SessionId,
     ToolPolicyChanges, Verdict,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+#[path = "support/overlooked.rs"]
+mod overlooked;
+
+use overlooked::{Known, problem};
 
 #[test]
 fn every_released_journal_verifies_and_replays_its_transcript() {
@@ -98,6 +103,102 @@ fn every_kind_of_event_stands_in_the_corpus() {
         }
     }
     assert_eq!(missing.into_iter().collect::<Vec<_>>(), IN_NO_EXPORT);
+}
+
+/// A program of rules 1 must meet the number before it can overlook a term, or pass over a kind.
+#[test]
+fn rules_2_are_named_before_what_rules_1_would_overlook() {
+    for file in corpus() {
+        let exported = Exported::read(&fs::read(&file).unwrap());
+        let known = exported.known();
+        assert_eq!(
+            problem(&known, &exported.terms()),
+            None,
+            "{}",
+            file.display()
+        );
+        let of_rules_1 = file.starts_with(root().join("rules-1"));
+        let names_later = known.iter().any(Known::names_later_rules);
+        assert_ne!(of_rules_1, names_later, "{}", file.display());
+    }
+}
+
+#[test]
+fn later_term_before_its_rules_number_is_found() {
+    let objects = BTreeMap::from([
+        (
+            "plain".to_owned(),
+            json!({"tools": {"pay": {"confirm": {"payload": {"x": 1}}}}}),
+        ),
+        (
+            "quorum".to_owned(),
+            json!({"tools": {"pay": {"confirm": {"quorum": 2}}}}),
+        ),
+        (
+            "asks".to_owned(),
+            json!({"tools": {"pay": {"limits": {"max_open_requests": 1}}}}),
+        ),
+        (
+            "tools".to_owned(),
+            json!({"tools": {"pay": {"name": "pay", "kind": "agent"}}}),
+        ),
+        (
+            "client".to_owned(),
+            json!({"tools": {"pay": {"name": "pay", "kind": "client"}}}),
+        ),
+    ]);
+    let record = |kind: &str, body: Value| Known {
+        kind: kind.to_owned(),
+        body,
+    };
+    let opened = || record("session_opened", json!({"rules": 1}));
+    let attached = |rules: u32, catalog: &str, policies: &str| {
+        let body = json!({"rules": rules, "catalog": catalog, "policies": policies});
+        record("runner_attached", body)
+    };
+    let paused = |body: Value| record("paused", body);
+    let of = |records: Vec<Known>| problem(&records, &objects);
+
+    let fine = [
+        vec![opened(), attached(1, "tools", "plain")],
+        vec![opened(), attached(2, "tools", "quorum")],
+        vec![opened(), attached(2, "client", "plain"), paused(json!({}))],
+        vec![
+            opened(),
+            paused(json!({"rules": 2})),
+            attached(1, "tools", "plain"),
+        ],
+    ];
+    for records in fine {
+        assert_eq!(of(records), None);
+    }
+    let wrong = [
+        (
+            vec![opened(), attached(1, "tools", "quorum")],
+            "tools/pay/confirm/quorum",
+        ),
+        (
+            vec![opened(), attached(1, "tools", "asks")],
+            "tools/pay/limits/max_open_requests",
+        ),
+        (vec![opened(), attached(1, "client", "plain")], "client"),
+        (
+            vec![opened(), paused(json!({})), attached(2, "tools", "quorum")],
+            "paused",
+        ),
+        (
+            vec![
+                opened(),
+                attached(1, "tools", "quorum"),
+                paused(json!({"rules": 2})),
+            ],
+            "record 2",
+        ),
+    ];
+    for (records, word) in wrong {
+        let told = of(records).unwrap();
+        assert!(told.contains(word), "{told}");
+    }
 }
 
 #[test]
@@ -247,6 +348,28 @@ impl Exported {
             lines,
             objects,
         }
+    }
+
+    /// The kinds and the bodies of the records.
+    fn known(&self) -> Vec<Known> {
+        let lines = self
+            .lines
+            .iter()
+            .map(|line| Record::parse(line.bytes()).unwrap());
+        let known = lines.map(|record| Known {
+            kind: record.kind.to_owned(),
+            body: serde_json::from_str(record.body.get()).unwrap(),
+        });
+        known.collect()
+    }
+
+    /// The objects by hash.
+    fn terms(&self) -> BTreeMap<String, Value> {
+        let objects = self.objects.iter().map(|object| {
+            let content = serde_json::from_slice(&object.bytes).unwrap();
+            (object.hash.to_string(), content)
+        });
+        objects.collect()
     }
 
     fn events(&self) -> Vec<Event> {

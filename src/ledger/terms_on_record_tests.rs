@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use recount_journal::seal::{KeyStore, MemoryKeyStore};
 use recount_journal::{Append, Draft, Hash, Journal, MemoryJournal, Object, block_on};
 use uuid::Uuid;
 
@@ -213,4 +214,36 @@ fn unknown_kind_of_newer_rules_is_never_passed_over() {
         ),
         "{loaded:?}"
     );
+}
+
+#[test]
+fn unknown_field_of_a_sealed_object_is_refused() {
+    let keys = Arc::new(MemoryKeyStore::default());
+    let key = block_on(keys.create_key(ID.0)).unwrap();
+    let sealed = |policies: &str| {
+        let mut written = Written::attached(2, CATALOG, POLICIES);
+        let object = key.seal_object(policies.as_bytes()).unwrap();
+        let attached = &mut written.bodies[1].1;
+        *attached = attached.replace(
+            &written.objects[1].hash.to_string(),
+            &object.hash.to_string(),
+        );
+        written.objects[1] = object;
+        let ledger = written.ledger();
+        let mut export = Vec::new();
+        let out = recount_journal::export(ledger.journal().as_ref(), None, &mut export);
+        block_on(out).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let imported = import(&export[..], dir.path().join("journal"), Some(keys.as_ref()));
+        let loaded = block_on(ledger.with_keys(keys.clone()).load(ID));
+        (loaded.map(drop), imported.map(drop))
+    };
+    let (loaded, imported) = sealed(POLICIES);
+    assert!(
+        loaded.is_ok() && imported.is_ok(),
+        "{loaded:?} {imported:?}"
+    );
+    let (loaded, imported) = sealed(MISSPELT);
+    assert_eq!(unknown_field(loaded).1, "/tools/pay/quorun");
+    assert_eq!(unknown_field(imported).1, "/tools/pay/quorun");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount::engine::Error as EngineError;
-use recount::journal::{self, Append, Draft, Journal, block_on};
+use recount::journal::{self, Append, Draft, Journal, Object, block_on};
 use recount::ledger::{Error, Ledger, UnknownKinds};
 use recount::prelude::*;
 use recount::replay;
@@ -15,6 +15,10 @@ const KIND: &str = "model_pondered";
 
 /// Appends a record of a kind that only a newer program knows.
 fn ponder(journal: &Arc<SurvivingJournal>, session: SessionId) {
+    ponder_by(journal, session, r#"{"about":"life"}"#);
+}
+
+fn ponder_by(journal: &Arc<SurvivingJournal>, session: SessionId, body: &str) {
     let head = block_on(journal.head(session.0)).unwrap().unwrap();
     let draft = Draft {
         session: session.0,
@@ -23,7 +27,7 @@ fn ponder(journal: &Arc<SurvivingJournal>, session: SessionId) {
         kind: KIND,
         cause: None,
         actor: journal::Actor::new("model"),
-        body: r#"{"about":"life"}"#,
+        body,
         prev: head.hash,
     };
     let append = Append::new(session.0, head.seq, vec![draft.line()]);
@@ -112,12 +116,24 @@ async fn engine_continues_after_skippable_records_only() {
 
 /// Attaches a runner under the rules of a newer program.
 fn attach_by_newer_rules(journal: &Arc<SurvivingJournal>, session: SessionId) -> Seq {
+    attach_again(journal, session, Vec::new(), |body| {
+        body.replace(&format!(r#""rules":{RULES_MIN}"#), r#""rules":4711"#)
+    })
+}
+
+/// Attaches a runner once more, with another body, and adds objects.
+fn attach_again(
+    journal: &Arc<SurvivingJournal>,
+    session: SessionId,
+    objects: Vec<Object>,
+    change: impl Fn(&str) -> String,
+) -> Seq {
     let head = block_on(journal.head(session.0)).unwrap().unwrap();
     let lines = block_on(journal.read(session.0, 1, usize::MAX)).unwrap();
     let records = lines.iter().map(|line| line.record().unwrap());
     let attached = records.filter(|it| it.kind == "runner_attached").last();
     let body = attached.unwrap().body.to_string();
-    let newer = body.replace(&format!(r#""rules":{RULES_MIN}"#), r#""rules":4711"#);
+    let newer = change(&body);
     assert_ne!(body, newer);
     let draft = Draft {
         session: session.0,
@@ -129,7 +145,10 @@ fn attach_by_newer_rules(journal: &Arc<SurvivingJournal>, session: SessionId) ->
         body: &newer,
         prev: head.hash,
     };
-    let append = Append::new(session.0, head.seq, vec![draft.line()]);
+    let append = Append {
+        objects,
+        ..Append::new(session.0, head.seq, vec![draft.line()])
+    };
     block_on(journal.append(append)).unwrap();
     Seq(head.seq + 1)
 }
@@ -159,4 +178,73 @@ async fn session_of_newer_rules_is_rejected_and_not_decided_again() {
     let again = engine(&journal, UnknownKinds::Refuse).await;
     assert!(again.resume(id).await.is_err());
     again.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn unknown_kind_of_newer_rules_is_not_skipped() {
+    let journal = SurvivingJournal::new();
+    let first = engine(&journal, UnknownKinds::Refuse).await;
+    let id = first.session("desk").open().await.unwrap().session_id();
+    first.shutdown(Duration::ZERO).await.unwrap();
+    ponder_by(&journal, id, r#"{"about":"life","rules":4711}"#);
+    let last = Seq(journal.head(id.0).await.unwrap().unwrap().seq);
+
+    let ledger = Ledger::new(journal.clone()).unknown_kinds(UnknownKinds::Skip);
+    let loaded = ledger.load(id).await.map(drop);
+    let replayed = replay::verify(&ledger, id).await.map(drop);
+    for told in [loaded, replayed] {
+        let named =
+            matches!(&told, Err(Error::NewerRules { seq, rules: 4711, .. }) if *seq == last);
+        assert!(named, "{told:?}");
+    }
+    let lenient = engine(&journal, UnknownKinds::Skip).await;
+    assert!(lenient.resume(id).await.is_err());
+    lenient.shutdown(Duration::ZERO).await.unwrap();
+    assert_eq!(journal.head(id.0).await.unwrap().unwrap().seq, last.0);
+}
+
+/// A session whose second runner has policies with an unknown field, under these rules.
+async fn misspelt(rules: u32) -> (Arc<SurvivingJournal>, SessionId, Seq) {
+    let journal = SurvivingJournal::new();
+    let first = engine(&journal, UnknownKinds::Refuse).await;
+    let id = first.session("desk").open().await.unwrap().session_id();
+    first.shutdown(Duration::ZERO).await.unwrap();
+    let policies = Object::new(br#"{"tools":{"pay":{"confirm":{},"quorun":2}}}"#.as_slice());
+    let hash = policies.hash;
+    let attached = attach_again(&journal, id, vec![policies], |body| {
+        let mut body: serde_json::Value = serde_json::from_str(body).unwrap();
+        body["policies"] = hash.to_string().into();
+        body["rules"] = rules.into();
+        body.to_string()
+    });
+    (journal, id, attached)
+}
+
+#[tokio::test]
+async fn unknown_field_is_an_error_from_rules_2_on() {
+    let (journal, id, attached) = misspelt(2).await;
+    let ledger = Ledger::new(journal.clone());
+    let loaded = ledger.load(id).await.map(drop);
+    let replayed = replay::verify(&ledger, id).await.map(drop);
+    let state = replay::state_at(&ledger, id, attached).await.map(drop);
+    for told in [loaded, replayed, state] {
+        let Err(Error::UnknownField { seq, field, .. }) = &told else {
+            panic!("{told:?}")
+        };
+        assert_eq!((*seq, field.as_str()), (attached, "/tools/pay/quorun"));
+    }
+    let engine_here = engine(&journal, UnknownKinds::Skip).await;
+    assert!(engine_here.resume(id).await.is_err());
+    engine_here.shutdown(Duration::ZERO).await.unwrap();
+    assert_eq!(journal.head(id.0).await.unwrap().unwrap().seq, attached.0);
+}
+
+#[tokio::test]
+async fn unknown_field_is_read_past_under_rules_1() {
+    let (journal, id, _) = misspelt(RULES_MIN).await;
+    let loaded = Ledger::new(journal.clone()).load(id).await.unwrap();
+    assert!(loaded.session.terms.policies.of("pay").confirm);
+    let engine_here = engine(&journal, UnknownKinds::Refuse).await;
+    assert!(engine_here.resume(id).await.is_ok());
+    engine_here.shutdown(Duration::ZERO).await.unwrap();
 }

@@ -47,6 +47,8 @@ mod ids;
 mod json_keys;
 #[path = "cli/json_shape.rs"]
 mod json_shape;
+#[path = "cli/later_rules.rs"]
+mod later_rules;
 #[path = "cli/looking.rs"]
 mod looking;
 #[path = "cli/operating.rs"]

@@ -64,6 +64,21 @@ impl Toolbox {
         }
     }
 
+    /// Replaces all policies.
+    ///
+    /// ```
+    /// use recount_session::PolicySet;
+    /// use recount_session::testing::toolbox;
+    ///
+    /// let policies = PolicySet { running_max: Some(1), ..PolicySet::default() };
+    /// assert_eq!(toolbox().with_policies(policies.clone()).policies(), &policies);
+    /// ```
+    #[must_use]
+    pub fn with_policies(mut self, policies: PolicySet) -> Toolbox {
+        self.policies = policies;
+        self
+    }
+
     /// Adds a tool without any policy.
     #[must_use]
     pub fn plain(mut self, name: &str) -> Toolbox {
