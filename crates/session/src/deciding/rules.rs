@@ -31,5 +31,9 @@ pub const RULES_OF_STRICT_FIELDS: u32 = 2;
 #[must_use]
 pub fn rules_needed(catalog: &Catalog, policies: &PolicySet) -> u32 {
     let tools = catalog.tools.values().any(|tool| tool.needs_rules_2());
-    if tools || policies.needs_rules_2() { 2 } else { RULES_MIN }
+    if tools || policies.needs_rules_2() {
+        2
+    } else {
+        RULES_MIN
+    }
 }

@@ -103,7 +103,10 @@ impl<'r> Model<'r> {
         let name = name_of(self.call(call));
         let policies = self.tools?.policies();
         let policy = policies.of(name);
-        let limits = [policies.max_open_requests, policy.gate_terms.max_open_requests];
+        let limits = [
+            policies.max_open_requests,
+            policy.gate_terms.max_open_requests,
+        ];
         let enforced = self.enforced && policy.confirm;
         if !enforced || limits == [None, None] {
             return None;

@@ -257,7 +257,10 @@ fn crowded(recording: &Recording) -> Vec<&'static str> {
             let inputs = it.inputs.as_ref().map(|it| it.to_value());
             let counted = inputs.is_some_and(|it| it.get("open_requests").is_some());
             let late = !judged.insert(it.call);
-            let full = it.reason.as_ref().is_some_and(|it| it.contains("wait for approval"));
+            let full = it
+                .reason
+                .as_ref()
+                .is_some_and(|it| it.contains("wait for approval"));
             met.extend((counted && full).then_some(if late { CROWDED_LATE } else { CROWDED }));
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::calls::call::Call;
 use super::open_requests::{self, OpenRequests};
+use crate::calls::call::Call;
 use crate::json::Json;
 use crate::reducers::earlier::limits::{self, Used};
 use crate::reducers::telling::phases;
