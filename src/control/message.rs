@@ -23,6 +23,8 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":true,"reason":"fine"}}}
 /// {"answer":{"request":"7c6f…","answer":{"confirmed":false},"as":"ada"}}
 /// {"answer":{"request":"7c6f…","answer":{"found":{"done":{"receipt":17}}}}}
+/// {"answer_many":{"requests":["7c6f…","81d0…"],"answer":{"confirmed":true}}}
+/// {"deny_all":{"session":"0199…","reason":"the customer hung up"}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"receipt":17}}}
 /// {"respond":{"ticket":{"session":"0199…","call":5,"tool":"pay"},"response":{"sent":1},
 ///  "interim":true}}
@@ -53,6 +55,30 @@ pub enum Request {
         answer: Box<RawValue>,
         /// The name of the approver if it is not the user of the service. The name is not
         /// authenticated.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Gives one answer to several confirmation requests. Each item is a
+    /// [`OneAnswer`](super::OneAnswer). Each answer is recorded on its own, and an id that is given
+    /// twice is answered once.
+    AnswerMany {
+        /// The requests.
+        requests: Vec<RequestId>,
+        /// The answer, as [`confirmation`] reads it.
+        answer: Box<RawValue>,
+        /// The name of the approver, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Denies every confirmation request that is open in a session now. Each item is a
+    /// [`OneAnswer`](super::OneAnswer).
+    DenyAll {
+        /// The session.
+        session: SessionId,
+        /// The reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The name of the approver, as for an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },

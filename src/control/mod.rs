@@ -15,6 +15,7 @@ mod connection;
 mod error;
 mod file;
 mod message;
+mod one_answer;
 pub mod os_user;
 mod refusal;
 mod server;
@@ -31,5 +32,6 @@ pub use message::ticket;
 pub use message::{
     LogItem, NamedId, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation, finding,
 };
+pub use one_answer::{OneAnswer, OneOutcome};
 pub use refusal::Refusal;
 pub use server::{Handler, Items, ReaderGone, Server};

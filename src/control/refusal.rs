@@ -86,6 +86,7 @@ impl Refusal {
             Rejection::UnknownRequest { .. }
             | Rejection::UnfitAnswer(_)
             | Rejection::ToolGone { .. }
+            | Rejection::TooManyAnswers { .. }
             | Rejection::EditsNotAllowed
             | Rejection::NothingToSettle
             | Rejection::UnknownCall { .. }

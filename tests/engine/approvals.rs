@@ -4,4 +4,5 @@
 mod asking;
 mod desk;
 mod gates;
+mod limits_of_asking;
 mod withholding;

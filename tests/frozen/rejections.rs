@@ -138,6 +138,7 @@ fn rejections() -> Vec<Rejection> {
         Rejection::RequestExpired { at },
         Rejection::RequestSuperseded { by: at },
         Rejection::ToolGone { tool: "pay".into() },
+        Rejection::TooManyAnswers { max: 6 },
         Rejection::EditsNotAllowed,
         Rejection::NothingToSettle,
         Rejection::UnknownCall { call },
@@ -178,7 +179,7 @@ fn rejections() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 23;
+const VARIANTS: usize = 24;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -205,6 +206,7 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::TooLarge { .. } => 20,
         Rejection::TooDeep => 21,
         Rejection::UnfitJson { .. } => 22,
+        Rejection::TooManyAnswers { .. } => 23,
     }
 }
 

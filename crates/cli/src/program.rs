@@ -13,9 +13,7 @@ use crate::failures::{Exit, Failure};
 use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
 use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
-use crate::operator::{
-    AnswerArgs, Approve, Cancel, Erase, Pending, Reconcile, RespondCall, Settle,
-};
+use crate::operator::{Approve, Cancel, Deny, Erase, Pending, Reconcile, RespondCall, Settle};
 use crate::run::Run;
 use crate::terminal::{ColorChoice, Palette, Screen};
 use crate::text::Zone;
@@ -90,7 +88,7 @@ enum Command {
     Approve(Approve),
     /// Denies a waiting call; the model is told.
     #[command(long_about = None)]
-    Deny(AnswerArgs),
+    Deny(Deny),
     Settle(Settle),
     Reconcile(Reconcile),
     RespondCall(RespondCall),
@@ -164,7 +162,7 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Show(it) => it.run(screen).await,
         Command::Pending(it) => it.run(screen).await,
         Command::Approve(it) => it.run(screen).await,
-        Command::Deny(it) => it.deny(screen).await,
+        Command::Deny(it) => it.run(screen).await,
         Command::Settle(it) => it.run(screen).await,
         Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,

@@ -11,6 +11,7 @@ mod agents_named;
 pub(super) mod extractors;
 pub(crate) mod heard;
 pub(in crate::engine) mod hooks;
+mod limits_of_asking;
 pub(in crate::engine) mod phases;
 #[cfg(feature = "play")]
 mod played;

@@ -1,6 +1,7 @@
 //! Policies of an agent other than those of its tools, and policy files that override them.
 
 use super::agent::Agent;
+use super::limits_of_asking::LimitsOfAsking;
 use crate::session::{PolicyChanges, PolicySet};
 use crate::tool::{RegistrationError, Toolset};
 
@@ -21,6 +22,8 @@ pub(super) struct CallLimits {
     per_message: Option<u32>,
     /// The maximum number that are open at the same time.
     open: Option<u32>,
+    /// The limits of asking.
+    pub(super) asking: LimitsOfAsking,
 }
 
 impl Default for CallLimits {
@@ -29,6 +32,7 @@ impl Default for CallLimits {
             running: None,
             per_message: Some(CALLS_PER_MESSAGE_MAX),
             open: Some(OPEN_CALLS_MAX),
+            asking: LimitsOfAsking::default(),
         }
     }
 }
@@ -40,6 +44,8 @@ impl CallLimits {
             running_max: self.running,
             calls_per_message_max: self.per_message,
             open_calls_max: self.open,
+            max_open_requests: self.asking.open_requests,
+            answers_per_minute: self.asking.answers_per_minute,
             ..tools
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::agent::Agent;
 use super::prepared::Prepared;
-use super::{agents_named, phases, policies, waived_gates};
+use super::{agents_named, limits_of_asking, phases, policies, waived_gates};
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, outgoing};
 use crate::session::catalog::Catalog;
@@ -58,7 +58,9 @@ impl Agent {
         if registered.is_ok() {
             let of_agents = agents_named::mistakes(&catalog).into_iter();
             let of_phases = phases::mistakes(&policies, &dispatcher);
-            let all = of_agents.chain(of_phases);
+            let all = of_agents
+                .chain(of_phases)
+                .chain(limits_of_asking::mistakes(&policies));
             mistakes.extend(all.map(|it| format!("agent {name:?}: {it}")));
         }
         if !mistakes.is_empty() {

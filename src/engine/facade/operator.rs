@@ -75,6 +75,16 @@ impl Engine {
                 let operation = Operation::Answer { request, given };
                 self.operated(operation, claimed).await
             }
+            Request::AnswerMany {
+                requests,
+                answer,
+                claimed,
+            } => self.answer_each(requests, &answer, claimed, items).await,
+            Request::DenyAll {
+                session,
+                reason,
+                claimed,
+            } => self.deny_each(session, reason, claimed, items).await,
             Request::Respond {
                 ticket,
                 response,
@@ -182,7 +192,7 @@ fn handler(engine: &Arc<Inner>) -> Handler {
 }
 
 /// The reason why a request failed.
-enum Failed {
+pub(super) enum Failed {
     Engine(Error),
     /// The message is invalid.
     Message(Problem),
@@ -246,7 +256,7 @@ async fn log(
 }
 
 /// Returns the user of this process, or the claimed name.
-async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
+pub(super) async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
     static USER: OnceLock<String> = OnceLock::new();
     if let Some(name) = claimed {
         if let Some(wrong) = wrong_with_name(&name) {
@@ -272,7 +282,7 @@ async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
 }
 
 /// Returns an error in the form for an operator.
-fn problem(error: &Error) -> Problem {
+pub(super) fn problem(error: &Error) -> Problem {
     let code = match error {
         Error::UnknownRequest { .. } => "unknown_request",
         Error::UnknownCall { .. } => "unknown_call",
@@ -297,7 +307,7 @@ fn problem(error: &Error) -> Problem {
 }
 
 /// Returns the error of an operation that is recorded nevertheless. Its text adds the record.
-fn behind_record(seq: Seq, error: &Error) -> Problem {
+pub(super) fn behind_record(seq: Seq, error: &Error) -> Problem {
     let Problem { code, text } = problem(error);
     Problem::new(&code, format!("it is on record at seq {seq}, but {text}"))
 }

@@ -15,7 +15,7 @@ use crate::engine::error::Error;
 use crate::ledger::{self, Ledger, Loaded, Objects};
 use crate::session::{
     Actor, Command, Fact, Hook, Observation, Rejection, RequestId, Seq, Session, SessionId,
-    Timestamp, UnfitAnswer, admit, open_work, overdue, refusal_on_record, step,
+    Timestamp, UnfitAnswer, admit_at, open_work, overdue, refusal_on_record, step,
 };
 use crate::tool::{FunctionResponse, Ticket, ToolConfirmation};
 
@@ -87,7 +87,7 @@ impl Desk {
             answer: examine(&self.ledger, &batch.session, &batch.before.seal, seq, given).await?,
             by: by.clone(),
         };
-        match admit(&batch.session, command) {
+        match admit_at(&batch.session, batch.now, command) {
             Ok(observation) => {
                 let seq = batch.record(observation)?;
                 batch.append(&self.ledger).await?;
@@ -189,7 +189,7 @@ impl Desk {
         let left = batch.take_over()?;
         let overdue = batch.record_overdue()?;
         let attempt = AttemptedAnswer::of(&batch.session, &command);
-        match admit(&batch.session, command) {
+        match admit_at(&batch.session, batch.now, command) {
             // A desk cannot call the hook, so it must not record what the hook would remove.
             Ok(Observation::ResponseSupplied(_))
                 if batch.session.terms.policies.hooks.before_tool_response =>

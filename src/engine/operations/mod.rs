@@ -6,6 +6,7 @@
 //! requests; `erasing` deletes keys and records nothing in a session.
 
 mod answering;
+pub(super) mod answering_many;
 mod cancelling;
 mod client_messages;
 mod client_responses;

@@ -28,7 +28,7 @@ use crate::live::incoming::{self, Heard};
 use crate::live::outgoing;
 use crate::session::{
     Call, Command, Hook, InstructionSent, Observation, ResponsesSent, Seq, SessionId,
-    SessionOpened, UserTextSent, admit, fits,
+    SessionOpened, UserTextSent, admit_at, fits,
 };
 use crate::tool::{InputEvent, State};
 
@@ -334,7 +334,8 @@ impl SessionTask {
         self.put_at(now, Vec::new(), Objects::default()).await?;
         self.perform().await?;
         let attempt = AttemptedAnswer::of(&self.stream.session, &command);
-        match admit(&self.stream.session, command).and_then(|it| self.fits_redacted(it)) {
+        let admitted = admit_at(&self.stream.session, now, command);
+        match admitted.and_then(|it| self.fits_redacted(it)) {
             Ok(mut observation) => {
                 self.word_cancellation(&mut observation);
                 let seq = self

@@ -208,6 +208,7 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::UnfitAnswer(UnfitAnswer::AnswersTheCall { .. }) => "answers-the-call",
         Rejection::UnfitAnswer(UnfitAnswer::ForeignSession { .. }) => "foreign-session",
         Rejection::ToolGone { .. } => "tool-gone",
+        Rejection::TooManyAnswers { .. } => "too-many-answers",
         Rejection::EditsNotAllowed => "edits-not-allowed",
         Rejection::NothingToSettle => "nothing-to-settle",
         Rejection::UnknownCall { .. } => "unknown-call",

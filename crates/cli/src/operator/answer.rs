@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::answer_many;
 use super::members::members;
-use super::named::NamedRequest;
+use super::named;
 use super::on_record::{self, Recorded};
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
-use crate::journal::{Keys, Source};
+use crate::journal::{Keys, Source, ids};
 use crate::telling::question;
 use crate::terminal::{Screen, Tone, prompt};
 use crate::text::{acted, one_line};
@@ -23,6 +24,10 @@ use recount::session::{About, Json, ObjectHash, RequestId};
 pub(crate) struct Approve {
     #[command(flatten)]
     answer: AnswerArgs,
+    /// The ids of the requests, or unique beginnings of them; or the id of a session, and the seq
+    /// of the request's record.
+    #[arg(value_name = "REQUEST", required = true)]
+    requests: Vec<String>,
     /// The arguments to run with in place of the model's, if the tool allows that: a JSON object;
     /// @FILE reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
@@ -34,53 +39,135 @@ pub(crate) struct Approve {
 
 impl Approve {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let Approve { answer, args, yes } = self;
+        let Approve {
+            answer,
+            requests,
+            args,
+            yes,
+        } = self;
         if args.as_deref() == Some("-") && answer.payload.as_deref() == Some("-") {
             let what = "expected one of --args and --payload from standard input, found both";
             return Err(Failure::new("not-json", what).exit(Exit::Usage));
         }
         let args = args.map(|args| given_json("the arguments", &args));
         let asks = !yes && prompt::is_interactive();
-        answer.record(true, asks, args.transpose()?, screen).await
+        let args = args.transpose()?;
+        answer.record(requests, true, asks, args, screen).await
     }
 }
 
-/// Records the answer to a confirmation request, through the service if one has the journal open.
+/// Records a denial, through the service if one has the journal open.
 #[derive(Args)]
-pub(crate) struct AnswerArgs {
+pub(crate) struct Deny {
+    #[command(flatten)]
+    answer: AnswerArgs,
+    /// The ids of the requests, or unique beginnings of them; or the id of a session, and the seq
+    /// of the request's record.
+    #[arg(value_name = "REQUEST", required_unless_present = "all")]
+    requests: Vec<String>,
+    /// The session whose open requests are denied with --all.
+    #[arg(long, value_name = "SESSION", requires = "all")]
+    session: Option<String>,
+    /// Denies every request that is open in the session now; others may open later.
+    #[arg(
+        long,
+        requires = "session",
+        conflicts_with_all = ["requests", "payload", "request_hash"]
+    )]
+    all: bool,
+}
+
+impl Deny {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        match self.session {
+            Some(session) => answer_many::deny_all(self.answer, &session, screen).await,
+            None => {
+                let answer = self.answer;
+                answer
+                    .record(self.requests, false, false, None, screen)
+                    .await
+            }
+        }
+    }
+}
+
+/// The arguments of an answer to one request or to several.
+#[derive(Args)]
+pub(super) struct AnswerArgs {
     /// The directory of the journal.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     #[command(flatten)]
-    request: NamedRequest,
-    #[command(flatten)]
-    keys: Keys,
+    pub(super) keys: Keys,
     /// The reason; the model gets the reason of a denial.
     #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     /// The payload for the tool: JSON that fits the schema which `recount pending` shows; @FILE
     /// reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
-    payload: Option<String>,
+    pub(super) payload: Option<String>,
     /// The hash of the request that was reviewed, as `recount pending --json` shows it; the answer
     /// counts for no other request.
     #[arg(long, value_name = "HASH")]
-    request_hash: Option<ObjectHash>,
+    pub(super) request_hash: Option<ObjectHash>,
     /// The name to record, in place of the operating system's user; it is recorded as not verified.
     #[arg(long = "as", value_name = "NAME")]
-    name: Option<String>,
+    pub(super) name: Option<String>,
     /// Prints one JSON document.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
+}
+
+/// A request, by a word of the command line or by its id.
+enum Named {
+    Word(String),
+    Id(RequestId),
+}
+
+impl Named {
+    async fn find(&self, source: &mut Source) -> Result<RequestId, Failure> {
+        match self {
+            Named::Word(word) => ids::request(source, word).await,
+            Named::Id(id) => Ok(*id),
+        }
+    }
 }
 
 impl AnswerArgs {
-    /// Records a denial.
-    pub(crate) async fn deny(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        self.record(false, false, None, screen).await
-    }
-
+    /// Records the answer to each request that the words name.
     async fn record(
         self,
+        words: Vec<String>,
+        confirmed: bool,
+        asks: bool,
+        args: Option<Json>,
+        screen: &mut Screen,
+    ) -> Result<Exit, Failure> {
+        let named = match <[String; 1]>::try_from(words) {
+            Ok([word]) => Named::Word(word),
+            Err(words) => {
+                let mut source = Source::writing(&self.path, &self.keys).await?;
+                let found = named::requests(&mut source, &words).await;
+                source.close().await?;
+                match found?.as_slice() {
+                    [id] => Named::Id(*id),
+                    several => {
+                        let answer = answer_many::AnswerMany {
+                            requests: several.to_vec(),
+                            confirmed,
+                            asks,
+                            is_edited: args.is_some(),
+                        };
+                        return answer.record(self, screen).await;
+                    }
+                }
+            }
+        };
+        self.record_one(named, confirmed, asks, args, screen).await
+    }
+
+    async fn record_one(
+        self,
+        named: Named,
         confirmed: bool,
         asks: bool,
         args: Option<Json>,
@@ -92,7 +179,7 @@ impl AnswerArgs {
             .map(|it| given_json("the payload", it));
         let payload = payload.transpose()?;
         let mut seen = self.request_hash;
-        if asks && let Some(open) = self.open_request().await? {
+        if asks && let Some(open) = self.open_request(&named).await? {
             if !agreed(&open, args.as_ref(), screen).await? {
                 screen.line("Nothing was recorded.")?;
                 return Ok(Exit::Failed);
@@ -107,7 +194,7 @@ impl AnswerArgs {
         answer.extend(args.clone().map(|it| ("args", it)));
         answer.extend(seen.map(|it| ("request_hash", Json::of_serialized(&it))));
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
-            let request = self.request.find(source).await?;
+            let request = named.find(source).await?;
             let asked = source.confirmation(|it| it.id == request).await;
             let on_record = source.answer(request, &answer, self.name).await?;
             let anew = match &asked {
@@ -130,9 +217,9 @@ impl AnswerArgs {
     }
 
     /// The request, if it is open. The journal is closed while the approver decides.
-    async fn open_request(&self) -> Result<Option<PendingConfirmation>, Failure> {
+    async fn open_request(&self, named: &Named) -> Result<Option<PendingConfirmation>, Failure> {
         let mut source = Source::writing(&self.path, &self.keys).await?;
-        let named = match self.request.find(&mut source).await {
+        let named = match named.find(&mut source).await {
             Ok(id) => Ok(source.confirmation(|it| it.id == id).await),
             Err(failure) => Err(failure),
         };

@@ -3,12 +3,13 @@
 //! A command records one operation and prints the new record, or the refusal. The rules for
 //! refusals are elsewhere, and no tool starts here.
 //!
-//! Read `pending` first, then `answer` and the smaller `settle`, `reconcile`, `respond_call`,
+//! Read `pending` first, then `answer`, `answer_many` for several requests, and the smaller `settle`, `reconcile`, `respond_call`,
 //! `cancel` and `erase`. `on_record` has the steps that they share, `operations` the requests to
 //! the desk or the service. `found` is an option of two of them, `members` their JSON objects, and
 //! `named` the arguments that name a request or a call.
 
 mod answer;
+mod answer_many;
 mod cancel;
 mod erase;
 mod found;
@@ -21,7 +22,7 @@ mod reconcile;
 mod respond_call;
 mod settle;
 
-pub(crate) use answer::{AnswerArgs, Approve};
+pub(crate) use answer::{Approve, Deny};
 pub(crate) use cancel::Cancel;
 pub(crate) use erase::Erase;
 pub(crate) use pending::Pending;

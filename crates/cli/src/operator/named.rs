@@ -30,6 +30,45 @@ impl NamedRequest {
     }
 }
 
+/// Returns the requests that the words name, each once, in the order given: ids of requests or
+/// unique beginnings of them, or the id of a session and a seq. If one is unknown, none is returned.
+pub(super) async fn requests(
+    source: &mut Source,
+    words: &[String],
+) -> Result<Vec<RequestId>, Failure> {
+    if let [session, last] = words
+        && let Ok(seq) = seq(last)
+        && let Some(request) = request_at(source, session, seq, last).await?
+    {
+        return Ok(vec![request]);
+    }
+    let mut found = Vec::new();
+    for word in words {
+        let id = ids::request(source, word).await?;
+        if !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the request of the session with this seq. Returns `None` if the first word names no
+/// session and the last names a request, because all digits of an id may be decimal.
+async fn request_at(
+    source: &mut Source,
+    session: &str,
+    seq: Seq,
+    last: &str,
+) -> Result<Option<RequestId>, Failure> {
+    match ids::session_at(source, session).await {
+        Ok(session) => Ok(Some(session.request_id(seq))),
+        Err(unknown) => match ids::request(source, last).await {
+            Ok(_) => Ok(None),
+            Err(_) => Err(unknown),
+        },
+    }
+}
+
 /// A call.
 #[derive(Args)]
 pub(super) struct NamedCall {

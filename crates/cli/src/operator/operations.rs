@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 use super::members::Members;
 use crate::failures::{Failure, refused, unanswered};
 use crate::journal::{Source, os_user};
-use recount::control::{self, Client, OnRecord, Request};
+use recount::control::{self, Client, OnRecord, OneAnswer, OneOutcome, Request, Unanswered};
 use recount::engine::{Desk, Operated, Operation, SystemClock};
 use recount::ledger::Ledger;
-use recount::session::{Finding, Json, RequestId, Seq, SessionId};
-use recount::tool::Ticket;
+use recount::session::{Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
+use recount::tool::{Ticket, ToolConfirmation};
 
 impl Source {
     /// Answers a request, as the user of this process or with the claimed name.
@@ -37,6 +37,57 @@ impl Source {
                     claimed,
                 };
                 at_service(client, &request).await
+            }
+        }
+    }
+
+    /// Gives one answer to several requests, and returns the outcome of each.
+    pub(super) async fn answer_many(
+        &mut self,
+        requests: Vec<RequestId>,
+        answer: &Members,
+        claimed: Option<String>,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let answer = raw(answer)?;
+        match self {
+            Source::Journal(ledger) => {
+                let given = control::confirmation(&answer);
+                at_desk_each(ledger, requests, &given, claimed).await
+            }
+            Source::Service(client) => {
+                let request = Request::AnswerMany {
+                    requests,
+                    answer,
+                    claimed,
+                };
+                at_service_each(client, &request).await
+            }
+        }
+    }
+
+    /// Denies every request that is open in the session now, and returns the outcome of each.
+    pub(super) async fn deny_all(
+        &mut self,
+        session: SessionId,
+        reason: Option<String>,
+        claimed: Option<String>,
+    ) -> Result<Vec<Outcome>, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let open = ledger.pending_in(session).await?;
+                let open = open.into_iter().map(|it| it.id).collect();
+                let denial = reason.map_or_else(ToolConfirmation::default, |reason| {
+                    ToolConfirmation::denied(reason)
+                });
+                at_desk_each(ledger, open, &Ok(denial), claimed).await
+            }
+            Source::Service(client) => {
+                let request = Request::DenyAll {
+                    session,
+                    reason,
+                    claimed,
+                };
+                at_service_each(client, &request).await
             }
         }
     }
@@ -127,6 +178,44 @@ impl Source {
             }
         }
     }
+}
+
+/// The outcome of one of several answers: its record, or the failure.
+pub(super) type Outcome = (RequestId, Result<OnRecord, Failure>);
+
+/// Gives one answer to each request of the journal that is open here.
+async fn at_desk_each(
+    ledger: &Ledger,
+    requests: Vec<RequestId>,
+    given: &Result<ToolConfirmation, UnfitAnswer>,
+    claimed: Option<String>,
+) -> Result<Vec<Outcome>, Failure> {
+    // A name that cannot be recorded is the same failure for all of them.
+    os_user::actor(claimed.clone())?;
+    let mut outcomes = Vec::with_capacity(requests.len());
+    for request in requests {
+        let given = given.clone();
+        let operation = Operation::Answer { request, given };
+        let outcome = at_desk(ledger, operation, claimed.clone()).await;
+        outcomes.push((request, outcome));
+    }
+    Ok(outcomes)
+}
+
+/// Sends a request that has an outcome for each of several answers.
+async fn at_service_each(client: &mut Client, request: &Request) -> Result<Vec<Outcome>, Failure> {
+    let pid = client.pid();
+    let answers = client.items::<OneAnswer>(request).await;
+    let answers = answers.map_err(|error| unanswered(pid, error))?;
+    let outcome = |it: OneAnswer| {
+        let outcome = match it.outcome {
+            OneOutcome::Done(on_record) => Ok(on_record),
+            OneOutcome::Refused(refusal) => Err(refused(&refusal)),
+            OneOutcome::Error(problem) => Err(unanswered(pid, Unanswered::Failed(problem))),
+        };
+        (it.request, outcome)
+    };
+    Ok(answers.into_iter().map(outcome).collect())
 }
 
 /// Does an operation on the journal that is open here.

@@ -137,6 +137,7 @@ fn impossible_policies_are_all_reported_at_once() {
         | T::confirm_within(tool("expiry"), "", zero)
         | T::idempotent(T::retry(tool("once"), 1, zero))
         | T::limit_per_minute(T::limit_per_session(tool("never"), 0), 0)
+        | T::max_open_requests(T::confirm(tool("unasked"), ""), 0)
         | T::in_phases(tool("nowhere"), Vec::<String>::new())
         | T::in_phases(T::in_phases(tool("disjoint"), ["a"]), ["b"])
         | T::when(
@@ -153,6 +154,7 @@ fn impossible_policies_are_all_reported_at_once() {
             "tool \"once\": retry: expected at least 2 attempts, the first one counted, found 1",
             "tool \"never\": limit_per_session: expected at least 1, found 0",
             "tool \"never\": limit_per_minute: expected at least 1, found 0",
+            "tool \"unasked\": max_open_requests: expected at least 1, found 0",
             "tool \"nowhere\": in_phases: expected at least one phase, found none, or lists that have none in common",
             "tool \"disjoint\": in_phases: expected at least one phase, found none, or lists that have none in common",
             "tool \"passing\": when: expected keys that stand on record, found a key of the state must not be empty; \"temp:a\" is temporary: it is not on record, so nothing on record may read or write it",
@@ -170,6 +172,7 @@ fn setting_of_a_missing_policy_is_a_mistake() {
         ..ToolPolicy::default()
     };
     policy.gate_terms.expires_after = Some(Duration::from_secs(1));
+    policy.gate_terms.max_open_requests = Some(1);
     let loose = || T::policy(tool("a"), policy.clone());
     assert_eq!(
         mistakes(loose()),
@@ -177,6 +180,7 @@ fn setting_of_a_missing_policy_is_a_mistake() {
             "tool \"a\": cached_for makes no sense: the tool is not cached",
             "tool \"a\": confirm_message makes no sense: no person is asked to confirm",
             "tool \"a\": confirm_expires_after makes no sense: no person is asked to confirm",
+            "tool \"a\": max_open_requests makes no sense: no person is asked to confirm",
         ]
     );
     let held = T::cached(T::confirm(loose(), ""));

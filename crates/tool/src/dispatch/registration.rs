@@ -116,6 +116,11 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
         "confirm_expires_after",
         no_gate,
     );
+    note(
+        policy.gate_terms.max_open_requests.is_some() && !policy.confirm,
+        "max_open_requests",
+        no_gate,
+    );
     found
 }
 
@@ -143,6 +148,10 @@ fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
         (policy.retry.is_some(), "retry"),
         (policy.limits.per_session.is_some(), "limit_per_session"),
         (policy.limits.per_minute.is_some(), "limit_per_minute"),
+        (
+            policy.gate_terms.max_open_requests.is_some(),
+            "max_open_requests",
+        ),
         (policy.phases.is_some(), "in_phases"),
         (policy.when.is_some(), "when"),
         (!tool.secret.is_empty(), "secret"),
@@ -184,6 +193,11 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
         "limit_per_minute",
         "at least 1",
         none(policy.limits.per_minute),
+    );
+    note(
+        "max_open_requests",
+        "at least 1",
+        none(policy.gate_terms.max_open_requests),
     );
     let phases = policy
         .phases

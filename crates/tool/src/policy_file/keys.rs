@@ -34,7 +34,7 @@ pub(super) enum Misread {
 }
 
 /// All keys of a tool's policy.
-pub(crate) const KEYS: [Key; 20] = [
+pub(crate) const KEYS: [Key; 21] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
@@ -275,6 +275,17 @@ pub(crate) const KEYS: [Key; 20] = [
                 Some("told") => Ok(Progress::Told),
                 Some(_) | None => Err(Misread::Other),
             })?);
+            Ok(())
+        },
+    },
+    Key {
+        name: "max_open_requests",
+        expected: COUNT,
+        about: "How many calls of the tool may wait for a person at the same time; others are \
+                refused. false: any number.",
+        schema: || or_false(count_schema()),
+        read: |value, to| {
+            to.max_open_requests = Some(unless_false(value, count)?);
             Ok(())
         },
     },

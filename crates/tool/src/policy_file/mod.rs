@@ -5,6 +5,8 @@
 //! running_max = 4                    # how many calls of a session may run at the same time
 //! calls_per_message_max = 128        # how many calls one message of the model may bring
 //! open_calls_max = 1000              # how many calls of a session may be open at the same time
+//! max_open_requests = 20             # how many of them may wait for a person
+//! answers_per_minute = 6             # how many approvals one person may give in a minute
 //!
 //! [defaults]                         # for every tool
 //! limit_per_session = 100
@@ -13,6 +15,7 @@
 //! confirm = "Refund this order?"     # or true; false: no approval
 //! confirm_when = { compares = ["args:cents", ">", 1000] }
 //! confirm_expires_after = "10m"
+//! max_open_requests = 3              # how many calls of the tool may wait for a person
 //! timeout = "10s"
 //! limit_per_minute = 3
 //! phases = ["negotiate"]

@@ -13,6 +13,7 @@ use recount_session::{
 pub(in crate::policy_file) const WHOLE: &str = r#"{
   "$schema": "policy.schema.json",
   "running_max": 4, "calls_per_message_max": 128, "open_calls_max": false,
+  "max_open_requests": 20, "answers_per_minute": 6,
   "timeout": "30s",
   "defaults": {"limit_per_session": 100},
   "tools": {
@@ -23,13 +24,14 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
       "confirm_payload": {"type": "object"}, "confirm_edits": "approved_anew", "keep_reason": true,
       "acknowledge": {"status": "A colleague decides."}, "withdraw_on_cancel": true,
-      "interim_status": true, "progress": "told"
+      "interim_status": true, "progress": "told", "max_open_requests": 3
     },
     "look": {
       "confirm": false, "confirm_when": false, "confirm_expires_after": false, "timeout": false, "cached": false,
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
       "when": false, "repeats": "run", "in_doubt": "ask", "confirm_payload": false, "confirm_edits": false,
-      "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false, "interim_status": false, "progress": false
+      "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false, "interim_status": false, "progress": false,
+      "max_open_requests": false
     }
   },
   "phases": [
@@ -69,6 +71,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         withdraw_on_cancel: Some(true),
         interim_status: Some(true),
         progress: Some(Some(Progress::Told)),
+        max_open_requests: Some(Some(3)),
     };
     let look = ToolPolicyChanges {
         confirm: Some(GateChange::Open),
@@ -91,6 +94,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         withdraw_on_cancel: Some(false),
         interim_status: Some(false),
         progress: Some(None),
+        max_open_requests: Some(None),
     };
     let verify = PhaseDeclaration {
         name: "verify".to_owned(),
@@ -109,6 +113,8 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         running_max: Some(Some(4)),
         calls_per_message_max: Some(Some(128)),
         open_calls_max: Some(None),
+        max_open_requests: Some(Some(20)),
+        answers_per_minute: Some(Some(6)),
         timeout: Some(Some(Duration::from_secs(30))),
         phases: Some(vec![verify, pay]),
         defaults: ToolPolicyChanges {
@@ -162,6 +168,7 @@ fn every_policy_field_has_a_key() {
         payload: Some(_),
         edits: Some(_),
         keeps_reason: true,
+        max_open_requests: Some(_),
     } = *gate_terms
     else {
         panic!("a field is not set: {gate_terms:?}");
@@ -268,6 +275,9 @@ fn schema_and_reader_accept_the_same() {
         (r#"{"timeout": "0s"}"#, false),
         (r#"{"timeout": "1 h"}"#, true),
         (r#"{"running_max": 0}"#, false),
+        (r#"{"max_open_requests": 0}"#, false),
+        (r#"{"answers_per_minute": 0}"#, false),
+        (r#"{"tools": {"a": {"max_open_requests": 0}}}"#, false),
         (r#"{"tools": {"a": {"confirm": 1}}}"#, false),
         (r#"{"tools": {"a": {"colour": 1}}}"#, false),
         (

@@ -14,6 +14,7 @@ mod paused_calls;
 pub(super) mod policy_tool;
 pub(super) mod predicate;
 pub(super) mod t;
+mod t_asking;
 mod t_policies;
 pub(super) mod text_agent;
 pub(super) mod toolset;

@@ -365,6 +365,11 @@ fn rules() -> Vec<Rule> {
             |it, _| it.limits.per_minute == Some(3),
         ),
         Rule::new(
+            "max_open_requests",
+            |tool| T::max_open_requests(tool, 2),
+            |it, _| it.gate_terms.max_open_requests == Some(2),
+        ),
+        Rule::new(
             "in_phases",
             |tool| T::in_phases(tool, ["a", "b"]),
             |it, _| it.phases.as_ref().is_some_and(|it| it.contains("b")),
