@@ -35,7 +35,7 @@ mod terms;
 mod verdicts;
 
 use generator::{recordings, wild_recordings};
-use lawful::{Verdict, agents, answers, ends, fold, leave, recording, repeat, supplies};
+use lawful::{Verdict, agents, answers, ends, fold, leave, pauses, recording, repeat, supplies};
 use proptest::prelude::*;
 
 fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
@@ -44,7 +44,7 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 
 /// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
 /// answer counts.
-const OF_ANY_HISTORY: [Law; 12] = [
+const OF_ANY_HISTORY: [Law; 13] = [
     ("every call ends once", ends::every_call_ends_once),
     (
         "a closed session has nothing open",
@@ -76,6 +76,10 @@ const OF_ANY_HISTORY: [Law; 12] = [
     (
         "running calls stay within the limit",
         leave::running_calls_stay_within_the_limit,
+    ),
+    (
+        "nothing starts while a pause holds it",
+        pauses::nothing_starts_while_a_pause_holds_it,
     ),
     (
         "a denied call did not run",

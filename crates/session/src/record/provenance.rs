@@ -143,6 +143,8 @@ impl Observation {
             Observation::OutcomeFound(it) => Provenance::by(&it.by).about(it.call),
             Observation::OperatorCancelled(it) => Provenance::by(&it.by).about(it.call),
             Observation::SessionClosed(it) => Provenance::by(&it.by),
+            Observation::Paused(it) => Provenance::by(&it.by),
+            Observation::Unpaused(it) => Provenance::by(&it.by),
             Observation::DeadlinePassed(it) => Provenance::of(Clock).about(match it.deadline {
                 Deadline::Run { call, .. } | Deadline::Retry { call, .. } => call,
                 Deadline::Confirmation { request, .. } => request,
@@ -159,12 +161,16 @@ impl Observation {
         }
     }
 
-    /// Returns the number of the rules that decide from this record on, if the observation names
-    /// one.
+    /// Returns the number of the rules that decide from this record on, or that a program must know
+    /// to read it, if the observation names one.
     pub fn rules(&self) -> Option<u32> {
         if let Observation::SessionOpened(it) = self {
             Some(it.rules)
         } else if let Observation::RunnerAttached(it) = self {
+            Some(it.rules)
+        } else if let Observation::Paused(it) = self {
+            Some(it.rules)
+        } else if let Observation::Unpaused(it) = self {
             Some(it.rules)
         } else {
             None

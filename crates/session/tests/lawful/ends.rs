@@ -8,6 +8,7 @@ use recount_session::{
 };
 
 use super::Verdict;
+use super::pauses;
 use super::recording::{Recording, decided, observed};
 
 /// Each call has at most one end. An ended call has either a final response or a cancellation, and
@@ -101,7 +102,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let slot_free = slots.is_none_or(|slots| run.count() < slots as usize);
     let is_left = session.leaving.is_some() && session.connection == Some(call.epoch);
     let starts = session.runner.is_some() && !session.draining && !is_left;
-    let can_run = starts && declared && slot_free;
+    let can_run = starts && declared && slot_free && !pauses::is_held(session, call);
     let policy = session.terms.policies.of(&call.name);
     // It waits for the result of an equal call only while that call progresses by itself.
     let progresses = |other: &Call| {
@@ -111,6 +112,9 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
             && other.attempts > 0
             && session.leaving.is_some()
             && session.connection == Some(other.epoch);
+        let is_paused =
+            matches!(other.phase, Phase::InDoubt { .. }) && pauses::is_held(session, other);
+        let is_held = is_held || is_paused;
         (moves || is_held) && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();
