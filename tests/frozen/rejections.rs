@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use recount::session::{
-    Actor, Answered, Authentication, CancelReason, FoundAs, JsonProblem, ObjectHash, Outcome, Pause,
-    PauseScope, Reconciled, Rejection, Seq, SessionId, Supplied, Timestamp, UnfitAnswer, UnfitKey,
+    Actor, Answered, Authentication, CancelReason, FoundAs, JsonProblem, ObjectHash, Outcome,
+    Pause, PauseScope, Reconciled, Rejection, Seq, SessionId, Supplied, Timestamp, UnfitAnswer,
+    UnfitKey,
 };
 
 use crate::decisions::{all as every, outcome, reason};

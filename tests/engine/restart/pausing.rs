@@ -11,6 +11,7 @@ use recount::session::{Event, OpenKind, Outcome, PauseScope, Rejection, Seq};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use crate::journal::assert_lawful;
 use crate::restart::world::{Pay, World, resume, wait};
 
 fn ada() -> Actor {
@@ -89,7 +90,7 @@ async fn no_session_starts_a_call_after_the_pause_returned() {
         let mut sessions = Vec::new();
         for _session in 0..8 {
             let live = Arc::new(engine.session("support").open().await.unwrap());
-            sessions.push(live.session_id());
+            sessions.push(live.clone());
             callers.push(tokio::spawn(async move {
                 for _call in 0..20 {
                     let pipeline = Actor::embedder("pipeline");
@@ -105,15 +106,14 @@ async fn no_session_starts_a_call_after_the_pause_returned() {
         let started = |kinds: &[&str]| count(kinds, "call_started");
         let mut before = Vec::new();
         for session in &sessions {
-            before.push(started(&kinds(engine.ledger(), *session).await));
+            let id = session.session_id();
+            before.push(started(&kinds(engine.ledger(), id).await));
         }
         // Each session records something more, so that a start would have its chance.
         for (session, before) in sessions.iter().zip(&before) {
-            let live = engine.resume(*session).await.unwrap();
-            live.change_state(ada(), |state| state.set("round", 1))
-                .await
-                .unwrap();
-            let now = kinds(engine.ledger(), *session).await;
+            let written = session.change_state(ada(), |state| state.set("round", 1));
+            written.await.unwrap();
+            let now = kinds(engine.ledger(), session.session_id()).await;
             assert_eq!(started(&now), *before);
         }
         engine
@@ -153,6 +153,7 @@ fn pause_that_no_session_has_observed_holds_after_a_crash() {
     assert_eq!(world.till.attempts(), [1]);
     let _live = resume(&next, world.session());
     assert_eq!(world.outcome(), Outcome::Returned);
+    wait(assert_lawful(&ledger, world.session()));
     next.end();
 }
 
@@ -260,8 +261,9 @@ async fn start_that_waits_for_a_slot_is_taken_back() {
     assert_eq!(queued.await.unwrap(), Ok(json!({"paid": true})));
     let told = kinds(engine.ledger(), second.session_id()).await;
     assert_eq!(count(&told, "call_started"), 2);
-    let facts = second.session().await.unwrap();
-    assert_eq!(facts.settled.values().next().unwrap().attempts, 1);
+    let folded = second.session().await.unwrap();
+    assert_eq!(folded.settled.values().next().unwrap().attempts, 1);
+    assert_lawful(engine.ledger(), second.session_id()).await;
 }
 
 #[tokio::test]
@@ -316,5 +318,6 @@ fn desk_pauses_and_the_next_process_starts_nothing() {
     next.run(ended).unwrap();
     next.settle();
     assert_eq!(world.till.attempts(), [1, 2]);
+    wait(assert_lawful(&ledger, session));
     next.end();
 }

@@ -11,13 +11,13 @@ use super::recording::{Recording, decided, observed};
 
 /// The pauses in force, read from the records one by one.
 #[derive(Default)]
-pub(crate) struct Pauses {
+struct Pauses {
     of: BTreeSet<PauseScope>,
     closed: bool,
 }
 
 impl Pauses {
-    pub(crate) fn read(&mut self, fact: &Fact) {
+    fn read(&mut self, fact: &Fact) {
         match observed(fact) {
             Some(Observation::Paused(it)) if !self.closed => {
                 self.of.insert(it.scope.clone());
