@@ -8,8 +8,8 @@ use super::moment;
 use super::question::Question;
 use super::verdict::Verdict;
 use crate::session::{
-    About, Actor, CallId, FoundAs, Gates, Hook, Json, Leave, ObjectHash, Outcome, Rule, Seq,
-    SessionId, Timestamp, Verdict as PolicyOutcome,
+    About, Actor, CallId, FoundAs, Gates, Hook, Json, Leave, ObjectHash, Outcome, PauseScope, Rule,
+    Seq, SessionId, Timestamp, Verdict as PolicyOutcome,
 };
 
 /// A call: who allowed it, its arguments and its outcome.
@@ -112,6 +112,22 @@ pub struct AuditedCall {
     pub waits_as: Option<&'static str>,
     /// The later finding about an unknown outcome.
     pub reconciled: Option<Reconciliation>,
+    /// The pauses that held the call before a start, oldest first. Omitted if none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
+}
+
+/// A pause that held a call, from the recorded `paused`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Held {
+    /// The seq of the record.
+    pub seq: Seq,
+    /// The calls that the pause held.
+    pub scope: PauseScope,
+    /// The actor that paused.
+    pub by: Actor,
+    /// The reason.
+    pub reason: Option<String>,
 }
 
 /// The verdict of the policies, from the recorded `policy_decided`.

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::filter::Filter;
 use super::moment;
-use crate::ledger::{ERASED, Error, REQUESTED};
-use crate::session::{Actor, Seq, SessionId, Timestamp};
+use crate::ledger::{ERASED, Error, PAUSED, REQUESTED, UNPAUSED};
+use crate::session::{Actor, PauseScope, Seq, SessionId, Timestamp};
 
 /// The number of records read at a time.
 const PAGE: usize = 1024;
@@ -113,6 +113,22 @@ fn told(kind: &str, body: &Value) -> Option<String> {
             };
             Some(format!("the key of session {} {how}", text("session")))
         }
+        PAUSED | UNPAUSED => {
+            let by = body.get("by").and_then(|it| Actor::deserialize(it).ok())?;
+            let scope = body
+                .get("scope")
+                .and_then(|it| PauseScope::deserialize(it).ok())?;
+            let did = if kind == PAUSED {
+                "paused"
+            } else {
+                "ended the pause of"
+            };
+            let reason = match text("reason") {
+                "" => String::new(),
+                reason => format!(": {reason}"),
+            };
+            Some(format!("{} {did} {scope}{reason}", by.in_short()))
+        }
         _ => Some(format!("of a kind that this version does not know: {body}")),
     }
 }
@@ -164,6 +180,18 @@ mod tests {
         );
         let erased = told("session_erased", &json!({"session": "7", "requested": 3}));
         assert!(erased.is_some_and(|it| it.starts_with("the key of session 7 was erased")));
+        let by = json!({"name": "ada", "authenticated_by": "os_user"});
+        let scope = json!({"agent": "support"});
+        let paused = json!({"scope": scope, "by": by, "reason": "wrong prices", "rules": 2});
+        assert_eq!(
+            told("paused", &paused).as_deref(),
+            Some(r#"ada paused the agent "support": wrong prices"#)
+        );
+        let lifted = json!({"scope": "everything", "by": by, "rules": 2});
+        assert_eq!(
+            told("unpaused", &lifted).as_deref(),
+            Some("ada ended the pause of everything")
+        );
         let later = told("journal_moved", &json!({"session": "7"}));
         assert!(later.is_some_and(|it| it.ends_with(r#"{"session":"7"}"#)));
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::audited_call::{
-    AuditedCall, Cancellation, End, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
+    AuditedCall, Cancellation, End, Held, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
 };
 use super::question::{Question, QuestionEnd, RefusedAnswer};
 use super::verdict::Verdict;
@@ -14,7 +14,7 @@ use crate::ledger::HintBy;
 use crate::session::{
     Actor, ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact, Finding,
     FunctionCallReceived, Gates, Hook, HookAnswered, Json, Leave, ObjectHash, Observation, Outcome,
-    OutcomeFound, Phase, Seq, Session, SessionOpened, evolve,
+    OutcomeFound, Phase, Seq, Session, SessionOpened, Start, evolve,
 };
 
 /// The calls of a session, up to the last applied fact.
@@ -42,6 +42,10 @@ impl CallProjection {
 
     /// Applies the next fact, whose record has this hash.
     pub(super) fn apply(mut self, fact: &Fact, hash: ObjectHash) -> CallProjection {
+        // An observation begins a batch, so what is held now was held at the end of the last one.
+        if let Event::Observed(_) = &fact.event {
+            self.note_held();
+        }
         self.session = evolve(self.session, fact);
         match &fact.event {
             Event::Observed(observation) => self.observed(observation, fact, hash),
@@ -51,7 +55,8 @@ impl CallProjection {
     }
 
     /// Returns the rows, in the order of the calls.
-    pub(super) fn rows(self) -> impl Iterator<Item = AuditedCall> {
+    pub(super) fn rows(mut self) -> impl Iterator<Item = AuditedCall> {
+        self.note_held();
         let CallProjection { session, calls, .. } = self;
         calls.into_values().map(move |mut call| {
             let open = session.calls.get(&call.seq);
@@ -97,15 +102,8 @@ impl CallProjection {
                     self.run_ended(call, attempt, fact);
                 }
             }
-            Observation::RunnerDetached(it) => {
-                for start in &it.not_begun {
-                    if let Some(call) = self.calls.get_mut(&start.call) {
-                        // The recorded start never happened, and the next runner uses its attempt
-                        // number.
-                        call.runs.retain(|run| run.attempt != start.attempt);
-                    }
-                }
-            }
+            Observation::RunnerDetached(it) => self.not_begun(&it.not_begun),
+            Observation::Paused(it) => self.not_begun(&it.not_begun),
             Observation::ConfirmationAnswered(it) => self.answered(it, fact),
             Observation::AnswerRefused(it) => {
                 if let Some(question) = self.question(it.request) {
@@ -133,6 +131,7 @@ impl CallProjection {
                 }
             }
             Observation::RunnerAttached(_)
+            | Observation::Unpaused(_)
             | Observation::RunnerDraining(_)
             | Observation::Connected(_)
             | Observation::Disconnected(_)
@@ -288,6 +287,42 @@ impl CallProjection {
         }
     }
 
+    /// Notes the pauses that hold calls which could start otherwise.
+    fn note_held(&mut self) {
+        if self.session.pauses.is_empty() {
+            return;
+        }
+        for (seq, open) in self.session.calls.iter() {
+            let may_start = matches!(
+                open.phase,
+                Phase::Ready { .. } | Phase::InDoubt { .. } | Phase::AwaitingCalls { open: 0, .. }
+            );
+            let Some(call) = self.calls.get_mut(seq).filter(|_| may_start) else {
+                continue;
+            };
+            let pauses = self.session.pauses.iter();
+            for pause in pauses.filter(|it| self.session.is_covered(&it.scope, open)) {
+                if call.held.iter().all(|it| it.seq != pause.at) {
+                    call.held.push(Held {
+                        seq: pause.at,
+                        scope: pause.scope.clone(),
+                        by: pause.by.clone(),
+                        reason: pause.reason.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Removes starts on record that never happened. The next start uses the attempt number.
+    fn not_begun(&mut self, starts: &[Start]) {
+        for start in starts {
+            if let Some(call) = self.calls.get_mut(&start.call) {
+                call.runs.retain(|run| run.attempt != start.attempt);
+            }
+        }
+    }
+
     fn received(&mut self, it: &FunctionCallReceived, fact: &Fact, hash: ObjectHash) {
         // A redelivery is recorded, but is not another call.
         if !self.session.calls.contains_key(&fact.seq) {
@@ -331,6 +366,7 @@ impl CallProjection {
             ended: None,
             waits_as: None,
             reconciled: None,
+            held: Vec::new(),
         };
         self.calls.insert(fact.seq, call);
     }

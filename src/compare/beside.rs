@@ -138,6 +138,7 @@ fn apply(
         (_, "session_closed") => builder.known_by("closed", &said("reason")),
         (_, "turn_completed") => builder.end_turn(false),
         (_, "turn_interrupted") => builder.end_turn(true),
+        (_, "paused" | "unpaused") => builder.add_event(place, shown(line)),
         (_, _) => {
             if let Some(about) = named(&line.fields, &["call", "request"]) {
                 builder.report(line.number, about, shown(line));

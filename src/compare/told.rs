@@ -149,7 +149,9 @@ impl StoryFold {
                 self.builder.known_by("closed", &it.reason);
                 self.exactly(fact);
             }
-            Observation::StateChanged(StateChanged {
+            Observation::Paused(_)
+            | Observation::Unpaused(_)
+            | Observation::StateChanged(StateChanged {
                 author: Author::Program(_) | Author::Hook(_),
                 ..
             }) => {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::Refusal;
-use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
+use crate::ledger::{self, Entry, PauseTarget, PausedCall, PendingConfirmation};
 use crate::session::{Actor, CallId, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{AnswerMembers, Ticket, ToolConfirmation, malformed};
 
@@ -30,6 +30,9 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 ///  "interim":true}}
 /// {"reconcile":{"session":"0199…","call":5,"found":{"failed":"the bank refused it"}}}
 /// {"cancel":{"session":"0199…","call":5,"reason":"ordered twice"}}
+/// {"pauses":{}}
+/// {"pause":{"target":{"session":"0199…"},"reason":"wrong prices","cancel_running":true}}
+/// {"unpause":{"target":"everything","reason":"the bank is back"}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -115,6 +118,33 @@ pub enum Request {
         session: SessionId,
         /// The seq of the call's record.
         call: Seq,
+        /// The reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The name of the operator, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Lists the pauses in force. Each item is a [`ListedPause`](crate::ledger::ListedPause).
+    Pauses {},
+    /// Pauses a session, a tool in it, an agent, or everything. The reply is an [`OnRecord`].
+    Pause {
+        /// The sessions and tools to pause.
+        target: PauseTarget,
+        /// The reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// True to cancel the calls that run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cancel_running: bool,
+        /// The name of the operator, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Ends a pause. The reply is an [`OnRecord`].
+    Unpause {
+        /// The paused sessions and tools.
+        target: PauseTarget,
         /// The reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
@@ -231,14 +261,14 @@ pub enum NamedId {
     Call(CallId),
 }
 
-/// A recorded operation: an answer, a response, a finding, a cancellation or a close.
+/// A recorded operation: an answer, a response, a finding, a cancellation, a pause or a close.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnRecord {
-    /// The session.
+    /// The session. For a pause of more than one, the nil id of the journal's own stream.
     pub session: SessionId,
     /// The seq of the operation's record.
     pub seq: Seq,
-    /// The name of the called tool. Empty if the session is sealed and its key is missing, or if
+    /// The name of the called or paused tool. Empty if the session is sealed and its key is missing, or if
     /// the operation concerns no call.
     pub tool: String,
     /// The recorded actor.

@@ -74,6 +74,12 @@ impl Refusal {
                 refusal.found = Some(reconciled.found);
                 refusal.by = Some(reconciled.by.clone());
             }
+            Rejection::AlreadyPaused(pause) => {
+                refusal.at = Some(pause.at);
+                // For more than one session, the record is in the journal's own stream.
+                refusal.at_us = Some(pause.since);
+                refusal.by = Some(pause.by.clone());
+            }
             Rejection::RequestExpired { at }
             | Rejection::RequestWithdrawn { at, .. }
             | Rejection::CallSettled { at, .. } => {
@@ -97,11 +103,13 @@ impl Refusal {
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
             | Rejection::SessionClosed
+            | Rejection::NotPaused { .. }
+            | Rejection::UnknownTool { .. }
             | Rejection::TooLarge { .. }
             | Rejection::TooDeep
             | Rejection::UnfitJson { .. } => {}
         }
-        if let Some(at) = refusal.at {
+        if let Some(at) = refusal.at.filter(|_| refusal.at_us.is_none()) {
             // The time is optional: the seq already identifies the record.
             let fact = ledger.fact(session, at).await.ok().flatten();
             refusal.at_us = fact.map(|fact| fact.at);

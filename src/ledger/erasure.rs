@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use recount_journal::Record;
 use recount_journal::seal;
-use recount_journal::{Append, Draft, Hash, Record};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::line::Entry;
 use super::{Error, Ledger};
-use crate::session::{Actor, OpenKind, Seq, SessionId, Timestamp};
+use crate::session::{Actor, ActorKind, OpenKind, Seq, SessionId, Timestamp};
 
 /// The kind of the record that requests an erasure.
 pub(crate) const REQUESTED: &str = "erasure_requested";
@@ -170,7 +170,9 @@ impl Ledger {
         if has_key {
             let open = self.journal().open_work_of(session.0).await;
             let mut open = open.map_err(Error::from)?;
-            open.retain(|it| it.kind != OpenKind::Session.as_str());
+            let waits =
+                |kind: &str| kind != OpenKind::Session.as_str() && kind != OpenKind::Pause.as_str();
+            open.retain(|it| waits(&it.kind));
             let items = open.len();
             if items > 0 {
                 return Err(EraseError::WorkOpen { session, items });
@@ -245,31 +247,13 @@ impl Ledger {
         body: &impl Serialize,
         now: Timestamp,
     ) -> Result<Seq, Error> {
-        let unwritable = |source| Error::Unwritable { session, source };
-        let body = serde_json::to_string(body).map_err(unwritable)?;
         loop {
-            let head = self.journal().head(Uuid::nil()).await?;
-            let (seq, prev, last_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| {
-                (head.seq, head.hash, head.at_us)
-            });
-            let line = Draft {
-                session: Uuid::nil(),
-                seq: seq + 1,
-                // Times in the stream must not decrease if the clock was set back.
-                at_us: now.0.max(last_us),
-                kind,
-                cause: None,
-                actor: recount_journal::Actor::new("person"),
-                body: &body,
-                prev,
-            }
-            .line();
-            let append = Append::new(Uuid::nil(), seq, vec![line]);
-            match self.journal().append(append).await {
-                Ok(head) => return Ok(Seq(head.seq)),
-                // Another writer appended to this stream; try again.
-                Err(recount_journal::Error::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
+            let head = self.own_head().await?;
+            let about = (session, ActorKind::Person);
+            let appended = self.append_own(head, about, (kind, body), now).await?;
+            // Otherwise another writer appended to this stream.
+            if let Some(seq) = appended {
+                return Ok(seq);
             }
         }
     }
@@ -312,7 +296,9 @@ mod tests {
     use std::sync::Arc;
 
     use recount_journal::seal::{KeyStore, MemoryKeyStore, SessionKey};
-    use recount_journal::{Journal, MemoryJournal, OpenItem, WorkChange, block_on};
+    use recount_journal::{
+        Append, Draft, Hash, Journal, MemoryJournal, OpenItem, WorkChange, block_on,
+    };
 
     use super::*;
 

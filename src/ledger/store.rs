@@ -7,6 +7,7 @@ use recount_journal::{Append, Durability, Hash, Journal, Line, Object, OpenItem,
 use tracing::Instrument;
 
 use super::line::{self, Entry};
+use super::pauses::PauseBook;
 use super::{Error, PassedOver, Seal, UnknownKinds, terms_on_record};
 use crate::session::{
     DecodeError, Event, Fact, Library, ObjectHash, OpenWork, Seq, Session, SessionId,
@@ -23,6 +24,8 @@ pub struct Ledger {
     keys: Option<Arc<dyn KeyStore>>,
     unknown: UnknownKinds,
     passed_over: Option<PassedOver>,
+    /// The pauses of more than one session, shared between clones.
+    pub(super) pauses: Arc<PauseBook>,
 }
 
 /// The end of a session's stream, to which the next append is added.
@@ -86,6 +89,7 @@ impl Ledger {
             keys: None,
             unknown: UnknownKinds::default(),
             passed_over: None,
+            pauses: Arc::default(),
         }
     }
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::driver::Driver;
 use crate::engine::reasons::{DISCONNECTED, DROPPED, SHUT_DOWN};
 use crate::engine::{self, FunctionResponse, LiveHandle, Ticket};
+use crate::ledger::PauseTarget;
 use crate::session::{
-    Author, ConfirmationAnswered, Event, Observation, OperatorCancelled, OutcomeFound,
-    ResponseSupplied, RunnerDetached, Seq, SessionClosed, StateChanged,
+    Author, ConfirmationAnswered, Event, Observation, OperatorCancelled, OutcomeFound, PauseScope,
+    Paused, ResponseSupplied, RunnerDetached, Seq, SessionClosed, StateChanged, Unpaused,
 };
 use crate::tool::ToolConfirmation;
 
@@ -59,6 +60,35 @@ impl Driver<'_> {
                 None => serving.cancel((session, call), reason, by).await.map(drop),
             }
         });
+    }
+
+    pub(super) fn pause(&mut self, it: &Paused) {
+        let (target, reason, by) = (self.target(&it.scope), it.reason.clone(), it.by.clone());
+        let serving = self.serving.clone();
+        self.attempt("a pause", async move {
+            serving.pause(target, reason, by).await.map(drop)
+        });
+    }
+
+    pub(super) fn unpause(&mut self, it: &Unpaused) {
+        let (target, reason, by) = (self.target(&it.scope), it.reason.clone(), it.by.clone());
+        let serving = self.serving.clone();
+        self.attempt("the end of a pause", async move {
+            serving.unpause(target, reason, by).await.map(drop)
+        });
+    }
+
+    fn target(&self, scope: &PauseScope) -> PauseTarget {
+        let session = self.session();
+        match scope {
+            PauseScope::Session => PauseTarget::Session(session),
+            PauseScope::Tool(tool) => PauseTarget::Tool {
+                session,
+                tool: tool.clone(),
+            },
+            PauseScope::Agent(agent) => PauseTarget::Agent(agent.clone()),
+            PauseScope::Everything => PauseTarget::Everything,
+        }
     }
 
     pub(super) fn close(&mut self, it: &SessionClosed) {

@@ -281,6 +281,8 @@ impl<'f> Driver<'f> {
             Observation::ResponseSupplied(it) => self.supply(it),
             Observation::OutcomeFound(it) => self.find(it),
             Observation::OperatorCancelled(it) => self.cancel(it),
+            Observation::Paused(it) => self.pause(it),
+            Observation::Unpaused(it) => self.unpause(it),
             Observation::SessionClosed(it) if !self.is_closed() => self.close(it),
             Observation::SessionClosed(_) => {}
             Observation::RunnerDraining(_) => {

@@ -1,6 +1,7 @@
 //! The current server of the played session: an engine, or a desk.
 
 use crate::engine::{self, Desk, Engine, FunctionResponse, Ticket, ToolConfirmation};
+use crate::ledger::PauseTarget;
 use crate::session::{Actor, Finding, RequestId, Seq, SessionId};
 
 /// The part of a process that receives answers and other requests.
@@ -69,6 +70,31 @@ impl Serving {
         match self {
             Serving::Engine(engine) => engine.cancel(session, call, reason, by).await,
             Serving::Desk(desk) => desk.cancel(session, call, reason, by).await,
+        }
+    }
+
+    pub(super) async fn pause(
+        &self,
+        target: PauseTarget,
+        reason: Option<String>,
+        by: Actor,
+    ) -> Result<Seq, engine::Error> {
+        match self {
+            // The cancellations are on record themselves.
+            Serving::Engine(engine) => engine.pause(target, reason, false, by).await,
+            Serving::Desk(desk) => desk.pause(target, reason, by).await,
+        }
+    }
+
+    pub(super) async fn unpause(
+        &self,
+        target: PauseTarget,
+        reason: Option<String>,
+        by: Actor,
+    ) -> Result<Seq, engine::Error> {
+        match self {
+            Serving::Engine(engine) => engine.unpause(target, reason, by).await,
+            Serving::Desk(desk) => desk.unpause(target, reason, by).await,
         }
     }
 

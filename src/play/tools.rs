@@ -196,6 +196,8 @@ impl Recorded {
                 | Observation::UsageReported(_)
                 | Observation::FrameRejected(_)
                 | Observation::OperatorCancelled(_)
+                | Observation::Paused(_)
+                | Observation::Unpaused(_)
                 | Observation::SessionClosed(_) => {
                     let told = format!("a tool does nothing such as {kind}");
                     Some(ToolOutcome::Failed(ToolError::Other(told)))

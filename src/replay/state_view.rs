@@ -26,7 +26,8 @@
 //!
 //! `connection` is the seq of the live connection, and `runner` that of the process that can run
 //! tools. `calls` are the open calls, and `settled` the ended ones. `supplied` and `reconciled`
-//! hold results that were supplied or found later. `owed` are the effects that the engine owes.
+//! hold results that were supplied or found later. `pauses` are those in force, such as
+//! `{"scope":"session","by":{…},"at":21,"since_us":…}`. `owed` are the effects that the engine owes.
 //! `due` is the kind of the next decision. With `due`, the batch is incomplete, and no effect of it
 //! is performed before its end. Without `due`, the batch may still continue with an observation,
 //! which a state cannot predict. Arguments that are sealed in the journal are sealed here.
@@ -38,8 +39,8 @@ use serde::Serialize;
 use super::call_view::CallView;
 use crate::session::{
     Actor, CancelReason, Delivery, Effect, FoundAs, FunctionResponseScheduling, Gates, Json,
-    ObjectHash, OpenWork, Outcome, Request, RequestState, Route, Seq, Session, SessionId, Settled,
-    Timestamp, Wording, decide, open_work, owed,
+    ObjectHash, OpenWork, Outcome, Pauses, Request, RequestState, Route, Seq, Session, SessionId,
+    Settled, Timestamp, Wording, decide, open_work, owed,
 };
 
 /// The whole state of a session.
@@ -86,6 +87,9 @@ struct StateView<'s> {
     #[serde(skip_serializing_if = "Option::is_none")]
     runner: Option<Seq>,
     draining: bool,
+    /// The pauses in force. Left out without one.
+    #[serde(skip_serializing_if = "Pauses::is_empty")]
+    pauses: &'s Pauses,
     gates: &'s Gates,
     tools: Vec<&'s str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +131,8 @@ impl<'s> StateView<'s> {
         // first record.
         let item_of = |seq: &Seq| session.deliveries.get(seq).map_or(*seq, |it| it.call);
         let open = open_work(session).into_iter();
-        let open = open.filter(|(seq, _)| *seq == Seq(1) || wanted(item_of(seq)));
+        let of_session = |seq: Seq| seq == Seq(1) || session.pauses.iter().any(|it| it.at == seq);
+        let open = open.filter(|(seq, _)| of_session(*seq) || wanted(item_of(seq)));
         let owed = owed(session).into_iter();
         StateView {
             session: session.id,
@@ -146,6 +151,7 @@ impl<'s> StateView<'s> {
             due: (session.head > Seq(0)).then(due).flatten(),
             runner: session.runner.map(|it| it.seq),
             draining: session.draining,
+            pauses: &session.pauses,
             gates: &session.terms.gates,
             tools: session
                 .terms

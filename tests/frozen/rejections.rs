@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use recount::session::{
     Actor, Answered, Authentication, CancelReason, FoundAs, JsonProblem, ObjectHash, Outcome,
-    Reconciled, Rejection, Seq, SessionId, Supplied, UnfitAnswer, UnfitKey,
+    Pause, PauseScope, Reconciled, Rejection, Seq, SessionId, Supplied, Timestamp, UnfitAnswer,
+    UnfitKey,
 };
 
 use crate::decisions::{all as every, outcome, reason};
@@ -112,6 +113,32 @@ fn answered(confirmed: bool, found: Option<FoundAs>, by: Actor) -> Rejection {
     })
 }
 
+/// The refusals of the stop switch.
+fn paused() -> Vec<Rejection> {
+    let pause = |scope: PauseScope, reason: Option<&str>| {
+        Rejection::AlreadyPaused(Box::new(Pause {
+            journal_record: scope.is_of_journal().then_some(Seq(9)),
+            scope,
+            reason: reason.map(str::to_owned),
+            by: Actor::embedder("ada"),
+            at: Seq(9),
+            since: Timestamp(0),
+        }))
+    };
+    let (tool, agent) = ("pay".to_owned(), "support".to_owned());
+    vec![
+        pause(PauseScope::Session, None),
+        pause(PauseScope::Everything, Some("the bank is down")),
+        Rejection::NotPaused {
+            scope: PauseScope::Tool(tool.clone()),
+        },
+        Rejection::NotPaused {
+            scope: PauseScope::Agent(agent),
+        },
+        Rejection::UnknownTool { tool },
+    ]
+}
+
 fn rejections() -> Vec<Rejection> {
     let (call, at) = (Seq(5), Seq(9));
     let supplied = |same: bool| Rejection::AlreadySupplied {
@@ -169,6 +196,7 @@ fn rejections() -> Vec<Rejection> {
             problem: JsonProblem::TooDeep,
         },
     ];
+    all.extend(paused());
     all.extend(unfit_answers().into_iter().map(Rejection::UnfitAnswer));
     let reasons = every(CancelReason::Model, reason).into_iter();
     all.extend(reasons.map(|reason| Rejection::RequestWithdrawn { at, reason }));
@@ -179,7 +207,7 @@ fn rejections() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 24;
+const VARIANTS: usize = 27;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -207,6 +235,9 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::TooDeep => 21,
         Rejection::UnfitJson { .. } => 22,
         Rejection::TooManyAnswers { .. } => 23,
+        Rejection::AlreadyPaused(_) => 24,
+        Rejection::NotPaused { .. } => 25,
+        Rejection::UnknownTool { .. } => 26,
     }
 }
 

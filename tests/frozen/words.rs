@@ -149,7 +149,8 @@ fn open_kind(kind: &OpenKind) -> Option<OpenKind> {
         OpenKind::Calls => Some(OpenKind::Ready),
         OpenKind::Ready => Some(OpenKind::Running),
         OpenKind::Running => Some(OpenKind::Untold),
-        OpenKind::Untold => Some(OpenKind::Closing),
+        OpenKind::Untold => Some(OpenKind::Pause),
+        OpenKind::Pause => Some(OpenKind::Closing),
         OpenKind::Closing => None,
     }
 }

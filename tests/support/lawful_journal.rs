@@ -8,7 +8,7 @@ use recount::session::{Event, Observation, Seq, Session, SessionId, evolve};
 use recount::testing::Toolbox;
 
 use crate::lawful::recording::Recording;
-use crate::lawful::{agents, answers, asking, ends, fold, leave, repeat, supplies};
+use crate::lawful::{agents, answers, asking, ends, fold, leave, pauses, repeat, supplies};
 
 /// Asserts that laws 2 to 7 hold for the records of the session.
 pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
@@ -31,6 +31,7 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
         leave::attempts_increase_and_name_the_runner,
         leave::running_calls_stay_within_the_limit,
         leave::one_wire_id_is_one_call,
+        pauses::nothing_starts_while_a_pause_holds_it,
         answers::one_answer_counts,
         asking::open_requests_stay_within_the_limit,
         asking::approvals_stay_within_the_limit,

@@ -13,7 +13,9 @@ use crate::failures::{Exit, Failure};
 use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
 use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
-use crate::operator::{Approve, Cancel, Deny, Erase, Pending, Reconcile, RespondCall, Settle};
+use crate::operator::{
+    Approve, Cancel, Deny, Erase, Pause, Pauses, Pending, Reconcile, RespondCall, Settle, Unpause,
+};
 use crate::run::Run;
 use crate::terminal::{ColorChoice, Palette, Screen};
 use crate::text::Zone;
@@ -93,6 +95,9 @@ enum Command {
     Reconcile(Reconcile),
     RespondCall(RespondCall),
     Cancel(Cancel),
+    Pause(Pause),
+    Unpause(Unpause),
+    Pauses(Pauses),
     Erase(Erase),
     Export(Export),
     Import(Import),
@@ -167,6 +172,9 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,
         Command::Cancel(it) => it.run(screen).await,
+        Command::Pause(it) => it.run(screen).await,
+        Command::Unpause(it) => it.run(screen).await,
+        Command::Pauses(it) => it.run(screen).await,
         Command::Erase(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,

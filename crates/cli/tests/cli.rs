@@ -57,6 +57,8 @@ mod operating;
 mod others_write;
 #[path = "cli/outputs.rs"]
 mod outputs;
+#[path = "cli/pausing.rs"]
+mod pausing;
 #[path = "cli/payloads.rs"]
 mod payloads;
 #[path = "../../../tests/frozen/pinned.rs"]

@@ -83,6 +83,7 @@ pub use state::closing::Closing;
 pub use state::effect::Effect;
 pub use state::library::Library;
 pub use state::open_work::{OpenKind, OpenWork, open_work};
+pub use state::pauses::{Pause, Pauses};
 pub use state::resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
 pub use state::session::{Runner, Session, Stay};
 pub use state::snapshot;

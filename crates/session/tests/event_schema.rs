@@ -698,6 +698,35 @@ fn observations() -> Vec<Observation> {
             by: ada(),
         }
         .into(),
+        Paused {
+            scope: PauseScope::Tool("refund".into()),
+            reason: Some("wrong prices".into()),
+            by: ada(),
+            journal_record: None,
+            not_begun: vec![Start {
+                call: CALL,
+                attempt: 1,
+            }],
+            rules: RULES_OF_PAUSES,
+        }
+        .into(),
+        Paused {
+            scope: PauseScope::Everything,
+            reason: None,
+            by: ada(),
+            journal_record: Some(Seq(7)),
+            not_begun: Vec::new(),
+            rules: RULES_OF_PAUSES,
+        }
+        .into(),
+        Unpaused {
+            scope: PauseScope::Agent("support".into()),
+            reason: Some("fixed".into()),
+            by: ada(),
+            journal_record: Some(Seq(9)),
+            rules: RULES_OF_PAUSES,
+        }
+        .into(),
     ]
 }
 

@@ -36,7 +36,8 @@ mod verdicts;
 
 use generator::{recordings, wild_recordings};
 use lawful::{
-    Verdict, agents, answers, asking, claims, ends, fold, leave, recording, repeat, supplies,
+    Verdict, agents, answers, asking, claims, ends, fold, leave, pauses, recording, repeat,
+    supplies,
 };
 use proptest::prelude::*;
 
@@ -46,7 +47,7 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 
 /// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
 /// answer counts.
-const OF_ANY_HISTORY: [Law; 16] = [
+const OF_ANY_HISTORY: [Law; 17] = [
     (
         "one client holds each start",
         claims::one_client_holds_each_start,
@@ -91,6 +92,10 @@ const OF_ANY_HISTORY: [Law; 16] = [
     (
         "open requests stay within the limit",
         asking::open_requests_stay_within_the_limit,
+    ),
+    (
+        "nothing starts while a pause holds it",
+        pauses::nothing_starts_while_a_pause_holds_it,
     ),
     (
         "a denied call did not run",

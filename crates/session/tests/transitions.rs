@@ -98,6 +98,15 @@ fn waits() -> History {
     asking.model_calls(&["order"]).paused(None).at_call(agent)
 }
 
+/// The history after a pause of the session.
+fn paused(history: History) -> History {
+    history.commanded(Command::Pause {
+        tool: None,
+        reason: None,
+        by: Actor::embedder("ops"),
+    })
+}
+
 fn stations() -> Vec<Station> {
     let station = |name, history| Station { name, history };
     vec![
@@ -121,6 +130,16 @@ fn stations() -> Vec<Station> {
                 .detached()
                 .call("c1", "pay", json!({"n": 1}))
                 .granted("ada"),
+        ),
+        station(
+            "ready: held by a pause",
+            paused(opened()).call("c1", "look", json!({"n": 1})),
+        ),
+        station(
+            "in_doubt: held by a pause",
+            paused(call("retry").started())
+                .detached()
+                .attached(&tools()),
         ),
         station(
             "running: settled as unknown if cut off",
@@ -1083,14 +1102,42 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             "",
             SessionClosed {
                 reason: "done".into(),
-                by,
+                by: by.clone(),
             }
             .into(),
         ),
     ]
     .into_iter()
     .chain(attached)
+    .chain(pauses(call, attempt, &by))
     .collect()
+}
+
+/// Pauses, and their end.
+fn pauses(call: Seq, attempt: u32, by: &Actor) -> Vec<(&'static str, Observation)> {
+    let paused = |not_begun| Paused {
+        scope: PauseScope::Session,
+        reason: None,
+        by: by.clone(),
+        journal_record: None,
+        not_begun,
+        rules: RULES_OF_PAUSES,
+    };
+    let unpaused = Unpaused {
+        scope: PauseScope::Session,
+        reason: None,
+        by: by.clone(),
+        journal_record: None,
+        rules: RULES_OF_PAUSES,
+    };
+    vec![
+        ("", paused(Vec::new()).into()),
+        (
+            "its tool had not begun",
+            paused(vec![Start { call, attempt }]).into(),
+        ),
+        ("", unpaused.into()),
+    ]
 }
 
 fn hook_answered(call: Seq, response: Option<Json>, failure: Option<&str>) -> Observation {
@@ -1249,6 +1296,30 @@ fn each_phase_answers_each_command_as_the_table_says() {
                 "change what is not on record",
                 Command::ChangeState {
                     changes: vec![change("session:temp:draft")],
+                    by: by.clone(),
+                },
+            ),
+            (
+                "pause the session",
+                Command::Pause {
+                    tool: None,
+                    reason: None,
+                    by: by.clone(),
+                },
+            ),
+            (
+                "pause a tool that is not there",
+                Command::Pause {
+                    tool: Some("nothing".into()),
+                    reason: None,
+                    by: by.clone(),
+                },
+            ),
+            (
+                "end the pause of the session",
+                Command::Unpause {
+                    tool: None,
+                    reason: None,
                     by: by.clone(),
                 },
             ),

@@ -34,6 +34,8 @@ impl AttemptedAnswer {
             Command::ReconcileOutcome { .. }
             | Command::CancelCall { .. }
             | Command::ChangeState { .. }
+            | Command::Pause { .. }
+            | Command::Unpause { .. }
             | Command::CloseSession { .. } => None,
         }
     }

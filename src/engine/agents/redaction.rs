@@ -129,6 +129,9 @@ impl Redactor {
             Observation::ReconnectsExhausted(it) => self.text(&mut it.reason),
             Observation::Disconnected(it) => self.text(&mut it.reason),
             Observation::SessionClosed(it) => self.text(&mut it.reason),
+            // The journal's own stream has the reason in clear if the pause is of several sessions.
+            Observation::Paused(it) => it.reason.iter_mut().for_each(|it| self.text(it)),
+            Observation::Unpaused(it) => it.reason.iter_mut().for_each(|it| self.text(it)),
             Observation::SessionOpened(_)
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)

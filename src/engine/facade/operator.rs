@@ -124,6 +124,33 @@ impl Engine {
                 };
                 self.operated(operation, claimed).await
             }
+            Request::Pauses {} => {
+                for it in self.pauses().await? {
+                    items.send(&it).await?;
+                }
+                Ok(Reply::done(&serde_json::Map::new()))
+            }
+            Request::Pause {
+                target,
+                reason,
+                cancel_running,
+                claimed,
+            } => {
+                let operation = Operation::Pause {
+                    target,
+                    reason,
+                    cancel_running,
+                };
+                self.operated(operation, claimed).await
+            }
+            Request::Unpause {
+                target,
+                reason,
+                claimed,
+            } => {
+                let operation = Operation::Unpause { target, reason };
+                self.operated(operation, claimed).await
+            }
             Request::Log {
                 session,
                 from,

@@ -12,8 +12,8 @@ use crate::engine::telling::history::History;
 use crate::engine::telling::outcomes::Ended;
 use crate::live::{ConnectError, Connection};
 use crate::session::{
-    Actor, Command, Connected, Hook, HookAnswered, Json, LlmAsked, LlmReplied, RequestId, Seq,
-    Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
+    Actor, Command, Connected, Hook, HookAnswered, Json, LlmAsked, LlmReplied, PauseScope,
+    RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
 };
 use crate::tool::{LlmSaid, State, ToolConfirmation};
 
@@ -81,6 +81,11 @@ pub(in crate::engine) enum Input {
     },
     /// Admit any other command.
     Command(Command, Reply<Seq>),
+    /// Observe the pauses of more than one session, and cancel what runs if that is asked.
+    ObservePauses {
+        cancel: Option<CancelRunning>,
+        reply: Reply<()>,
+    },
     /// Return the session as it is.
     Session(oneshot::Sender<Session>),
     /// Return the state that its tools share.
@@ -140,6 +145,14 @@ pub(in crate::engine) enum Input {
     CloseIfRequested,
     /// A deadline of the session, or the end of a drain, has come.
     DeadlineReached,
+}
+
+/// The cancellation of the running calls of a pause.
+#[derive(Clone)]
+pub(in crate::engine) struct CancelRunning {
+    pub(in crate::engine) scope: PauseScope,
+    pub(in crate::engine) reason: Option<String>,
+    pub(in crate::engine) by: Actor,
 }
 
 /// Text of the user for the model.

@@ -1,6 +1,6 @@
 //! The registry of session tasks, at most one per session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -84,6 +84,11 @@ impl Registry {
             tasks.remove(&id);
         }
         removed
+    }
+
+    /// Returns the sessions that have a task.
+    pub(in crate::engine) fn ids(&self) -> BTreeSet<SessionId> {
+        self.lock().keys().copied().collect()
     }
 
     /// Returns every task.

@@ -220,6 +220,27 @@ impl Desk {
         }
     }
 
+    /// Records the pauses of more than one session that this one has not observed. Returns its last
+    /// record.
+    pub(super) async fn observe_pauses(&self, session: SessionId) -> Result<Seq, Error> {
+        self.ledger.read_pauses().await?;
+        let loaded = self.ledger.load(session).await?;
+        let mut batch = Batch::new(loaded, self.clock.now());
+        let agent = batch.session.agent.clone().unwrap_or_default();
+        let owed = self.ledger.unobserved_pauses(&batch.session, &agent);
+        if owed.is_empty() {
+            return Ok(batch.session.head);
+        }
+        batch.take_over()?;
+        batch.record_overdue()?;
+        for observation in owed {
+            batch.record(observation)?;
+        }
+        let last = batch.session.head;
+        batch.append(&self.ledger).await?;
+        Ok(last)
+    }
+
     /// Records only what a dead process left and what is overdue.
     #[cfg(feature = "play")]
     pub(crate) async fn look(&self, session: SessionId) -> Result<(), Error> {

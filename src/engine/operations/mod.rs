@@ -3,7 +3,7 @@
 //! It starts no run of a tool. Read `operation`, then `desk` for a session without a task, and
 //! `desk_turn`, in which an engine chooses between task and desk. `client_*` parse the messages of
 //! ADK clients; `following` asks tools for the results of their paused calls; `pending` lists open
-//! requests; `erasing` deletes keys and records nothing in a session.
+//! requests; `pausing` is the stop switch; `erasing` deletes keys and records nothing in a session.
 
 mod answering;
 pub(super) mod answering_many;
@@ -16,6 +16,7 @@ mod desk_turn;
 mod erasing;
 mod following;
 pub(super) mod operation;
+mod pausing;
 mod pending;
 mod reconciling;
 pub(super) mod responding;

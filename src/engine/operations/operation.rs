@@ -1,12 +1,14 @@
 //! Operations of people and programs on a session, at a running engine or at a desk.
 
+use uuid::Uuid;
+
 use super::desk::Desk;
 use super::reconciling::reconciles;
 use super::responding::supplies_json;
 use crate::control::{OnRecord, Refusal};
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, PauseTarget};
 use crate::session::{Actor, Command, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{Ticket, ToolConfirmation};
 
@@ -76,6 +78,22 @@ pub enum Operation {
         /// The reason, which is delivered to the model.
         reason: Option<String>,
     },
+    /// Pauses a session, a tool in it, an agent, or everything: nothing in it starts.
+    Pause {
+        /// The sessions and tools to pause.
+        target: PauseTarget,
+        /// The reason.
+        reason: Option<String>,
+        /// True to cancel the calls that run. Nothing runs at a desk.
+        cancel_running: bool,
+    },
+    /// Ends a pause. Its calls start, unless another pause holds them.
+    Unpause {
+        /// The paused sessions and tools.
+        target: PauseTarget,
+        /// The reason.
+        reason: Option<String>,
+    },
     /// Closes a session, which cancels its open calls. An engine without the session's agent closes
     /// none.
     Close {
@@ -133,6 +151,7 @@ impl Executor<'_> {
             Some(call) => self.ledger().tool_of(session, call).await?,
             None => None,
         };
+        let tool = tool.or_else(|| paused_tool(&operation));
         let tool = tool.unwrap_or_default();
         let taken_back = call.filter(|_| matches!(operation, Operation::Cancel { .. }));
         let done = self.put(operation, tool.clone(), by.clone()).await;
@@ -175,6 +194,11 @@ impl Executor<'_> {
             Operation::Reconcile { session, call, .. }
             | Operation::Cancel { session, call, .. } => Ok((*session, Some(*call))),
             Operation::Close { session, .. } => Ok((*session, None)),
+            // A pause of more than one session is recorded in the stream with the nil id.
+            Operation::Pause { target, .. } | Operation::Unpause { target, .. } => {
+                let session = target.session();
+                Ok((session.unwrap_or(SessionId(Uuid::nil())), None))
+            }
         }
     }
 
@@ -214,6 +238,18 @@ impl Executor<'_> {
                 let command = Command::CancelCall { call, reason, by };
                 self.take(session, command).await
             }
+            Operation::Pause {
+                target,
+                reason,
+                cancel_running,
+            } => match self {
+                Executor::Engine(it) => it.pause(target, reason, cancel_running, by).await,
+                Executor::Desk(desk) => desk.pause(target, reason, by).await,
+            },
+            Operation::Unpause { target, reason } => match self {
+                Executor::Engine(engine) => engine.unpause(target, reason, by).await,
+                Executor::Desk(desk) => desk.unpause(target, reason, by).await,
+            },
             Operation::Close { session, reason } => match self {
                 Executor::Engine(engine) => engine.close_session(session, &reason, by).await,
                 Executor::Desk(desk) => desk.close_session(session, &reason, by).await,
@@ -233,5 +269,19 @@ impl Executor<'_> {
             Executor::Engine(engine) => engine.ledger(),
             Executor::Desk(desk) => &desk.ledger,
         }
+    }
+}
+
+/// The tool of a pause, or of its end.
+fn paused_tool(operation: &Operation) -> Option<String> {
+    match operation {
+        Operation::Pause { target, .. } | Operation::Unpause { target, .. } => {
+            target.tool().map(str::to_owned)
+        }
+        Operation::Answer { .. }
+        | Operation::Respond { .. }
+        | Operation::Reconcile { .. }
+        | Operation::Cancel { .. }
+        | Operation::Close { .. } => None,
     }
 }

@@ -229,6 +229,7 @@ impl Engine {
                 folded: Seq(0),
                 seal: Seal::default(),
                 latest: Vec::new(),
+                pauses_known: 0,
             },
             connections: Connections {
                 socket: None,

@@ -21,6 +21,9 @@ impl Engine {
     /// its key is only listed. A session that only waits gets no task, unless a confirmation
     /// provider of this process must be asked again.
     pub(in crate::engine) async fn start_owed_effects(&self) -> Result<(), Error> {
+        // Before any session starts anything: a crash may have come between a pause and its
+        // observation by a session.
+        self.inner.ledger.read_pauses().await?;
         *self.alarm_task() = Some(alarm_task::run(&self.inner));
         self.spawn_owing_sessions(|_| true).await
     }

@@ -41,6 +41,8 @@ pub(in crate::engine) struct Stream {
     pub(in crate::engine) seal: Seal,
     /// The records of the last batch, until its effects are performed.
     pub(in crate::engine) latest: Vec<Arc<Recorded>>,
+    /// The version of the journal's pauses that this session has observed.
+    pub(in crate::engine) pauses_known: u64,
 }
 
 /// The session's connection, and the state kept until the next one.

@@ -183,6 +183,10 @@ impl SessionTask {
                 state,
                 response_hook_state,
             } => Box::pin(self.hook_answered(answers, &state, &response_hook_state)).await,
+            Input::ObservePauses { cancel, reply } => {
+                let outcome = Box::pin(self.observe_pauses(cancel)).await;
+                self.hand_back(reply, outcome)
+            }
             Input::Session(reply) => {
                 let _ = reply.send(self.stream.session.clone());
                 Ok(())

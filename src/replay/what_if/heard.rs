@@ -48,6 +48,14 @@ impl WhatIf<'_> {
                 it.not_begun.extend(self.early());
                 it.into()
             }
+            Observation::Paused(it) => {
+                for start in &it.not_begun {
+                    if let Some(course) = self.courses.get_mut(&start.call) {
+                        course.not_begun(*start);
+                    }
+                }
+                it.into()
+            }
             Observation::FunctionCallReceived(it) => {
                 // An agent that went another way might have made other calls, which are not
                 // recorded.
@@ -111,6 +119,7 @@ impl WhatIf<'_> {
             | Observation::UsageReported(_)
             | Observation::FrameRejected(_)
             | Observation::OperatorCancelled(_)
+            | Observation::Unpaused(_)
             | Observation::SessionClosed(_)) => as_it_is,
         };
         heard.push((seq, observation));

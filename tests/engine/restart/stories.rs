@@ -13,7 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use recount::engine::Reconnects;
 use recount::journal::export;
-use recount::ledger::Ledger;
+use recount::ledger::{Ledger, PauseTarget};
 use recount::live::{ConnectError, Connection, Connector};
 use recount::prelude::*;
 use recount::replay;
@@ -71,6 +71,7 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::restart::debt::scenario),
     ("connections_left_refused_lost_and_given_up", connections),
+    ("paused_over_a_restart", paused),
 ];
 
 /// Set by hand to write the file of a new scenario. An existing file is never written again.
@@ -588,6 +589,34 @@ fn agent_over_a_restart() -> World {
     let _live = resume(&life, world.session());
     life.end();
     assert_eq!(llm.asked().len(), 2);
+    world
+}
+
+/// An approved call that two pauses hold over a restart: of its session, and of everything.
+fn paused() -> World {
+    let (world, life, live) = asked(|world| gated(world.till.pays()));
+    let (session, ada) = (world.session(), || Actor::embedder("ada"));
+    let targets = [PauseTarget::Session(session), PauseTarget::Everything];
+    for target in &targets {
+        let reason = Some("the bank is down".to_owned());
+        let paused = life.engine().pause(target.clone(), reason, false, ada());
+        life.run(paused).unwrap();
+    }
+    approve(&life, waiting(&life)).unwrap();
+    drop(live);
+    life.crash();
+    world.clock.advance(LATER);
+    let life = world.life(world.agent(gated(world.till.pays())));
+    life.settle();
+    for target in &targets {
+        assert_eq!(world.till.attempts(), [0; 0]);
+        let ended = life.engine().unpause(target.clone(), None, ada());
+        life.run(ended).unwrap();
+        life.settle();
+    }
+    assert_eq!(world.till.attempts(), [1]);
+    let _live = resume(&life, session);
+    life.end();
     world
 }
 

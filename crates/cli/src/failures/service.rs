@@ -107,7 +107,10 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
         (_, _, _) => refusal.text.clone(),
     };
     let mut text = one_line(&what).into_owned();
-    if let Some(at) = refusal.at {
+    if let (Some(since), "already_paused") = (refusal.at_us, refusal.code.as_str()) {
+        // The text has the record, which may be in the journal's own stream.
+        text.push_str(&format!("; since {}", age::moment(since)));
+    } else if let Some(at) = refusal.at {
         if let Some(at) = refusal.at_us {
             text.push_str(&format!(" at {}", age::moment(at)));
         }
@@ -120,6 +123,10 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
              the open requests"
                 .to_owned()
         }
+        None if refusal.code == "already_paused" => {
+            "it holds already, and nothing was changed; `recount pauses PATH` lists the pauses"
+                .to_owned()
+        }
         None if refusal.by.is_some() => {
             "the first answer counts; this one changed nothing".to_owned()
         }
@@ -130,6 +137,9 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
             "call_settled" => "nothing was changed; if the outcome is unknown or timed out, \
                                `recount reconcile` records what really happened"
                 .to_owned(),
+            "not_paused" => {
+                "nothing was changed; `recount pauses PATH` lists the pauses".to_owned()
+            }
             _ => "nothing was changed".to_owned(),
         },
     };

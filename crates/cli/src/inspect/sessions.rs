@@ -7,9 +7,10 @@ use serde_json::json;
 
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source};
+use crate::operator::{of_session, pause_as_json, paused_by};
 use crate::terminal::{COLUMNS, Screen, Tone};
 use crate::text::{age, count, cut, one_line};
-use recount::ledger::SessionSummary;
+use recount::ledger::{ListedPause, SessionSummary};
 use recount::session::OpenKind;
 
 /// Lists the sessions of a journal, oldest first.
@@ -28,11 +29,18 @@ impl Sessions {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let mut source = Source::reading(&self.path, &self.keys).await?;
         let sessions = source.sessions().await?;
+        let pauses = source.pauses().await?;
         for session in &sessions {
+            let held = of_session(&pauses, session.id, &session.agent, None);
+            let held: Vec<&ListedPause> = held.filter(|_| !session.is_closed()).collect();
             if self.json {
-                screen.json(&as_json(session))?;
+                screen.json(&as_json(session, &held))?;
             } else {
                 show(session, screen)?;
+                for pause in held {
+                    let text = format!("  {}: {}", pause.pause.scope, paused_by(pause));
+                    screen.toned(Tone::Bad, &cut(&one_line(&text), COLUMNS))?;
+                }
             }
         }
         if sessions.is_empty() && !self.json {
@@ -42,7 +50,8 @@ impl Sessions {
     }
 }
 
-fn as_json(it: &SessionSummary) -> serde_json::Value {
+fn as_json(it: &SessionSummary, held: &[&ListedPause]) -> serde_json::Value {
+    let held: Vec<_> = held.iter().map(|it| pause_as_json(it)).collect();
     json!({
         "session": it.id,
         "agent": it.agent,
@@ -55,6 +64,7 @@ fn as_json(it: &SessionSummary) -> serde_json::Value {
         "closed": it.is_closed(),
         "open": it.open,
         "sealed": it.sealed,
+        "paused": held,
     })
 }
 

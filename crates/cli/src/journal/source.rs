@@ -9,7 +9,7 @@ use super::keys::Keys;
 use super::opening;
 use crate::failures::{Failure, IN_USE, NOT_YOURS, out_of_reach, unanswered};
 use recount::control::{Client, ConnectError, NamedId, Request, Waiting};
-use recount::ledger::{Ledger, PendingConfirmation, SessionSummary};
+use recount::ledger::{Ledger, ListedPause, PendingConfirmation, SessionSummary};
 use recount::session::{CallId, Seq, SessionId};
 
 /// The time that a command waits for a journal in use whose process does not answer.
@@ -125,6 +125,17 @@ impl Source {
             Source::Journal(ledger) => Ok(ledger.sessions().await?),
             Source::Service(client) => {
                 let answer = client.items(&Request::Sessions {}).await;
+                answer.map_err(|error| unanswered(client.pid(), error))
+            }
+        }
+    }
+
+    /// Every pause in force.
+    pub(crate) async fn pauses(&mut self) -> Result<Vec<ListedPause>, Failure> {
+        match self {
+            Source::Journal(ledger) => Ok(ledger.pauses().await?),
+            Source::Service(client) => {
+                let answer = client.items(&Request::Pauses {}).await;
                 answer.map_err(|error| unanswered(client.pid(), error))
             }
         }

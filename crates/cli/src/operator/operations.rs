@@ -9,7 +9,7 @@ use crate::failures::{Failure, refused, unanswered};
 use crate::journal::{Source, os_user};
 use recount::control::{self, Client, OnRecord, OneAnswer, OneOutcome, Request, Unanswered};
 use recount::engine::{Desk, Operated, Operation, SystemClock};
-use recount::ledger::Ledger;
+use recount::ledger::{Ledger, PauseTarget};
 use recount::session::{Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use recount::tool::{Ticket, ToolConfirmation};
 
@@ -171,6 +171,58 @@ impl Source {
                 let request = Request::Cancel {
                     session,
                     call,
+                    reason,
+                    claimed,
+                };
+                at_service(client, &request).await
+            }
+        }
+    }
+
+    /// Pauses sessions or a tool, as the user of this process or with the claimed name.
+    pub(super) async fn pause(
+        &mut self,
+        target: PauseTarget,
+        reason: Option<String>,
+        cancel_running: bool,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let operation = Operation::Pause {
+                    target,
+                    reason,
+                    cancel_running,
+                };
+                at_desk(ledger, operation, claimed).await
+            }
+            Source::Service(client) => {
+                let request = Request::Pause {
+                    target,
+                    reason,
+                    cancel_running,
+                    claimed,
+                };
+                at_service(client, &request).await
+            }
+        }
+    }
+
+    /// Ends a pause, as the user of this process or with the claimed name.
+    pub(super) async fn unpause(
+        &mut self,
+        target: PauseTarget,
+        reason: Option<String>,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let operation = Operation::Unpause { target, reason };
+                at_desk(ledger, operation, claimed).await
+            }
+            Source::Service(client) => {
+                let request = Request::Unpause {
+                    target,
                     reason,
                     claimed,
                 };

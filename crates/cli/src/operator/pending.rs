@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::members::{Members, members};
+use super::pauses::{as_json as pause_as_json, of_session, paused_by};
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source};
 use crate::telling::question;
-use crate::terminal::Screen;
-use crate::text::{age, quoted};
+use crate::terminal::{Screen, Tone};
+use crate::text::{age, one_line, quoted};
 use recount::control::Waiting;
 use recount::engine::{Clock, SystemClock};
-use recount::ledger::{PausedCall, PendingConfirmation};
-use recount::session::About;
+use recount::ledger::{ListedPause, PausedCall, PendingConfirmation};
+use recount::session::{About, SessionId};
 use recount::tool::Ticket;
 
 /// Lists the calls that wait for approval or for their results, and how to answer them.
@@ -32,16 +34,24 @@ impl Pending {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let mut source = Source::reading(&self.path, &self.keys).await?;
         let waiting = source.pending().await?;
+        let pauses = source.pauses().await?;
         let now = SystemClock.now();
         for (index, it) in waiting.iter().enumerate() {
             if index > 0 && !self.json {
                 screen.line("")?;
             }
             match it {
-                Waiting::Confirmation(it) if self.json => screen.json(&as_json(it))?,
+                Waiting::Confirmation(it) if self.json => {
+                    let held = held_as_json(&pauses, it.session, &it.agent, &it.tool);
+                    screen.json(&as_json(it, &held))?;
+                }
                 Waiting::Paused(it) if self.json => screen.json(&paused_as_json(it))?,
                 Waiting::Confirmation(it) => {
                     question::show(it, now, screen)?;
+                    for pause in of_session(&pauses, it.session, &it.agent, Some(&it.tool)) {
+                        let text = format!("  {}; a yes is recorded and waits", paused_by(pause));
+                        screen.toned(Tone::Bad, &one_line(&text))?;
+                    }
                     self.show_commands(it, source.service(), screen)?;
                 }
                 Waiting::Paused(it) => {
@@ -89,7 +99,13 @@ impl Pending {
     }
 }
 
-fn as_json(it: &PendingConfirmation) -> Members {
+/// The pauses that hold a tool of a session.
+fn held_as_json(pauses: &[ListedPause], session: SessionId, agent: &str, tool: &str) -> Vec<Value> {
+    let held = of_session(pauses, session, agent, Some(tool));
+    held.map(pause_as_json).collect()
+}
+
+fn as_json(it: &PendingConfirmation, held: &[Value]) -> Members {
     members!({
         "waits_for": "answer",
         "request": it.id,
@@ -116,6 +132,7 @@ fn as_json(it: &PendingConfirmation) -> Members {
         "requested_at": age::stamp(it.requested_at),
         "expires_at": it.expires_at.map(age::stamp),
         "model_lost_interest": it.model_lost_interest,
+        "paused": held,
     })
 }
 

@@ -18,7 +18,7 @@ use crate::unknown_kinds::pondered;
 
 /// A command line for each command. The words in capitals are replaced: by a journal, a session, a
 /// request, a call by its seq and by its id, a hash, and a new file.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 25] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
     "show JOURNAL HASH",
@@ -41,6 +41,9 @@ const COMMANDS: [&str; 22] = [
     "erase JOURNAL SESSION --reason no --yes --as ada",
     "repair JOURNAL --dry-run",
     "compact JOURNAL",
+    "pauses JOURNAL",
+    "pause JOURNAL SESSION --as ada",
+    "unpause JOURNAL SESSION --as ada",
 ];
 
 /// The values for the words in capitals.

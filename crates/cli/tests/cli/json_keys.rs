@@ -217,6 +217,26 @@ fn keys_of_commands_about_doubts_are_as_they_were() {
 }
 
 #[test]
+fn keys_of_the_stop_switch_are_as_they_were() {
+    let (mut service, mut shapes) = (Service::start(), Shapes::default());
+    service.ask_for("refund");
+    let session = service.session();
+    for command in [
+        format!("pause j {session} --tool refund --json"),
+        "pause j --all --reason twice --json".to_owned(),
+        "pauses j --json".to_owned(),
+        "sessions j --json".to_owned(),
+        "pending j --json".to_owned(),
+        format!("state j {session} --json"),
+        "unpause j --all --json".to_owned(),
+    ] {
+        let name = command.split(' ').next().unwrap();
+        shapes.add(name, &service.run(&command).ends_with(0));
+    }
+    assert_pinned("json/pausing.txt", &shapes.text());
+}
+
+#[test]
 fn keys_of_commands_over_sealed_sessions_are_as_they_were() {
     let (bench, mut shapes) = (Bench::new(), Shapes::default());
     let (_simulator, _) = sealing::paused(&bench);

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::approving::{Weight, may_answer, weight};
 use super::claiming::ClaimCommand;
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
+use super::pausing;
 use crate::calls::call::Phase;
 use crate::calls::requests::{Request, RequestState};
 use crate::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
@@ -192,6 +193,8 @@ fn observation_of(
             }
             changed(session, changes, by)
         }
+        Command::Pause { tool, reason, by } => pausing::paused(session, tool, reason, by),
+        Command::Unpause { tool, reason, by } => pausing::unpaused(session, tool, reason, by),
         Command::CloseSession { reason, by } => {
             if session.closed {
                 return Err(Rejection::SessionClosed);

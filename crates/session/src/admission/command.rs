@@ -13,7 +13,9 @@ use crate::record::decision::Outcome;
 use crate::record::finding::Finding;
 use crate::record::finding::FoundAs;
 use crate::record::needs::Barred;
+use crate::record::observation::PauseScope;
 use crate::record::observation::StateChange;
+use crate::state::pauses::Pause;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
 use crate::values::id::SessionId;
@@ -78,6 +80,24 @@ pub enum Command {
     },
     /// A request of a client that runs calls.
     Claim(ClaimCommand),
+    /// Pauses the session, or one tool in it.
+    Pause {
+        /// The tool. `None` pauses the session.
+        tool: Option<String>,
+        /// The reason.
+        reason: Option<String>,
+        /// The actor that pauses.
+        by: Actor,
+    },
+    /// Ends the pause of the session, or of one tool in it.
+    Unpause {
+        /// The tool. `None` ends the pause of the session.
+        tool: Option<String>,
+        /// The reason.
+        reason: Option<String>,
+        /// The actor that ends the pause.
+        by: Actor,
+    },
     /// Closes the session.
     CloseSession {
         /// The reason.
@@ -289,6 +309,18 @@ pub enum Rejection {
     Claim(ClaimRejection),
     /// The session is closed.
     SessionClosed,
+    /// The pause is in force already.
+    AlreadyPaused(Box<Pause>),
+    /// No such pause is in force.
+    NotPaused {
+        /// The scope in the command.
+        scope: PauseScope,
+    },
+    /// The session has no such tool and no open call of it, so a pause would hold nothing.
+    UnknownTool {
+        /// The name in the command.
+        tool: String,
+    },
     /// The input is larger than a record may be.
     TooLarge {
         /// The size of the input, in bytes.
@@ -344,6 +376,9 @@ impl Rejection {
             Rejection::UnfitState { .. } => "unfit_state",
             Rejection::Claim(claim) => claim.code(),
             Rejection::SessionClosed => "session_closed",
+            Rejection::AlreadyPaused(_) => "already_paused",
+            Rejection::NotPaused { .. } => "not_paused",
+            Rejection::UnknownTool { .. } => "unknown_tool",
             Rejection::TooLarge { .. } => "too_large",
             Rejection::TooDeep => "too_deep",
             Rejection::UnfitJson { .. } => "unfit_json",
@@ -387,6 +422,9 @@ impl Rejection {
             | Rejection::OutcomeKnown { .. }
             | Rejection::AlreadyReconciled(_)
             | Rejection::AlreadySupplied { .. }
+            | Rejection::AlreadyPaused(_)
+            | Rejection::NotPaused { .. }
+            | Rejection::UnknownTool { .. }
             | Rejection::SessionClosed => false,
         }
     }
@@ -507,6 +545,19 @@ impl std::fmt::Display for Rejection {
             Rejection::UnfitState { problem } => f.write_str(problem),
             Rejection::Claim(claim) => claim.fmt(f),
             Rejection::SessionClosed => f.write_str("the session is closed"),
+            Rejection::AlreadyPaused(pause) => {
+                let Pause { scope, by, at, .. } = &**pause;
+                let why = pause.reason.as_deref();
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                let by = by.in_short();
+                write!(f, "{scope} was paused by {by} before, at seq {at}{why}")
+            }
+            Rejection::NotPaused { scope } => write!(f, "{scope} is not paused"),
+            Rejection::UnknownTool { tool } => write!(
+                f,
+                "the session has no tool {tool:?} and no open call of it, \
+                 so the pause would hold nothing"
+            ),
             Rejection::TooLarge { bytes } => {
                 write!(
                     f,

@@ -114,7 +114,9 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
         | Observation::RunnerDetached(_)
         | Observation::Connected(_)
         | Observation::Disconnected(_)
-        | Observation::CallCancellationReceived(_) => Affected::AllCalls,
+        | Observation::CallCancellationReceived(_)
+        // A pause may take starts back. A call that it held is restless still.
+        | Observation::Paused(_) => Affected::AllCalls,
         Observation::SessionOpened(_)
         | Observation::RunnerDraining(_)
         | Observation::SwitchPlanned(_)
@@ -137,6 +139,7 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
         | Observation::ToolEventEmitted(_)
         | Observation::StateChanged(_)
         | Observation::InstructionSent(_)
+        | Observation::Unpaused(_)
         | Observation::SessionClosed(_) => Affected::NoCall,
     }
 }

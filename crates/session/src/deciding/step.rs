@@ -11,10 +11,11 @@ use crate::record::event::{Event, Fact};
 use crate::record::observation::{DeadlinePassed, Observation, Speaker};
 use crate::reducers::asking::{approvers, confirmation, hooks};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
-use crate::reducers::running::{agents, claims, in_place};
+use crate::reducers::running::{agents, claims, in_place, pausing};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
 use crate::reducers::{dispatcher, tracker};
 use crate::state::effect::Effect;
+use crate::state::pauses::Pauses;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
@@ -256,10 +257,13 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         }
         Observation::SessionClosed(_) => {
             session.closed = true;
+            session.pauses = Pauses::default();
             // After a close nothing is sent to the model.
             session.deliveries.clear();
             redelivery::update_all_ended(session);
         }
+        Observation::Paused(it) => tracker::paused(session, fact.seq, it),
+        Observation::Unpaused(it) => pausing::unpaused(session, it),
         Observation::UserTextSent(_) => conversation::user_spoke(session, fact.seq),
         Observation::ModelOutputReceived(_) => conversation::model_spoke(session),
         Observation::TranscriptReceived(it) => match it.speaker {

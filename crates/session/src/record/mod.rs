@@ -2,7 +2,7 @@
 //!
 //! This module folds no event and knows no session. Read `event`, then `observation` and
 //! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `claims`,
-//! `llm`, `reconnection`, `state_change`, `hook` and `media` have the observations of their
+//! `llm`, `reconnection`, `state_change`, `pause`, `hook` and `media` have the observations of their
 //! subjects. `needs` has the terms of a request, and `approval` its partial answers.
 //! `provenance` finds the record that an observation is about, `upcast` reads bodies of older
 //! versions, and `written` keeps the text that an approver wrote.
@@ -21,6 +21,7 @@ mod llm;
 pub(super) mod media;
 pub(super) mod needs;
 pub(super) mod observation;
+pub(super) mod pause;
 mod provenance;
 pub(super) mod reconnection;
 mod state_change;

@@ -25,6 +25,7 @@ pub use super::llm::LlmAsked;
 pub use super::llm::LlmPart;
 pub use super::llm::LlmReplied;
 pub use super::media::MediaCounted;
+pub use super::pause::{PauseScope, Paused, RULES_OF_PAUSES, Unpaused};
 pub use super::reconnection::{
     ConnectFailed, Disconnected, HistorySent, ReconnectScheduled, ReconnectsExhausted,
     RunnerDetached, RunnerDraining, Start, SwitchPlanned,
@@ -125,6 +126,10 @@ events! {
         OperatorCancelled = "operator_cancelled",
         /// The session was closed.
         SessionClosed = "session_closed",
+        /// A pause began: nothing in its scope starts.
+        Paused = "paused",
+        /// A pause ended.
+        Unpaused = "unpaused",
     }
 }
 

@@ -147,6 +147,8 @@ impl Observation {
             Observation::LeaseRenewed(it) => Provenance::by(&it.by).about(it.call),
             Observation::ClaimEnded(it) => Provenance::by(&it.by).about(it.call),
             Observation::SessionClosed(it) => Provenance::by(&it.by),
+            Observation::Paused(it) => Provenance::by(&it.by),
+            Observation::Unpaused(it) => Provenance::by(&it.by),
             Observation::DeadlinePassed(it) => Provenance::of(Clock).about(match it.deadline {
                 Deadline::Run { call, .. }
                 | Deadline::Retry { call, .. }
@@ -172,8 +174,8 @@ impl Observation {
         }
     }
 
-    /// Returns the number of the rules that decide from this record on, if the observation names
-    /// one.
+    /// Returns the number of the rules that decide from this record on, or that a program must know
+    /// to read it, if the observation names one.
     pub fn rules(&self) -> Option<u32> {
         if let Observation::SessionOpened(it) = self {
             Some(it.rules)
@@ -182,6 +184,10 @@ impl Observation {
         } else if let Observation::CallClaimed(it) = self {
             Some(it.rules)
         } else if let Observation::LeaseRenewed(it) = self {
+            Some(it.rules)
+        } else if let Observation::Paused(it) = self {
+            Some(it.rules)
+        } else if let Observation::Unpaused(it) = self {
             Some(it.rules)
         } else if let Observation::ClaimEnded(it) = self {
             Some(it.rules)

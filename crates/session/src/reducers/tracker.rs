@@ -16,7 +16,7 @@ use super::asking::{confirmation, hooks};
 use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
-use super::running::{agents, claims, in_place, progress};
+use super::running::{agents, claims, in_place, pausing, progress};
 use super::telling::responses::{engine_response, error};
 use super::telling::{conversation, phases};
 use crate::calls::call::{Call, Leave, Phase};
@@ -30,7 +30,7 @@ use crate::record::decision::{
     About, BackgroundSpawned, CallStarted, Decision, Outcome, ResultReused, RetryScheduled,
 };
 use crate::record::observation::{
-    Deadline, ResponseSupplied, RunnerAttached, RunnerDetached, Start, ToolEventEmitted,
+    Deadline, Paused, ResponseSupplied, RunnerAttached, RunnerDetached, Start, ToolEventEmitted,
     ToolPaused, ToolReturned, ToolYielded,
 };
 use crate::state::effect::Effect;
@@ -57,6 +57,12 @@ pub(crate) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
     session.reconnecting = false;
     it.not_begun.iter().for_each(|it| not_begun(session, *it));
     put_running_in_doubt(session);
+}
+
+/// Folds a pause, which takes back the starts whose tool had not begun.
+pub(crate) fn paused(session: &mut Session, seq: Seq, it: &Paused) {
+    pausing::paused(session, seq, it);
+    it.not_begun.iter().for_each(|it| not_begun(session, *it));
 }
 
 /// Returns the call to its phase before that start, which may be `InDoubt` after an earlier start.
@@ -148,7 +154,7 @@ pub(crate) fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decisi
         return claims::started(session, seq, call);
     }
     let runner = session.runner.filter(|_| !session.draining)?;
-    if conversation::is_being_left(session, call) {
+    if conversation::is_being_left(session, call) || pausing::holds_call(session, call) {
         return None;
     }
     session.terms.catalog.tools.get(&call.name)?;

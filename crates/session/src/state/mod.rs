@@ -8,6 +8,7 @@ pub(super) mod closing;
 pub(super) mod effect;
 pub(super) mod library;
 pub(super) mod open_work;
+pub(crate) mod pauses;
 pub(super) mod recent_approvals;
 pub(super) mod resumption;
 mod rows;

@@ -45,6 +45,8 @@ pub enum OpenKind {
     Claimed,
     /// An outcome that needs a new connection, by the seq of its `response_issued` record.
     Untold,
+    /// A pause of the session or of a tool in it, by the seq of its `paused` record.
+    Pause,
     /// The end of the session that a tool asked for, by the seq of its `tool_returned` record.
     Closing,
 }
@@ -62,6 +64,7 @@ impl OpenKind {
             OpenKind::Claimable => "claimable",
             OpenKind::Claimed => "claimed",
             OpenKind::Untold => "untold",
+            OpenKind::Pause => "pause",
             OpenKind::Closing => "closing",
         }
     }
@@ -158,6 +161,17 @@ pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
             in_place: false,
         };
         open.push((closing.of, item));
+    }
+    for pause in session.pauses.iter().filter(|_| !session.closed) {
+        let item = OpenWork {
+            kind: OpenKind::Pause,
+            since: pause.since,
+            request: None,
+            deadline: None,
+            model_lost_interest: false,
+            in_place: false,
+        };
+        open.push((pause.at, item));
     }
     let untold = session.deliveries.connecting().filter(|_| !session.closed);
     for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {

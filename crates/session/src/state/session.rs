@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::closing::Closing;
 use super::library::Library;
+use super::pauses::Pauses;
 use super::recent_approvals::RecentApprovals;
 use super::resumption::Resumption;
 use super::rows::{requests, settled, shared, wire_ids};
@@ -73,6 +74,9 @@ pub struct Session {
     pub(crate) said: Seq,
     /// True if the runner is about to end and starts nothing more.
     pub draining: bool,
+    /// The pauses in force, which hold calls before their start.
+    #[serde(default, skip_serializing_if = "Pauses::is_empty")]
+    pub pauses: Pauses,
     /// The calls that have not ended, by the seq of their `function_call_received` record.
     pub calls: OpenCalls,
     /// The ends of the other calls.
@@ -168,6 +172,7 @@ impl Session {
             resumption: None,
             said: Seq(0),
             draining: false,
+            pauses: Pauses::default(),
             calls: OpenCalls::default(),
             settled: BTreeMap::new(),
             supplied: BTreeMap::new(),

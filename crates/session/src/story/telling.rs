@@ -31,7 +31,7 @@ pub struct Teller {
 }
 
 /// The fields that may differ between two runs of one conversation.
-const LEFT_OUT: [&str; 18] = [
+const LEFT_OUT: [&str; 19] = [
     "args_sha256",
     "capabilities",
     "catalog",
@@ -42,6 +42,7 @@ const LEFT_OUT: [&str; 18] = [
     "epoch",
     "expires_after_ms",
     "fingerprint",
+    "journal_record",
     "policies",
     "program",
     "request_sha256",

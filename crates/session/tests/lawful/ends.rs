@@ -8,6 +8,7 @@ use recount_session::{
 };
 
 use super::Verdict;
+use super::pauses;
 use super::recording::{Recording, decided, observed};
 
 /// Each call has at most one end. An ended call has either a final response or a cancellation, and
@@ -103,8 +104,9 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
     let starts = session.runner.is_some() && !session.draining && !is_left;
     let at_client = session.terms.catalog.get(&call.name);
     let at_client = at_client.is_some_and(|it| it.kind.runs_at_client());
+    let is_held = pauses::is_held(session, call);
     // A call that clients run waits for a claim, and starts with it.
-    let can_run = starts && declared && slot_free && !at_client;
+    let can_run = starts && declared && slot_free && !at_client && !is_held;
     let policy = session.terms.policies.of(&call.name);
     // It waits for the result of an equal call only while that call progresses by itself.
     let progresses = |other: &Call| {
@@ -114,6 +116,9 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
             && other.attempts > 0
             && (other.claim.is_some()
                 || session.leaving.is_some() && session.connection == Some(other.epoch));
+        let is_paused =
+            matches!(other.phase, Phase::InDoubt { .. }) && pauses::is_held(session, other);
+        let is_held = is_held || is_paused;
         (moves || is_held) && other.cache_key == call.cache_key
     };
     let shares = policy.cache && call.cache_key.is_some();

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recount_session::{
     Deadline, Decision, Effect, Event, Fact, FunctionCallReceived, Hook, Observation, OpenKind,
-    Outcome, PROGRESS_EVENT, Route, Seq, Session, Timestamp, WaitsFor, evolve, open_work, owed,
+    Outcome, PROGRESS_EVENT, PauseScope, Route, Seq, Session, Start, Timestamp, WaitsFor, evolve,
+    open_work, owed,
 };
 
 use super::Verdict;
@@ -65,6 +66,8 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
     let mut connects: BTreeSet<Seq> = BTreeSet::new();
     let mut dialling = Dialling::default();
     let mut closing: Option<Seq> = None;
+    let mut paused: BTreeMap<PauseScope, Seq> = BTreeMap::new();
+    let mut was_closed = false;
     for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
             match observed(fact) {
@@ -75,8 +78,20 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                     open.insert(fact.seq);
                 }
                 Some(Observation::SessionClosed(_)) => {
+                    was_closed = true;
                     open.remove(&Seq(1));
+                    std::mem::take(&mut paused)
+                        .values()
+                        .for_each(|at| _ = open.remove(at));
                     closing.take().map(|of| open.remove(&of));
+                }
+                Some(Observation::Paused(it)) if !was_closed => {
+                    let before = paused.insert(it.scope.clone(), fact.seq);
+                    before.map(|at| open.remove(&at));
+                    open.insert(fact.seq);
+                }
+                Some(Observation::Unpaused(it)) => {
+                    paused.remove(&it.scope).map(|at| open.remove(&at));
                 }
                 _ => {}
             }
@@ -258,6 +273,12 @@ impl<'r> Debts<'r> {
             Observation::RunnerDetached(_) => {
                 self.runs.retain(|(call, _), _| self.claims.holds(*call));
                 self.runner = None;
+            }
+            Observation::Paused(it) => {
+                let begun = |start: &&Start| !self.in_place.waits(start.call);
+                for start in it.not_begun.iter().filter(begun) {
+                    self.runs.remove(&(start.call, start.attempt));
+                }
             }
             // Only for the live connection and the current stay.
             Observation::InstructionSent(it) if self.connection == Some(it.epoch) => {

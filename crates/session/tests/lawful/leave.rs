@@ -214,6 +214,14 @@ impl Runs {
                 let ran = |it: &&Start| before.get(&it.call) == Some(&it.attempt);
                 return it.not_begun.iter().filter(ran).copied().collect();
             }
+            Event::Observed(Observation::Paused(it)) => {
+                let ran = |it: &&Start| {
+                    self.0.get(&it.call) == Some(&it.attempt) && !self.1.waits(it.call)
+                };
+                let taken: Vec<Start> = it.not_begun.iter().filter(ran).copied().collect();
+                taken.iter().for_each(|it| self.end(it.call, it.attempt));
+                return taken;
+            }
             Event::Observed(Observation::RunnerAttached(_)) => {
                 self.0.retain(|call, _| self.3.holds(*call));
             }

@@ -155,6 +155,10 @@ impl World {
             }
         }
         let live = self.session.connection.unwrap_or(Seq(0));
+        // Pauses are short, so that most of a history runs.
+        if !self.session.pauses.is_empty() && delay % 8 == 5 {
+            return self.unpause(which, flavour);
+        }
         match kind % 40 {
             0..=7 => self.call(which, flavour),
             8 => self.redeliver(which, flavour),
@@ -181,6 +185,7 @@ impl World {
             36 | 37 => self.instruct(which, flavour),
             38 => self.crash(which),
             39 if flavour % 4 == 1 => self.lease_passes(which, flavour),
+            39 if which.is_multiple_of(3) => self.pause(which, flavour),
             39 => self.client(which, flavour),
             _ => self.progress(which, flavour),
         }
@@ -1064,6 +1069,71 @@ impl World {
             name: "pay".into(),
             found,
             by,
+        });
+    }
+
+    /// Pauses the session or a tool by command, or observes a pause of the journal. Either may take
+    /// running starts back, as an engine does with those that wait for a slot.
+    fn pause(&mut self, which: u8, flavour: u8) {
+        let by = Actor::embedder("ops");
+        let scope = match flavour % 8 {
+            0 | 1 => PauseScope::Session,
+            2 | 3 => PauseScope::Tool(NAMES[usize::from(which) % NAMES.len()].into()),
+            4 => PauseScope::Tool([CLERK, "nothing"][usize::from(which % 2)].into()),
+            5 => PauseScope::Agent("support".into()),
+            _ => PauseScope::Everything,
+        };
+        let reason = which.is_multiple_of(2).then(|| "wrong prices".to_owned());
+        let tool = match &scope {
+            PauseScope::Tool(tool) => Some(tool.clone()),
+            PauseScope::Session | PauseScope::Agent(_) | PauseScope::Everything => None,
+        };
+        if !scope.is_of_journal() && flavour < 128 {
+            return self.command(Command::Pause { tool, reason, by });
+        }
+        let runs = self.session.calls.iter().filter_map(|(seq, call)| {
+            let Phase::Running { attempt, .. } = call.phase else {
+                return None;
+            };
+            // A tool that asked its model has begun.
+            let begun = call.agent.is_some();
+            (!begun).then_some(Start {
+                call: *seq,
+                attempt,
+            })
+        });
+        let not_begun = runs.take(usize::from(flavour / 8 % 3)).collect();
+        self.observe(Paused {
+            journal_record: scope.is_of_journal().then_some(Seq(u64::from(flavour))),
+            scope,
+            reason,
+            by,
+            not_begun,
+            rules: RULES_OF_PAUSES,
+        });
+    }
+
+    /// Ends a pause in force, or rarely one that is not.
+    fn unpause(&mut self, which: u8, flavour: u8) {
+        let (by, reason) = (Actor::embedder("ops"), None);
+        let scopes = self.session.pauses.iter();
+        let scope = scopes
+            .map(|it| it.scope.clone())
+            .nth(usize::from(which % 2));
+        let scope = scope.unwrap_or(PauseScope::Session);
+        if !scope.is_of_journal() {
+            let tool = match scope {
+                PauseScope::Tool(tool) => Some(tool),
+                PauseScope::Session | PauseScope::Agent(_) | PauseScope::Everything => None,
+            };
+            return self.command(Command::Unpause { tool, reason, by });
+        }
+        self.observe(Unpaused {
+            journal_record: Some(Seq(u64::from(flavour))),
+            scope,
+            reason,
+            by,
+            rules: RULES_OF_PAUSES,
         });
     }
 

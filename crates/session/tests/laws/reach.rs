@@ -12,6 +12,7 @@ use recount_session::{
 };
 
 use crate::generator::wild_recordings;
+use crate::lawful::pauses::is_held;
 use crate::recording::{Recording, decided, observed};
 
 /// Returns how often each event kind, rule, outcome and lasting phase occurs in this many
@@ -99,6 +100,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             .chain(told_anew)
             .chain(refusals(&recording))
             .chain(interleavings(&recording))
+            .chain(pauses(&recording))
         {
             *reached.entry(word).or_default() += 1;
         }
@@ -149,7 +151,7 @@ fn refusals(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// The codes with which answers, supplied results and cancellations are rejected.
-const REFUSALS: [&str; 14] = [
+const REFUSALS: [&str; 17] = [
     "too_many_answers",
     "malformed_answer",
     "already_answered",
@@ -164,6 +166,9 @@ const REFUSALS: [&str; 14] = [
     "wrong_name",
     "already_supplied",
     "already_on_record",
+    "already_paused",
+    "not_paused",
+    "unknown_tool",
 ];
 
 /// The events between a question and its answer, or between the start of a tool and its result.
@@ -267,6 +272,38 @@ fn crowded(recording: &Recording) -> Vec<&'static str> {
     met
 }
 
+/// Calls that only a pause holds, and a start that a pause took back.
+const HELD_READY: &str = "ready and held by a pause";
+const HELD_IN_DOUBT: &str = "in doubt and held by a pause";
+const TAKEN_BACK_BY_PAUSE: &str = "its start was taken back by a pause";
+
+fn pauses(recording: &Recording) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
+        let runs = session.runner.is_some() && session.leaving.is_none() && !session.draining;
+        for call in session
+            .calls
+            .values()
+            .filter(|it| runs && is_held(session, it))
+        {
+            match call.phase {
+                Phase::Ready { .. } => met.push(HELD_READY),
+                Phase::InDoubt { .. } => met.push(HELD_IN_DOUBT),
+                _ => {}
+            }
+        }
+        if let Some(Observation::Paused(it)) = observed(&batch[0])
+            && it
+                .not_begun
+                .iter()
+                .any(|it| session.calls.contains_key(&it.call))
+        {
+            met.push(TAKEN_BACK_BY_PAUSE);
+        }
+    }
+    met
+}
+
 const VERDICTS: [&str; 11] = [
     "by missing_name",
     "by unknown_tool",
@@ -326,7 +363,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + REFUSALS.len()
     + CLIENTS.len()
     + INTERLEAVINGS.len()
-    + 11;
+    + 14;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -350,6 +387,9 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             AGENT_ENDED,
             CROWDED,
             CROWDED_LATE,
+            HELD_READY,
+            HELD_IN_DOUBT,
+            TAKEN_BACK_BY_PAUSE,
         ],
     ];
     let (mut list, mut at) = (0, 0);

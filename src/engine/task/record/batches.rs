@@ -51,9 +51,11 @@ impl SessionTask {
         } else {
             batch.extend(observations);
         }
+        self.add_pauses(&mut batch);
         if batch.is_empty() {
             return Ok(self.stream.session.head);
         }
+        self.take_back_starts(&mut batch);
         // Held-back messages are older than this batch.
         self.record_held().await?;
         batch = self.connections.media.with_counts(batch);
@@ -264,6 +266,8 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::DeadlinePassed(_)
         | Observation::FrameRejected(_)
         | Observation::OperatorCancelled(_)
+        | Observation::Paused(_)
+        | Observation::Unpaused(_)
         | Observation::SessionClosed(_) => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Recording: batches are sealed, redacted and checked, then appended and published.
 //!
-//! Read `batches`, which holds the only path to the journal.
+//! Read `batches`, which holds the only path to the journal. `pauses` has the stop
+//! switch.
 
 mod answers;
 mod arrivals;
@@ -9,5 +10,6 @@ mod batches;
 mod fixture;
 mod full_disk;
 pub(super) mod implementations;
+mod pauses;
 mod redaction;
 mod secrets;

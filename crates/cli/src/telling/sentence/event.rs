@@ -79,6 +79,8 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::FrameRejected(it) => session::frame_rejected(it),
         Observation::OperatorCancelled(it) => person::operator_cancelled(it, names),
         Observation::SessionClosed(it) => session::session_closed(it),
+        Observation::Paused(it) => person::paused(it),
+        Observation::Unpaused(it) => person::unpaused(it),
     }
 }
 

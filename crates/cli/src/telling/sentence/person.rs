@@ -3,9 +3,10 @@
 use super::names::Names;
 use super::phrases::clause;
 use crate::terminal::Tone;
-use crate::text::acted;
+use crate::text::{acted, count};
 use recount::session::{
-    AnswerRefused, ConfirmationAnswered, Finding, OperatorCancelled, OutcomeFound, ResponseSupplied,
+    AnswerRefused, ConfirmationAnswered, Finding, OperatorCancelled, OutcomeFound, Paused,
+    ResponseSupplied, Unpaused,
 };
 
 pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) -> (String, Tone) {
@@ -69,4 +70,28 @@ pub(super) fn operator_cancelled(it: &OperatorCancelled, names: &Names) -> (Stri
     let (tool, by) = (names.call(it.call), acted("by", &it.by));
     let text = format!("{tool} cancelled {by}{reason}");
     (text, Tone::Bad)
+}
+
+pub(super) fn paused(it: &Paused) -> (String, Tone) {
+    let reason = clause(it.reason.as_deref());
+    let taken_back = match it.not_begun.len() {
+        0 => String::new(),
+        starts => format!("; {} taken back", count(starts as u64, "start")),
+    };
+    let text = format!(
+        "{} paused {}{reason}{taken_back}",
+        it.scope,
+        acted("by", &it.by)
+    );
+    (text, Tone::Bad)
+}
+
+pub(super) fn unpaused(it: &Unpaused) -> (String, Tone) {
+    let reason = clause(it.reason.as_deref());
+    let text = format!(
+        "pause of {} ended {}{reason}",
+        it.scope,
+        acted("by", &it.by)
+    );
+    (text, Tone::Good)
 }
