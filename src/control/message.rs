@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 
 use super::Refusal;
 use crate::ledger::{self, Entry, PausedCall, PendingConfirmation};
-use crate::session::{Actor, CallId, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
+use crate::session::{
+    Actor, CallId, Finding, Json, RequestId, Seq, SessionId, Timestamp, UnfitAnswer,
+};
 use crate::tool::{AnswerMembers, Ticket, ToolConfirmation, malformed};
 
 /// The maximum size of a request, in bytes: the largest record and the JSON around it.
@@ -221,6 +223,12 @@ pub struct OnRecord {
     /// and omitted, for a tool that was not started and for other operations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
+    /// True if a client's result came after its lease, and settled the doubt about the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    /// The end of a renewed lease. A longer one that the claim had before stays in force.
+    #[serde(rename = "until_us", default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 fn is_zero(attempts: &u32) -> bool {

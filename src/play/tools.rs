@@ -104,6 +104,10 @@ pub(super) fn body(declared: &ToolDeclaration, prompter: &Prompter) -> PolicyToo
         }
         ToolKind::Streaming => PolicyTool::streaming(Arc::new(recorded)),
         ToolKind::InputStreaming => PolicyTool::input_streaming(Arc::new(recorded)),
+        ToolKind::Client => {
+            let (description, schema) = (&declared.description, declared.parameters.clone());
+            PolicyTool::client(&declared.name, description, schema)
+        }
         ToolKind::ServerSide => {
             let declaration = declared.server_side.clone().unwrap_or_default();
             PolicyTool::server_side(&declared.name, declaration)

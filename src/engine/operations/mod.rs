@@ -3,10 +3,12 @@
 //! It starts no run of a tool. Read `operation`, then `desk` for a session without a task, and
 //! `desk_turn`, in which an engine chooses between task and desk. `client_*` parse the messages of
 //! ADK clients; `following` asks tools for the results of their paused calls; `pending` lists open
-//! requests; `erasing` deletes keys and records nothing in a session.
+//! requests; `claiming` lets clients run calls; `erasing` deletes keys and records nothing in a
+//! session.
 
 mod answering;
 mod cancelling;
+pub(super) mod claiming;
 mod client_messages;
 mod client_responses;
 pub(super) mod closing;
