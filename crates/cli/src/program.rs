@@ -14,7 +14,8 @@ use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
 use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
 use crate::operator::{
-    AnswerArgs, Approve, Cancel, Erase, Pending, Reconcile, RespondCall, Settle,
+    AnswerArgs, Approve, Cancel, Claim, Erase, Finish, Pending, Reconcile, Release, Renew,
+    RespondCall, Settle,
 };
 use crate::run::Run;
 use crate::terminal::{ColorChoice, Palette, Screen};
@@ -95,6 +96,10 @@ enum Command {
     Reconcile(Reconcile),
     RespondCall(RespondCall),
     Cancel(Cancel),
+    Claim(Claim),
+    Renew(Renew),
+    Finish(Finish),
+    Release(Release),
     Erase(Erase),
     Export(Export),
     Import(Import),
@@ -169,6 +174,10 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,
         Command::Cancel(it) => it.run(screen).await,
+        Command::Claim(it) => it.run(screen).await,
+        Command::Renew(it) => it.run(screen).await,
+        Command::Finish(it) => it.run(screen).await,
+        Command::Release(it) => it.run(screen).await,
         Command::Erase(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,

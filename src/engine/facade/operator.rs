@@ -114,6 +114,12 @@ impl Engine {
                 };
                 self.operated(operation, claimed).await
             }
+            Request::Claim { .. }
+            | Request::Renew { .. }
+            | Request::Finish { .. }
+            | Request::Yield { .. }
+            | Request::Report { .. }
+            | Request::EndClaim { .. } => self.request_of_client(request, items).await,
             Request::Log {
                 session,
                 from,
@@ -145,7 +151,7 @@ impl Engine {
     }
 
     /// Carries out an operation as the user of this process, or under the claimed name.
-    async fn operated(
+    pub(super) async fn operated(
         &self,
         operation: Operation,
         claimed: Option<String>,
@@ -182,7 +188,7 @@ fn handler(engine: &Arc<Inner>) -> Handler {
 }
 
 /// The reason why a request failed.
-enum Failed {
+pub(super) enum Failed {
     Engine(Error),
     /// The message is invalid.
     Message(Problem),
@@ -246,7 +252,7 @@ async fn log(
 }
 
 /// Returns the user of this process, or the claimed name.
-async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
+pub(super) async fn actor(claimed: Option<String>) -> Result<Actor, Problem> {
     static USER: OnceLock<String> = OnceLock::new();
     if let Some(name) = claimed {
         if let Some(wrong) = wrong_with_name(&name) {

@@ -6,10 +6,12 @@
 //! Read `pending` first, then `answer` and the smaller `settle`, `reconcile`, `respond_call`,
 //! `cancel` and `erase`. `on_record` has the steps that they share, `operations` the requests to
 //! the desk or the service. `found` is an option of two of them, `members` their JSON objects, and
-//! `named` the arguments that name a request or a call.
+//! `named` the arguments that name a request or a call. `client` has the commands of a client that
+//! runs calls.
 
 mod answer;
 mod cancel;
+mod client;
 mod erase;
 mod found;
 mod members;
@@ -23,6 +25,7 @@ mod settle;
 
 pub(crate) use answer::{AnswerArgs, Approve};
 pub(crate) use cancel::Cancel;
+pub(crate) use client::{Claim, Finish, Release, Renew};
 pub(crate) use erase::Erase;
 pub(crate) use pending::Pending;
 pub(crate) use reconcile::Reconcile;
