@@ -188,6 +188,9 @@ pub struct Run {
     pub leave: Leave,
     /// The confirmation request whose approval is the permission.
     pub request: Option<Seq>,
+    /// The client that ran it. `None`, and omitted, if the process that served the session did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<Actor>,
     /// The time of the start.
     #[serde(serialize_with = "moment::text")]
     pub started_at: Timestamp,

@@ -97,9 +97,19 @@ impl CallProjection {
             Observation::ToolAsked(it) if !it.in_place => {
                 self.run_ended(it.call, it.attempt, fact);
             }
-            Observation::DeadlinePassed(it) => {
-                if let Deadline::Run { call, attempt } = it.deadline {
+            Observation::DeadlinePassed(it) => match it.deadline {
+                Deadline::Run { call, attempt } | Deadline::Lease { call, attempt } => {
                     self.run_ended(call, attempt, fact);
+                }
+                Deadline::Confirmation { .. } | Deadline::Retry { .. } => {}
+            },
+            Observation::ClaimEnded(it) if !it.not_begun => {
+                self.run_ended(it.call, it.attempt, fact);
+            }
+            // The client did not begin, so nothing ran.
+            Observation::ClaimEnded(it) => {
+                if let Some(call) = self.calls.get_mut(&it.call) {
+                    call.runs.retain(|run| run.attempt != it.attempt);
                 }
             }
             Observation::RunnerDetached(it) => self.not_begun(&it.not_begun),
@@ -133,6 +143,8 @@ impl CallProjection {
             Observation::RunnerAttached(_)
             | Observation::Unpaused(_)
             | Observation::RunnerDraining(_)
+            | Observation::CallClaimed(_)
+            | Observation::LeaseRenewed(_)
             | Observation::Connected(_)
             | Observation::Disconnected(_)
             | Observation::GoAwayReceived(_)
@@ -185,6 +197,11 @@ impl CallProjection {
 
     fn outcome_found(&mut self, it: &OutcomeFound, fact: &Fact) {
         if let Some(call) = self.calls.get_mut(&it.call) {
+            // The late result of a client ends the call itself.
+            if call.ended.is_none() {
+                call.supplied_by = Some(it.by.clone());
+                return;
+            }
             call.reconciled = Some(Reconciliation {
                 seq: fact.seq,
                 at: fact.at,
@@ -251,6 +268,7 @@ impl CallProjection {
                             Leave::Approved(request) => Some(*request),
                             Leave::NotGated | Leave::Waived => None,
                         },
+                        claimed_by: open.and_then(|it| Some(it.held_claim()?.by.clone())),
                         started_at: at,
                         ended_at: None,
                     });

@@ -171,6 +171,8 @@ impl StoryFold {
             | Observation::AnswerRefused(_)
             | Observation::ResponseSupplied(_)
             | Observation::OutcomeFound(_)
+            | Observation::CallClaimed(_)
+            | Observation::ClaimEnded(_)
             | Observation::DeadlinePassed(_)
             | Observation::OperatorCancelled(_) => {
                 let about = observation.about();
@@ -179,10 +181,11 @@ impl StoryFold {
                     None => self.exactly(fact),
                 }
             }
-            // Runners and connections differ from run to run. The effect of a cancellation by the
+            // Runners, renewals and connections differ from run to run. The effect of a cancellation by the
             // model shows in the decisions about the calls.
             Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
+            | Observation::LeaseRenewed(_)
             | Observation::Disconnected(_)
             | Observation::GoAwayReceived(_)
             | Observation::SwitchPlanned(_)
@@ -267,7 +270,8 @@ impl StoryFold {
 
 /// The fields of recorded events that hold records, connections or runners, or hashes of data that
 /// is compared itself.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
+    "claim",
     "call",
     "of",
     "request",
@@ -282,7 +286,8 @@ const NAMES: [&str; 11] = [
 ];
 
 /// The fields whose value is an object of this library. Other objects belong to a tool or a person.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
+    "lease",
     "route",
     "question",
     "deadline",

@@ -1,14 +1,16 @@
 //! The messages between an operator's program and the service, one JSON value each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::Refusal;
-use crate::ledger::{self, Entry, PauseTarget, PausedCall, PendingConfirmation};
-use crate::session::{Actor, CallId, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
+use crate::ledger::{self, ClaimKey, Entry, PauseTarget, PausedCall, PendingConfirmation};
+use crate::session::{
+    Actor, CallId, Finding, Json, RequestId, Seq, SessionId, Timestamp, UnfitAnswer,
+};
 use crate::tool::{AnswerMembers, Ticket, ToolConfirmation, malformed};
 
 /// The maximum size of a request, in bytes: the largest record and the JSON around it.
@@ -33,6 +35,9 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// {"pauses":{}}
 /// {"pause":{"target":{"session":"0199…"},"reason":"wrong prices","cancel_running":true}}
 /// {"unpause":{"target":"everything","reason":"the bank is back"}}
+/// {"claim":{"claim":"w7-1","tools":["pack"],"lease_ms":60000}}
+/// {"renew":{"key":{"session":"0199…","call":5,"attempt":1,"claim":"w7-1"},"lease_ms":60000}}
+/// {"finish":{"key":{"session":"0199…","call":5,"attempt":1,"claim":"w7-1"},"result":{"n":1}}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -149,6 +154,93 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// The name of the operator, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Claims the oldest ready call that a client can run. The item, if there is one, is a
+    /// [`ClaimedCall`](crate::ledger::ClaimedCall).
+    Claim {
+        /// The id of the claim, a new one for every claim.
+        claim: String,
+        /// The tools that the client can run. Empty: any tool.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        tools: BTreeSet<String>,
+        /// The agents whose sessions the client serves. Empty: any agent.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        agents: BTreeSet<String>,
+        /// The labels that a session must have.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        labels: BTreeMap<String, String>,
+        /// The length of the lease, in milliseconds.
+        lease_ms: u64,
+        /// The session of the only call to claim, beside `call`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
+        /// The seq of the only call to claim.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<Seq>,
+        /// The name of the client, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Renews the lease of a claim. The reply is an [`OnRecord`].
+    Renew {
+        /// The claim.
+        key: ClaimKey,
+        /// The length of the lease from now on, in milliseconds.
+        lease_ms: u64,
+        /// The name of the client, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Reports the end of a claimed call's run: a result or the reason of a failure. The reply is
+    /// an [`OnRecord`].
+    Finish {
+        /// The claim.
+        key: ClaimKey,
+        /// The result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Box<RawValue>>,
+        /// The reason of the failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<String>,
+        /// The name of the client, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Reports one of several results of a claimed call. The reply is an [`OnRecord`].
+    Yield {
+        /// The claim.
+        key: ClaimKey,
+        /// The result.
+        response: Box<RawValue>,
+        /// The name of the client, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Reports an event of a claimed call, such as progress. The reply is an [`OnRecord`].
+    Report {
+        /// The claim.
+        key: ClaimKey,
+        /// The name of the event.
+        name: String,
+        /// The data of the event.
+        data: Box<RawValue>,
+        /// The name of the client, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Ends a claim without a result. The reply is an [`OnRecord`].
+    EndClaim {
+        /// The claim.
+        key: ClaimKey,
+        /// The reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// True if the client has not begun to run the call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        not_begun: bool,
+        /// The name of the client, as for an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
@@ -277,6 +369,12 @@ pub struct OnRecord {
     /// and omitted, for a tool that was not started and for other operations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
+    /// True if a client's result came after its lease, and settled the doubt about the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    /// The end of a renewed lease. A longer one that the claim had before stays in force.
+    #[serde(rename = "until_us", default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 fn is_zero(attempts: &u32) -> bool {

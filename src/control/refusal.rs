@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
-use crate::session::{Actor, FoundAs, Rejection, RequestId, Seq, SessionId, Timestamp};
+use crate::session::{
+    Actor, ClaimRejection, FoundAs, Rejection, RequestId, Seq, SessionId, Timestamp,
+};
 
 /// The reason why a rule rejected a request.
 ///
@@ -35,6 +37,9 @@ pub struct Refusal {
     /// The actor of that record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
+    /// The end of the lease of the client that holds the call.
+    #[serde(rename = "until_us", default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// True if the matter is still undecided, so another answer may count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_open: bool,
@@ -55,6 +60,7 @@ impl Refusal {
             confirmed: None,
             found: None,
             by: None,
+            until: None,
             leaves_open: rejection.leaves_open(),
             instead: None,
         };
@@ -85,11 +91,16 @@ impl Refusal {
             | Rejection::CallSettled { at, .. } => {
                 refusal.at = Some(*at);
             }
+            Rejection::Claim(ClaimRejection::AlreadyClaimed { by, until, .. }) => {
+                refusal.by = Some(by.clone());
+                refusal.until = Some(*until);
+            }
             Rejection::RequestSuperseded { by } => {
                 refusal.at = Some(*by);
                 refusal.instead = Some(session.request_id(*by));
             }
             Rejection::UnknownRequest { .. }
+            | Rejection::Claim(_)
             | Rejection::UnfitAnswer(_)
             | Rejection::ToolGone { .. }
             | Rejection::TooManyAnswers { .. }

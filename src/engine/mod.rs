@@ -42,6 +42,7 @@ pub use notify::callbacks::Callbacks;
 pub use notify::listener::Listener;
 pub use notify::notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use notify::updates::Updates;
+pub use operations::claiming::{ClaimRequest, ClientAction};
 pub use operations::desk::Desk;
 pub use operations::operation::{Operated, Operation};
 #[doc(hidden)]
@@ -49,6 +50,7 @@ pub use program::PROGRAM;
 pub use received::Received;
 pub use serving::engine::Engine;
 
+pub use crate::ledger::{ClaimKey, ClaimedCall};
 pub use crate::tool::{
     ConfirmationProvider, ConfirmationRequest, FunctionResponse, StaticConfirmation, Ticket,
     ToolConfirmation,

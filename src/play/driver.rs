@@ -8,6 +8,7 @@ use recount_journal::seal::{KeyStore, MemoryKeyStore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::clients::{Claims, claims_of};
 use super::clock::PlayedClock;
 use super::error::Error;
 use super::journal::PlayedJournal;
@@ -72,6 +73,8 @@ pub(super) struct Driver<'f> {
     /// The steps of tools that were performed before their recorded time.
     pub(super) ahead: BTreeSet<usize>,
     deadlines: usize,
+    /// The claims of clients, whose reports no tool makes.
+    pub(super) claims: Claims,
     pub(super) facts: Vec<Fact>,
     /// The extent of the record so far.
     pub(super) extent: Extent,
@@ -114,6 +117,7 @@ impl<'f> Driver<'f> {
             due: BTreeSet::new(),
             ahead: BTreeSet::new(),
             deadlines: 0,
+            claims: claims_of(fixture),
             facts: Vec::new(),
             extent: Extent::default(),
             numbers: Numbers::default(),
@@ -212,6 +216,10 @@ impl<'f> Driver<'f> {
             }
             // These steps end the process. The loop over the steps handles them.
             Step::ProcessGone(_) | Step::ProcessBegan(_) => {}
+            Step::Observed(observation) if self.is_of_client(observation) => {
+                self.until(at_ms).await?;
+                self.reported_by_client(observation);
+            }
             Step::Observed(observation) => match run_of(observation) {
                 Some((call, _)) if self.fixture.real_tools => self.perform(at, call).await?,
                 Some(_) => self.prompt_in_turn(at).await?,
@@ -279,7 +287,13 @@ impl<'f> Driver<'f> {
             Observation::StateChanged(it) => self.change_state(it),
             Observation::ConfirmationAnswered(it) => self.answer(it),
             Observation::ResponseSupplied(it) => self.supply(it),
-            Observation::OutcomeFound(it) => self.find(it),
+            Observation::CallClaimed(it) => self.claim_again(it),
+            Observation::LeaseRenewed(it) => self.renew_again(it),
+            Observation::ClaimEnded(it) => self.end_claim_again(it),
+            Observation::OutcomeFound(it) => match it.attempt {
+                Some(attempt) => self.return_late(it, attempt),
+                None => self.find(it),
+            },
             Observation::OperatorCancelled(it) => self.cancel(it),
             Observation::Paused(it) => self.pause(it),
             Observation::Unpaused(it) => self.unpause(it),
@@ -386,10 +400,12 @@ impl<'f> Driver<'f> {
 /// The steps of the tools of a fixture. Empty if real tools run.
 fn steps_of_runs(fixture: &Fixture) -> BTreeMap<(Seq, u32), Vec<usize>> {
     let mut of_runs: BTreeMap<(Seq, u32), Vec<usize>> = BTreeMap::new();
+    let claims = claims_of(fixture);
     let steps = fixture.steps().iter().enumerate();
     for (at, timed) in steps.filter(|_| !fixture.real_tools) {
         if let Step::Observed(observation) = &timed.step
             && let Some(run) = run_of(observation)
+            && !claims.contains_key(&run)
         {
             of_runs.entry(run).or_default().push(at);
         }

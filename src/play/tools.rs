@@ -104,6 +104,10 @@ pub(super) fn body(declared: &ToolDeclaration, prompter: &Prompter) -> PolicyToo
         }
         ToolKind::Streaming => PolicyTool::streaming(Arc::new(recorded)),
         ToolKind::InputStreaming => PolicyTool::input_streaming(Arc::new(recorded)),
+        ToolKind::Client => {
+            let (description, schema) = (&declared.description, declared.parameters.clone());
+            PolicyTool::client(&declared.name, description, schema)
+        }
         ToolKind::ServerSide => {
             let declaration = declared.server_side.clone().unwrap_or_default();
             PolicyTool::server_side(&declared.name, declaration)
@@ -184,6 +188,9 @@ impl Recorded {
                 | Observation::AnswerRefused(_)
                 | Observation::ResponseSupplied(_)
                 | Observation::OutcomeFound(_)
+                | Observation::CallClaimed(_)
+                | Observation::LeaseRenewed(_)
+                | Observation::ClaimEnded(_)
                 | Observation::ResponsesSent(_)
                 | Observation::InstructionSent(_)
                 | Observation::DeadlinePassed(_)
@@ -236,6 +243,16 @@ fn returned(it: &ToolReturned) -> ToolOutcome {
             Some(Ok(text)) => ToolOutcome::Text(text),
             Some(Err(_)) | None => ToolOutcome::Returned(result),
         },
+    }
+}
+
+/// The result of a client's run, or the reason of its failure.
+pub(super) fn result_in_words(it: &ToolReturned) -> Result<Json, String> {
+    match returned(it) {
+        ToolOutcome::Text(text) => Ok(text),
+        ToolOutcome::Returned(value) | ToolOutcome::Scheduled(value, _) => Ok(Json::of(&value)),
+        ToolOutcome::Failed(error) => Err(error.to_string()),
+        ToolOutcome::Paused(_) | ToolOutcome::Asked(_) => Ok(it.response.clone()),
     }
 }
 

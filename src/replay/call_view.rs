@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::session::{
-    About, Asked, Call, CancelReason, Flaw, FunctionResponseScheduling, Json, Leave, Phase, Seq,
-    Timestamp, WaitsFor,
+    About, Actor, Asked, Call, CancelReason, Claim, ClaimState, Flaw, FunctionResponseScheduling,
+    Json, Leave, Phase, Seq, Timestamp, WaitsFor,
 };
 
 #[derive(Serialize)]
@@ -51,6 +51,9 @@ pub(super) struct CallView<'s> {
     /// The call of the agent whose model made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<Seq>,
+    /// The last claim of a client on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<ClaimView<'s>>,
     /// The number of turns of the called agent's model. `awaits` are the open calls of the last
     /// turn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,8 +90,35 @@ impl<'s> CallView<'s> {
             asked: in_place.or(call.asked.as_deref()).map(AskedView::of),
             in_place: in_place.is_some(),
             parent: call.parent,
+            claim: call.claim.as_deref().map(ClaimView::of),
             turns: call.agent.as_deref().map(|run| run.turns.len()),
             awaits: call.awaited().collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ClaimView<'s> {
+    claim: &'s str,
+    attempt: u32,
+    by: &'s Actor,
+    until_us: Timestamp,
+    /// `held`, `lapsed` or `done`.
+    state: &'static str,
+}
+
+impl<'s> ClaimView<'s> {
+    fn of(claim: &'s Claim) -> ClaimView<'s> {
+        ClaimView {
+            claim: &claim.claim,
+            attempt: claim.attempt,
+            by: &claim.by,
+            until_us: claim.until,
+            state: match claim.state {
+                ClaimState::Held => "held",
+                ClaimState::Lapsed => "lapsed",
+                ClaimState::Done => "done",
+            },
         }
     }
 }

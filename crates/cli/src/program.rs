@@ -14,7 +14,8 @@ use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
 use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
 use crate::operator::{
-    Approve, Cancel, Deny, Erase, Pause, Pauses, Pending, Reconcile, RespondCall, Settle, Unpause,
+    Approve, Cancel, Claim, Deny, Erase, Finish, Pause, Pauses, Pending, Reconcile, Release, Renew,
+    RespondCall, Settle, Unpause,
 };
 use crate::run::Run;
 use crate::terminal::{ColorChoice, Palette, Screen};
@@ -98,6 +99,10 @@ enum Command {
     Pause(Pause),
     Unpause(Unpause),
     Pauses(Pauses),
+    Claim(Claim),
+    Renew(Renew),
+    Finish(Finish),
+    Release(Release),
     Erase(Erase),
     Export(Export),
     Import(Import),
@@ -175,6 +180,10 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Pause(it) => it.run(screen).await,
         Command::Unpause(it) => it.run(screen).await,
         Command::Pauses(it) => it.run(screen).await,
+        Command::Claim(it) => it.run(screen).await,
+        Command::Renew(it) => it.run(screen).await,
+        Command::Finish(it) => it.run(screen).await,
+        Command::Release(it) => it.run(screen).await,
         Command::Erase(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,

@@ -27,7 +27,7 @@ pub use admission::admit::{
 #[doc(hidden)]
 pub use admission::admit::{unfit, unfit_policy};
 pub use admission::approving::may_answer;
-pub use admission::claiming::{CLAIM_BYTES_MAX, ClaimCommand, ClaimRejection, ClaimRequest};
+pub use admission::claiming::{CLAIM_BYTES_MAX, ClaimAction, ClaimCommand, ClaimRejection};
 #[doc(hidden)]
 pub use admission::command::BODY_BYTES_MAX;
 pub use admission::command::{Command, Rejection, UnfitAnswer};

@@ -423,14 +423,14 @@ fn of_client(call: Seq, attempt: u32, claim: &str, what: &str) -> Command {
         attempt,
         claim: claim.to_owned(),
         by: Actor::embedder("warehouse"),
-        request: match what {
-            "claim" => ClaimRequest::Claim { until_us },
-            "renew" => ClaimRequest::Renew { until_us },
-            "give back" => ClaimRequest::End {
+        action: match what {
+            "claim" => ClaimAction::Claim { until_us },
+            "renew" => ClaimAction::Renew { until_us },
+            "give back" => ClaimAction::End {
                 reason: None,
                 not_begun: true,
             },
-            _ => ClaimRequest::Return {
+            _ => ClaimAction::Return {
                 name: "look".to_owned(),
                 response: Json::empty_object(),
                 failed: None,

@@ -33,6 +33,7 @@ impl AttemptedAnswer {
             }),
             Command::ReconcileOutcome { .. }
             | Command::CancelCall { .. }
+            | Command::Claim(_)
             | Command::ChangeState { .. }
             | Command::Pause { .. }
             | Command::Unpause { .. }

@@ -114,6 +114,7 @@ impl Redactor {
                 it.extra.iter_mut().for_each(|it| self.json(it));
                 it.found.iter_mut().for_each(|it| self.finding(it));
             }
+            Observation::ClaimEnded(it) => it.reason.iter_mut().for_each(|it| self.text(it)),
             Observation::ResponseSupplied(it) => self.json(&mut it.response),
             Observation::OutcomeFound(it) => self.finding(&mut it.found),
             Observation::ModelOutputReceived(it) => self.text(&mut it.text),
@@ -145,6 +146,8 @@ impl Redactor {
             | Observation::ResumptionHandleReceived(_)
             | Observation::CallCancellationReceived(_)
             | Observation::AnswerRefused(_)
+            | Observation::CallClaimed(_)
+            | Observation::LeaseRenewed(_)
             | Observation::ResponsesSent(_)
             | Observation::InstructionSent(_)
             | Observation::DeadlinePassed(_)

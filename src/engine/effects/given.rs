@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use crate::engine::error::Error;
 use crate::ledger::Ledger;
-use crate::session::{Event, Observation, Seq, SessionId};
+use crate::session::{
+    Call, Event, Leave, Observation, Phase, RequestState, Seq, Session, SessionId,
+};
 use crate::tool::{ToolConfirmation, ToolContext};
 
 /// The records of the approval of a call.
@@ -13,6 +15,34 @@ pub(in crate::engine) struct Given {
     pub(in crate::engine) answer: Seq,
     /// The `tool_asked` from whose state the tool resumes.
     pub(in crate::engine) asked: Option<Seq>,
+}
+
+/// Returns the records of the approval under which a call runs.
+pub(in crate::engine) fn given(session: &Session, call: &Call) -> Option<Given> {
+    let Phase::Running {
+        leave: Leave::Approved(leave),
+        ..
+    } = call.phase
+    else {
+        return None;
+    };
+    let own = call.asked.as_ref();
+    let (asked, request) = match own.and_then(|own| Some((own.at, own.answered?))) {
+        Some((asked, request)) => (Some(asked), request),
+        // A yes about a call in doubt says only that it may run again.
+        None => (None, call.gate_passed.unwrap_or(leave)),
+    };
+    match &session.requests.get(&request)?.state {
+        RequestState::Answered(answered) => Some(Given {
+            request,
+            answer: answered.at,
+            asked,
+        }),
+        RequestState::Open
+        | RequestState::Expired { .. }
+        | RequestState::Withdrawn { .. }
+        | RequestState::Superseded { .. } => None,
+    }
 }
 
 /// Returns the context of a run with the approver's answer.
@@ -37,7 +67,7 @@ pub(in crate::engine) async fn with_given(
 }
 
 /// Reads the recorded answer to a request.
-async fn confirmation_of(
+pub(in crate::engine) async fn confirmation_of(
     ledger: &Ledger,
     session: SessionId,
     request: Seq,

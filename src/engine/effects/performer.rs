@@ -200,7 +200,7 @@ impl Drop for Performer {
 pub(in crate::engine) fn due_of(effect: &Effect) -> Option<Timestamp> {
     match effect {
         Effect::ArmTimer {
-            deadline: Deadline::Confirmation { .. },
+            deadline: Deadline::Confirmation { .. } | Deadline::Lease { .. },
             due_us,
         } => Some(*due_us),
         // The others belong to a call that runs or soon will.

@@ -7,6 +7,7 @@ pub(super) mod adk_events;
 pub(super) mod adk_position;
 pub(super) mod builder;
 mod client_frames;
+mod client_requests;
 mod engine_callbacks;
 pub(super) mod handle;
 mod listening;

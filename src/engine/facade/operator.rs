@@ -151,6 +151,12 @@ impl Engine {
                 let operation = Operation::Unpause { target, reason };
                 self.operated(operation, claimed).await
             }
+            Request::Claim { .. }
+            | Request::Renew { .. }
+            | Request::Finish { .. }
+            | Request::Yield { .. }
+            | Request::Report { .. }
+            | Request::EndClaim { .. } => self.request_of_client(request, items).await,
             Request::Log {
                 session,
                 from,
@@ -182,7 +188,7 @@ impl Engine {
     }
 
     /// Carries out an operation as the user of this process, or under the claimed name.
-    async fn operated(
+    pub(super) async fn operated(
         &self,
         operation: Operation,
         claimed: Option<String>,

@@ -9,7 +9,7 @@ use recount_journal::Durability;
 use super::responding::{Supply, request_about, supplies};
 use crate::engine::admission::answering::examine;
 use crate::engine::admission::attempted_answer::AttemptedAnswer;
-use crate::engine::admission::takeover;
+use crate::engine::admission::{client_results, takeover};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
 use crate::ledger::{self, Ledger, Loaded, Objects};
@@ -183,11 +183,16 @@ impl Desk {
     }
 
     /// Records the observation of a command, if it is admitted.
-    pub(super) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
+    pub(super) async fn take(
+        &self,
+        session: SessionId,
+        mut command: Command,
+    ) -> Result<Seq, Error> {
         let loaded = self.ledger.load(session).await?;
         let mut batch = Batch::new(loaded, self.clock.now());
         let left = batch.take_over()?;
         let overdue = batch.record_overdue()?;
+        client_results::shape(&mut command, batch.session.terms.policies.response);
         let attempt = AttemptedAnswer::of(&batch.session, &command);
         match admit_at(&batch.session, batch.now, command) {
             // A desk cannot call the hook, so it must not record what the hook would remove.

@@ -2,14 +2,18 @@
 
 use uuid::Uuid;
 
+use super::claiming::{ClientAction, command_of};
 use super::desk::Desk;
 use super::reconciling::reconciles;
 use super::responding::supplies_json;
 use crate::control::{OnRecord, Refusal};
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
-use crate::ledger::{Ledger, PauseTarget};
-use crate::session::{Actor, Command, Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
+use crate::ledger::{ClaimKey, Ledger, PauseTarget};
+use crate::session::{
+    Actor, Command, Event, Finding, Json, Observation, RequestId, Seq, SessionId, Timestamp,
+    UnfitAnswer,
+};
 use crate::tool::{Ticket, ToolConfirmation};
 
 /// An operation on a session, as requested by the control server, the command line or a program.
@@ -94,6 +98,13 @@ pub enum Operation {
         /// The reason.
         reason: Option<String>,
     },
+    /// A request of a client about a call that it holds: a renewal, a result, or the end of the claim.
+    Client {
+        /// The claim.
+        key: ClaimKey,
+        /// The request.
+        action: ClientAction,
+    },
     /// Closes a session, which cancels its open calls. An engine without the session's agent closes
     /// none.
     Close {
@@ -112,7 +123,7 @@ pub enum Operated {
     /// A rule refused it, with the earlier recorded decision. The refusal may be recorded, and so
     /// may an expiry that was due.
     Refused(Refusal),
-    /// It is recorded, but the number of starts could not be read.
+    /// It is recorded, but the number of starts, or the record itself, could not be read.
     OnRecordBut(OnRecord, Error),
 }
 
@@ -153,6 +164,7 @@ impl Executor<'_> {
         };
         let tool = tool.or_else(|| paused_tool(&operation));
         let tool = tool.unwrap_or_default();
+        let by_client = matches!(operation, Operation::Client { .. });
         let taken_back = call.filter(|_| matches!(operation, Operation::Cancel { .. }));
         let done = self.put(operation, tool.clone(), by.clone()).await;
         let seq = match done {
@@ -169,7 +181,12 @@ impl Executor<'_> {
             tool,
             by,
             attempts: 0,
+            late: false,
+            until: None,
         };
+        if by_client && let Err(error) = self.note_client(&mut on_record).await {
+            return Ok(Operated::OnRecordBut(on_record, error));
+        }
         let Some(call) = taken_back else {
             return Ok(Operated::OnRecord(on_record));
         };
@@ -193,6 +210,7 @@ impl Executor<'_> {
             Operation::Respond { ticket, .. } => Ok((ticket.session, Some(ticket.call))),
             Operation::Reconcile { session, call, .. }
             | Operation::Cancel { session, call, .. } => Ok((*session, Some(*call))),
+            Operation::Client { key, .. } => Ok((key.session, Some(key.call))),
             Operation::Close { session, .. } => Ok((*session, None)),
             // A pause of more than one session is recorded in the stream with the nil id.
             Operation::Pause { target, .. } | Operation::Unpause { target, .. } => {
@@ -250,6 +268,11 @@ impl Executor<'_> {
                 Executor::Engine(engine) => engine.unpause(target, reason, by).await,
                 Executor::Desk(desk) => desk.unpause(target, reason, by).await,
             },
+            Operation::Client { key, action } => {
+                let now = self.now();
+                let (session, command) = command_of(self.ledger(), key, action, now, by).await?;
+                self.take(session, command).await
+            }
             Operation::Close { session, reason } => match self {
                 Executor::Engine(engine) => engine.close_session(session, &reason, by).await,
                 Executor::Desk(desk) => desk.close_session(session, &reason, by).await,
@@ -262,6 +285,26 @@ impl Executor<'_> {
             Executor::Engine(engine) => engine.command(session, command).await,
             Executor::Desk(desk) => desk.take(session, command).await,
         }
+    }
+
+    fn now(&self) -> Timestamp {
+        match self {
+            Executor::Engine(engine) => engine.inner.clock.now(),
+            Executor::Desk(desk) => desk.clock.now(),
+        }
+    }
+
+    /// Adds what the record says about a client's request: a late result, or the end of the lease.
+    async fn note_client(&self, on_record: &mut OnRecord) -> Result<(), Error> {
+        let fact = self.ledger().fact(on_record.session, on_record.seq).await?;
+        match fact.map(|fact| fact.event) {
+            Some(Event::Observed(Observation::OutcomeFound(_))) => on_record.late = true,
+            Some(Event::Observed(Observation::LeaseRenewed(it))) => {
+                on_record.until = Some(it.until_us);
+            }
+            Some(Event::Observed(_) | Event::Decided(_)) | None => {}
+        }
+        Ok(())
     }
 
     fn ledger(&self) -> &Ledger {

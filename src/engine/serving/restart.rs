@@ -58,6 +58,7 @@ impl Engine {
                 if runs || (waits && has_provider) {
                     *owed.entry(session).or_default() |= runs;
                 }
+                let waits = waits || item.kind == OpenKind::Claimed.as_str();
                 if let (true, Some(due)) = (waits, item.deadline_us) {
                     self.inner.alarm.set(Timestamp(due), session);
                 }

@@ -108,6 +108,9 @@ impl WhatIf<'_> {
             | Observation::AnswerRefused(_)
             | Observation::ResponseSupplied(_)
             | Observation::OutcomeFound(_)
+            | Observation::CallClaimed(_)
+            | Observation::LeaseRenewed(_)
+            | Observation::ClaimEnded(_)
             | Observation::ResponsesSent(_)
             | Observation::InstructionSent(_)
             | Observation::ModelOutputReceived(_)
@@ -260,7 +263,7 @@ impl WhatIf<'_> {
                 let passed = course.has_recorded_expiry() || course.has_expired(at);
                 passed.then_some(Deadline::Confirmation { call, request })
             }
-            Deadline::Retry { .. } => Some(deadline),
+            Deadline::Retry { .. } | Deadline::Lease { .. } => Some(deadline),
         }
     }
 }

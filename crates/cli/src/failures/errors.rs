@@ -6,7 +6,7 @@ use super::failure::{
     Exit, Failure, IN_USE, INSECURE, NO_SPACE, NOT_YOURS, SEALED_ADVICE, UNREADABLE,
 };
 use crate::text::{one_line, shown};
-use recount::session::{Rejection, UnfitAnswer};
+use recount::session::{ClaimRejection, Rejection, UnfitAnswer};
 use recount::{engine, fixture, ledger, play};
 
 impl From<journal::seal::Error> for Failure {
@@ -222,6 +222,13 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::WrongName { .. } => "wrong-name",
         Rejection::ResponseNotAnObject => "response-not-an-object",
         Rejection::UnfitState { .. } => "unfit-state",
+        Rejection::Claim(ClaimRejection::NotForClients { .. }) => "not-for-clients",
+        Rejection::Claim(ClaimRejection::NotReady { .. }) => "call-not-ready",
+        Rejection::Claim(ClaimRejection::AlreadyClaimed { .. }) => "already-claimed",
+        Rejection::Claim(ClaimRejection::StaleAttempt { .. }) => "stale-attempt",
+        Rejection::Claim(ClaimRejection::NotTheHolder { .. }) => "not-the-holder",
+        Rejection::Claim(ClaimRejection::ClaimEnded { .. }) => "claim-ended",
+        Rejection::Claim(ClaimRejection::UnfitClaim { .. }) => "unfit-claim",
         Rejection::SessionClosed => "session-closed",
         Rejection::AlreadyPaused(_) => "already-paused",
         Rejection::NotPaused { .. } => "not-paused",

@@ -101,6 +101,8 @@ fn waiting(it: &SessionSummary) -> Vec<String> {
         (OpenKind::Calls, "waiting for calls that they made"),
         (OpenKind::Ready, "ready to start"),
         (OpenKind::Running, "running or in doubt"),
+        (OpenKind::Claimable, "ready for a client"),
+        (OpenKind::Claimed, "running at a client"),
         (OpenKind::Untold, "with a response that was not sent yet"),
         (OpenKind::Closing, "closing"),
     ];

@@ -53,6 +53,8 @@ impl Cancel {
             tool,
             by,
             attempts,
+            late: _,
+            until: _,
         } = &recorded.on_record;
         let json = || recorded.json(json!({"call": recorded.about, "attempts": attempts}));
         let begun = match attempts {

@@ -7,11 +7,13 @@
 //! `settle`, `reconcile`, `respond_call`, `cancel` and `erase`. `pause` is the stop switch, and
 //! `pauses` lists it. `on_record` has the steps that they share, `operations` the requests to
 //! the desk or the service. `found` is an option of two of them, `members` their JSON objects, and
-//! `named` the arguments that name a request or a call.
+//! `named` the arguments that name a request or a call. `client` has the commands of a client that
+//! runs calls.
 
 mod answer;
 mod answer_many;
 mod cancel;
+mod client;
 mod erase;
 mod found;
 mod members;
@@ -27,6 +29,7 @@ mod settle;
 
 pub(crate) use answer::{Approve, Deny};
 pub(crate) use cancel::Cancel;
+pub(crate) use client::{Claim, Finish, Release, Renew};
 pub(crate) use erase::Erase;
 pub(crate) use pause::{Pause, Unpause};
 pub(crate) use pauses::{Pauses, as_json as pause_as_json, of_session, paused_by};

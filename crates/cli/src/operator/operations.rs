@@ -8,7 +8,9 @@ use super::members::Members;
 use crate::failures::{Failure, refused, unanswered};
 use crate::journal::{Source, os_user};
 use recount::control::{self, Client, OnRecord, OneAnswer, OneOutcome, Request, Unanswered};
-use recount::engine::{Desk, Operated, Operation, SystemClock};
+use recount::engine::{
+    ClaimKey, ClaimRequest, ClaimedCall, ClientAction, Desk, Operated, Operation, SystemClock,
+};
 use recount::ledger::{Ledger, PauseTarget};
 use recount::session::{Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use recount::tool::{Ticket, ToolConfirmation};
@@ -268,6 +270,91 @@ async fn at_service_each(client: &mut Client, request: &Request) -> Result<Vec<O
         (it.request, outcome)
     };
     Ok(answers.into_iter().map(outcome).collect())
+}
+
+impl Source {
+    /// Claims a call for a client, as the user of this process or with the claimed name.
+    pub(super) async fn claim(
+        &mut self,
+        request: &ClaimRequest,
+        claimed: Option<String>,
+    ) -> Result<Option<ClaimedCall>, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let by = os_user::actor(claimed)?;
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                Ok(desk.claim(request, by).await?)
+            }
+            Source::Service(client) => {
+                let request = Request::Claim {
+                    claim: request.claim.clone(),
+                    tools: request.tools.clone(),
+                    agents: request.agents.clone(),
+                    labels: request.labels.clone(),
+                    lease_ms: request.lease.millis(),
+                    session: request.call.map(|(session, _)| session),
+                    call: request.call.map(|(_, call)| call),
+                    claimed,
+                };
+                let items = client.items(&request).await;
+                let mut items = items.map_err(|error| unanswered(client.pid(), error))?;
+                Ok(items.pop())
+            }
+        }
+    }
+
+    /// Does what the client of a call asks, as the user of this process or with the claimed name.
+    pub(super) async fn act_for_client(
+        &mut self,
+        key: ClaimKey,
+        action: ClientAction,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                at_desk(ledger, Operation::client(key, action), claimed).await
+            }
+            Source::Service(client) => {
+                let request = match action {
+                    ClientAction::Renew(lease) => Request::Renew {
+                        key,
+                        lease_ms: lease.millis(),
+                        claimed,
+                    },
+                    ClientAction::End { reason, not_begun } => Request::EndClaim {
+                        key,
+                        reason,
+                        not_begun,
+                        claimed,
+                    },
+                    ClientAction::Return(Ok(result)) => Request::Finish {
+                        key,
+                        result: Some(raw(&result)?),
+                        failed: None,
+                        claimed,
+                    },
+                    ClientAction::Return(Err(reason)) => Request::Finish {
+                        key,
+                        result: None,
+                        failed: Some(reason),
+                        claimed,
+                    },
+                    ClientAction::Yield(response) => Request::Yield {
+                        key,
+                        response: raw(&response)?,
+                        claimed,
+                    },
+                    ClientAction::Report { name, data } => Request::Report {
+                        key,
+                        name,
+                        data: raw(&data)?,
+                        claimed,
+                    },
+                };
+                at_service(client, &request).await
+            }
+        }
+    }
 }
 
 /// Does an operation on the journal that is open here.

@@ -15,19 +15,20 @@ pub const CLAIM_BYTES_MAX: usize = 200;
 pub struct ClaimCommand {
     /// The call.
     pub call: Seq,
-    /// The number of the start. For [`ClaimRequest::Claim`], that of the next start.
-    pub attempt: u32,
+    /// The number of the start. `None`: the next start for [`ClaimAction::Claim`], and the newest
+    /// start for other requests.
+    pub attempt: Option<u32>,
     /// The id that the client chose for its claim, unique among its claims.
     pub claim: String,
     /// The client, as the entry point knows it.
     pub by: Actor,
     /// The request.
-    pub request: ClaimRequest,
+    pub action: ClaimAction,
 }
 
 /// The kinds of requests of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClaimRequest {
+pub enum ClaimAction {
     /// Claims the next start of a call.
     Claim {
         /// The end of the lease.

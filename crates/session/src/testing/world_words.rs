@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::history::History;
 use super::toolbox::PROGRAM;
-use crate::admission::claiming::{ClaimCommand, ClaimRequest};
+use crate::admission::claiming::{ClaimAction, ClaimCommand};
 use crate::admission::command::Command;
 use crate::calls::deliveries::Delivery;
 use crate::deciding::rules::RULES_MIN;
@@ -28,10 +28,10 @@ impl History {
     pub fn claimed(self, claim: &str, ms: u64) -> History {
         let claim = Command::Claim(ClaimCommand {
             call: self.call_seq(),
-            attempt: self.attempt() + 1,
+            attempt: None,
             claim: claim.to_owned(),
             by: Actor::embedder("warehouse"),
-            request: ClaimRequest::Claim {
+            action: ClaimAction::Claim {
                 until_us: self.now().after_ms(ms),
             },
         });

@@ -32,19 +32,19 @@ impl World {
         let id = own.filter(|_| which % 16 != 7);
         let id = id.unwrap_or_else(|| CLAIMS[usize::from(which / 4) % CLAIMS.len()].to_owned());
         let held = claim.is_some_and(|it| it.state == ClaimState::Held);
-        let request = self.request(held, which, flavour);
-        let next = u32::from(matches!(request, ClaimRequest::Claim { .. }));
+        let action = self.request(held, which, flavour);
+        let next = u32::from(matches!(action, ClaimAction::Claim { .. }));
         let older = u32::from(which % 32 == 21);
         let command = ClaimCommand {
             call,
-            attempt: (attempts + next).saturating_sub(older),
+            attempt: (which % 5 != 4).then_some((attempts + next).saturating_sub(older)),
             claim: id,
             by: Actor::embedder(if which % 32 == 13 {
                 "mallory"
             } else {
                 "warehouse"
             }),
-            request,
+            action,
         };
         self.command(Command::Claim(command.clone()));
         // A second client claims the same start at the same moment.
@@ -58,38 +58,37 @@ impl World {
     pub(super) fn client_or_attach(&mut self, call: Seq, which: u8, flavour: u8) {
         let open = self.session.calls.get(&call);
         let declared = open.and_then(|it| self.session.terms.catalog.get(&it.name));
-        let attempt = open.map_or(1, |it| it.attempts + 1);
         if !declared.is_some_and(|it| it.kind.runs_at_client()) {
             return self.attach(flavour);
         }
         self.command(Command::Claim(ClaimCommand {
             call,
-            attempt,
+            attempt: None,
             claim: CLAIMS[usize::from(which) % CLAIMS.len()].to_owned(),
             by: Actor::embedder("warehouse"),
-            request: ClaimRequest::Claim {
+            action: ClaimAction::Claim {
                 until_us: self.now.after_ms(2 + u64::from(which % 8) * 4),
             },
         }));
     }
 
-    fn request(&self, held: bool, which: u8, flavour: u8) -> ClaimRequest {
+    fn request(&self, held: bool, which: u8, flavour: u8) -> ClaimAction {
         let response = Json::of(&json!({"done": which}));
         let until_us = self.now.after_ms(2 + u64::from(which % 8) * 4);
         match (held, flavour / 4 % 8) {
-            (false, 0..=5) => ClaimRequest::Claim { until_us },
-            (true, 0) => ClaimRequest::Claim { until_us },
-            (true, 1 | 2) => ClaimRequest::Renew { until_us },
-            (_, 3) => ClaimRequest::End {
+            (false, 0..=5) => ClaimAction::Claim { until_us },
+            (true, 0) => ClaimAction::Claim { until_us },
+            (true, 1 | 2) => ClaimAction::Renew { until_us },
+            (_, 3) => ClaimAction::End {
                 reason: None,
                 not_begun: which.is_multiple_of(2),
             },
-            (true, 4) => ClaimRequest::Yield { response },
-            (true, 5) => ClaimRequest::Report {
+            (true, 4) => ClaimAction::Yield { response },
+            (true, 5) => ClaimAction::Report {
                 name: PROGRESS_EVENT.to_owned(),
                 data: response,
             },
-            _ => ClaimRequest::Return {
+            _ => ClaimAction::Return {
                 name: "pay".to_owned(),
                 response,
                 failed: which.is_multiple_of(3).then(|| "no paper".to_owned()),

@@ -185,6 +185,13 @@ impl Call<'_> {
             let reason = "a call with secret arguments takes an engine with a key store";
             return Err(ToolError::NotAvailable(reason.to_owned()));
         }
+        if tools
+            .get(name)
+            .is_some_and(|tool| tool.kind().runs_at_client())
+        {
+            let reason = "a call that clients run takes an engine, from which they claim it";
+            return Err(ToolError::NotAvailable(reason.to_owned()));
+        }
         let args = self.args.take().unwrap_or_default();
         let text = Json::of(&args);
         // Some models send their arguments as text, which programs pass on unchanged.

@@ -87,6 +87,11 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
                 "its model is told what it is asked",
             );
         }
+        ToolKind::Client => {
+            let at_client = "a client runs the tool and reports its result";
+            note(tool.long_running, "long_running", at_client);
+            note(policy.interim_status, "interim_status", at_client);
+        }
         ToolKind::Function => {}
     }
     let runs_again = policy.is_idempotent() || tool.kind() == ToolKind::Agent;

@@ -17,7 +17,8 @@ impl PolicyTool {
             Body::Streaming(_)
             | Body::InputStreaming(_)
             | Body::ServerSide { .. }
-            | Body::Agent(_) => None,
+            | Body::Agent(_)
+            | Body::Client(_) => None,
         }
     }
 
@@ -27,6 +28,8 @@ impl PolicyTool {
             Body::Function(tool) => tool.takes_confirmation(),
             // A gate on a server-side tool is reported as another mistake.
             Body::Streaming(_) | Body::InputStreaming(_) | Body::ServerSide { .. } => true,
+            // The claim has it.
+            Body::Client(_) => true,
             Body::Agent(_) => false,
         }
     }

@@ -17,7 +17,8 @@ impl PolicyTool {
             Body::Agent(_)
             | Body::Streaming(_)
             | Body::InputStreaming(_)
-            | Body::ServerSide { .. } => false,
+            | Body::ServerSide { .. }
+            | Body::Client(_) => false,
         }
     }
 
@@ -29,7 +30,8 @@ impl PolicyTool {
             Body::Agent(_)
             | Body::Streaming(_)
             | Body::InputStreaming(_)
-            | Body::ServerSide { .. } => None,
+            | Body::ServerSide { .. }
+            | Body::Client(_) => None,
         }
     }
 
@@ -41,7 +43,8 @@ impl PolicyTool {
             Body::Agent(_)
             | Body::Streaming(_)
             | Body::InputStreaming(_)
-            | Body::ServerSide { .. } => {}
+            | Body::ServerSide { .. }
+            | Body::Client(_) => {}
         }
     }
 
@@ -53,7 +56,8 @@ impl PolicyTool {
             Body::Agent(_)
             | Body::Streaming(_)
             | Body::InputStreaming(_)
-            | Body::ServerSide { .. } => {}
+            | Body::ServerSide { .. }
+            | Body::Client(_) => {}
         }
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::text_agent::{TextAgentTool, parameters};
+use crate::kinds::client_tool::ClientTool;
 use crate::kinds::function::ToolFunction;
 use crate::kinds::input_streaming_tool::InputStreamingTool;
 use crate::kinds::long_running::LONG_RUNNING_NOTE;
@@ -71,6 +72,7 @@ pub(crate) enum Body {
     InputStreaming(Arc<dyn InputStreamingTool>),
     ServerSide { name: String, declaration: Value },
     Agent(Arc<TextAgentTool>),
+    Client(Arc<ClientTool>),
 }
 
 impl PolicyTool {
@@ -113,6 +115,21 @@ impl PolicyTool {
         Self::of(Body::ServerSide { name, declaration }, None)
     }
 
+    /// Creates a tool that clients run; see [`T::client`](crate::T::client).
+    #[must_use]
+    pub fn client(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        parameters: Option<Value>,
+    ) -> Self {
+        let tool = ClientTool {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+        };
+        Self::of(Body::Client(Arc::new(tool)), None)
+    }
+
     /// Creates a tool from an agent, without the agent's tools, which the caller must register too.
     pub(crate) fn agent(tool: TextAgentTool) -> Self {
         Self::of(Body::Agent(Arc::new(tool)), None)
@@ -149,7 +166,8 @@ impl PolicyTool {
             Body::Function(_)
             | Body::Streaming(_)
             | Body::InputStreaming(_)
-            | Body::ServerSide { .. } => None,
+            | Body::ServerSide { .. }
+            | Body::Client(_) => None,
         }
     }
 
@@ -271,6 +289,7 @@ impl PolicyTool {
             Body::InputStreaming(tool) => tool.name(),
             Body::ServerSide { name, .. } => name,
             Body::Agent(tool) => &tool.name,
+            Body::Client(tool) => &tool.name,
         }
     }
 
@@ -299,7 +318,8 @@ impl PolicyTool {
             Body::Streaming(_)
             | Body::InputStreaming(_)
             | Body::ServerSide { .. }
-            | Body::Agent(_) => false,
+            | Body::Agent(_)
+            | Body::Client(_) => false,
         }
     }
 
@@ -313,6 +333,7 @@ impl PolicyTool {
             Body::InputStreaming(_) => ToolKind::InputStreaming,
             Body::ServerSide { .. } => ToolKind::ServerSide,
             Body::Agent(_) => ToolKind::Agent,
+            Body::Client(_) => ToolKind::Client,
         }
     }
 
@@ -326,13 +347,15 @@ impl PolicyTool {
             Body::InputStreaming(tool) => (tool.description(), tool.parameters(), None),
             Body::ServerSide { declaration, .. } => ("", None, Some(declaration.clone())),
             Body::Agent(tool) => (tool.description.as_str(), Some(parameters()), None),
+            Body::Client(tool) => (tool.description.as_str(), tool.parameters.clone(), None),
         };
         let description = match self.kind() {
             ToolKind::Function
             | ToolKind::Streaming
             | ToolKind::InputStreaming
             | ToolKind::ServerSide
-            | ToolKind::Agent => said.to_owned(),
+            | ToolKind::Agent
+            | ToolKind::Client => said.to_owned(),
             ToolKind::LongRunning if said.is_empty() => LONG_RUNNING_NOTE.to_owned(),
             ToolKind::LongRunning => format!("{said}\n\n{LONG_RUNNING_NOTE}"),
         };
@@ -411,7 +434,8 @@ impl PolicyTool {
                         | ToolKind::Streaming
                         | ToolKind::InputStreaming
                         | ToolKind::ServerSide
-                        | ToolKind::Agent => outcome,
+                        | ToolKind::Agent
+                        | ToolKind::Client => outcome,
                     }
                 }
                 () = cancellation.cancelled() => ToolOutcome::Failed(cancelled()),
@@ -454,6 +478,10 @@ impl PolicyTool {
             ))),
             Body::Agent(tool) => at_once(ToolOutcome::Failed(ToolError::NotAvailable(format!(
                 "the agent {:?} runs in a session of an engine, which keeps what it does",
+                tool.name
+            )))),
+            Body::Client(tool) => at_once(ToolOutcome::Failed(ToolError::NotAvailable(format!(
+                "a client runs the tool {:?}, and claims its calls from an engine or a journal",
                 tool.name
             )))),
         }

@@ -130,6 +130,34 @@ impl T {
         TextAgentTool::new(name, description, agent, State::default()).into()
     }
 
+    /// Creates a tool that clients outside the process run. A client claims a call, runs it, and
+    /// reports the result before its lease passes.
+    ///
+    /// The call stays ready until a client claims it, also over restarts. The time limit of the
+    /// tool bounds the run, and the lease bounds the silence of the client. If the lease passes,
+    /// the call is in doubt, and the [`in_doubt`](T::in_doubt) rule of the tool applies.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pack = T::client(
+    ///     "pack_order",
+    ///     "Packs an order",
+    ///     json!({"type": "object", "properties": {"order": {"type": "integer"}}}),
+    /// );
+    /// let pack = T::confirm(T::idempotent(pack), "Pack this order?");
+    /// assert!(pack.tools()[0].kind().runs_at_client());
+    /// ```
+    #[must_use]
+    pub fn client(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: Value,
+    ) -> Toolset {
+        PolicyTool::client(name, description, Some(schema)).into()
+    }
+
     /// Creates a tool from your own type.
     #[must_use]
     pub fn function(function: Arc<dyn ToolFunction>) -> Toolset {

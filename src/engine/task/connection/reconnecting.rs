@@ -351,7 +351,10 @@ impl SessionTask {
         let mut calls = session.calls.values();
         // Queued text waits neither for a tool, whose outcome goes out as conversation, nor for a
         // handle, which comes at the end of a turn.
-        let runs = calls.any(|call| call.epoch == epoch && call.phase.is_running());
+        let runs = calls.any(|call| {
+            let here = call.phase.is_running() && call.held_claim().is_none();
+            call.epoch == epoch && here
+        });
         let may_wait = self.connections.reconnecting.queued_text.is_empty();
         let waits = may_wait && (runs || !session.resumes_whole());
         let goes = session.deliveries.values().any(|it| match it.route {

@@ -1,12 +1,13 @@
 //! The reports of a run, and the texts for the model, checked against the limits of a record.
 
+use crate::engine::admission::client_results;
 use crate::engine::error::Error;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::outcomes::{Ended, Telling};
 use crate::session::catalog::ToolKind;
 use crate::session::{
-    Author, Call, Hook, Observation, Rejection, Seq, StateChanged, ToolEventEmitted, ToolYielded,
-    fits, fits_state, unfit,
+    Author, Call, ClaimAction, Command, Hook, Observation, Rejection, Seq, StateChanged,
+    ToolEventEmitted, ToolYielded, fits, fits_state, unfit,
 };
 use crate::tool::{ToolError, ToolOutcome};
 
@@ -101,6 +102,33 @@ impl SessionTask {
         }
     }
 
+    /// Puts the result of a client's run into words, as those of a tool that runs here.
+    pub(in crate::engine) fn word_client_result(&self, command: &mut Command) {
+        let Command::Claim(claim) = command else {
+            return;
+        };
+        let background = self.stream.session.calls.get(&claim.call);
+        let background = background.filter(|call| call.background.is_some());
+        if let (
+            Some(call),
+            ClaimAction::Return {
+                response, failed, ..
+            },
+        ) = (background, &mut claim.action)
+        {
+            let outcome = match failed {
+                None => ToolOutcome::Text(response.clone()),
+                Some(reason) => ToolOutcome::Failed(ToolError::ExecutionFailed(reason.clone())),
+            };
+            let telling = self.telling(claim.call, call.attempts, call);
+            if let (Observation::ToolReturned(it), _) = telling.worded(outcome) {
+                *response = it.response;
+            }
+            return;
+        }
+        client_results::shape(command, self.agent.policies.response);
+    }
+
     pub(in crate::engine) fn unfit(
         &self,
         seq: Seq,
@@ -132,9 +160,11 @@ impl SessionTask {
         let tool = self.agent.dispatcher.get(name);
         tool.is_some_and(|tool| match tool.kind() {
             ToolKind::Streaming | ToolKind::InputStreaming => true,
-            ToolKind::Function | ToolKind::LongRunning | ToolKind::ServerSide | ToolKind::Agent => {
-                false
-            }
+            ToolKind::Function
+            | ToolKind::LongRunning
+            | ToolKind::ServerSide
+            | ToolKind::Agent
+            | ToolKind::Client => false,
         })
     }
 }

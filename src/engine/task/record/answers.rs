@@ -1,7 +1,7 @@
 //! An approver's answer: checked against its request, recorded, and passed to the run.
 
 use crate::engine::admission::answering::examine;
-use crate::engine::effects::given::Given;
+use crate::engine::effects::given::{Given, given};
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
@@ -101,30 +101,7 @@ impl SessionTask {
 impl Stream {
     /// Returns the records of the approval with which a call starts, and of its tool's question.
     pub(in crate::engine) fn leave_given(&self, call: &Call) -> Option<Given> {
-        let Phase::Running {
-            leave: Leave::Approved(leave),
-            ..
-        } = call.phase
-        else {
-            return None;
-        };
-        let own = call.asked.as_ref();
-        let (asked, request) = match own.and_then(|own| Some((own.at, own.answered?))) {
-            Some((asked, request)) => (Some(asked), request),
-            // A yes about a call in doubt says only that it may run again.
-            None => (None, call.gate_passed.unwrap_or(leave)),
-        };
-        match &self.session.requests.get(&request)?.state {
-            RequestState::Answered(answered) => Some(Given {
-                request,
-                answer: answered.at,
-                asked,
-            }),
-            RequestState::Open
-            | RequestState::Expired { .. }
-            | RequestState::Withdrawn { .. }
-            | RequestState::Superseded { .. } => None,
-        }
+        given(&self.session, call)
     }
 
     /// Returns the arguments of an open or settled call: those that an approver edited, or else the

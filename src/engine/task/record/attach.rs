@@ -45,11 +45,18 @@ impl SessionTask {
     /// Attaches if a call waits for a runner. A session that only waits gets no event.
     pub(in crate::engine) async fn attach_if_needed(&mut self) -> Result<(), Error> {
         // A running call was started by a process that is gone; the next runner decides what to do.
+        let tools = self.stream.session.terms.catalog.clone();
+        let at_client = |it: &Call| {
+            let declared = tools.get(&it.name);
+            it.held_claim().is_some() || declared.is_some_and(|it| it.kind.runs_at_client())
+        };
+        // A client claims its call without a runner.
         let waits = |it: &Call| {
-            matches!(
+            let by_runner = matches!(
                 it.phase.waits_for(),
                 WaitsFor::Runner | WaitsFor::Tool | WaitsFor::Hook
-            ) || it.in_place().is_some()
+            );
+            by_runner && !at_client(it) || it.in_place().is_some()
         };
         // An engine that shuts down starts nothing, so the next one attaches.
         let may = self.running.attached.is_none() && !self.shared.slots.is_shut();

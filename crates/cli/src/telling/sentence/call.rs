@@ -142,6 +142,10 @@ pub(super) fn deadline_passed(it: &DeadlinePassed, names: &Names) -> (String, To
             format!("approval request for {} timed out", names.call(call)),
             Tone::Bad,
         ),
+        Deadline::Lease { call, attempt } => (
+            format!("lease of {} passed, attempt {attempt}", names.call(call)),
+            Tone::Bad,
+        ),
         Deadline::Retry { call, attempt } => (
             format!("retry of {} due, attempt {attempt}", names.call(call)),
             Tone::Quiet,

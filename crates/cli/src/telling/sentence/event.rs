@@ -2,7 +2,7 @@
 
 use super::decision::decided;
 use super::names::Names;
-use super::{call, conversation, person, session};
+use super::{call, claim, conversation, person, session};
 use crate::terminal::Tone;
 use crate::text::one_line;
 use recount::session::{Event, Observation};
@@ -64,6 +64,9 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::ConfirmationAnswered(it) => person::confirmation_answered(it, names),
         Observation::AnswerRefused(it) => person::answer_refused(it, names),
         Observation::ResponseSupplied(it) => person::response_supplied(it, names),
+        Observation::CallClaimed(it) => claim::call_claimed(it, names),
+        Observation::LeaseRenewed(it) => claim::lease_renewed(it, names),
+        Observation::ClaimEnded(it) => claim::claim_ended(it, names),
         Observation::OutcomeFound(it) => person::outcome_found(it, names),
         Observation::ResponsesSent(it) => conversation::responses_sent(it, names),
         Observation::DeadlinePassed(it) => call::deadline_passed(it, names),

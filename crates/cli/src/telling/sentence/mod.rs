@@ -6,6 +6,7 @@
 //! sentences by subject. `names` has the names of calls, `phrases` the parts of sentences.
 
 mod call;
+mod claim;
 mod conversation;
 mod decision;
 mod event;

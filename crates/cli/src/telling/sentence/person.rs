@@ -53,6 +53,14 @@ pub(super) fn response_supplied(it: &ResponseSupplied, names: &Names) -> (String
 
 pub(super) fn outcome_found(it: &OutcomeFound, names: &Names) -> (String, Tone) {
     let (tool, by) = (names.call(it.call), acted("by", &it.by));
+    if it.attempt.is_some() {
+        let (what, tone) = match &it.found {
+            Finding::Done(result) => (result.as_str(), Tone::Good),
+            Finding::Failed(reason) => (reason.as_str(), Tone::Bad),
+        };
+        let from = acted("from", &it.by);
+        return (format!("late result of {tool} {from}: {what}"), tone);
+    }
     match &it.found {
         Finding::Done(result) => (
             format!("{tool} reconciled as done {by}: {}", result.as_str()),

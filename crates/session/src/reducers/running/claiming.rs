@@ -5,7 +5,7 @@
 
 use super::claims;
 use crate::admission::admit::{open_call, reconcilable};
-use crate::admission::claiming::{CLAIM_BYTES_MAX, ClaimCommand, ClaimRejection, ClaimRequest};
+use crate::admission::claiming::{CLAIM_BYTES_MAX, ClaimAction, ClaimCommand, ClaimRejection};
 use crate::admission::command::Rejection;
 use crate::calls::claim::{Claim, ClaimState};
 use crate::json::Json;
@@ -24,10 +24,13 @@ const RULES_OF_CLAIMS: u32 = 2;
 /// Turns a request of a client into an observation, or rejects it.
 pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, Rejection> {
     fits(&it.claim)?;
-    let (call, attempt) = (it.call, it.attempt);
+    let call = it.call;
+    let claims = matches!(it.action, ClaimAction::Claim { .. });
+    let usual = newest(session, call).saturating_add(u32::from(claims));
+    let attempt = it.attempt.unwrap_or(usual);
     let rules = RULES_OF_CLAIMS;
-    match it.request {
-        ClaimRequest::Claim { until_us } => {
+    match it.action {
+        ClaimAction::Claim { until_us } => {
             claimable(session, call, attempt)?;
             let (claim, by) = (it.claim, it.by);
             let claimed = CallClaimed {
@@ -40,7 +43,7 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
             };
             Ok(claimed.into())
         }
-        ClaimRequest::Renew { until_us } => {
+        ClaimAction::Renew { until_us } => {
             held(session, call, attempt, &it.claim, Some(&it.by))?;
             let (claim, by) = (it.claim, it.by);
             let renewed = LeaseRenewed {
@@ -53,7 +56,7 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
             };
             Ok(renewed.into())
         }
-        ClaimRequest::End { reason, not_begun } => {
+        ClaimAction::End { reason, not_begun } => {
             // Only the client knows that it has not begun. An operator may end any claim by its id.
             held(
                 session,
@@ -74,7 +77,7 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
             };
             Ok(ended.into())
         }
-        ClaimRequest::Return {
+        ClaimAction::Return {
             name,
             response,
             failed,
@@ -88,7 +91,7 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
                 }
             }
         }
-        ClaimRequest::Yield { response } => {
+        ClaimAction::Yield { response } => {
             let claim = held(session, call, attempt, &it.claim, Some(&it.by))?;
             let yielded = ToolYielded {
                 call,
@@ -98,7 +101,7 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
             };
             Ok(yielded.into())
         }
-        ClaimRequest::Report { name, data } => {
+        ClaimAction::Report { name, data } => {
             held(session, call, attempt, &it.claim, Some(&it.by))?;
             let emitted = ToolEventEmitted {
                 call,
@@ -109,6 +112,13 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
             Ok(emitted.into())
         }
     }
+}
+
+/// The number of the newest start of a call, also of one that ended with an unknown outcome.
+fn newest(session: &Session, call: Seq) -> u32 {
+    let open = session.calls.get(&call).map(|open| open.attempts);
+    let lapsed = || Some(session.lapsed.get(&call)?.attempt);
+    open.or_else(lapsed).unwrap_or_default()
 }
 
 fn returned(

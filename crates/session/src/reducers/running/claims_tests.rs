@@ -2,7 +2,7 @@ use serde_json::json;
 
 use crate::testing::{History, Toolbox, history, toolbox};
 use crate::{
-    Actor, ClaimCommand, ClaimEnded, ClaimRejection, ClaimRequest, ClaimState, Command, Deadline,
+    Actor, ClaimAction, ClaimCommand, ClaimEnded, ClaimRejection, ClaimState, Command, Deadline,
     DeadlinePassed, Effect, InDoubt, Json, OpenKind, Outcome, Phase, Rejection, RunnerDetached,
     Seq, Timestamp, open_work, rules_needed,
 };
@@ -21,7 +21,7 @@ fn held(rule: InDoubt) -> History {
 }
 
 fn done(history: &History, attempt: u32, claim: &str) -> Command {
-    let request = ClaimRequest::Return {
+    let request = ClaimAction::Return {
         name: "pack".to_owned(),
         response: Json::of(&json!({"packed": 4})),
         failed: None,
@@ -29,13 +29,13 @@ fn done(history: &History, attempt: u32, claim: &str) -> Command {
     asks(history, attempt, claim, request)
 }
 
-fn asks(history: &History, attempt: u32, claim: &str, request: ClaimRequest) -> Command {
+fn asks(history: &History, attempt: u32, claim: &str, action: ClaimAction) -> Command {
     Command::Claim(ClaimCommand {
         call: history.call_seq(),
-        attempt,
+        attempt: Some(attempt),
         claim: claim.to_owned(),
         by: Actor::embedder("warehouse"),
-        request,
+        action,
     })
 }
 
@@ -105,9 +105,9 @@ fn only_the_lease_puts_a_clients_run_in_doubt() {
     );
 }
 
-fn ends(not_begun: bool) -> ClaimRequest {
+fn ends(not_begun: bool) -> ClaimAction {
     let reason = None;
-    ClaimRequest::End { reason, not_begun }
+    ClaimAction::End { reason, not_begun }
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn owed_timers_are_the_lease_and_the_time_limit() {
 #[test]
 fn lease_is_renewed_by_its_holder_and_never_shortened() {
     let held = held(InDoubt::Ask);
-    let until = |ms: u64| ClaimRequest::Renew {
+    let until = |ms: u64| ClaimAction::Renew {
         until_us: held.now().after_ms(ms),
     };
     let lease = |it: &History| it.current().claim.as_ref().unwrap().until;
@@ -168,7 +168,7 @@ fn lease_is_renewed_by_its_holder_and_never_shortened() {
 fn second_claim_learns_who_holds_the_call() {
     let held = held(InDoubt::Ask);
     let until_us = held.now().after_ms(1_000);
-    let second = asks(&held, 2, "w2", ClaimRequest::Claim { until_us });
+    let second = asks(&held, 2, "w2", ClaimAction::Claim { until_us });
     let expected = ClaimRejection::AlreadyClaimed {
         call: held.call_seq(),
         attempt: 1,
@@ -236,7 +236,7 @@ fn gated_call_is_claimed_only_after_the_approval() {
     let begun = history().opened("shop").attached(&tools).connected();
     let asked = begun.call("c1", "pack", json!({})).asked();
     let until_us = asked.now().after_ms(60_000);
-    let claim = asks(&asked, 1, "w1", ClaimRequest::Claim { until_us });
+    let claim = asks(&asked, 1, "w1", ClaimAction::Claim { until_us });
     assert_eq!(refused(&asked, claim.clone()), "call_not_ready");
     let granted = asked.detached().granted("ada");
     assert_eq!(granted.current().phase.name(), "ready");
@@ -251,7 +251,7 @@ fn cancelled_call_refuses_its_client() {
     let held = held(InDoubt::Ask);
     let cancelled = held.cancelled();
     let until_us = cancelled.now().after_ms(60_000);
-    let renew = asks(&cancelled, 1, "w1", ClaimRequest::Renew { until_us });
+    let renew = asks(&cancelled, 1, "w1", ClaimAction::Renew { until_us });
     assert_eq!(refused(&cancelled, renew), "call_settled");
     assert_eq!(
         refused(&cancelled, done(&cancelled, 1, "w1")),
@@ -265,7 +265,7 @@ fn run_at_a_client_yields_and_reports_like_any_other() {
     let response = Json::of(&json!({"packed": 1}));
     let yields = held
         .clone()
-        .commanded(asks(&held, 1, "w1", ClaimRequest::Yield { response }));
+        .commanded(asks(&held, 1, "w1", ClaimAction::Yield { response }));
     assert!(
         yields
             .kinds()
@@ -275,7 +275,7 @@ fn run_at_a_client_yields_and_reports_like_any_other() {
     let reports =
         yields
             .clone()
-            .commanded(asks(&yields, 1, "w1", ClaimRequest::Report { name, data }));
+            .commanded(asks(&yields, 1, "w1", ClaimAction::Report { name, data }));
     assert_eq!(reports.kinds().last(), Some(&"tool_event_emitted"));
     assert_eq!(refused(&reports, done(&reports, 1, "w2")), "not_the_holder");
 }
@@ -285,7 +285,7 @@ fn claim_id_must_fit_a_record() {
     let ready = ready(InDoubt::Ask);
     let until_us = ready.now().after_ms(60_000);
     for id in ["", "a\nb", &"x".repeat(201)] {
-        let claim = asks(&ready, 1, id, ClaimRequest::Claim { until_us });
+        let claim = asks(&ready, 1, id, ClaimAction::Claim { until_us });
         assert_eq!(refused(&ready, claim), "unfit_claim");
     }
     let plain = history()
@@ -293,7 +293,7 @@ fn claim_id_must_fit_a_record() {
         .attached(&toolbox().plain("look"))
         .connected();
     let looks = plain.call("c1", "look", json!({})).started();
-    let claim = asks(&looks, 2, "w1", ClaimRequest::Claim { until_us });
+    let claim = asks(&looks, 2, "w1", ClaimAction::Claim { until_us });
     assert_eq!(refused(&looks, claim), "not_for_clients");
 }
 
