@@ -375,10 +375,14 @@ pub struct OnRecord {
     /// The end of a renewed lease. A longer one that the claim had before stays in force.
     #[serde(rename = "until_us", default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// The number of approvals that are still needed after this one. 0, and omitted, for an answer
+    /// that decided and for other operations.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u32,
 }
 
-fn is_zero(attempts: &u32) -> bool {
-    *attempts == 0
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One record of a session.

@@ -88,7 +88,9 @@ impl Refusal {
             }
             Rejection::RequestExpired { at }
             | Rejection::RequestWithdrawn { at, .. }
-            | Rejection::CallSettled { at, .. } => {
+            | Rejection::CallSettled { at, .. }
+            | Rejection::AlreadyApproved { at }
+            | Rejection::OtherContent { at } => {
                 refusal.at = Some(*at);
             }
             Rejection::Claim(ClaimRejection::AlreadyClaimed { by, until, .. }) => {
@@ -106,6 +108,7 @@ impl Refusal {
             | Rejection::TooManyAnswers { .. }
             | Rejection::EditsNotAllowed
             | Rejection::NothingToSettle
+            | Rejection::Barred(_)
             | Rejection::UnknownCall { .. }
             | Rejection::CallOpen { .. }
             | Rejection::OutcomeKnown { .. }

@@ -3,6 +3,7 @@
 //! The session core does not know the journal, and the journal does not know events. This module
 //! connects them, and it alone knows whether a body is sealed. It takes no decisions.
 
+mod approvals;
 mod claims;
 mod erasure;
 mod error;
@@ -24,6 +25,7 @@ mod store;
 mod terms_on_record;
 mod unknown_kinds;
 
+pub use approvals::GivenApproval;
 pub use claims::{ClaimKey, ClaimedCall};
 pub(crate) use erasure::{ERASED, REQUESTED};
 pub use erasure::{EraseError, Erasure};

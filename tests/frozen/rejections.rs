@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use recount::session::{
-    Actor, Answered, Authentication, CancelReason, FoundAs, JsonProblem, ObjectHash, Outcome,
-    Pause, PauseScope, Reconciled, Rejection, Seq, SessionId, Supplied, Timestamp, UnfitAnswer,
-    UnfitKey,
+    Actor, Answered, Authentication, Barred, CancelReason, FoundAs, JsonProblem, ObjectHash,
+    Outcome, Pause, PauseScope, Reconciled, Rejection, Seq, SessionId, Supplied, Timestamp,
+    UnfitAnswer, UnfitKey,
 };
 
 use crate::decisions::{all as every, outcome, reason};
@@ -197,6 +197,7 @@ fn rejections() -> Vec<Rejection> {
         },
     ];
     all.extend(paused());
+    all.extend(approving());
     all.extend(unfit_answers().into_iter().map(Rejection::UnfitAnswer));
     let reasons = every(CancelReason::Model, reason).into_iter();
     all.extend(reasons.map(|reason| Rejection::RequestWithdrawn { at, reason }));
@@ -207,7 +208,26 @@ fn rejections() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 27;
+/// The rejections of answers to a request that has terms.
+fn approving() -> Vec<Rejection> {
+    let next = |barred: &Barred| match barred {
+        Barred::Automatic => Some(Barred::Unverified),
+        Barred::Unverified => Some(Barred::NotAnApprover),
+        Barred::NotAnApprover => Some(Barred::Requester),
+        Barred::Requester => Some(Barred::RequesterUnknown),
+        Barred::RequesterUnknown => None,
+    };
+    let at = Seq(21);
+    let mut all: Vec<Rejection> = every(Barred::Automatic, next)
+        .into_iter()
+        .map(Rejection::Barred)
+        .collect();
+    all.push(Rejection::AlreadyApproved { at });
+    all.push(Rejection::OtherContent { at });
+    all
+}
+
+const VARIANTS: usize = 30;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -238,6 +258,9 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::AlreadyPaused(_) => 24,
         Rejection::NotPaused { .. } => 25,
         Rejection::UnknownTool { .. } => 26,
+        Rejection::Barred(_) => 27,
+        Rejection::AlreadyApproved { .. } => 28,
+        Rejection::OtherContent { .. } => 29,
     }
 }
 

@@ -123,7 +123,7 @@ pub enum Operated {
     /// A rule refused it, with the earlier recorded decision. The refusal may be recorded, and so
     /// may an expiry that was due.
     Refused(Refusal),
-    /// It is recorded, but the number of starts, or the record itself, could not be read.
+    /// It is recorded, but what the receipt says beside it could not be read.
     OnRecordBut(OnRecord, Error),
 }
 
@@ -166,6 +166,7 @@ impl Executor<'_> {
         let tool = tool.unwrap_or_default();
         let by_client = matches!(operation, Operation::Client { .. });
         let taken_back = call.filter(|_| matches!(operation, Operation::Cancel { .. }));
+        let answers = matches!(operation, Operation::Answer { .. });
         let done = self.put(operation, tool.clone(), by.clone()).await;
         let seq = match done {
             Ok(seq) => seq,
@@ -183,9 +184,19 @@ impl Executor<'_> {
             attempts: 0,
             late: false,
             until: None,
+            missing: 0,
         };
         if by_client && let Err(error) = self.note_client(&mut on_record).await {
             return Ok(Operated::OnRecordBut(on_record, error));
+        }
+        if answers {
+            return match self.ledger().approvals_missing(session, seq).await {
+                Ok(missing) => {
+                    on_record.missing = missing;
+                    Ok(Operated::OnRecord(on_record))
+                }
+                Err(error) => Ok(Operated::OnRecordBut(on_record, error.into())),
+            };
         }
         let Some(call) = taken_back else {
             return Ok(Operated::OnRecord(on_record));

@@ -67,6 +67,7 @@ const COLUMNS: [&str; 56] = [
     "not_shown_reason",
     "parent_call_seq",
     "held_by_pauses",
+    "approved_before_by",
 ];
 
 /// Prints a line for each call, and one for each session that is not shown.
@@ -91,7 +92,7 @@ fn cells(call: &AuditedCall) -> Vec<String> {
         &of_call(call),
         &of_policy(call),
         &of_question(call, question),
-        &of_end(call),
+        &of_end(call, question),
     ];
     parts.concat()
 }
@@ -185,10 +186,12 @@ fn of_question(call: &AuditedCall, question: Option<&Question>) -> [String; PART
     ]
 }
 
-fn of_end(call: &AuditedCall) -> [String; PARTS[3]] {
+fn of_end(call: &AuditedCall, question: Option<&Question>) -> [String; PARTS[3]] {
     let (first, last) = (call.runs.first(), call.runs.last());
     let (ended, cancelled) = (call.ended.as_ref(), call.cancelled.as_ref());
     let found = call.reconciled.as_ref();
+    let earlier = question.into_iter().flat_map(|it| &it.approvals);
+    let earlier = earlier.map(|it| format!("{} at {}", named(&it.by), age::stamp(it.at)));
     [
         call.runs.len().to_string(),
         time(first.map(|it| it.started_at)),
@@ -217,6 +220,7 @@ fn of_end(call: &AuditedCall) -> [String; PARTS[3]] {
         String::new(),
         call.parent.map(|it| it.to_string()).unwrap_or_default(),
         held(call),
+        earlier.collect::<Vec<_>>().join("; "),
     ]
 }
 

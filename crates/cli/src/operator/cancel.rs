@@ -55,6 +55,7 @@ impl Cancel {
             attempts,
             late: _,
             until: _,
+            missing: _,
         } = &recorded.on_record;
         let json = || recorded.json(json!({"call": recorded.about, "attempts": attempts}));
         let begun = match attempts {

@@ -133,6 +133,9 @@ fn as_json(it: &PendingConfirmation, held: &[Value]) -> Members {
         "expires_at": it.expires_at.map(age::stamp),
         "model_lost_interest": it.model_lost_interest,
         "paused": held,
+        "needs": it.needs,
+        "approvals": it.approvals,
+        "missing": it.missing(),
     })
 }
 

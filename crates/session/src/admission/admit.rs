@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::approving::{Weight, may_answer, weight};
+use super::approving::{Weight, agrees, may_answer, weight};
 use super::claiming::ClaimCommand;
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::pausing;
@@ -235,7 +235,9 @@ fn answered(
     }
     let record = answer.into_record(request, by);
     let known = session.requests.get(&request);
-    match weight(known.and_then(|it| it.asking.as_deref()), &record)? {
+    let asking = known.and_then(|it| it.asking.as_deref());
+    agrees(asking, &record)?;
+    match weight(asking, &record)? {
         Weight::Decides => Ok(record.into()),
         Weight::Counts => Ok(ApprovalGiven::from(record).into()),
     }

@@ -113,7 +113,7 @@ impl From<Stored> for ToolPolicy {
                 keeps_reason: gate.keeps_reason,
                 approvers: gate.approvers,
                 not_requester: gate.not_requester,
-                quorum: gate.quorum,
+                quorum: gate.quorum.map(NonZeroU32::get),
                 max_open_requests: gate.max_open_requests,
             }
             .into(),
@@ -158,7 +158,8 @@ impl From<ToolPolicy> for Stored {
             keeps_reason,
             approvers,
             not_requester,
-            quorum,
+            // A registered tool has no quorum of 0. It must not be read as none.
+            quorum: quorum.map(|it| NonZeroU32::new(it).unwrap_or(NonZeroU32::MIN)),
             max_open_requests,
         };
         Self {

@@ -1,5 +1,3 @@
-use std::num::NonZeroU32;
-
 use serde_json::json;
 
 use super::*;
@@ -23,7 +21,7 @@ fn full() -> ToolPolicy {
             keeps_reason: true,
             approvers: [Approvers::roles(["finance"])].into(),
             not_requester: true,
-            quorum: NonZeroU32::new(2),
+            quorum: Some(2),
             max_open_requests: Some(4),
         }
         .into(),

@@ -93,11 +93,12 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
     Json::parse(text?).ok()
 }
 
-/// Asks a person, or waives the gate if gates are not enforced. Refuses the call if a limit of open
-/// requests is reached.
+/// Asks a person, or waives the gate if gates are not enforced. A gate whose answers have terms is
+/// never waived. Refuses the call if a limit of open requests is reached.
 pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let gates = &session.terms.gates;
-    if !gates.enforced {
+    let policy = session.terms.policies.of(&call.name);
+    if !gates.enforced && !policy.gate_terms.restrict_answers() {
         let reason = gates.reason.clone().unwrap_or_default();
         return Some(GateWaived { call: seq, reason }.into());
     }
