@@ -420,7 +420,7 @@ fn of_client(call: Seq, attempt: u32, claim: &str, what: &str) -> Command {
     let until_us = Timestamp(1_763_700_090_000_000);
     Command::Claim(ClaimCommand {
         call,
-        attempt,
+        attempt: Some(attempt),
         claim: claim.to_owned(),
         by: Actor::embedder("warehouse"),
         action: match what {

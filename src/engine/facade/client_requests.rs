@@ -86,6 +86,11 @@ impl Engine {
             | Request::Sessions {}
             | Request::Named { .. }
             | Request::Answer { .. }
+            | Request::AnswerMany { .. }
+            | Request::DenyAll { .. }
+            | Request::Pauses {}
+            | Request::Pause { .. }
+            | Request::Unpause { .. }
             | Request::Respond { .. }
             | Request::Reconcile { .. }
             | Request::Cancel { .. }

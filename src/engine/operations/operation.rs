@@ -336,6 +336,7 @@ fn paused_tool(operation: &Operation) -> Option<String> {
         | Operation::Respond { .. }
         | Operation::Reconcile { .. }
         | Operation::Cancel { .. }
+        | Operation::Client { .. }
         | Operation::Close { .. } => None,
     }
 }

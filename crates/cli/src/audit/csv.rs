@@ -10,7 +10,7 @@ use recount::audit::{AuditedCall, Question, Report, UnreadSession};
 use recount::session::{Authentication, Json, Timestamp};
 
 /// The headings of the columns. docs/command-line.md explains each; new ones come last.
-const COLUMNS: [&str; 56] = [
+const COLUMNS: [&str; 57] = [
     "session_id",
     "agent",
     "external_id",
@@ -98,7 +98,7 @@ fn cells(call: &AuditedCall) -> Vec<String> {
 }
 
 /// The numbers of columns about the call, its policy, the deciding question, and the end.
-const PARTS: [usize; 4] = [15, 7, 14, 20];
+const PARTS: [usize; 4] = [15, 7, 14, 21];
 
 const _: () = assert!(PARTS[0] + PARTS[1] + PARTS[2] + PARTS[3] == COLUMNS.len());
 
