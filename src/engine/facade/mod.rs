@@ -15,6 +15,7 @@ mod live_agent;
 mod live_connecting;
 pub(super) mod live_session_builder;
 mod operator;
+mod pausing;
 mod registering;
 pub(super) mod sessions;
 mod shutdown;
