@@ -487,3 +487,7 @@ impl CallProjection {
 #[cfg(test)]
 #[path = "projection_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "held_tests.rs"]
+mod held_tests;

@@ -29,13 +29,13 @@ fn rows(history: &History) -> Vec<AuditedCall> {
 }
 
 /// The row of the only call.
-fn row(history: &History) -> AuditedCall {
+pub(super) fn row(history: &History) -> AuditedCall {
     let rows = rows(history);
     assert_eq!(rows.len(), 1, "{rows:#?}");
     rows.into_iter().next().unwrap()
 }
 
-fn begun(tools: &Toolbox) -> History {
+pub(super) fn begun(tools: &Toolbox) -> History {
     history().opened("support").attached(tools).connected()
 }
 
@@ -494,26 +494,4 @@ fn json_row_keeps_journal_names_and_number_texts() {
         assert!(json.contains(part), "{part} in {json}");
     }
     assert_eq!(Timestamp(1_763_700_000_000_000), history.facts()[0].at);
-}
-
-/// A call that waits for its start only names each pause that held it, once.
-#[test]
-fn held_call_names_the_pauses() {
-    let pause = |tool: Option<&str>| Command::Pause {
-        tool: tool.map(str::to_owned),
-        reason: Some("wrong prices".to_owned()),
-        by: Actor::embedder("ada"),
-    };
-    let unpause = Command::Unpause {
-        tool: None,
-        reason: None,
-        by: Actor::embedder("ada"),
-    };
-    let waits = begun(&toolbox().plain("pay")).commanded(pause(None));
-    let held = waits.call("c1", "pay", json!({}));
-    let held = held.commanded(pause(Some("pay"))).commanded(unpause);
-    let row = row(&held);
-    let scopes: Vec<String> = row.held.iter().map(|it| it.scope.to_string()).collect();
-    assert_eq!(scopes, ["the session", r#"the tool "pay" in the session"#]);
-    assert_eq!(row.waits_as, Some("ready"));
 }

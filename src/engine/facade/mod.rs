@@ -17,6 +17,7 @@ mod live_connecting;
 pub(super) mod live_session_builder;
 mod operator;
 mod operator_answers;
+mod pausing;
 mod registering;
 pub(super) mod sessions;
 mod shutdown;
