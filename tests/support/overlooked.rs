@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The fields of policies under rules 1. A `*` is any key or index; values below `**` have any form.
+/// The fields of policies under rules 1. A `*` is any key or index. Values at `**` have any form.
 const POLICIES: [&str; 44] = [
     "acknowledges",
     "calls_per_message_max",

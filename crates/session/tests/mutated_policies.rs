@@ -23,7 +23,7 @@ struct Field {
     pointer: &'static str,
     /// Values of the field that hold less.
     wider: &'static [&'static str],
-    /// What happens under the whole set. The last call is the held one.
+    /// The events under the whole set. The last call is the held one.
     held: fn(History) -> History,
 }
 
