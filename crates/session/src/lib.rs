@@ -73,6 +73,7 @@ pub use record::observation::*;
 pub use record::reconnection::HistoryForm;
 #[doc(hidden)]
 pub use record::reconnection::{LEFT_IN_TIME, SHUT_DOWN};
+pub use record::standing::{ALLOW_COUNT_MAX, ALLOW_FOR_MS_MAX, AllowFor};
 pub use state::closing::Closing;
 pub use state::effect::Effect;
 pub use state::library::Library;
@@ -80,6 +81,7 @@ pub use state::open_work::{OpenKind, OpenWork, open_work};
 pub use state::resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
 pub use state::session::{Runner, Session, Stay};
 pub use state::snapshot;
+pub use state::standing::{LeaveEnd, StandingLeave};
 pub use state::terms::Terms;
 pub use values::actor::{ActedAs, Actor, ActorKind, Authentication, Person};
 pub use values::id::{CallId, RequestId, Seq, SessionId};

@@ -44,6 +44,7 @@ fn every_kind_of_open_work_has_a_word_of_its_own() {
         OpenKind::Ready,
         OpenKind::Running,
         OpenKind::Untold,
+        OpenKind::Leave,
         OpenKind::Closing,
     ];
     assert_eq!(
@@ -56,6 +57,7 @@ fn every_kind_of_open_work_has_a_word_of_its_own() {
             "ready",
             "running",
             "untold",
+            "leave",
             "closing"
         ]
     );

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
+use super::standing::{admit_leave, revoked};
 use crate::calls::call::Phase;
 use crate::calls::requests::{Request, RequestState};
 use crate::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
@@ -168,6 +169,7 @@ fn observation_of(session: &Session, command: Command) -> Result<Observation, Re
             };
             Ok(cancelled.into())
         }
+        Command::RevokeLeave { leave, reason, by } => revoked(session, leave, reason, by),
         Command::ChangeState { changes, by } => {
             if session.closed {
                 return Err(Rejection::SessionClosed);
@@ -202,6 +204,7 @@ fn answered(
     if answer.args.is_some() && !may_be_edited(session, call) {
         return Err(Rejection::EditsNotAllowed);
     }
+    admit_leave(session, call, &answer, &by)?;
     Ok(answer.into_record(request, by).into())
 }
 

@@ -116,6 +116,7 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
         | Observation::GoAwayReceived(_)
         | Observation::ResumptionHandleReceived(_)
         | Observation::AnswerRefused(_)
+        | Observation::LeaveRevoked(_)
         | Observation::OutcomeFound(_)
         | Observation::ResponsesSent(_)
         | Observation::ModelOutputReceived(_)

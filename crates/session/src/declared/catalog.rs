@@ -239,6 +239,13 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
             "gated_by_program",
             policy.gate_terms.asks_program.then_some(json!(true)),
         ),
+        (
+            "may_allow_for_session",
+            policy
+                .gate_terms
+                .may_allow_for_session
+                .then_some(json!(true)),
+        ),
     ];
     if let Value::Object(contract) = &mut contract {
         let said = gate.into_iter().filter(|_| policy.confirm);

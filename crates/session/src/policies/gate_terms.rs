@@ -35,6 +35,9 @@ pub struct GateTerms {
     pub edits: Option<Edits>,
     /// True if the reason of a denial is recorded but not sent to the model.
     pub keeps_reason: bool,
+    /// True if an approval may also allow later calls of the tool in the session. Such an approval
+    /// gives a standing leave.
+    pub may_allow_for_session: bool,
 }
 
 impl GateTerms {
@@ -45,6 +48,7 @@ impl GateTerms {
         payload: None,
         edits: None,
         keeps_reason: false,
+        may_allow_for_session: false,
     };
 
     /// Merges two sets of terms, each with a flag that is true if its policy is a gate. The fields
@@ -70,6 +74,12 @@ impl GateTerms {
                 (one, two) => one.or(two).filter(|_| !(gated && other_gated)),
             },
             keeps_reason: self.keeps_reason || other.keeps_reason,
+            // If both policies are gates, both must permit a standing leave.
+            may_allow_for_session: if gated && other_gated {
+                self.may_allow_for_session && other.may_allow_for_session
+            } else {
+                self.may_allow_for_session || other.may_allow_for_session
+            },
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct ToolPolicyChanges {
     pub acknowledge: Option<Option<Value>>,
     /// True if the reason of a denial is not sent to the model.
     pub keep_reason: Option<bool>,
+    /// True if an approval may also allow later calls of the tool in the session.
+    pub may_allow_for_session: Option<bool>,
     /// True if a cancellation by the model withdraws the confirmation request.
     pub withdraw_on_cancel: Option<bool>,
     /// The time limit of one run.
@@ -177,6 +179,10 @@ impl ToolPolicyChanges {
         set(&mut terms.payload, &self.confirm_payload);
         set(&mut terms.edits, &self.confirm_edits);
         set(&mut terms.keeps_reason, &self.keep_reason);
+        set(
+            &mut terms.may_allow_for_session,
+            &self.may_allow_for_session,
+        );
         policy.gate_terms = terms.into();
         set(&mut policy.acknowledgement, &self.acknowledge);
         set(&mut policy.withdraw_on_cancel, &self.withdraw_on_cancel);

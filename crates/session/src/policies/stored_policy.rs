@@ -82,6 +82,8 @@ struct StoredGate {
     edits: Option<Edits>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keeps_reason: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    may_allow_for_session: bool,
 }
 
 impl From<Stored> for ToolPolicy {
@@ -101,6 +103,7 @@ impl From<Stored> for ToolPolicy {
                 payload: gate.payload,
                 edits: gate.edits,
                 keeps_reason: gate.keeps_reason,
+                may_allow_for_session: gate.may_allow_for_session,
             }
             .into(),
             acknowledgement: stored.acknowledgement,
@@ -129,6 +132,7 @@ impl From<ToolPolicy> for Stored {
             payload,
             edits,
             keeps_reason,
+            may_allow_for_session,
         } = policy.gate_terms.into_terms();
         let gate = StoredGate {
             hint: policy.confirm_message,
@@ -138,6 +142,7 @@ impl From<ToolPolicy> for Stored {
             payload,
             edits,
             keeps_reason,
+            may_allow_for_session,
         };
         Self {
             timeout: policy.timeout,

@@ -222,7 +222,7 @@ impl ToolPolicy {
 
     /// True if a program that knows only rules 1 would let calls run that this policy holds.
     pub(crate) fn needs_rules_2(&self) -> bool {
-        false
+        self.confirm && self.gate_terms.may_allow_for_session
     }
 
     /// True if the tool may be started again with the same idempotency key.

@@ -18,6 +18,7 @@ fn full() -> ToolPolicy {
             payload: Some(json!({"type": "object"})),
             edits: Some(Edits::Allowed),
             keeps_reason: true,
+            may_allow_for_session: true,
         }
         .into(),
         acknowledgement: Some(json!({"status": "wait"})),
@@ -48,7 +49,8 @@ fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), s
     let text = concat!(
         r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","#,
         r#""expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"#,
-        r#""payload":{"type":"object"},"edits":"allowed","keeps_reason":true},"#,
+        r#""payload":{"type":"object"},"edits":"allowed","keeps_reason":true,"#,
+        r#""may_allow_for_session":true},"#,
         r#""acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","#,
         r#""withdraw_on_cancel":true,"interim_status":true,"progress":"told","#,
         r#""background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"#,
@@ -100,6 +102,7 @@ fn merging_takes_the_stricter_of_each_whichever_comes_first() {
             when: None,
             asks_program: false,
             edits: None,
+            may_allow_for_session: false,
             ..full().gate_terms.into_terms()
         }
         .into(),

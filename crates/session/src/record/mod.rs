@@ -2,8 +2,8 @@
 //!
 //! This module folds no event and knows no session. Read `event`, then `observation` and
 //! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `llm`,
-//! `reconnection`, `state_change`, `hook` and `media` have the observations of their subjects.
-//! `provenance` finds the record that an observation is about, `upcast` reads bodies of older
+//! `reconnection`, `state_change`, `standing`, `hook` and `media` have the records of their
+//! subjects. `provenance` finds the record that an observation is about, `upcast` reads bodies of older
 //! versions, and `written` keeps the text that an approver wrote.
 
 pub(super) mod answers;
@@ -19,6 +19,7 @@ pub(super) mod media;
 pub(super) mod observation;
 mod provenance;
 pub(super) mod reconnection;
+pub(super) mod standing;
 mod state_change;
 mod tool_report;
 mod upcast;

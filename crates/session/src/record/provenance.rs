@@ -139,6 +139,7 @@ impl Observation {
             },
             Observation::ConfirmationAnswered(it) => Provenance::by(&it.by).about(it.request),
             Observation::AnswerRefused(it) => Provenance::by(&it.by).about(it.request),
+            Observation::LeaveRevoked(it) => Provenance::by(&it.by).about(it.leave),
             Observation::ResponseSupplied(it) => Provenance::by(&it.by).about(it.call),
             Observation::OutcomeFound(it) => Provenance::by(&it.by).about(it.call),
             Observation::OperatorCancelled(it) => Provenance::by(&it.by).about(it.call),
@@ -165,6 +166,8 @@ impl Observation {
         if let Observation::SessionOpened(it) = self {
             Some(it.rules)
         } else if let Observation::RunnerAttached(it) = self {
+            Some(it.rules)
+        } else if let Observation::LeaveRevoked(it) = self {
             Some(it.rules)
         } else {
             None

@@ -41,6 +41,8 @@ pub enum OpenKind {
     Running,
     /// An outcome that needs a new connection, by the seq of its `response_issued` record.
     Untold,
+    /// A standing leave in force, by the seq of the answer that gave it.
+    Leave,
     /// The end of the session that a tool asked for, by the seq of its `tool_returned` record.
     Closing,
 }
@@ -56,6 +58,7 @@ impl OpenKind {
             OpenKind::Ready => "ready",
             OpenKind::Running => "running",
             OpenKind::Untold => "untold",
+            OpenKind::Leave => "leave",
             OpenKind::Closing => "closing",
         }
     }
@@ -133,6 +136,18 @@ pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
             in_place: false,
         };
         open.push((closing.of, item));
+    }
+    let leaves = session.leaves.iter().filter(|_| !session.closed);
+    for (given, leave) in leaves.filter(|(_, it)| it.is_in_force(session.at)) {
+        let item = OpenWork {
+            kind: OpenKind::Leave,
+            since: leave.since,
+            request: None,
+            deadline: leave.ends_at(),
+            model_lost_interest: false,
+            in_place: false,
+        };
+        open.push((*given, item));
     }
     let untold = session.deliveries.connecting().filter(|_| !session.closed);
     for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {

@@ -3,7 +3,7 @@
 //! Counted are events, outcomes, phases, refusals, and interleavings of questions with other
 //! events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -96,6 +96,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             .chain(rules)
             .chain(not_begun)
             .chain(told_anew)
+            .chain(leaves(&recording))
             .chain(refusals(&recording))
             .chain(interleavings(&recording))
         {
@@ -148,7 +149,7 @@ fn refusals(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// The codes with which answers, supplied results and cancellations are rejected.
-const REFUSALS: [&str; 13] = [
+const REFUSALS: [&str; 17] = [
     "malformed_answer",
     "already_answered",
     "request_expired",
@@ -157,6 +158,10 @@ const REFUSALS: [&str; 13] = [
     "unknown_request",
     "tool_gone",
     "edits_not_allowed",
+    "leave_not_permitted",
+    "invalid_leave",
+    "unknown_leave",
+    "leave_ended",
     "call_settled",
     "call_not_paused",
     "wrong_name",
@@ -241,6 +246,29 @@ const WENT_ON_UNANSWERED: &str = "went on without the answer";
 /// A question about a call is withdrawn when the agent that made the call ends.
 const AGENT_ENDED: &str = "its agent ended while a person decided";
 
+/// A leave that allowed a second call, and a leave that ended before the start of its call.
+const ALLOWED_AGAIN: &str = "allowed again by the same leave";
+const ENDED_BEFORE_THE_START: &str = "its leave ended before it started";
+
+fn leaves(recording: &Recording) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    let mut allowed = BTreeSet::new();
+    for fact in &recording.facts {
+        match decided(fact) {
+            Some(Decision::LeaveUsed(it)) => {
+                met.extend((it.nth > 1).then_some(ALLOWED_AGAIN));
+                allowed.insert(it.call);
+            }
+            Some(Decision::CallStarted(it)) => _ = allowed.remove(&it.call),
+            Some(Decision::ConfirmationRequested(it)) if allowed.remove(&it.call) => {
+                met.push(ENDED_BEFORE_THE_START);
+            }
+            _ => {}
+        }
+    }
+    met
+}
+
 const VERDICTS: [&str; 11] = [
     "by missing_name",
     "by unknown_tool",
@@ -290,7 +318,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + VERDICTS.len()
     + REFUSALS.len()
     + INTERLEAVINGS.len()
-    + 9;
+    + 11;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -311,6 +339,8 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             ENDS_UNDER_AN_AGENT,
             ENDED,
             AGENT_ENDED,
+            ALLOWED_AGAIN,
+            ENDED_BEFORE_THE_START,
         ],
     ];
     let (mut list, mut at) = (0, 0);

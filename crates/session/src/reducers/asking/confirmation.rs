@@ -12,7 +12,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::calls::call::{Asked, Call, Phase};
+use super::standing;
+use crate::calls::call::{Asked, Call, Leave, Phase};
 use crate::calls::requests::{Answered, Request, RequestState};
 use crate::json::Json;
 use crate::json::escaped;
@@ -92,12 +93,15 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
     Json::parse(text?).ok()
 }
 
-/// Asks a person, or waives the gate if gates are not enforced.
+/// Asks a person, unless gates are not enforced or a standing leave allows the call.
 pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let gates = &session.terms.gates;
     if !gates.enforced {
         let reason = gates.reason.clone().unwrap_or_default();
         return Some(GateWaived { call: seq, reason }.into());
+    }
+    if let Some(used) = standing::covers(session, seq, call) {
+        return Some(used.into());
     }
     request(session, seq, call, question(call))
 }
@@ -179,9 +183,8 @@ pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
 }
 
 pub(crate) fn gate_waived(session: &mut Session, call: Seq) {
-    session
-        .calls
-        .set_phase(call, Phase::Permitted { waived: true });
+    let leave = Leave::Waived;
+    session.calls.set_phase(call, Phase::Permitted { leave });
 }
 
 pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
@@ -279,6 +282,7 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
         by: it.by.clone(),
     };
     set_request(session, it.request, RequestState::Answered(answer));
+    standing::given(session, at, seq, it);
     let (policies, now) = (session.terms.policies.clone(), session.at);
     let Some(call) = session.calls.get_mut(&seq) else {
         return;
