@@ -26,6 +26,7 @@ pub use admission::admit::{
 };
 #[doc(hidden)]
 pub use admission::admit::{unfit, unfit_policy};
+pub use admission::approving::may_answer;
 #[doc(hidden)]
 pub use admission::command::BODY_BYTES_MAX;
 pub use admission::command::{Command, Rejection, UnfitAnswer};
@@ -34,7 +35,7 @@ pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use calls::deliveries::Deliveries;
 pub use calls::deliveries::{Delivery, Wording};
 pub use calls::open_calls::OpenCalls;
-pub use calls::requests::{Answered, Request, RequestState};
+pub use calls::requests::{Answered, Approval, Asking, Request, RequestState};
 pub use calls::settled::{Reconciled, Settled, Supplied};
 #[doc(hidden)]
 pub use deciding::causes::Causes;
@@ -49,6 +50,7 @@ pub use declared::platform::Platform;
 #[doc(hidden)]
 pub use declared::schema;
 pub use json::{DEPTH_MAX, Json, JsonProblem};
+pub use policies::approvers::{Approvers, BareName, QUORUM_MAX};
 pub use policies::condition::{Comparison, Condition, S};
 pub use policies::hooks::Hooks;
 pub use policies::on_settled::OnSettled;
@@ -69,6 +71,7 @@ pub use record::event_schema::event_schema;
 pub use record::finding::{Finding, FoundAs};
 pub use record::hook::Hook;
 pub use record::media::{Frames, MediaCount};
+pub use record::needs::{Barred, Needs, Requester};
 pub use record::observation::*;
 pub use record::reconnection::HistoryForm;
 #[doc(hidden)]

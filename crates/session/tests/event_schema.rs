@@ -12,6 +12,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 
 use recount_session::*;
 use serde::Serialize;
@@ -277,6 +278,21 @@ fn json(text: &str) -> Json {
 
 fn ada() -> Actor {
     Actor::os_user("ada")
+}
+
+fn needs() -> Needs {
+    let approvers = Approvers::roles(["finance"])
+        .or(Approvers::groups(["eu"]))
+        .or(Approvers::names([Person::os_user("ada")]));
+    Needs {
+        approvers: [approvers].into(),
+        not_requester: true,
+        requester: Some(Requester {
+            issuer: Some("embedder".into()),
+            name: "billing".into(),
+        }),
+        quorum: NonZeroU32::new(2),
+    }
 }
 
 fn hash(of: &str) -> ObjectHash {
@@ -551,6 +567,16 @@ fn observations() -> Vec<Observation> {
             rules: 2,
         }
         .into(),
+        ApprovalGiven {
+            request: Seq(7),
+            reason: Some("a good customer".into()),
+            payload: Some(json(r#"{"limit":50}"#)),
+            edited_args: Some(json(r#"{"cents":4000}"#)),
+            extra: Some(json(r#"{"ticket":"T-9"}"#)),
+            allow_for: Some(AllowFor::Until(DUE)),
+            by: ada(),
+        }
+        .into(),
         AnswerRefused {
             request: Seq(7),
             refusal: "already_answered".into(),
@@ -720,6 +746,7 @@ fn decisions() -> Vec<Decision> {
             expires_at_us: Some(DUE),
             payload_schema: Some(json(r#"{"type":"object"}"#)),
             asked: Some(Seq(8)),
+            needs: Some(Box::new(needs())),
         }
         .into(),
         ConfirmationExpired {
@@ -746,6 +773,7 @@ fn decisions() -> Vec<Decision> {
                 expires_at_us: Some(DUE),
                 payload_schema: None,
                 asked: None,
+                needs: None,
             },
         }
         .into(),

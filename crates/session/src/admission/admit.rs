@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use super::approving::{Weight, may_answer, weight};
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::standing::{admit_leave, revoked};
 use crate::calls::call::Phase;
@@ -15,8 +16,8 @@ use crate::record::answers::ToolConfirmation;
 use crate::record::decision::About;
 use crate::record::finding::Finding;
 use crate::record::observation::{
-    AnswerRefused, Author, Observation, OperatorCancelled, OutcomeFound, ResponseSupplied,
-    SessionClosed, StateChange, StateChanged,
+    AnswerRefused, ApprovalGiven, Author, Observation, OperatorCancelled, OutcomeFound,
+    ResponseSupplied, SessionClosed, StateChange, StateChanged,
 };
 use crate::state::session::Session;
 use crate::values::actor::Actor;
@@ -193,6 +194,8 @@ fn answered(
 ) -> Result<Observation, Rejection> {
     let call = admit_answer(session, request)?;
     let answer = answer.map_err(Rejection::UnfitAnswer)?;
+    let denies = !answer.confirmed && answer.found.is_none();
+    may_answer(session, request, &by, denies)?;
     if let Some(found) = &answer.found {
         admit_finding(session, call, found, answer.confirmed)?;
     }
@@ -204,8 +207,13 @@ fn answered(
     if answer.args.is_some() && !may_be_edited(session, call) {
         return Err(Rejection::EditsNotAllowed);
     }
-    admit_leave(session, call, &answer, &by)?;
-    Ok(answer.into_record(request, by).into())
+    admit_leave(session, call, request, &answer, &by)?;
+    let record = answer.into_record(request, by);
+    let known = session.requests.get(&request);
+    match weight(known.and_then(|it| it.asking.as_deref()), &record)? {
+        Weight::Decides => Ok(record.into()),
+        Weight::Counts => Ok(ApprovalGiven::from(record).into()),
+    }
 }
 
 fn supplied(

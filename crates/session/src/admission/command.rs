@@ -12,6 +12,7 @@ use crate::record::decision::CancelReason;
 use crate::record::decision::Outcome;
 use crate::record::finding::Finding;
 use crate::record::finding::FoundAs;
+use crate::record::needs::Barred;
 use crate::record::observation::StateChange;
 use crate::state::standing::LeaveEnd;
 use crate::values::actor::Actor;
@@ -143,9 +144,24 @@ pub enum Rejection {
         /// Its end.
         end: Box<LeaveEnd>,
     },
+    /// The actor could not have given the standing leave, so it may not revoke it.
+    LeaveBarred(Barred),
     /// The request is not about a call in doubt, so no outcome can be reported. The request stays
     /// open.
     NothingToSettle,
+    /// The actor may not answer this request. The request stays open.
+    Barred(Barred),
+    /// The person approved the request before. The request stays open.
+    AlreadyApproved {
+        /// The `approval_given` record.
+        at: Seq,
+    },
+    /// The arguments or the payload differ from those of the first approval. The request stays
+    /// open.
+    OtherContent {
+        /// The `approval_given` record of the first approval.
+        at: Seq,
+    },
     /// The session has no such call.
     UnknownCall {
         /// The call in the command.
@@ -248,6 +264,9 @@ impl Rejection {
             Rejection::UnknownLeave { .. } => "unknown_leave",
             Rejection::LeaveEnded { .. } => "leave_ended",
             Rejection::NothingToSettle => "nothing_to_settle",
+            Rejection::Barred(barred) | Rejection::LeaveBarred(barred) => barred.code(),
+            Rejection::AlreadyApproved { .. } => "already_approved",
+            Rejection::OtherContent { .. } => "other_content",
             Rejection::UnknownCall { .. } => "unknown_call",
             Rejection::CallSettled { .. } => "call_settled",
             Rejection::CallOpen { .. } => "call_open",
@@ -281,6 +300,10 @@ impl Rejection {
             | Rejection::EditsNotAllowed
             | Rejection::LeaveNotPermitted
             | Rejection::NothingToSettle
+            | Rejection::Barred(_)
+            | Rejection::LeaveBarred(_)
+            | Rejection::AlreadyApproved { .. }
+            | Rejection::OtherContent { .. }
             | Rejection::CallOpen { .. }
             | Rejection::CallNotPaused { .. }
             | Rejection::WrongName { .. }
@@ -360,10 +383,22 @@ impl std::fmt::Display for Rejection {
             Rejection::UnknownLeave { leave } => {
                 write!(f, "the session has no standing leave {leave}")
             }
+            Rejection::LeaveBarred(barred) => write!(f, "{barred}; the leave stands"),
             Rejection::LeaveEnded { leave, end } => write!(f, "standing leave {leave}: {end}"),
             Rejection::NothingToSettle => f.write_str(
                 "the request does not ask about a run that was cut off, \
                  so there is nothing to settle; it stays open",
+            ),
+            Rejection::Barred(barred) => write!(f, "{barred}; the request stays open"),
+            Rejection::AlreadyApproved { at } => write!(
+                f,
+                "this person approved it before, at seq {at}, and counts once; \
+                 the request stays open"
+            ),
+            Rejection::OtherContent { at } => write!(
+                f,
+                "the arguments or the payload are not those of the first approval, at seq {at}; \
+                 the request stays open"
             ),
             Rejection::UnknownCall { call } => write!(f, "the session has no call {call}"),
             Rejection::CallSettled { call, outcome, .. } => {

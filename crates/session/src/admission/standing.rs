@@ -13,6 +13,7 @@ use crate::values::id::Seq;
 pub(super) fn admit_leave(
     session: &Session,
     call: Seq,
+    request: Seq,
     answer: &ToolConfirmation,
     by: &Actor,
 ) -> Result<(), Rejection> {
@@ -23,12 +24,18 @@ pub(super) fn admit_leave(
     if !call.is_some_and(|call| permits(session, call)) {
         return Err(Rejection::LeaveNotPermitted);
     }
+    let request = session.requests.get(&request);
+    let asking = request.and_then(|it| it.asking.as_deref());
+    let mut before = asking.into_iter().flat_map(|it| &it.given);
+    let differs = before.any(|it| it.allow_for.is_some_and(|it| it.least(allow_for).is_none()));
     let problem = if !answer.confirmed {
         Some("only an approval can allow later calls".to_owned())
     } else if answer.args.is_some() {
         Some("an approval with changed arguments cannot allow later calls".to_owned())
     } else if by.is_program() {
         Some("only a person can allow later calls".to_owned())
+    } else if differs {
+        Some("an approval before this one has a bound of the other kind".to_owned())
     } else {
         allow_for.unfit_at(session.at)
     };
@@ -56,6 +63,7 @@ pub(super) fn revoked(
         let end = Box::new(end.clone());
         return Err(Rejection::LeaveEnded { leave, end });
     }
+    standing.admits(&by).map_err(Rejection::LeaveBarred)?;
     let rules = RULES_OF_LEAVES;
     Ok(LeaveRevoked {
         leave,

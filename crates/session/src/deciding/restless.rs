@@ -100,6 +100,10 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
             let request = session.requests.get(&it.request);
             request.map_or(Affected::NoCall, |request| Affected::OneCall(request.call))
         }
+        Observation::ApprovalGiven(it) => {
+            let request = session.requests.get(&it.request);
+            request.map_or(Affected::NoCall, |request| Affected::OneCall(request.call))
+        }
         // The end of a connection that was about to be left lets its calls start.
         Observation::RunnerAttached(_)
         | Observation::RunnerDetached(_)

@@ -9,7 +9,7 @@ use crate::calls::call::{Call, Phase};
 use crate::record::decision::{About, CancelReason, Decision};
 use crate::record::event::{Event, Fact};
 use crate::record::observation::{DeadlinePassed, Observation, Speaker};
-use crate::reducers::asking::{confirmation, hooks, standing};
+use crate::reducers::asking::{approvers, confirmation, hooks, standing};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
 use crate::reducers::running::{agents, in_place};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
@@ -213,6 +213,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::SessionOpened(it) => {
             session.opened_at = fact.at;
             session.agent = Some(it.agent.clone());
+            session.on_behalf_of.clone_from(&it.on_behalf_of);
             session.rules = it.rules;
         }
         Observation::RunnerAttached(it) => tracker::runner_attached(session, fact.seq, it),
@@ -241,6 +242,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         }
         Observation::InstructionSent(it) => phases::instruction_sent(session, it),
         Observation::ConfirmationAnswered(it) => confirmation::answered(session, fact.seq, it),
+        Observation::ApprovalGiven(it) => approvers::approval_given(session, fact.seq, it),
         Observation::AnswerRefused(it) => confirmation::answer_refused(session, it.request),
         Observation::LeaveRevoked(it) => standing::revoked(session, fact.seq, it),
         Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it),

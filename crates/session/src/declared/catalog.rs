@@ -212,8 +212,8 @@ impl ToolKind {
 /// The hash of the contract that an approval is bound to.
 ///
 /// It covers the name, the parameter schema without annotations, the gate and its condition, the
-/// allowed contents of an answer, the in-doubt rule, and the tools of an agent. A new description
-/// does not change it, except for a tool that another program defines: the definition is the only
+/// allowed contents of an answer, the people who may give it and their number, the in-doubt rule,
+/// and the tools of an agent. A new description does not change it, except for a tool that another program defines: the definition is the only
 /// knowledge about such a tool, so all of it counts. The identity of the program that a tool runs
 /// is covered, too.
 #[must_use]
@@ -246,6 +246,17 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
                 .may_allow_for_session
                 .then_some(json!(true)),
         ),
+        (
+            "approvers",
+            Some(&policy.gate_terms.approvers)
+                .filter(|it| !it.is_empty())
+                .map(|it| json!(it)),
+        ),
+        (
+            "not_requester",
+            policy.gate_terms.not_requester.then_some(json!(true)),
+        ),
+        ("quorum", policy.gate_terms.quorum.map(|it| json!(it))),
     ];
     if let Value::Object(contract) = &mut contract {
         let said = gate.into_iter().filter(|_| policy.confirm);

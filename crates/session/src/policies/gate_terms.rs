@@ -1,10 +1,13 @@
 //! The terms of a gate other than its hint.
 
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::approvers::Approvers;
 use super::condition::Condition;
 use super::tool_policy::{Edits, joined, less};
 
@@ -38,6 +41,13 @@ pub struct GateTerms {
     /// True if an approval may also allow later calls of the tool in the session. Such an approval
     /// gives a standing leave.
     pub may_allow_for_session: bool,
+    /// The people who may answer: an answer needs a match in each entry. Without entries, every
+    /// answer counts.
+    pub approvers: BTreeSet<Approvers>,
+    /// True if the requester of the call may not approve it.
+    pub not_requester: bool,
+    /// The number of persons who must approve. `None`: one answer, also of a program.
+    pub quorum: Option<NonZeroU32>,
 }
 
 impl GateTerms {
@@ -49,7 +59,16 @@ impl GateTerms {
         edits: None,
         keeps_reason: false,
         may_allow_for_session: false,
+        approvers: BTreeSet::new(),
+        not_requester: false,
+        quorum: None,
     };
+
+    /// True if some answers that would count without these terms do not count.
+    #[must_use]
+    pub fn restrict_answers(&self) -> bool {
+        !self.approvers.is_empty() || self.not_requester || self.quorum.is_some()
+    }
 
     /// Merges two sets of terms, each with a flag that is true if its policy is a gate. The fields
     /// `when` and `asks_program` of a policy without a gate are ignored.
@@ -62,6 +81,8 @@ impl GateTerms {
         }
         let either = |one, two| Condition::Or(vec![one, two]);
         let all = |one, two| json!({"allOf": [one, two]});
+        let mut approvers = self.approvers;
+        approvers.extend(other.approvers);
         Self {
             expires_after: less(self.expires_after, other.expires_after),
             // A gate that always applies needs no condition and no verdict.
@@ -80,6 +101,10 @@ impl GateTerms {
             } else {
                 self.may_allow_for_session || other.may_allow_for_session
             },
+            // A merged gate admits only answers that both gates admit.
+            approvers,
+            not_requester: self.not_requester || other.not_requester,
+            quorum: self.quorum.max(other.quorum),
         }
     }
 }

@@ -3,9 +3,24 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::Person;
 use crate::S;
 use crate::catalog::{ToolDeclaration, contract_hash, declaration_hash};
 use crate::policy::ToolPolicy;
+
+/// The terms of the answers alone.
+fn answers() -> impl Strategy<Value = GateTerms> {
+    let finance = Approvers::roles(["finance"]);
+    let ada = Approvers::names([Person::os_user("ada")]).or(Approvers::groups(["eu"]));
+    let approvers = proptest::sample::subsequence(vec![finance, ada], 0..=2);
+    let fields = (approvers, any::<bool>(), 0..4_u32);
+    fields.prop_map(|(approvers, not_requester, quorum)| GateTerms {
+        approvers: approvers.into_iter().collect(),
+        not_requester,
+        quorum: NonZeroU32::new(quorum),
+        ..GateTerms::default()
+    })
+}
 
 fn terms() -> impl Strategy<Value = GateTerms> {
     let whens = vec![S::exists("a"), S::is_true("b")];
@@ -19,16 +34,20 @@ fn terms() -> impl Strategy<Value = GateTerms> {
         option::of(select(edits)),
         any::<bool>(),
         any::<bool>(),
+        answers(),
     );
     fields.prop_map(
-        |(expires_after, when, asks_program, payload, edits, keeps, may)| GateTerms {
-            expires_after,
-            when,
-            asks_program,
-            payload,
-            edits,
-            keeps_reason: keeps,
-            may_allow_for_session: may,
+        |(expires_after, when, asks_program, payload, edits, keeps_reason, may, answers)| {
+            GateTerms {
+                expires_after,
+                when,
+                asks_program,
+                payload,
+                edits,
+                keeps_reason,
+                may_allow_for_session: may,
+                ..answers
+            }
         },
     )
 }
@@ -77,6 +96,39 @@ proptest! {
         });
         prop_assert!(one.merged(other).gate_terms.0.is_none());
     }
+}
+
+proptest! {
+    #[test]
+    fn merged_gate_admits_only_what_both_admit(one in answers(), other in answers()) {
+        let merged = one.clone().merged(true, other.clone(), true);
+        let turned = other.clone().merged(true, one.clone(), true);
+        prop_assert_eq!(&merged, &turned);
+        for terms in [one, other] {
+            prop_assert!(merged.approvers.is_superset(&terms.approvers));
+            prop_assert!(merged.not_requester >= terms.not_requester);
+            prop_assert!(merged.quorum >= terms.quorum);
+        }
+    }
+
+    #[test]
+    fn terms_of_answers_are_kept_and_part_of_the_contract(terms in answers(), confirm: bool) {
+        let tool = ToolDeclaration::new("pay", "Pays");
+        let plain = ToolPolicy { confirm, ..ToolPolicy::default() };
+        let policy = ToolPolicy { gate_terms: terms.clone().into(), ..plain.clone() };
+        let set = terms.restrict_answers() && confirm;
+        prop_assert_eq!(policy.needs_rules_2(), set);
+        let differs = contract_hash(&tool, &policy) != contract_hash(&tool, &plain);
+        prop_assert_eq!(differs, set);
+    }
+}
+
+#[test]
+fn quorum_of_zero_is_not_read() {
+    let stored = |quorum: u32| json!({"confirm": {"quorum": quorum}});
+    assert!(serde_json::from_value::<ToolPolicy>(stored(0)).is_err());
+    let one = serde_json::from_value::<ToolPolicy>(stored(1)).ok();
+    assert_eq!(one.and_then(|it| it.gate_terms.quorum), NonZeroU32::new(1));
 }
 
 #[test]

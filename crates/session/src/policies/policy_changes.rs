@@ -1,10 +1,12 @@
 //! Changes to the policies of an agent, as data.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::approvers::Approvers;
 use super::condition::Condition;
 use super::phase::PhaseDeclaration;
 use super::policy::{
@@ -62,6 +64,12 @@ pub struct ToolPolicyChanges {
     pub confirm_payload: Option<Option<Value>>,
     /// The right of an approver to change the arguments.
     pub confirm_edits: Option<Option<Edits>>,
+    /// The people who may answer.
+    pub approvers: Option<BTreeSet<Approvers>>,
+    /// True if the requester of the call may not approve it.
+    pub not_requester: Option<bool>,
+    /// The number of persons who must approve.
+    pub quorum: Option<Option<NonZeroU32>>,
     /// The words that the model receives at once while an approver decides.
     pub acknowledge: Option<Option<Value>>,
     /// True if the reason of a denial is not sent to the model.
@@ -183,6 +191,9 @@ impl ToolPolicyChanges {
             &mut terms.may_allow_for_session,
             &self.may_allow_for_session,
         );
+        set(&mut terms.approvers, &self.approvers);
+        set(&mut terms.not_requester, &self.not_requester);
+        set(&mut terms.quorum, &self.quorum);
         policy.gate_terms = terms.into();
         set(&mut policy.acknowledgement, &self.acknowledge);
         set(&mut policy.withdraw_on_cancel, &self.withdraw_on_cancel);

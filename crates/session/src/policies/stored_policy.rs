@@ -1,11 +1,13 @@
 //! The stored form of a tool's policy. Default values are left out.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::approvers::Approvers;
 use super::condition::Condition;
 use super::gate_terms::GateTerms;
 use super::progress::Progress;
@@ -84,6 +86,12 @@ struct StoredGate {
     keeps_reason: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     may_allow_for_session: bool,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    approvers: BTreeSet<Approvers>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    not_requester: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quorum: Option<NonZeroU32>,
 }
 
 impl From<Stored> for ToolPolicy {
@@ -104,6 +112,9 @@ impl From<Stored> for ToolPolicy {
                 edits: gate.edits,
                 keeps_reason: gate.keeps_reason,
                 may_allow_for_session: gate.may_allow_for_session,
+                approvers: gate.approvers,
+                not_requester: gate.not_requester,
+                quorum: gate.quorum,
             }
             .into(),
             acknowledgement: stored.acknowledgement,
@@ -133,6 +144,9 @@ impl From<ToolPolicy> for Stored {
             edits,
             keeps_reason,
             may_allow_for_session,
+            approvers,
+            not_requester,
+            quorum,
         } = policy.gate_terms.into_terms();
         let gate = StoredGate {
             hint: policy.confirm_message,
@@ -143,6 +157,9 @@ impl From<ToolPolicy> for Stored {
             edits,
             keeps_reason,
             may_allow_for_session,
+            approvers,
+            not_requester,
+            quorum,
         };
         Self {
             timeout: policy.timeout,

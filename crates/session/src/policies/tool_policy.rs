@@ -19,7 +19,8 @@ use crate::values::scheduling::FunctionResponseScheduling;
 ///
 /// ```json
 /// {"timeout_ms":10000,"cache":{"max_age_ms":60000},
-///  "confirm":{"hint":"Pay?","expires_after_ms":600000},
+///  "confirm":{"hint":"Pay?","expires_after_ms":600000,"approvers":[{"roles":["finance"]}],
+///             "not_requester":true,"quorum":2},
 ///  "in_doubt":"retry","withdraw_on_cancel":true,"background":{"scheduling":"SILENT"},
 ///  "retry":{"attempts_max":3,"backoff_ms":200},"limits":{"per_session":10,"per_minute":3},
 ///  "phases":["negotiate"],"when":{"is_true":"identity_verified"}}
@@ -164,7 +165,7 @@ impl ToolPolicy {
     ///
     /// The result has the shorter time limits, either gate, the joined hints, the more careful
     /// rule, the fewer runs, the smaller limits, the common phases, both conditions, and the
-    /// quieter scheduling.
+    /// quieter scheduling. An answer must satisfy the terms of both gates.
     ///
     /// The default in-doubt rule counts as not set, so the other rule replaces it.
     #[must_use]
@@ -222,7 +223,8 @@ impl ToolPolicy {
 
     /// True if a program that knows only rules 1 would let calls run that this policy holds.
     pub(crate) fn needs_rules_2(&self) -> bool {
-        self.confirm && self.gate_terms.may_allow_for_session
+        let terms = &self.gate_terms;
+        self.confirm && (terms.restrict_answers() || terms.may_allow_for_session)
     }
 
     /// True if the tool may be started again with the same idempotency key.

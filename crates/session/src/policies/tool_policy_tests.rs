@@ -1,6 +1,9 @@
+use std::num::NonZeroU32;
+
 use serde_json::json;
 
 use super::*;
+use crate::policies::approvers::Approvers;
 use crate::policies::condition::S;
 use crate::policies::gate_terms::GateTerms;
 
@@ -19,6 +22,9 @@ fn full() -> ToolPolicy {
             edits: Some(Edits::Allowed),
             keeps_reason: true,
             may_allow_for_session: true,
+            approvers: [Approvers::roles(["finance"])].into(),
+            not_requester: true,
+            quorum: NonZeroU32::new(2),
         }
         .into(),
         acknowledgement: Some(json!({"status": "wait"})),
@@ -50,7 +56,8 @@ fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), s
         r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","#,
         r#""expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"#,
         r#""payload":{"type":"object"},"edits":"allowed","keeps_reason":true,"#,
-        r#""may_allow_for_session":true},"#,
+        r#""may_allow_for_session":true,"#,
+        r#""approvers":[{"roles":["finance"]}],"not_requester":true,"quorum":2},"#,
         r#""acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","#,
         r#""withdraw_on_cancel":true,"interim_status":true,"progress":"told","#,
         r#""background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"#,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::kinds::events;
+use super::needs::Needs;
 use crate::json::Json;
 use crate::policies::condition::Condition;
 use crate::values::id::Seq;
@@ -149,6 +150,8 @@ pub struct GateWaived {
 /// ```json
 /// {"call":5,"about":"gate","hint":"Refund 42.00 EUR?","args_sha256":"44136f…",
 ///  "contract":"1b4f0e…","declaration":"60303a…"}
+/// {"call":5,"about":"gate","args_sha256":"44136f…","contract":"1b4f0e…",
+///  "declaration":"60303a…","needs":{"approvers":[{"roles":["finance"]}],"quorum":2}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +178,9 @@ pub struct ConfirmationRequested {
     /// The `tool_asked` in which the tool itself asks. Its text is the hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Seq>,
+    /// The terms that the answers must meet. Absent: any one answer decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Box<Needs>>,
 }
 
 /// The subject of a confirmation request.

@@ -3,10 +3,12 @@
 //! This module folds no event and knows no session. Read `event`, then `observation` and
 //! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `llm`,
 //! `reconnection`, `state_change`, `standing`, `hook` and `media` have the records of their
-//! subjects. `provenance` finds the record that an observation is about, `upcast` reads bodies of older
+//! subjects. `needs` has the terms of a request, and `approval` its partial answers.
+//! `provenance` finds the record that an observation is about, `upcast` reads bodies of older
 //! versions, and `written` keeps the text that an approver wrote.
 
 pub(super) mod answers;
+pub(super) mod approval;
 pub(super) mod decision;
 pub(super) mod event;
 #[cfg(feature = "schema")]
@@ -16,6 +18,7 @@ pub(super) mod hook;
 mod kinds;
 mod llm;
 pub(super) mod media;
+pub(super) mod needs;
 pub(super) mod observation;
 mod provenance;
 pub(super) mod reconnection;

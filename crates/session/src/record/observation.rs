@@ -18,6 +18,7 @@ use crate::values::time::Timestamp;
 pub use super::answers::{
     AnswerRefused, ConfirmationAnswered, OperatorCancelled, OutcomeFound, ResponseSupplied,
 };
+pub use super::approval::ApprovalGiven;
 pub use super::hook::HookAnswered;
 pub use super::llm::LlmAsked;
 pub use super::llm::LlmPart;
@@ -84,6 +85,8 @@ events! {
         StateChanged = "state_changed",
         /// An approver answered a confirmation request.
         ConfirmationAnswered = "confirmation_answered",
+        /// An approver said yes to a confirmation request that needs more approvals.
+        ApprovalGiven = "approval_given",
         /// An answer was refused.
         AnswerRefused = "answer_refused",
         /// A standing leave was revoked.

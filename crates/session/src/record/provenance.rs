@@ -138,6 +138,7 @@ impl Observation {
                 Author::Program(actor) => Provenance::by(actor),
             },
             Observation::ConfirmationAnswered(it) => Provenance::by(&it.by).about(it.request),
+            Observation::ApprovalGiven(it) => Provenance::by(&it.by).about(it.request),
             Observation::AnswerRefused(it) => Provenance::by(&it.by).about(it.request),
             Observation::LeaveRevoked(it) => Provenance::by(&it.by).about(it.leave),
             Observation::ResponseSupplied(it) => Provenance::by(&it.by).about(it.call),

@@ -33,6 +33,25 @@ pub const ALLOW_COUNT_MAX: u32 = 1_000;
 pub const ALLOW_FOR_MS_MAX: u64 = 31 * 24 * 3_600_000;
 
 impl AllowFor {
+    /// Returns the smaller of two bounds. `None` if one is a time and the other a count.
+    ///
+    /// ```
+    /// use recount_session::{AllowFor, Timestamp};
+    /// let (two, five) = (AllowFor::Count(2), AllowFor::Count(5));
+    /// assert_eq!(five.least(two), Some(two));
+    /// assert_eq!(five.least(AllowFor::Until(Timestamp(9))), None);
+    /// ```
+    #[must_use]
+    pub fn least(self, other: AllowFor) -> Option<AllowFor> {
+        match (self, other) {
+            (AllowFor::Count(one), AllowFor::Count(two)) => Some(AllowFor::Count(one.min(two))),
+            (AllowFor::Until(one), AllowFor::Until(two)) => Some(AllowFor::Until(one.min(two))),
+            (AllowFor::Count(_), AllowFor::Until(_)) | (AllowFor::Until(_), AllowFor::Count(_)) => {
+                None
+            }
+        }
+    }
+
     /// Returns the reason why no leave may have this bound at the time `now`, if there is one.
     ///
     /// ```

@@ -27,6 +27,7 @@ use crate::record::decision::{
     CallCancelled, CallReady, CancelReason, ConfirmationWithdrawn, Decision, Outcome,
     PolicyDecided, ResponseIssued, Route, Rule, Verdict,
 };
+use crate::record::needs::Requester;
 use crate::record::observation::FunctionCallReceived;
 use crate::state::session::Session;
 use crate::values::id::Seq;
@@ -72,6 +73,7 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
         cancelled_in: None,
         model_lost_interest: false,
         made_by_program: it.by.is_some(),
+        requester: requester(session, it),
         cache_key: None,
         repeat_key: None,
         background: None,
@@ -91,6 +93,12 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
     call.phase = hooks::first_phase(session, &call);
     session.calls.insert(seq, call);
     agents::call_received(session, seq, it.parent);
+}
+
+/// The party that made the call. A call by an agent's model has the requester of the agent's call.
+fn requester(session: &Session, it: &FunctionCallReceived) -> Option<Box<Requester>> {
+    let own = it.by.as_ref().map(|by| Box::new(Requester::of(by)));
+    own.or_else(|| session.calls.get(&it.parent?)?.requester.clone())
 }
 
 /// The verdict of the policies on a call that was just received.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::calls::requests::{Answered, Request, RequestState};
+use crate::calls::requests::{Answered, Asking, Request, RequestState};
 use crate::calls::settled::Settled;
 use crate::record::finding::FoundAs;
 use crate::values::actor::Actor;
@@ -92,6 +92,9 @@ pub(crate) mod requests {
         expired: Vec<(Seq, Seq, u32, Seq)>,
         withdrawn: Vec<(Seq, Seq, u32, Seq, CancelReason)>,
         superseded: Vec<(Seq, Seq, u32, Seq)>,
+        /// The terms of the open requests that have some.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asking: Vec<(Seq, Box<Asking>)>,
     }
 
     pub(crate) fn serialize<S: Serializer>(
@@ -101,6 +104,7 @@ pub(crate) mod requests {
         let (mut rows, mut indexes) = (Rows::default(), BTreeMap::new());
         for (seq, it) in requests {
             let (seq, call, refused) = (*seq, it.call, it.refused);
+            rows.asking.extend(it.asking.clone().map(|it| (seq, it)));
             match &it.state {
                 RequestState::Open => rows.open.push((seq, call, refused)),
                 RequestState::Answered(answered) => {
@@ -136,6 +140,7 @@ pub(crate) mod requests {
                 call,
                 state,
                 refused,
+                asking: None,
             };
             (seq, request)
         };
@@ -168,7 +173,13 @@ pub(crate) mod requests {
         for (seq, call, refused, by) in rows.superseded {
             requests.push(request(seq, call, refused, RequestState::Superseded { by }));
         }
-        Ok(requests.into_iter().collect())
+        let mut requests: BTreeMap<Seq, Request> = requests.into_iter().collect();
+        for (seq, asking) in rows.asking {
+            if let Some(request) = requests.get_mut(&seq) {
+                request.asking = Some(asking);
+            }
+        }
+        Ok(requests)
     }
 }
 

@@ -42,6 +42,9 @@ pub struct Session {
     pub opened_at: Timestamp,
     /// The name of the agent that serves the session.
     pub agent: Option<String>,
+    /// The party for whom the agent acts, as the session was opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<String>,
     /// The rules number in force.
     pub rules: u32,
     /// True if the session is closed.
@@ -147,6 +150,7 @@ impl Session {
             at: Timestamp(0),
             opened_at: Timestamp(0),
             agent: None,
+            on_behalf_of: None,
             rules: 0,
             closed: false,
             closing: None,

@@ -9,6 +9,7 @@ use super::terms::Terms;
 use crate::calls::call::{Call, Phase};
 use crate::policies::policy::ToolPolicy;
 use crate::record::decision::About;
+use crate::record::needs::{Barred, Needs};
 use crate::record::standing::AllowFor;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
@@ -35,6 +36,9 @@ pub struct StandingLeave {
     pub used: u32,
     /// The approvers that gave it.
     pub by: Vec<Actor>,
+    /// The terms of the request that was answered. The people who could give the leave may revoke
+    /// it.
+    pub needs: Option<Box<Needs>>,
     /// The time of the answer.
     pub since: Timestamp,
     /// The end before its bound, if it was revoked or the tool changed.
@@ -66,6 +70,18 @@ impl StandingLeave {
         match self.allow_for {
             AllowFor::Until(until) => Some(until),
             AllowFor::Count(_) => None,
+        }
+    }
+
+    /// Checks that the actor could have given the leave, so that it may also revoke it.
+    ///
+    /// # Errors
+    /// [`Barred`] with the reason.
+    pub fn admits(&self, by: &Actor) -> Result<(), Barred> {
+        match &self.needs {
+            _ if by.is_program() => Err(Barred::Automatic),
+            Some(needs) => needs.admit(by, false).map(|_| ()),
+            None => Ok(()),
         }
     }
 

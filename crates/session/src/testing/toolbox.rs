@@ -1,5 +1,6 @@
 //! The tools of a test: short methods for declarations and policies.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::deciding::rules::rules_needed;
 use crate::declared::catalog::{AgentDeclaration, Catalog, ToolDeclaration, ToolKind};
+use crate::policies::approvers::Approvers;
 use crate::policies::condition::Condition;
 use crate::policies::hooks::Hooks;
 use crate::policies::on_settled::OnSettled;
@@ -317,6 +319,28 @@ impl Toolbox {
     pub fn hooks(mut self, hooks: Hooks) -> Toolbox {
         self.policies.hooks = hooks;
         self
+    }
+
+    /// Lets only these people answer the requests about a gated tool.
+    #[must_use]
+    pub fn approvers(self, name: &str, approvers: Approvers) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.gate_terms.approvers.insert(approvers);
+        })
+    }
+
+    /// Bars the requester of a call from approving it.
+    #[must_use]
+    pub fn not_requester(self, name: &str) -> Toolbox {
+        self.policy(name, |policy| policy.gate_terms.not_requester = true)
+    }
+
+    /// Requires approvals by this number of persons for a gated tool. 0 sets none.
+    #[must_use]
+    pub fn quorum(self, name: &str, persons: u32) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.gate_terms.quorum = NonZeroU32::new(persons);
+        })
     }
 
     /// Changes a tool's policy.

@@ -3,15 +3,17 @@
 use serde_json::Value;
 
 use super::history::History;
+use super::toolbox::PROGRAM;
 use crate::admission::command::Command;
 use crate::calls::deliveries::Delivery;
+use crate::deciding::rules::RULES_MIN;
 use crate::deciding::step::owed;
 use crate::json::Json;
 use crate::record::answers::ToolConfirmation;
 use crate::record::observation::{
     Author, Connected, FunctionCallReceived, InstructionSent, LlmAsked, LlmPart, LlmReplied,
-    ResumptionHandleReceived, RunnerDraining, SessionClosed, StateChange, StateChanged,
-    SwitchPlanned, ToolReturned, ToolYielded, TurnCompleted, UserTextSent,
+    ResumptionHandleReceived, RunnerDraining, SessionClosed, SessionOpened, StateChange,
+    StateChanged, SwitchPlanned, ToolReturned, ToolYielded, TurnCompleted, UserTextSent,
 };
 use crate::record::standing::AllowFor;
 use crate::state::closing::Closing;
@@ -63,6 +65,36 @@ impl History {
             epoch,
             reason: None,
         })
+    }
+
+    /// Opens the session for an agent that acts for this party.
+    #[must_use]
+    pub fn opened_for(self, agent: &str, party: &str) -> History {
+        self.observed(SessionOpened {
+            agent: agent.to_owned(),
+            external_id: None,
+            on_behalf_of: Some(party.to_owned()),
+            labels: Default::default(),
+            rules: RULES_MIN,
+            program: PROGRAM.to_owned(),
+        })
+    }
+
+    /// Answers the open request about the current call in the name of this actor.
+    #[must_use]
+    pub fn answered_by(self, by: Actor, answer: ToolConfirmation) -> History {
+        let answer = self.answer_of(by, answer);
+        self.commanded(answer)
+    }
+
+    /// Returns the command by which this actor answers the open request about the current call.
+    #[must_use]
+    pub fn answer_of(&self, by: Actor, answer: ToolConfirmation) -> Command {
+        Command::AnswerConfirmation {
+            request: self.request(),
+            answer: Ok(answer),
+            by,
+        }
     }
 
     /// Writes one value of the state in the program's name; `null` removes it.

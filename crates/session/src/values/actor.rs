@@ -77,6 +77,7 @@ pub struct Actor {
 /// A person as approvals count them: the issuer of the name, and the name.
 ///
 /// Two names are one person only if the same party vouches for both.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Person {
     /// The issuer of the name: that of the actor, or else `embedder`, `token` or `os_user`.

@@ -33,12 +33,51 @@ impl Given {
     }
 }
 
+/// An open gate request: its call and contract, and the bounds of the approvals so far.
+struct Question {
+    call: Seq,
+    contract: ObjectHash,
+    bounds: Vec<Option<AllowFor>>,
+}
+
+impl Question {
+    fn of(call: Seq, contract: ObjectHash) -> Question {
+        let bounds = Vec::new();
+        Question {
+            call,
+            contract,
+            bounds,
+        }
+    }
+
+    /// The least bound of all approvals, if each has one of the same kind.
+    fn least(&self, last: Option<AllowFor>) -> Option<AllowFor> {
+        let bounds: Option<Vec<AllowFor>> = self.bounds.iter().copied().chain([last]).collect();
+        let bounds = bounds?;
+        let counts = bounds.iter().map(|it| match it {
+            AllowFor::Count(count) => Some(*count),
+            AllowFor::Until(_) => None,
+        });
+        let times = bounds.iter().map(|it| match it {
+            AllowFor::Until(until) => Some(*until),
+            AllowFor::Count(_) => None,
+        });
+        let count = counts
+            .collect::<Option<Vec<_>>>()
+            .and_then(|it| it.into_iter().min());
+        let until = times
+            .collect::<Option<Vec<_>>>()
+            .and_then(|it| it.into_iter().min());
+        count.map(AllowFor::Count).or(until.map(AllowFor::Until))
+    }
+}
+
 /// The leaves of a history so far, the calls that they allowed, and the open gate requests.
 #[derive(Default)]
 pub(crate) struct Leaves<'r> {
     given: BTreeMap<Seq, Given>,
     allowed: BTreeMap<Seq, Seq>,
-    questions: BTreeMap<Seq, (Seq, ObjectHash)>,
+    questions: BTreeMap<Seq, Question>,
     starts: BTreeMap<Seq, u32>,
     runs: Runs,
     tools: Option<&'r Toolbox>,
@@ -59,6 +98,11 @@ impl<'r> Leaves<'r> {
             Event::Observed(Observation::ConfirmationAnswered(it)) => {
                 self.answered(recording, fact, it);
             }
+            Event::Observed(Observation::ApprovalGiven(it)) => {
+                if let Some(question) = self.questions.get_mut(&it.request) {
+                    question.bounds.push(it.allow_for);
+                }
+            }
             Event::Observed(Observation::LeaveRevoked(it)) => {
                 if let Some(leave) = self.given.get_mut(&it.leave) {
                     leave.ended = true;
@@ -72,12 +116,13 @@ impl<'r> Leaves<'r> {
                 if let Some(leave) = self.first_for(recording, it.call, fact.at) {
                     return Err(format!("{} asks although {leave} allows it", fact.seq));
                 }
-                self.questions.insert(fact.seq, (it.call, it.contract));
+                self.questions
+                    .insert(fact.seq, Question::of(it.call, it.contract));
             }
             Event::Decided(Decision::ConfirmationReopened(it)) => {
                 self.questions.remove(&it.request);
                 if it.question.about == About::Gate {
-                    let asked = (it.question.call, it.question.contract);
+                    let asked = Question::of(it.question.call, it.question.contract);
                     self.questions.insert(fact.seq, asked);
                 }
             }
@@ -93,15 +138,15 @@ impl<'r> Leaves<'r> {
     }
 
     fn answered(&mut self, recording: &Recording, fact: &Fact, it: &ConfirmationAnswered) {
-        let Some((call, asked)) = self.questions.remove(&it.request) else {
+        let Some(asked) = self.questions.remove(&it.request) else {
             return;
         };
-        let name = name_of(recording, call);
-        let (Some(bound), Some((contract, policy, permits))) = (it.allow_for, self.terms(&name))
-        else {
+        let name = name_of(recording, asked.call);
+        let bound = asked.least(it.allow_for);
+        let (Some(bound), Some((contract, policy, permits))) = (bound, self.terms(&name)) else {
             return;
         };
-        if it.confirmed && it.edited_args.is_none() && permits && contract == asked {
+        if it.confirmed && it.edited_args.is_none() && permits && contract == asked.contract {
             let leave = Given {
                 tool: name,
                 contract,

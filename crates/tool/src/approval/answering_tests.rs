@@ -15,6 +15,7 @@ fn question(payload_schema: Option<Value>) -> ConfirmationRequested {
         expires_at_us: None,
         payload_schema: payload_schema.as_ref().map(Json::of),
         asked: None,
+        needs: None,
     }
 }
 

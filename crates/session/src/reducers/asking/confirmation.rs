@@ -1,7 +1,7 @@
 //! Confirmation requests: a person is asked, and one answer counts.
 //!
 //! ```text
-//! Gated ─▶ confirmation_requested ─┬─ confirmation_answered yes ─▶ Approved
+//! Gated ─▶ confirmation_requested ─┬─ confirmation_answered yes ─▶ Approved (see `approvers`)
 //!    └─▶ gate_waived               ├─ confirmation_answered no ──▶ Denied ─▶ response_issued
 //!                                  ├─ confirmation_answered with a found outcome ─▶ Found
 //!                                  ├─ deadline_passed ─▶ confirmation_expired ─▶ Denied
@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::standing;
+use super::{approvers, standing};
 use crate::calls::call::{Asked, Call, Leave, Phase};
 use crate::calls::requests::{Answered, Request, RequestState};
 use crate::json::Json;
@@ -164,6 +164,7 @@ fn ask_about(
                 .map(Json::of),
         },
         asked: own.map(|own| own.at),
+        needs: approvers::needs(session, call, about),
     };
     Some(question)
 }
@@ -209,11 +210,7 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
             in_place: call.take_in_place(),
         };
     }
-    let request = Request {
-        call: it.call,
-        state: RequestState::Open,
-        refused: 0,
-    };
+    let request = approvers::open_request(it);
     session.requests.insert(seq, request);
 }
 
@@ -275,14 +272,17 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
         return;
     };
     let seq = *call;
+    if !approvers::counts(session, at, it) {
+        return;
+    }
     let answer = Answered {
         at,
         confirmed: it.confirmed,
         found: it.found.as_ref().map(Finding::found_as),
         by: it.by.clone(),
     };
-    set_request(session, it.request, RequestState::Answered(answer));
     standing::given(session, at, seq, it);
+    set_request(session, it.request, RequestState::Answered(answer));
     let (policies, now) = (session.terms.policies.clone(), session.at);
     let Some(call) = session.calls.get_mut(&seq) else {
         return;
@@ -481,6 +481,7 @@ pub(crate) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
 fn set_request(session: &mut Session, request: Seq, state: RequestState) {
     if let Some(request) = session.requests.get_mut(&request) {
         request.state = state;
+        request.asking = None;
     }
 }
 

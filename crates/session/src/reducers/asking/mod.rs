@@ -1,9 +1,10 @@
 //! Questions about a call: to a person, and to the embedding program.
 //!
 //! This module does not know when a question is due; the dispatcher and the tracker do. Read
-//! `confirmation`, then `hooks`. `standing` has the answers that allow later calls, too.
-//! `verdict_inputs` holds the values that a verdict depends on.
+//! `confirmation`, then `hooks`. `approvers` has the terms of an answer, and `standing` the answers
+//! that allow later calls, too. `verdict_inputs` holds the values that a verdict depends on.
 
+pub(crate) mod approvers;
 pub(crate) mod confirmation;
 pub(crate) mod hooks;
 pub(crate) mod standing;

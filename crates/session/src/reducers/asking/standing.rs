@@ -20,14 +20,23 @@ use crate::values::id::Seq;
 
 /// Folds the leave that an approval gives, if the tool's policy permits one.
 ///
-/// The call is still in the phase before the answer.
+/// The call is still in the phase before the answer, and the request has the approvals before this
+/// one. With a quorum each approval must have a bound, and the least of them holds.
 pub(crate) fn given(session: &mut Session, at: Seq, call: Seq, it: &ConfirmationAnswered) {
-    let Some(allow_for) = it
-        .allow_for
-        .filter(|_| it.confirmed && it.edited_args.is_none())
-    else {
+    let unchanged = it.confirmed && it.edited_args.is_none();
+    let Some(own) = it.allow_for.filter(|_| unchanged) else {
         return;
     };
+    let request = session.requests.get(&it.request);
+    let asking = request.and_then(|request| request.asking.as_deref());
+    let before = asking.map_or([].as_slice(), |asking| asking.given.as_slice());
+    let mut bounds = before.iter().map(|approval| approval.allow_for);
+    let Some(allow_for) = bounds.try_fold(own, |least, bound| least.least(bound?)) else {
+        return;
+    };
+    let givers = before.iter().map(|approval| &approval.by);
+    let by = givers.chain([&it.by]).cloned().collect();
+    let needs = asking.map(|asking| Box::new(asking.needs.clone()));
     let Some(call) = session.calls.get(&call) else {
         return;
     };
@@ -43,7 +52,8 @@ pub(crate) fn given(session: &mut Session, at: Seq, call: Seq, it: &Confirmation
         policy: policy_hash(session.terms.policies.of(&call.name)),
         allow_for,
         used: 0,
-        by: vec![it.by.clone()],
+        by,
+        needs,
         since: session.at,
         ended: None,
     };

@@ -343,3 +343,66 @@ fn revocation_needs_rules_2() {
     assert_eq!((revoked.rules(), given.session().rules), (Some(2), 2));
     told(&given).when_asked(revoke).then_nothing();
 }
+
+/// A question about mail that needs two approvals by these people.
+fn of_two() -> History {
+    let people = ["ada", "bob", "eve"].map(Person::embedder);
+    let two = tools()
+        .quorum("mail", 2)
+        .approvers("mail", Approvers::names(people));
+    let support = history().opened("support").attached(&two).connected();
+    support.call("c1", "mail", json!({"n": 1})).asked()
+}
+
+fn yes(history: History, by: &str, bound: Option<AllowFor>) -> History {
+    let mut answer = ToolConfirmation::confirmed();
+    answer.allow_for = bound;
+    history.answered_by(Actor::embedder(by), answer)
+}
+
+#[test]
+fn leave_of_quorum_needs_every_approval_and_takes_the_least() {
+    let count = |count| Some(AllowFor::Count(count));
+    for (first, second, expected) in [
+        (count(3), count(2), count(2)),
+        (count(2), count(3), count(2)),
+        (count(2), None, None),
+        (None, count(2), None),
+    ] {
+        let approved = yes(yes(of_two(), "ada", first), "bob", second);
+        let mut leaves = approved.session().leaves.values();
+        assert_eq!(leaves.next().map(|it| it.allow_for), expected);
+        assert!(expected.is_none() || leaves.next().is_none());
+    }
+    let both = yes(yes(of_two(), "ada", count(1)), "bob", count(1));
+    let leave = both.session().leaves.values().next().unwrap();
+    assert_eq!(leave.by, [Actor::embedder("ada"), Actor::embedder("bob")]);
+}
+
+#[test]
+fn bounds_of_a_quorum_are_of_one_kind() {
+    let first = yes(of_two(), "ada", Some(AllowFor::Count(2)));
+    let until = in_a_minute(&first);
+    let other = ToolConfirmation::confirmed().and_allow_for(until);
+    assert_eq!(
+        refused(&first, other, Actor::embedder("bob")),
+        "invalid_leave"
+    );
+}
+
+#[test]
+fn only_people_who_could_give_the_leave_revoke_it() {
+    let count = Some(AllowFor::Count(2));
+    let given = yes(yes(of_two(), "ada", count), "bob", count);
+    let leave = leave(&given);
+    let revoked_by = |by| {
+        let reason = None;
+        let revoke = Command::RevokeLeave { leave, reason, by };
+        admit(given.session(), revoke).map_or_else(|it| it.code(), |it| it.kind())
+    };
+    let eve = Actor::embedder("eve");
+    assert_eq!(revoked_by(eve.clone()), "leave_revoked");
+    assert_eq!(revoked_by(Actor::embedder("mallory")), "not_an_approver");
+    assert_eq!(revoked_by(Actor::os_user("eve")), "not_an_approver");
+    assert_eq!(revoked_by(eve.as_program("night")), "automatic_answer");
+}

@@ -1,0 +1,107 @@
+//! The terms of a request: who may answer it, and the approvals that were given so far.
+//!
+//! ```text
+//! confirmation_requested { needs } ─┬─ approval_given … approval_given ─ confirmation_answered yes
+//!                                   ├─ confirmation_answered no, by one who may answer
+//!                                   ├─ an answer by another: answer_refused, and it stays open
+//!                                   └─ confirmation_reopened: the approvals are void
+//! ```
+//!
+//! The terms are those of the policy in force when the request is made. They are part of the
+//! contract, so other terms replace the request. A call in doubt has the same terms, because a yes
+//! runs its tool again.
+
+use super::confirmation;
+use crate::admission::approving::{Weight, weight};
+use crate::calls::call::Call;
+use crate::calls::requests::{Approval, Asking, Request, RequestState};
+use crate::record::approval::ApprovalGiven;
+use crate::record::decision::{About, ConfirmationRequested};
+use crate::record::needs::{Needs, Requester};
+use crate::record::observation::ConfirmationAnswered;
+use crate::state::session::Session;
+use crate::values::id::Seq;
+
+/// The terms of a request about the call, if the tool's policy has any.
+pub(crate) fn needs(session: &Session, call: &Call, about: About) -> Option<Box<Needs>> {
+    let policy = session.terms.policies.of(&call.name);
+    let terms = &policy.gate_terms;
+    let applies = match about {
+        About::Gate | About::InDoubt => policy.confirm,
+        About::Tool => policy.confirm && is_only_leave(session, call),
+    };
+    if !applies || !terms.restrict_answers() {
+        return None;
+    }
+    let requester = || {
+        let of_session = session.on_behalf_of.as_deref().map(Requester::named);
+        call.requester.as_deref().cloned().or(of_session)
+    };
+    Some(Box::new(Needs {
+        approvers: terms.approvers.clone(),
+        not_requester: terms.not_requester,
+        requester: terms.not_requester.then(requester).flatten(),
+        quorum: terms.quorum,
+    }))
+}
+
+/// True if the answer to the tool's own question is the only leave of the call.
+///
+/// The question itself has no terms, because it may be to the requester. But if the contract has
+/// changed since the gate was passed, no other answer approves the call under the new contract.
+fn is_only_leave(session: &Session, call: &Call) -> bool {
+    let passed = call.gate_passed.is_some() && call.contract == session.terms.contract(&call.name);
+    let starts_again = call.in_place().is_none();
+    starts_again && !passed && session.terms.gates.enforced && confirmation::gated(session, call)
+}
+
+/// Counts an answer to an open request. Returns true if it decides the request.
+///
+/// Admission refuses an answer by an actor that may not give it. A history that contains one all
+/// the same leaves the request open.
+pub(crate) fn counts(session: &mut Session, at: Seq, it: &ConfirmationAnswered) -> bool {
+    let Some(request) = session.requests.get_mut(&it.request) else {
+        return false;
+    };
+    match weight(request.asking.as_deref(), it) {
+        Ok(Weight::Decides) => true,
+        Ok(Weight::Counts) => {
+            let approval = Approval {
+                at,
+                by: it.by.clone(),
+                args: it.edited_args.clone(),
+                payload: it.payload.clone(),
+                allow_for: it.allow_for,
+            };
+            let given = request.asking.as_deref_mut().map(|it| &mut it.given);
+            given.into_iter().for_each(|it| it.push(approval.clone()));
+            false
+        }
+        Err(_) => false,
+    }
+}
+
+/// Folds a yes that did not decide its request when it was given.
+///
+/// Under other policies, as in a what-if, the same yes may be the last one that is needed.
+pub(crate) fn approval_given(session: &mut Session, at: Seq, it: &ApprovalGiven) {
+    confirmation::answered(session, at, &it.as_answer());
+}
+
+/// The entry of a new request, without approvals.
+pub(crate) fn open_request(it: &ConfirmationRequested) -> Request {
+    let asking = it.needs.as_ref().map(|needs| Asking {
+        needs: needs.as_ref().clone(),
+        given: Vec::new(),
+    });
+    Request {
+        call: it.call,
+        state: RequestState::Open,
+        refused: 0,
+        asking: asking.map(Box::new),
+    }
+}
+
+#[cfg(test)]
+#[path = "approvers_tests.rs"]
+mod tests;
