@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::audited_call::{
     AuditedCall, Cancellation, End, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
 };
-use super::question::{Question, QuestionEnd, RefusedAnswer};
+use super::question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};
 use super::verdict::Verdict;
 use crate::ledger::HintBy;
 use crate::session::{
@@ -107,6 +107,19 @@ impl CallProjection {
                 }
             }
             Observation::ConfirmationAnswered(it) => self.answered(it, fact),
+            Observation::ApprovalGiven(it) => {
+                let approvals = self.question(it.request).map(|it| &mut it.approvals);
+                approvals.into_iter().for_each(|all| {
+                    all.push(EarlierApproval {
+                        seq: fact.seq,
+                        at: fact.at,
+                        by: it.by.clone(),
+                        reason: it.reason.clone(),
+                        payload: it.payload.clone(),
+                        edited_args: it.edited_args.clone(),
+                    });
+                });
+            }
             Observation::AnswerRefused(it) => {
                 if let Some(question) = self.question(it.request) {
                     question.refused.push(RefusedAnswer {
@@ -360,6 +373,8 @@ impl CallProjection {
             ended_at: None,
             waited_us: None,
             by: None,
+            approvals_needed: it.needs.as_ref().map_or(1, |needs| needs.approvals()),
+            approvals: Vec::new(),
             reason: None,
             payload: None,
             edited_args: None,

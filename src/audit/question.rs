@@ -14,7 +14,7 @@ use crate::session::{About, Actor, Finding, Json, ObjectHash, RequestId, Seq, Ti
 ///  "contract":"1b4f0e…","asked_at":"2026-11-20T14:03:07.112345Z","expires_at":null,
 ///  "end":"approved","ended_seq":9,
 ///  "ended_at":"2026-11-20T14:03:19.112345Z","waited_us":12000000,"by":{"name":"ada",
-///  "authenticated_by":"os_user"},
+///  "authenticated_by":"os_user"},"approvals_needed":1,"approvals":[],
 ///  "reason":null,"payload":null,"edited_args":null,"found":null,"superseded_by":null,"refused":[]}
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,6 +54,10 @@ pub struct Question {
     pub waited_us: Option<i64>,
     /// The actor who answered.
     pub by: Option<Actor>,
+    /// The number of approvals that the request needs. 1 for most.
+    pub approvals_needed: u32,
+    /// The approvals before the answer that decided, in their order.
+    pub approvals: Vec<EarlierApproval>,
     /// The approver's reason or, for a withdrawal, the reason of the withdrawal.
     pub reason: Option<String>,
     /// The value that the approver gave for the tool.
@@ -66,6 +70,29 @@ pub struct Question {
     pub superseded_by: Option<Seq>,
     /// The refused answers.
     pub refused: Vec<RefusedAnswer>,
+}
+
+/// An approval that did not decide its request alone.
+///
+/// ```json
+/// {"seq":8,"at":"2026-11-20T14:03:10.112345Z","by":{"name":"ada","authenticated_by":"os_user"},
+///  "reason":null,"payload":null,"edited_args":null}
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EarlierApproval {
+    /// The seq of its `approval_given`.
+    pub seq: Seq,
+    /// The time of the approval.
+    #[serde(serialize_with = "moment::text")]
+    pub at: Timestamp,
+    /// The actor who approved.
+    pub by: Actor,
+    /// The approver's reason.
+    pub reason: Option<String>,
+    /// The value that the approver gave for the tool.
+    pub payload: Option<Json>,
+    /// The arguments that the approver wrote instead.
+    pub edited_args: Option<Json>,
 }
 
 /// The end of a confirmation request.

@@ -166,6 +166,7 @@ impl StoryFold {
             | Observation::LlmAsked(_)
             | Observation::LlmReplied(_)
             | Observation::ConfirmationAnswered(_)
+            | Observation::ApprovalGiven(_)
             | Observation::AnswerRefused(_)
             | Observation::ResponseSupplied(_)
             | Observation::OutcomeFound(_)

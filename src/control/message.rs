@@ -221,10 +221,14 @@ pub struct OnRecord {
     /// and omitted, for a tool that was not started and for other operations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
+    /// The number of approvals that are still needed after this one. 0, and omitted, for an answer
+    /// that decided and for other operations.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u32,
 }
 
-fn is_zero(attempts: &u32) -> bool {
-    *attempts == 0
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One record of a session.

@@ -76,7 +76,9 @@ impl Refusal {
             }
             Rejection::RequestExpired { at }
             | Rejection::RequestWithdrawn { at, .. }
-            | Rejection::CallSettled { at, .. } => {
+            | Rejection::CallSettled { at, .. }
+            | Rejection::AlreadyApproved { at }
+            | Rejection::OtherContent { at } => {
                 refusal.at = Some(*at);
             }
             Rejection::RequestSuperseded { by } => {
@@ -88,6 +90,7 @@ impl Refusal {
             | Rejection::ToolGone { .. }
             | Rejection::EditsNotAllowed
             | Rejection::NothingToSettle
+            | Rejection::Barred(_)
             | Rejection::UnknownCall { .. }
             | Rejection::CallOpen { .. }
             | Rejection::OutcomeKnown { .. }

@@ -15,6 +15,15 @@ pub enum Received {
         /// The record of the answer.
         at: Seq,
     },
+    /// A confirmation request that needs several approvals received one more. It stays open.
+    Approved {
+        /// The request.
+        request: RequestId,
+        /// The `approval_given` record.
+        at: Seq,
+        /// The number of approvals that are still needed.
+        missing: u32,
+    },
     /// A paused call received its result.
     Supplied {
         /// The call.

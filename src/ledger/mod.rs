@@ -3,6 +3,7 @@
 //! The session core does not know the journal, and the journal does not know events. This module
 //! connects them, and it alone knows whether a body is sealed. It takes no decisions.
 
+mod approvals;
 mod erasure;
 mod error;
 mod import;
@@ -19,6 +20,7 @@ mod snapshot;
 mod store;
 mod unknown_kinds;
 
+pub use approvals::GivenApproval;
 pub(crate) use erasure::{ERASED, REQUESTED};
 pub use erasure::{EraseError, Erasure};
 pub use error::Error;

@@ -10,10 +10,11 @@ use std::slice;
 use recount_journal::{Line, OpenItem, Span};
 use serde::{Deserialize, Serialize};
 
+use super::approvals::{GivenApproval, missing};
 use super::store::MODEL_LOST_INTEREST;
 use super::{Error, Ledger, ParentCall};
 use crate::session::{
-    About, Event, Fact, Json, ObjectHash, Observation, OpenKind, RequestId, Seq, SessionId,
+    About, Event, Fact, Json, Needs, ObjectHash, Observation, OpenKind, RequestId, Seq, SessionId,
     Timestamp,
 };
 
@@ -105,7 +106,22 @@ pub struct PendingConfirmation {
     pub expires_at: Option<Timestamp>,
     /// True if the model has cancelled the call since.
     pub model_lost_interest: bool,
+    /// The terms that the answers must meet. `None`, and omitted: any one answer decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Box<Needs>>,
+    /// The approvals so far, if the request needs several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<GivenApproval>,
 }
+
+impl PendingConfirmation {
+    /// The number of approvals that are still needed.
+    #[must_use]
+    pub fn missing(&self) -> u32 {
+        missing(self.needs.as_deref(), &self.approvals)
+    }
+}
+
 impl Ledger {
     /// Returns all confirmation requests that wait for an answer, oldest session first.
     ///
@@ -212,6 +228,12 @@ impl Ledger {
         {
             args = edited;
         }
+        let needs = asked.needs.as_deref();
+        let approvals = if needs.is_some_and(|it| it.approvals() > 1) {
+            self.approvals(session, seq, None).await?
+        } else {
+            Vec::new()
+        };
         Ok(Some(PendingConfirmation {
             id: *id,
             session,
@@ -243,6 +265,8 @@ impl Ledger {
             requested_at: at,
             expires_at: asked.expires_at_us,
             model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+            needs: asked.needs,
+            approvals,
         }))
     }
 
@@ -388,6 +412,8 @@ fn pending_sealed(asked: &Asked<'_>) -> Result<PendingConfirmation, Error> {
         requested_at: Timestamp(item.since_us),
         expires_at: item.deadline_us.map(Timestamp),
         model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+        needs: None,
+        approvals: Vec::new(),
     })
 }
 

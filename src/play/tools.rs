@@ -181,6 +181,7 @@ impl Recorded {
                 | Observation::LlmReplied(_)
                 | Observation::CallCancellationReceived(_)
                 | Observation::ConfirmationAnswered(_)
+                | Observation::ApprovalGiven(_)
                 | Observation::AnswerRefused(_)
                 | Observation::ResponseSupplied(_)
                 | Observation::OutcomeFound(_)

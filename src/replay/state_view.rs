@@ -37,9 +37,9 @@ use serde::Serialize;
 
 use super::call_view::CallView;
 use crate::session::{
-    Actor, CancelReason, Delivery, Effect, FoundAs, FunctionResponseScheduling, Gates, Json,
-    ObjectHash, OpenWork, Outcome, Request, RequestState, Route, Seq, Session, SessionId, Settled,
-    Timestamp, Wording, decide, open_work, owed,
+    Actor, Approval, CancelReason, Delivery, Effect, FoundAs, FunctionResponseScheduling, Gates,
+    Json, Needs, ObjectHash, OpenWork, Outcome, Request, RequestState, Route, Seq, Session,
+    SessionId, Settled, Timestamp, Wording, decide, open_work, owed,
 };
 
 /// The whole state of a session.
@@ -266,6 +266,21 @@ struct RequestView<'s> {
     reason: Option<CancelReason>,
     /// The number of refused answers.
     refused: u32,
+    /// The terms of the answers, while the request is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs: Option<&'s Needs>,
+    /// The approvals so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    approvals: Vec<ApprovalView<'s>>,
+    /// The number of approvals that are still needed, if the request has terms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<u32>,
+}
+
+#[derive(Clone, Serialize)]
+struct ApprovalView<'s> {
+    at: Seq,
+    by: &'s Actor,
 }
 
 impl<'s> From<&'s Request> for RequestView<'s> {
@@ -279,6 +294,13 @@ impl<'s> From<&'s Request> for RequestView<'s> {
             by: None,
             reason: None,
             refused: it.refused,
+            needs: it.asking.as_ref().map(|it| &it.needs),
+            approvals: it
+                .asking
+                .iter()
+                .flat_map(|it| approvals(&it.given))
+                .collect(),
+            missing: it.asking.as_ref().map(|it| it.missing()),
         };
         match &it.state {
             RequestState::Open => open,
@@ -308,6 +330,13 @@ impl<'s> From<&'s Request> for RequestView<'s> {
             },
         }
     }
+}
+
+fn approvals(given: &[Approval]) -> impl Iterator<Item = ApprovalView<'_>> {
+    given.iter().map(|it| ApprovalView {
+        at: it.at,
+        by: &it.by,
+    })
 }
 
 #[derive(Serialize)]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use recount::session::{
-    Actor, Answered, Authentication, CancelReason, FoundAs, JsonProblem, ObjectHash, Outcome,
-    Reconciled, Rejection, Seq, SessionId, Supplied, UnfitAnswer, UnfitKey,
+    Actor, Answered, Authentication, Barred, CancelReason, FoundAs, JsonProblem, ObjectHash,
+    Outcome, Reconciled, Rejection, Seq, SessionId, Supplied, UnfitAnswer, UnfitKey,
 };
 
 use crate::decisions::{all as every, outcome, reason};
@@ -168,6 +168,7 @@ fn rejections() -> Vec<Rejection> {
             problem: JsonProblem::TooDeep,
         },
     ];
+    all.extend(approving());
     all.extend(unfit_answers().into_iter().map(Rejection::UnfitAnswer));
     let reasons = every(CancelReason::Model, reason).into_iter();
     all.extend(reasons.map(|reason| Rejection::RequestWithdrawn { at, reason }));
@@ -178,7 +179,26 @@ fn rejections() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 23;
+/// The rejections of answers to a request that has terms.
+fn approving() -> Vec<Rejection> {
+    let next = |barred: &Barred| match barred {
+        Barred::Automatic => Some(Barred::Unverified),
+        Barred::Unverified => Some(Barred::NotAnApprover),
+        Barred::NotAnApprover => Some(Barred::Requester),
+        Barred::Requester => Some(Barred::RequesterUnknown),
+        Barred::RequesterUnknown => None,
+    };
+    let at = Seq(21);
+    let mut all: Vec<Rejection> = every(Barred::Automatic, next)
+        .into_iter()
+        .map(Rejection::Barred)
+        .collect();
+    all.push(Rejection::AlreadyApproved { at });
+    all.push(Rejection::OtherContent { at });
+    all
+}
+
+const VARIANTS: usize = 26;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -205,6 +225,9 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::TooLarge { .. } => 20,
         Rejection::TooDeep => 21,
         Rejection::UnfitJson { .. } => 22,
+        Rejection::Barred(_) => 23,
+        Rejection::AlreadyApproved { .. } => 24,
+        Rejection::OtherContent { .. } => 25,
     }
 }
 

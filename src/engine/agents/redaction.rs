@@ -114,6 +114,11 @@ impl Redactor {
                 it.extra.iter_mut().for_each(|it| self.json(it));
                 it.found.iter_mut().for_each(|it| self.finding(it));
             }
+            Observation::ApprovalGiven(it) => {
+                it.reason.iter_mut().for_each(|it| self.text(it));
+                it.payload.iter_mut().for_each(|it| self.json(it));
+                it.extra.iter_mut().for_each(|it| self.json(it));
+            }
             Observation::ResponseSupplied(it) => self.json(&mut it.response),
             Observation::OutcomeFound(it) => self.finding(&mut it.found),
             Observation::ModelOutputReceived(it) => self.text(&mut it.text),

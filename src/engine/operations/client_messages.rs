@@ -252,7 +252,10 @@ impl Engine {
                 } => {
                     let request = session.request_id(request);
                     let at = self.answer(request, *confirmation, by.clone()).await;
-                    let received = at.map(|at| Received::Answered { request, at });
+                    let received = match at {
+                        Ok(at) => Ok(self.received(session, request, at).await),
+                        Err(error) => Err(error),
+                    };
                     (request.to_string(), received)
                 }
                 Meant::Result {
@@ -287,6 +290,23 @@ impl Engine {
             Ok(taken)
         } else {
             Err(Error::PartlyTaken { taken, refused })
+        }
+    }
+
+    /// Returns the effect of an answer on its request, from the record. An answer whose record
+    /// cannot be read counts as the decision, which the client sees in the events, too.
+    async fn received(&self, session: SessionId, request: RequestId, at: Seq) -> Received {
+        match self.ledger().approvals_missing(session, at).await {
+            Ok(0) => Received::Answered { request, at },
+            Ok(missing) => Received::Approved {
+                request,
+                at,
+                missing,
+            },
+            Err(error) => {
+                tracing::warn!(%session, %error, "the approvals of a request could not be read");
+                Received::Answered { request, at }
+            }
         }
     }
 

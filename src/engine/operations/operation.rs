@@ -94,7 +94,7 @@ pub enum Operated {
     /// A rule refused it, with the earlier recorded decision. The refusal may be recorded, and so
     /// may an expiry that was due.
     Refused(Refusal),
-    /// It is recorded, but the number of starts could not be read.
+    /// It is recorded, but the number of starts or of missing approvals could not be read.
     OnRecordBut(OnRecord, Error),
 }
 
@@ -135,6 +135,7 @@ impl Executor<'_> {
         };
         let tool = tool.unwrap_or_default();
         let taken_back = call.filter(|_| matches!(operation, Operation::Cancel { .. }));
+        let answers = matches!(operation, Operation::Answer { .. });
         let done = self.put(operation, tool.clone(), by.clone()).await;
         let seq = match done {
             Ok(seq) => seq,
@@ -150,7 +151,17 @@ impl Executor<'_> {
             tool,
             by,
             attempts: 0,
+            missing: 0,
         };
+        if answers {
+            return match self.ledger().approvals_missing(session, seq).await {
+                Ok(missing) => {
+                    on_record.missing = missing;
+                    Ok(Operated::OnRecord(on_record))
+                }
+                Err(error) => Ok(Operated::OnRecordBut(on_record, error.into())),
+            };
+        }
         let Some(call) = taken_back else {
             return Ok(Operated::OnRecord(on_record));
         };

@@ -16,6 +16,8 @@ pub(super) struct CallCourse {
     pub(super) requests: Vec<Seq>,
     /// The recorded question that waits for an answer.
     pub(super) open_request: Option<Seq>,
+    /// True if a recorded answer was given to a question of the other world.
+    pub(super) was_answered: bool,
     was_ready: bool,
     took_result: bool,
     pub(super) recorded: Told,
@@ -60,6 +62,7 @@ impl CallCourse {
             heard,
             requests: Vec::new(),
             open_request: None,
+            was_answered: false,
             was_ready: false,
             took_result: false,
             recorded: Told::default(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::course::CallCourse;
 use super::{Unknown, WhatIf};
 use crate::session::{
-    Author, CallStarted, ConfirmationAnswered, Deadline, DeadlinePassed, Decision, Event,
-    Observation, Phase, PolicySet, RunnerAttached, RunnerDetached, Seq, Start, Timestamp,
+    ApprovalGiven, Author, CallStarted, ConfirmationAnswered, Deadline, DeadlinePassed, Decision,
+    Event, Observation, Phase, PolicySet, RunnerAttached, RunnerDetached, Seq, Start, Timestamp,
 };
 
 impl WhatIf<'_> {
@@ -73,6 +73,10 @@ impl WhatIf<'_> {
                     None => return heard,
                 }
             }
+            Observation::ApprovalGiven(it) => match self.translate_approval(it) {
+                Some(it) => it.into(),
+                None => return heard,
+            },
             Observation::DeadlinePassed(it) => match self.translate_deadline(it.deadline, at) {
                 Some(deadline) => passed(deadline, it.due_us),
                 None => return heard,
@@ -142,6 +146,19 @@ impl WhatIf<'_> {
             heard.push((self.next_unrecorded(), passed(deadline, at)));
         }
         it.request = request;
+        if let Some(course) = self.courses.get_mut(&call) {
+            course.was_answered = true;
+        }
+        Some(it)
+    }
+
+    /// Translates a recorded approval that did not decide its question. In the other world it may
+    /// decide. `None` if that world has no such question.
+    fn translate_approval(&mut self, mut it: ApprovalGiven) -> Option<ApprovalGiven> {
+        let call = self.requests.get(&it.request).copied()?;
+        let course = self.courses.get(&call);
+        course.filter(|course| course.open_request == Some(it.request))?;
+        it.request = self.question(call)?;
         Some(it)
     }
 

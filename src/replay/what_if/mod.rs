@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ledger::{Error, Ledger};
 use crate::session::{
     Author, CallCancelled, CancelReason, Decision, Event, Fact, Library, Observation, Outcome,
-    Phase, PolicyChanges, Seq, Session, SessionId, StateChanged, Timestamp, decide,
+    Phase, PolicyChanges, Request, Seq, Session, SessionId, StateChanged, Timestamp, decide,
     evolve_in_place,
 };
 use course::CallCourse;
@@ -374,6 +374,14 @@ impl<'c> WhatIf<'c> {
         self.ended.push(course.report(call));
     }
 
+    /// The number of approvals that a question of the other world still needs.
+    fn missing(&self, request: Seq) -> u32 {
+        self.other
+            .requests
+            .get(&request)
+            .map_or(0, Request::missing)
+    }
+
     fn attempts(&self, call: Seq) -> u32 {
         let open = self.other.calls.get(&call).map(|it| it.attempts);
         let settled = || self.other.settled.get(&call).map(|it| it.attempts);
@@ -395,6 +403,11 @@ impl<'c> WhatIf<'c> {
         }
         let asked = course.asked_about;
         Some(match self.other.calls.get(&call).map(|it| &it.phase) {
+            Some(Phase::AwaitingConfirmation { request, .. })
+                if course.was_answered && self.missing(*request) > 0 =>
+            {
+                Unknown::ApprovalsMissing(self.missing(*request))
+            }
             Some(Phase::AwaitingConfirmation { about, .. }) if asked == Some(*about) => {
                 Unknown::AskedLonger
             }
@@ -454,6 +467,7 @@ fn may_have_run(why: Unknown, attempts_on_record: u32) -> bool {
         Unknown::NoRun | Unknown::RunsOn | Unknown::AskedLonger => true,
         Unknown::DependsOn(_)
         | Unknown::NobodyAsked
+        | Unknown::ApprovalsMissing(_)
         | Unknown::ProgramNotAsked
         | Unknown::WithoutAnswer
         | Unknown::Elsewhere => attempts_on_record == 0,

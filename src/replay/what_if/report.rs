@@ -77,6 +77,9 @@ pub enum Unknown {
     DependsOn(Seq),
     /// A person would have been asked, but was not.
     NobodyAsked,
+    /// This number of approvals would have been missing, because the recorded answers do not suffice
+    /// or are not by people who may approve.
+    ApprovalsMissing(u32),
     /// A person would have had more time to answer.
     AskedLonger,
     /// The tool would have run, but no such run is recorded.
@@ -168,6 +171,10 @@ impl fmt::Display for Unknown {
         match self {
             Unknown::DependsOn(call) => write!(f, "depends on what call {call} would have come to"),
             Unknown::NobodyAsked => f.write_str("a person would have been asked, and nobody was"),
+            Unknown::ApprovalsMissing(missing) => write!(
+                f,
+                "the answers on record would not have sufficed; approvals missing: {missing}"
+            ),
             Unknown::AskedLonger => f.write_str("a person would have had longer to answer"),
             Unknown::NoRun => f.write_str("the tool would have run, and no such run is on record"),
             Unknown::RunsOn => f.write_str("the tool would have had longer to run"),

@@ -10,7 +10,7 @@ use recount::audit::{AuditedCall, Question, Report, UnreadSession};
 use recount::session::{Authentication, Json, Timestamp};
 
 /// The headings of the columns. docs/command-line.md explains each; new ones come last.
-const COLUMNS: [&str; 55] = [
+const COLUMNS: [&str; 56] = [
     "session_id",
     "agent",
     "external_id",
@@ -66,6 +66,7 @@ const COLUMNS: [&str; 55] = [
     "session_sealed",
     "not_shown_reason",
     "parent_call_seq",
+    "approved_before_by",
 ];
 
 /// Prints a line for each call, and one for each session that is not shown.
@@ -90,13 +91,13 @@ fn cells(call: &AuditedCall) -> Vec<String> {
         &of_call(call),
         &of_policy(call),
         &of_question(call, question),
-        &of_end(call),
+        &of_end(call, question),
     ];
     parts.concat()
 }
 
 /// The numbers of columns about the call, its policy, the deciding question, and the end.
-const PARTS: [usize; 4] = [15, 7, 14, 19];
+const PARTS: [usize; 4] = [15, 7, 14, 20];
 
 const _: () = assert!(PARTS[0] + PARTS[1] + PARTS[2] + PARTS[3] == COLUMNS.len());
 
@@ -184,10 +185,12 @@ fn of_question(call: &AuditedCall, question: Option<&Question>) -> [String; PART
     ]
 }
 
-fn of_end(call: &AuditedCall) -> [String; PARTS[3]] {
+fn of_end(call: &AuditedCall, question: Option<&Question>) -> [String; PARTS[3]] {
     let (first, last) = (call.runs.first(), call.runs.last());
     let (ended, cancelled) = (call.ended.as_ref(), call.cancelled.as_ref());
     let found = call.reconciled.as_ref();
+    let earlier = question.into_iter().flat_map(|it| &it.approvals);
+    let earlier = earlier.map(|it| format!("{} at {}", named(&it.by), age::stamp(it.at)));
     [
         call.runs.len().to_string(),
         time(first.map(|it| it.started_at)),
@@ -215,6 +218,7 @@ fn of_end(call: &AuditedCall) -> [String; PARTS[3]] {
         call.sealed.to_string(),
         String::new(),
         call.parent.map(|it| it.to_string()).unwrap_or_default(),
+        earlier.collect::<Vec<_>>().join("; "),
     ]
 }
 

@@ -215,6 +215,15 @@ fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
         let how = if it.by.is_some() { "answered" } else { "ended" };
         lines.push(format!("{how} {}, after {}", age::moment(at), waited(us)));
     }
+    if it.approvals_needed > 1 {
+        lines.push(format!("{} approvals needed", it.approvals_needed));
+    }
+    lines.extend(it.approvals.iter().map(|earlier| {
+        let by = acted("by", &earlier.by);
+        let reason = earlier.reason.as_ref().map(|it| format!(": {it}"));
+        let at = age::moment(earlier.at);
+        format!("approved before {by} {at}{}", reason.unwrap_or_default())
+    }));
     lines.extend(it.reason.as_ref().map(|it| format!("reason: {it}")));
     lines.extend(
         it.payload

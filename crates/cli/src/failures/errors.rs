@@ -6,7 +6,7 @@ use super::failure::{
     Exit, Failure, IN_USE, INSECURE, NO_SPACE, NOT_YOURS, SEALED_ADVICE, UNREADABLE,
 };
 use crate::text::{one_line, shown};
-use recount::session::{Rejection, UnfitAnswer};
+use recount::session::{Barred, Rejection, UnfitAnswer};
 use recount::{engine, fixture, ledger, play};
 
 impl From<journal::seal::Error> for Failure {
@@ -207,6 +207,13 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::ToolGone { .. } => "tool-gone",
         Rejection::EditsNotAllowed => "edits-not-allowed",
         Rejection::NothingToSettle => "nothing-to-settle",
+        Rejection::Barred(Barred::Automatic) => "automatic-answer",
+        Rejection::Barred(Barred::Unverified) => "unverified-answer",
+        Rejection::Barred(Barred::NotAnApprover) => "not-an-approver",
+        Rejection::Barred(Barred::Requester) => "is-the-requester",
+        Rejection::Barred(Barred::RequesterUnknown) => "requester-unknown",
+        Rejection::AlreadyApproved { .. } => "already-approved",
+        Rejection::OtherContent { .. } => "other-content",
         Rejection::UnknownCall { .. } => "unknown-call",
         Rejection::CallSettled { .. } => "call-settled",
         Rejection::CallOpen { .. } => "call-open",

@@ -11,12 +11,12 @@ use super::on_record::{self, Recorded};
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::{Keys, Source};
-use crate::telling::question;
+use crate::telling::{needs, question};
 use crate::terminal::{Screen, Tone, prompt};
 use crate::text::{acted, one_line};
 use recount::control::OnRecord;
 use recount::ledger::PendingConfirmation;
-use recount::session::{About, Json, ObjectHash, RequestId};
+use recount::session::{About, Json, Needs, ObjectHash, RequestId};
 
 /// Records an approval, through the service if one has the journal open.
 #[derive(Args)]
@@ -115,9 +115,11 @@ impl AnswerArgs {
                 Some(asked) if is_edited => source.confirmation(|it| asked_anew(asked, it)).await,
                 Some(_) | None => None,
             };
+            let needs = asked.as_ref().and_then(|it| it.needs.clone());
             let decided = Decided {
                 request,
                 confirmed,
+                needs,
                 args: args.or(asked.filter(|it| !it.sealed).map(|it| it.args)),
                 anew: anew.map(|it| it.id),
             };
@@ -164,6 +166,8 @@ async fn agreed(
 struct Decided {
     request: RequestId,
     confirmed: bool,
+    /// The terms of the answers.
+    needs: Option<Box<Needs>>,
     /// The arguments of the decision.
     args: Option<Json>,
     /// The new request with which the call waits again.
@@ -176,6 +180,7 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
         confirmed,
         args,
         anew,
+        needs: _,
     } = &recorded.about;
     if json {
         screen.json(&recorded.json(json!({
@@ -183,6 +188,7 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
             "confirmed": confirmed,
             "args": args,
             "asked_anew": anew,
+            "missing": recorded.on_record.missing,
         })))?;
         return screen.flush();
     }
@@ -191,9 +197,18 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
     } else {
         ("denied", Tone::Bad)
     };
-    let OnRecord { seq, tool, by, .. } = &recorded.on_record;
+    let OnRecord {
+        seq,
+        tool,
+        by,
+        missing,
+        ..
+    } = &recorded.on_record;
     let text = format!("{tool} {what} {}, recorded at seq {seq}", acted("by", by));
     screen.toned(tone, &one_line(&text))?;
+    if *missing > 0 {
+        return show_missing(recorded, *missing, screen);
+    }
     if let Some(args) = args {
         screen.line(&format!("  {}", one_line(args.as_str())))?;
     }
@@ -210,6 +225,22 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
         (None, false, _) => "The model is told when a process serves the session again.".to_owned(),
     };
     screen.line(&next)?;
+    screen.flush()
+}
+
+/// Shows that an approval counts and does not decide.
+fn show_missing(
+    recorded: &Recorded<Decided>,
+    missing: u32,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let decided = &recorded.about;
+    if let Some(args) = &decided.args {
+        screen.line(&format!("  {}", one_line(args.as_str())))?;
+    }
+    let needs = decided.needs.as_deref();
+    screen.line(&one_line(&needs::progress(needs, missing)))?;
+    screen.line("The request stays open until then, and the call does not run.")?;
     screen.flush()
 }
 

@@ -53,6 +53,7 @@ impl Cancel {
             tool,
             by,
             attempts,
+            missing: _,
         } = &recorded.on_record;
         let json = || recorded.json(json!({"call": recorded.about, "attempts": attempts}));
         let begun = match attempts {

@@ -4,9 +4,10 @@
 //!
 //! Read `sentence` first, a room of its own; then `timeline`, the lines with time and seq, and
 //! `follow`, the timeline of a session that is served. `question` shows a call that waits,
-//! `outline` prints JSON.
+//! `needs` the approvals that it needs, `outline` prints JSON.
 
 mod follow;
+pub(crate) mod needs;
 mod outline;
 pub(crate) mod question;
 mod sentence;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::needs;
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
 use crate::text::{age, cut, one_line};
@@ -103,6 +104,7 @@ pub(crate) fn show(
     let about = format!("  asked {asked} ago{agent}");
     screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
     show_parent(it.parent.as_deref(), screen)?;
+    needs::show(it, screen)?;
     if let Some(schema) = &it.payload_schema {
         let text = format!("  approval needs a payload that fits {}", schema.as_str());
         screen.line(&one_line(&text))?;

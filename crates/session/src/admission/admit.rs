@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::approving::{Weight, may_answer, weight};
+use super::approving::{Weight, agrees, may_answer, weight};
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::standing::{admit_leave, revoked};
 use crate::calls::call::Phase;
@@ -210,7 +210,9 @@ fn answered(
     admit_leave(session, call, request, &answer, &by)?;
     let record = answer.into_record(request, by);
     let known = session.requests.get(&request);
-    match weight(known.and_then(|it| it.asking.as_deref()), &record)? {
+    let asking = known.and_then(|it| it.asking.as_deref());
+    agrees(asking, &record)?;
+    match weight(asking, &record)? {
         Weight::Decides => Ok(record.into()),
         Weight::Counts => Ok(ApprovalGiven::from(record).into()),
     }

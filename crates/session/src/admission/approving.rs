@@ -62,8 +62,7 @@ pub(crate) enum Weight {
 /// Checks an answer against the terms of its open request and the answers before it.
 ///
 /// A no decides at once, and so does an outcome of a call in doubt, because the call then does not
-/// run. Every yes must have the same arguments and payload as the first, so that all approve one
-/// call.
+/// run. Every yes must have the same arguments as the first, so that all approve one call.
 pub(crate) fn weight(
     asking: Option<&Asking>,
     answer: &ConfirmationAnswered,
@@ -77,7 +76,7 @@ pub(crate) fn weight(
         return Ok(Weight::Decides);
     }
     if let Some(first) = asking.given.first()
-        && (differ(&first.args, &answer.edited_args) || differ(&first.payload, &answer.payload))
+        && differ(&first.args, &answer.edited_args)
     {
         return Err(Rejection::OtherContent { at: first.at });
     }
@@ -85,6 +84,22 @@ pub(crate) fn weight(
         0 | 1 => Weight::Decides,
         2.. => Weight::Counts,
     })
+}
+
+/// Checks that a yes has the same payload as the first one.
+///
+/// The fold does not check it, because a redactor may change what is recorded.
+pub(crate) fn agrees(
+    asking: Option<&Asking>,
+    answer: &ConfirmationAnswered,
+) -> Result<(), Rejection> {
+    let first = asking.and_then(|it| it.given.first());
+    match first.filter(|_| answer.confirmed) {
+        Some(first) if differ(&first.payload, &answer.payload) => {
+            Err(Rejection::OtherContent { at: first.at })
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// True if two texts are not the same JSON value.

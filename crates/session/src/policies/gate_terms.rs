@@ -1,7 +1,6 @@
 //! The terms of a gate other than its hint.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -46,8 +45,9 @@ pub struct GateTerms {
     pub approvers: BTreeSet<Approvers>,
     /// True if the requester of the call may not approve it.
     pub not_requester: bool,
-    /// The number of persons who must approve. `None`: one answer, also of a program.
-    pub quorum: Option<NonZeroU32>,
+    /// The number of persons who must approve, from 1 to [`QUORUM_MAX`](crate::QUORUM_MAX). `None`:
+    /// one answer, also of a program.
+    pub quorum: Option<u32>,
 }
 
 impl GateTerms {

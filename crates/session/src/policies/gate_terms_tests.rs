@@ -17,7 +17,7 @@ fn answers() -> impl Strategy<Value = GateTerms> {
     fields.prop_map(|(approvers, not_requester, quorum)| GateTerms {
         approvers: approvers.into_iter().collect(),
         not_requester,
-        quorum: NonZeroU32::new(quorum),
+        quorum: Some(quorum).filter(|it| *it > 0),
         ..GateTerms::default()
     })
 }
@@ -128,7 +128,10 @@ fn quorum_of_zero_is_not_read() {
     let stored = |quorum: u32| json!({"confirm": {"quorum": quorum}});
     assert!(serde_json::from_value::<ToolPolicy>(stored(0)).is_err());
     let one = serde_json::from_value::<ToolPolicy>(stored(1)).ok();
-    assert_eq!(one.and_then(|it| it.gate_terms.quorum), NonZeroU32::new(1));
+    assert_eq!(one.and_then(|it| it.gate_terms.quorum), Some(1));
+    let mut none = ToolPolicy::gate("");
+    none.gate_terms.quorum = Some(0);
+    assert_eq!(json!(none), stored(1));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Changes to the policies of an agent, as data.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -69,7 +68,7 @@ pub struct ToolPolicyChanges {
     /// True if the requester of the call may not approve it.
     pub not_requester: Option<bool>,
     /// The number of persons who must approve.
-    pub quorum: Option<Option<NonZeroU32>>,
+    pub quorum: Option<Option<u32>>,
     /// The words that the model receives at once while an approver decides.
     pub acknowledge: Option<Option<Value>>,
     /// True if the reason of a denial is not sent to the model.

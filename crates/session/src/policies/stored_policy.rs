@@ -114,7 +114,7 @@ impl From<Stored> for ToolPolicy {
                 may_allow_for_session: gate.may_allow_for_session,
                 approvers: gate.approvers,
                 not_requester: gate.not_requester,
-                quorum: gate.quorum,
+                quorum: gate.quorum.map(NonZeroU32::get),
             }
             .into(),
             acknowledgement: stored.acknowledgement,
@@ -159,7 +159,8 @@ impl From<ToolPolicy> for Stored {
             may_allow_for_session,
             approvers,
             not_requester,
-            quorum,
+            // A registered tool has no quorum of 0. It must not be read as none.
+            quorum: quorum.map(|it| NonZeroU32::new(it).unwrap_or(NonZeroU32::MIN)),
         };
         Self {
             timeout: policy.timeout,

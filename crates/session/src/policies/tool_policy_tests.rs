@@ -1,5 +1,3 @@
-use std::num::NonZeroU32;
-
 use serde_json::json;
 
 use super::*;
@@ -24,7 +22,7 @@ fn full() -> ToolPolicy {
             may_allow_for_session: true,
             approvers: [Approvers::roles(["finance"])].into(),
             not_requester: true,
-            quorum: NonZeroU32::new(2),
+            quorum: Some(2),
         }
         .into(),
         acknowledgement: Some(json!({"status": "wait"})),

@@ -137,6 +137,14 @@ impl ToolConfirmation {
         format!(r#"{{"confirmed":{confirmed},"payload":{payload}}}"#)
     }
 
+    /// The text with which the payload is recorded.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn payload_on_record(&self) -> Option<Json> {
+        let payload = self.payload.as_ref();
+        payload.map(|it| self.payload_written.text(it))
+    }
+
     /// Sets the payload for the tool.
     pub fn with_payload(mut self, payload: Value) -> ToolConfirmation {
         self.payload = Some(payload);

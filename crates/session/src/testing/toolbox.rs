@@ -1,6 +1,5 @@
 //! The tools of a test: short methods for declarations and policies.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -339,7 +338,7 @@ impl Toolbox {
     #[must_use]
     pub fn quorum(self, name: &str, persons: u32) -> Toolbox {
         self.policy(name, |policy| {
-            policy.gate_terms.quorum = NonZeroU32::new(persons);
+            policy.gate_terms.quorum = Some(persons).filter(|it| *it > 0);
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use recount_session::{
-    About, Json, ObjectHash, RequestId, Seq, SessionId, Timestamp, ToolConfirmation,
+    About, Json, Needs, ObjectHash, RequestId, Seq, SessionId, Timestamp, ToolConfirmation,
 };
 use serde_json::Value;
 
@@ -65,6 +65,9 @@ pub struct ConfirmationRequest {
     pub expires_at: Option<Timestamp>,
     /// True if the model has cancelled the call since.
     pub model_lost_interest: bool,
+    /// The terms of the answers. If there are any, the answer of a provider is refused, because a
+    /// program gives it.
+    pub needs: Option<Box<Needs>>,
 }
 
 impl ConfirmationRequest {
@@ -102,6 +105,7 @@ impl ConfirmationRequest {
             requested_at,
             expires_at: None,
             model_lost_interest: false,
+            needs: None,
         }
     }
 }

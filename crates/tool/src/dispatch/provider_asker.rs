@@ -83,7 +83,20 @@ pub(super) async fn answer_of(
         requested_at: at,
         expires_at: asked.question.expires_at_us,
         model_lost_interest: false,
+        needs: asked.question.needs.clone(),
     };
+    if let Some(needs) = &asked.question.needs
+        && let Err(barred) = needs.admit(&answered_by(provider), false)
+    {
+        tracing::warn!(
+            tool = tool_name,
+            code = barred.code(),
+            "the tool takes answers of persons only, and this dispatcher has only a provider"
+        );
+        return Err(ToolError::Cancelled(format!(
+            "the confirmation provider's answer does not count: {barred}"
+        )));
+    }
     // The call is inside an async block, because a provider may panic before it returns its future.
     let answering = async { (provider.confirm(shown).await, answered_by(provider)) };
     let answering = AssertUnwindSafe(answering).catch_unwind();

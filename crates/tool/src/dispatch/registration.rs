@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
-use recount_session::{DEPTH_MAX, recorded_key, unfit_policy};
+use recount_session::{DEPTH_MAX, QUORUM_MAX, ToolPolicy, recorded_key, unfit_policy};
 use serde_json::Value;
 
 use crate::tools::mistake::{ToolMistake, is_name};
@@ -116,7 +116,20 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
         "confirm_expires_after",
         no_gate,
     );
+    for (is_set, form) in answer_terms(policy) {
+        note(is_set && !policy.confirm, form, no_gate);
+    }
     found
+}
+
+/// The terms of the answers, each with whether it is set.
+fn answer_terms(policy: &ToolPolicy) -> [(bool, &'static str); 3] {
+    let terms = &policy.gate_terms;
+    [
+        (!terms.approvers.is_empty(), "approvers"),
+        (terms.not_requester, "not_requester"),
+        (terms.quorum.is_some(), "quorum"),
+    ]
 }
 
 /// Returns the forms of a tool. A category is not one, because it only groups tools.
@@ -149,7 +162,8 @@ fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
         (tool.behavior.is_some(), "behavior"),
         (tool.long_running, "long_running"),
     ];
-    let put = forms.into_iter().filter(|(is_put, _)| *is_put);
+    let forms = forms.into_iter().chain(answer_terms(policy));
+    let put = forms.filter(|(is_put, _)| *is_put);
     put.map(|(_, form)| form).collect()
 }
 
@@ -167,6 +181,22 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
         "confirm_within",
         "at least 1 ms",
         zero(policy.gate_terms.expires_after),
+    );
+    note(
+        "quorum",
+        "from 1 to 16 persons",
+        policy
+            .gate_terms
+            .quorum
+            .filter(|it| !(1..=QUORUM_MAX).contains(it))
+            .map(|it| it.to_string()),
+    );
+    let nobody = policy.gate_terms.approvers.iter();
+    let nobody = nobody.filter(|it| it.is_empty()).count();
+    note(
+        "approvers",
+        "at least one role, group or name",
+        (nobody > 0).then(|| "none, so no person may answer".to_owned()),
     );
     let attempts = policy.retry.map(|retry| retry.attempts_max);
     note(
@@ -217,6 +247,9 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
         carried,
         unfit(policy.acknowledgement.as_ref()),
     );
+    let approvers = Some(&policy.gate_terms.approvers).filter(|it| !it.is_empty());
+    let approvers = approvers.and_then(|it| unfit_policy(it, DEPTH_MAX - 1));
+    note("approvers", carried, approvers.map(|it| it.to_string()));
     let hint = policy.confirm_message.as_ref();
     let hint = hint.and_then(|hint| unfit_policy(hint, DEPTH_MAX));
     note("confirm", carried, hint.map(|it| it.to_string()));

@@ -12,17 +12,18 @@ use recount_session::{
 };
 use serde_json::{Map, Value, json};
 
+use super::approving;
 use crate::schema::arguments::check_schema;
 use crate::typed::found::{expected, found};
 
 /// One key.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    expected: &'static str,
+    pub(super) expected: &'static str,
     /// The description in the schema.
-    about: &'static str,
-    schema: fn() -> Value,
-    read: fn(&Value, &mut ToolPolicyChanges) -> Result<(), Misread>,
+    pub(super) about: &'static str,
+    pub(super) schema: fn() -> Value,
+    pub(super) read: fn(&Value, &mut ToolPolicyChanges) -> Result<(), Misread>,
 }
 
 /// The reason why a value was rejected.
@@ -34,7 +35,7 @@ pub(super) enum Misread {
 }
 
 /// All keys of a tool's policy.
-pub(crate) const KEYS: [Key; 20] = [
+pub(crate) const KEYS: [Key; 23] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
@@ -90,6 +91,9 @@ pub(crate) const KEYS: [Key; 20] = [
             Ok(())
         },
     },
+    approving::APPROVERS,
+    approving::NOT_REQUESTER,
+    approving::QUORUM,
     Key {
         name: "acknowledge",
         expected: "a text or a table, or false",
@@ -447,7 +451,7 @@ pub(super) fn count_schema() -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": u32::MAX})
 }
 
-const FLAG: &str = "true or false";
+pub(super) const FLAG: &str = "true or false";
 pub(super) const TIME: &str =
     "a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false";
 pub(super) const COUNT: &str = "a whole number of at least 1, or false";

@@ -35,6 +35,7 @@
 //! * `recount policy check FILE` lists the mistakes of a file.
 //! * `recount replay PATH --policy FILE` shows what the file would have changed.
 
+mod approving;
 pub(crate) mod keys;
 mod mistake;
 mod phases;

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
@@ -5,8 +6,8 @@ use recount_session::policy::{
     Background, Edits, GateTerms, InDoubt, Progress, Repeats, Retry, ToolPolicy,
 };
 use recount_session::{
-    CacheChange, Comparison, FunctionResponseScheduling, GateChange, PhaseDeclaration, S,
-    ToolPolicyChanges, Transition,
+    Approvers, CacheChange, Comparison, FunctionResponseScheduling, GateChange, Person,
+    PhaseDeclaration, S, ToolPolicyChanges, Transition,
 };
 
 /// A file with every key, in JSON.
@@ -22,6 +23,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "retry": {"attempts": 3, "backoff": "200ms"}, "limit_per_session": 10, "limit_per_minute": 3,
       "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
       "confirm_payload": {"type": "object"}, "confirm_edits": "approved_anew", "keep_reason": true,
+      "approvers": {"roles": ["finance"], "names": ["os_user:ada"]}, "not_requester": true, "quorum": 2,
       "acknowledge": {"status": "A colleague decides."}, "withdraw_on_cancel": true,
       "interim_status": true, "progress": "told"
     },
@@ -29,6 +31,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "confirm": false, "confirm_when": false, "confirm_expires_after": false, "timeout": false, "cached": false,
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
       "when": false, "repeats": "run", "in_doubt": "ask", "confirm_payload": false, "confirm_edits": false,
+      "approvers": false, "not_requester": false, "quorum": false,
       "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false, "interim_status": false, "progress": false
     }
   },
@@ -39,6 +42,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
 }"#;
 
 pub(in crate::policy_file) fn whole() -> PolicyChanges {
+    let people = Approvers::roles(["finance"]).or(Approvers::names([Person::os_user("ada")]));
     let refund = ToolPolicyChanges {
         confirm: Some(GateChange::Closed {
             hint: Some("Refund?".to_owned()),
@@ -66,6 +70,9 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         confirm_edits: Some(Some(Edits::ApprovedAnew)),
         acknowledge: Some(Some(json!({"status": "A colleague decides."}))),
         keep_reason: Some(true),
+        approvers: Some([people].into()),
+        not_requester: Some(true),
+        quorum: Some(Some(2)),
         withdraw_on_cancel: Some(true),
         interim_status: Some(true),
         progress: Some(Some(Progress::Told)),
@@ -88,6 +95,9 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         confirm_edits: Some(None),
         acknowledge: Some(None),
         keep_reason: Some(false),
+        approvers: Some(BTreeSet::new()),
+        not_requester: Some(false),
+        quorum: Some(None),
         withdraw_on_cancel: Some(false),
         interim_status: Some(false),
         progress: Some(None),
@@ -162,6 +172,9 @@ fn every_policy_field_has_a_key() {
         payload: Some(_),
         edits: Some(_),
         keeps_reason: true,
+        approvers: _,
+        not_requester: true,
+        quorum: Some(_),
     } = *gate_terms
     else {
         panic!("a field is not set: {gate_terms:?}");

@@ -5,7 +5,8 @@ use std::time::Duration;
 use recount_session::catalog::Behavior;
 use recount_session::policy::Progress;
 use recount_session::{
-    Background, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, Repeats, Retry,
+    Approvers, Background, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, Repeats,
+    Retry,
 };
 use serde_json::Value;
 
@@ -116,6 +117,66 @@ impl T {
     #[must_use]
     pub fn confirm_edits(tool: impl Into<Toolset>, edits: Edits) -> Toolset {
         Self::with(tool, |policy| policy.gate_terms.edits = Some(edits))
+    }
+
+    /// Lets only these people answer the tool's confirmation requests.
+    ///
+    /// If it is applied more than once, an answer must be by a person of each value. Answers of
+    /// programs never count, and neither does a name that no entry point verified.
+    ///
+    /// ```
+    /// use recount_session::{Approvers, Person};
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let people = Approvers::roles(["finance"]).or(Approvers::names([Person::os_user("ada")]));
+    /// let pay = T::approvers(T::confirm(pay, "Pay?"), people);
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn approvers(tool: impl Into<Toolset>, approvers: Approvers) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.gate_terms.approvers.insert(approvers.clone());
+        })
+    }
+
+    /// Bars the requester of a call from approving it.
+    ///
+    /// The requester is the party that made the call through the program, or else the one for whom
+    /// the session's agent acts. If neither is known, no person can approve.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::not_requester(T::confirm(pay, "Pay?"));
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn not_requester(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.gate_terms.not_requester = true)
+    }
+
+    /// Requires approvals by this number of persons, at most
+    /// [`QUORUM_MAX`](recount_session::QUORUM_MAX). The first no decides.
+    ///
+    /// A quorum of 1 is one person: the answer of a program does not count.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::quorum(T::confirm(pay, "Pay?"), 2);
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn quorum(tool: impl Into<Toolset>, persons: u32) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.gate_terms.quorum = policy.gate_terms.quorum.max(Some(persons));
+        })
     }
 
     /// Hides the reason of a denial from the model; the record keeps it.

@@ -257,6 +257,8 @@ fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest
         requested_at,
         expires_at,
         model_lost_interest,
+        needs,
+        approvals: _,
     } = waiting;
     let mut asked =
         ConfirmationRequest::blank(id, session, (contract?, declaration?), requested_at);
@@ -282,5 +284,6 @@ fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest
     asked.payload_schema = payload_schema;
     asked.expires_at = expires_at;
     asked.model_lost_interest = model_lost_interest;
+    asked.needs = needs;
     Some(asked)
 }

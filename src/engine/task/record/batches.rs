@@ -258,6 +258,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::ToolYielded(_)
         | Observation::StateChanged(_)
         | Observation::ConfirmationAnswered(_)
+        | Observation::ApprovalGiven(_)
         | Observation::AnswerRefused(_)
         | Observation::ResponseSupplied(_)
         | Observation::OutcomeFound(_)

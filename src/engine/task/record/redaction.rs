@@ -13,6 +13,21 @@ impl SessionTask {
         {
             redactor.json(response);
         }
+        // Every yes to one request must have the same payload, so the redacted ones are compared.
+        if let Command::AnswerConfirmation {
+            request,
+            answer: Ok(answer),
+            ..
+        } = command
+            && let Some(asked) = self.stream.session.requests.get(request)
+            && asked.asking.as_ref().is_some_and(|it| !it.given.is_empty())
+            && let Some(redactor) = &self.agent.hooks.redactor
+            && let Some(mut payload) = answer.payload_on_record()
+        {
+            redactor.json(&mut payload);
+            let value = payload.to_value();
+            *answer = std::mem::take(answer).with_written_payload(value, payload);
+        }
     }
 
     /// Returns the observation of a command, unless the redactor makes it unfit for a record.

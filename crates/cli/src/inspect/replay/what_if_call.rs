@@ -177,6 +177,9 @@ fn unknown_words(unknown: Unknown) -> String {
     let words = match unknown {
         Unknown::DependsOn(call) => return format!("depends on the outcome of call #{call}"),
         Unknown::NobodyAsked => "approval would be required, and there is no answer on record",
+        Unknown::ApprovalsMissing(missing) => {
+            return format!("the answers on record do not suffice; approvals missing: {missing}");
+        }
         Unknown::AskedLonger => "an approver would have longer to answer",
         Unknown::NoRun => "the tool would run, and there is no such run on record",
         Unknown::RunsOn => "the tool would have longer to run",
@@ -210,6 +213,7 @@ fn unknown_json(unknown: Unknown) -> Value {
     let (code, call) = match unknown {
         Unknown::DependsOn(call) => ("depends_on", Some(call)),
         Unknown::NobodyAsked => ("nobody_asked", None),
+        Unknown::ApprovalsMissing(_) => ("approvals_missing", None),
         Unknown::AskedLonger => ("asked_longer", None),
         Unknown::NoRun => ("no_run", None),
         Unknown::RunsOn => ("runs_on", None),

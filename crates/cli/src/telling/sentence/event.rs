@@ -62,6 +62,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::LlmReplied(it) => call::llm_replied(it, names),
         Observation::ToolPaused(it) => call::tool_paused(it, names),
         Observation::ConfirmationAnswered(it) => person::confirmation_answered(it, names),
+        Observation::ApprovalGiven(it) => person::approval_given(it, names),
         Observation::AnswerRefused(it) => person::answer_refused(it, names),
         Observation::ResponseSupplied(it) => person::response_supplied(it, names),
         Observation::OutcomeFound(it) => person::outcome_found(it, names),

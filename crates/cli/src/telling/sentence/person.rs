@@ -5,7 +5,8 @@ use super::phrases::clause;
 use crate::terminal::Tone;
 use crate::text::acted;
 use recount::session::{
-    AnswerRefused, ConfirmationAnswered, Finding, OperatorCancelled, OutcomeFound, ResponseSupplied,
+    AnswerRefused, ApprovalGiven, ConfirmationAnswered, Finding, OperatorCancelled, OutcomeFound,
+    ResponseSupplied,
 };
 
 pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) -> (String, Tone) {
@@ -25,6 +26,19 @@ pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) ->
         edited.unwrap_or_default()
     );
     (text, tone)
+}
+
+pub(super) fn approval_given(it: &ApprovalGiven, names: &Names) -> (String, Tone) {
+    let edited = it.edited_args.as_ref();
+    let edited = edited.map(|args| format!(" with {}", args.as_str()));
+    let text = format!(
+        "{} approved {}{}{}; more approvals are needed",
+        names.about(it.request),
+        acted("by", &it.by),
+        edited.unwrap_or_default(),
+        clause(it.reason.as_deref()),
+    );
+    (text, Tone::Ask)
 }
 
 pub(super) fn answer_refused(it: &AnswerRefused, names: &Names) -> (String, Tone) {

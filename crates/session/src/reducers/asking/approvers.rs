@@ -11,6 +11,8 @@
 //! contract, so other terms replace the request. A call in doubt has the same terms, because a yes
 //! runs its tool again.
 
+use std::num::NonZeroU32;
+
 use super::confirmation;
 use crate::admission::approving::{Weight, weight};
 use crate::calls::call::Call;
@@ -41,7 +43,9 @@ pub(crate) fn needs(session: &Session, call: &Call, about: About) -> Option<Box<
         approvers: terms.approvers.clone(),
         not_requester: terms.not_requester,
         requester: terms.not_requester.then(requester).flatten(),
-        quorum: terms.quorum,
+        quorum: terms
+            .quorum
+            .map(|it| NonZeroU32::new(it).unwrap_or(NonZeroU32::MIN)),
     }))
 }
 
@@ -52,7 +56,7 @@ pub(crate) fn needs(session: &Session, call: &Call, about: About) -> Option<Box<
 fn is_only_leave(session: &Session, call: &Call) -> bool {
     let passed = call.gate_passed.is_some() && call.contract == session.terms.contract(&call.name);
     let starts_again = call.in_place().is_none();
-    starts_again && !passed && session.terms.gates.enforced && confirmation::gated(session, call)
+    starts_again && !passed && confirmation::gated(session, call)
 }
 
 /// Counts an answer to an open request. Returns true if it decides the request.

@@ -309,6 +309,17 @@ fn answer_that_admission_would_refuse_changes_nothing() {
 }
 
 #[test]
+fn gate_with_terms_is_never_waived() {
+    let waived = |tools: Toolbox| {
+        let tools = tools.gates_waived("no durable journal");
+        let opened = history().opened("support").attached(&tools).connected();
+        state(&opened.call("c1", "pay", json!({})))
+    };
+    assert_eq!(waived(paying()), "running");
+    assert_eq!(waived(paying().quorum("pay", 1)), "awaiting_confirmation");
+}
+
+#[test]
 fn request_pins_its_terms() {
     let tools = two()
         .approvers("pay", Approvers::names([Person::os_user("ada")]))

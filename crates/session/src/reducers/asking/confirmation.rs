@@ -93,10 +93,12 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
     Json::parse(text?).ok()
 }
 
-/// Asks a person, unless gates are not enforced or a standing leave allows the call.
+/// Asks a person, unless gates are not enforced or a standing leave allows the call. A gate whose
+/// answers have terms is never waived.
 pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let gates = &session.terms.gates;
-    if !gates.enforced {
+    let policy = session.terms.policies.of(&call.name);
+    if !gates.enforced && !policy.gate_terms.restrict_answers() {
         let reason = gates.reason.clone().unwrap_or_default();
         return Some(GateWaived { call: seq, reason }.into());
     }
