@@ -79,6 +79,7 @@ pub use record::observation::*;
 pub use record::reconnection::HistoryForm;
 #[doc(hidden)]
 pub use record::reconnection::{LEFT_IN_TIME, SHUT_DOWN};
+pub use record::standing::{ALLOW_COUNT_MAX, ALLOW_FOR_MS_MAX, AllowFor};
 pub use state::closing::Closing;
 pub use state::effect::Effect;
 pub use state::library::Library;
@@ -87,6 +88,7 @@ pub use state::pauses::{Pause, Pauses};
 pub use state::resumption::{HANDLE_LIFE_MS, Resumption, ResumptionHandle};
 pub use state::session::{Runner, Session, Stay};
 pub use state::snapshot;
+pub use state::standing::{LeaveEnd, StandingLeave};
 pub use state::terms::Terms;
 pub use values::actor::{ActedAs, Actor, ActorKind, Authentication, Person};
 pub use values::id::{CallId, RequestId, Seq, SessionId};

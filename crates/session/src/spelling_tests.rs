@@ -45,6 +45,7 @@ fn every_kind_of_open_work_has_a_word_of_its_own() {
         OpenKind::Running,
         OpenKind::Untold,
         OpenKind::Pause,
+        OpenKind::Leave,
         OpenKind::Closing,
     ];
     assert_eq!(
@@ -58,6 +59,7 @@ fn every_kind_of_open_work_has_a_word_of_its_own() {
             "running",
             "untold",
             "pause",
+            "leave",
             "closing"
         ]
     );

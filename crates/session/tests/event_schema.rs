@@ -532,6 +532,7 @@ fn observations() -> Vec<Observation> {
             edited_args: Some(json(r#"{"cents":4000}"#)),
             extra: Some(json(r#"{"ticket":"T-9"}"#)),
             found: None,
+            allow_for: None,
             by: ada(),
         }
         .into(),
@@ -543,7 +544,27 @@ fn observations() -> Vec<Observation> {
             edited_args: None,
             extra: None,
             found: Some(Finding::Done(json(r#"{"receipt":17}"#))),
+            allow_for: None,
             by: ada(),
+        }
+        .into(),
+        ConfirmationAnswered {
+            request: Seq(11),
+            confirmed: true,
+            reason: None,
+            payload: None,
+            edited_args: None,
+            extra: None,
+            found: None,
+            allow_for: Some(AllowFor::Count(5)),
+            by: ada(),
+        }
+        .into(),
+        LeaveRevoked {
+            leave: Seq(12),
+            by: ada(),
+            reason: Some("wrong tool".into()),
+            rules: 2,
         }
         .into(),
         ApprovalGiven {
@@ -552,6 +573,7 @@ fn observations() -> Vec<Observation> {
             payload: Some(json(r#"{"limit":50}"#)),
             edited_args: Some(json(r#"{"cents":4000}"#)),
             extra: Some(json(r#"{"ticket":"T-9"}"#)),
+            allow_for: Some(AllowFor::Until(DUE)),
             by: ada(),
         }
         .into(),
@@ -770,6 +792,14 @@ fn decisions() -> Vec<Decision> {
         GateWaived {
             call: CALL,
             reason: "no durable journal".into(),
+        }
+        .into(),
+        LeaveUsed {
+            call: CALL,
+            leave: Seq(12),
+            nth: 3,
+            count: Some(5),
+            until_us: Some(DUE),
         }
         .into(),
         ConfirmationRequested {

@@ -34,6 +34,8 @@ fn tools() -> Toolbox {
         .expires_ms("pay", 60_000)
         .gated("wipe")
         .withdraw_on_cancel("wipe")
+        .gated("mail")
+        .may_allow_for_session("mail")
         .plain("refund")
         .gated_by_program("refund")
         .plain("retry")
@@ -107,6 +109,14 @@ fn paused(history: History) -> History {
     })
 }
 
+/// A call that a standing leave allows, and that waits for a slot.
+fn by_leave() -> History {
+    let given = call("mail").granted_for("ada", AllowFor::Count(2));
+    given
+        .attached(&tools().running_max(0))
+        .call("c2", "mail", json!({"n": 1}))
+}
+
 fn stations() -> Vec<Station> {
     let station = |name, history| Station { name, history };
     vec![
@@ -141,6 +151,11 @@ fn stations() -> Vec<Station> {
                 .detached()
                 .attached(&tools()),
         ),
+        station(
+            "awaiting_confirmation: its answer may allow later calls",
+            call("mail").asked(),
+        ),
+        station("ready: by a standing leave, no slot", by_leave()),
         station(
             "running: settled as unknown if cut off",
             call("look").started(),
@@ -214,6 +229,7 @@ fn passages() -> Vec<History> {
         call("pay").granted("ada"),
         call("pay").denied("ada", None),
         call("pay").cancelled(),
+        by_leave(),
         call("order").paused(None).supplied(json!({})),
         call("retry").detached(),
         call("again").failed(json!({"error": "busy"})),
@@ -512,6 +528,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             edited_args: None,
             extra: None,
             found: None,
+            allow_for: None,
             by,
         }
         .into()
@@ -524,9 +541,11 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         edited_args: None,
         extra: None,
         found: Some(Finding::Done(response.clone())),
+        allow_for: None,
         by: by.clone(),
     }
     .into();
+    let leave = history.session().leaves.keys().next().copied();
     let id = wire_id(history);
     let changed = |author, key| written(author, [(key, json!(true))]).into();
     let received = |id: &str| FunctionCallReceived {
@@ -894,6 +913,16 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         ("another request", answered(Seq(998), true)),
         (
             "",
+            LeaveRevoked {
+                leave: leave.unwrap_or(Seq(998)),
+                by: by.clone(),
+                reason: None,
+                rules: 2,
+            }
+            .into(),
+        ),
+        (
+            "",
             AnswerRefused {
                 request,
                 refusal: "malformed".into(),
@@ -1171,7 +1200,8 @@ fn gate_said(call: Seq, gated: Option<bool>) -> Observation {
 fn terms() -> [(&'static str, Toolbox); 10] {
     let each = |change: fn(Toolbox, &str) -> Toolbox| {
         let every = [
-            "look", "pay", "wipe", "refund", "retry", "ask", "order", "again", "find", "watch",
+            "look", "pay", "wipe", "mail", "refund", "retry", "ask", "order", "again", "find",
+            "watch",
         ];
         every.into_iter().fold(tools(), change)
     };
@@ -1241,6 +1271,28 @@ fn each_phase_answers_each_command_as_the_table_says() {
                 Command::AnswerConfirmation {
                     request: asked.copied().unwrap_or(Seq(999)),
                     answer: Ok(ToolConfirmation::found(Finding::Done(response.clone()))),
+                    by: by.clone(),
+                },
+            ),
+            (
+                "allow later calls, too",
+                Command::AnswerConfirmation {
+                    request: asked.copied().unwrap_or(Seq(999)),
+                    answer: Ok(ToolConfirmation::confirmed().and_allow_for(AllowFor::Count(2))),
+                    by: by.clone(),
+                },
+            ),
+            (
+                "revoke the first leave",
+                Command::RevokeLeave {
+                    leave: history
+                        .session()
+                        .leaves
+                        .keys()
+                        .next()
+                        .copied()
+                        .unwrap_or(Seq(999)),
+                    reason: None,
                     by: by.clone(),
                 },
             ),

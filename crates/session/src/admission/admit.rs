@@ -9,6 +9,7 @@ use super::approving::{Weight, agrees, may_answer, weight};
 use super::claiming::ClaimCommand;
 use super::command::{BODY_BYTES_MAX, Command, Rejection, UnfitAnswer};
 use super::pausing;
+use super::standing::{admit_leave, revoked};
 use crate::calls::call::Phase;
 use crate::calls::requests::{Request, RequestState};
 use crate::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
@@ -187,6 +188,7 @@ fn observation_of(
             };
             Ok(cancelled.into())
         }
+        Command::RevokeLeave { leave, reason, by } => revoked(session, leave, reason, by),
         Command::ChangeState { changes, by } => {
             if session.closed {
                 return Err(Rejection::SessionClosed);
@@ -233,6 +235,7 @@ fn answered(
     {
         return Err(Rejection::TooManyAnswers { max });
     }
+    admit_leave(session, call, request, &answer, &by)?;
     let record = answer.into_record(request, by);
     let known = session.requests.get(&request);
     let asking = known.and_then(|it| it.asking.as_deref());

@@ -1,6 +1,7 @@
 //! Commands: requests from outside that a session may reject.
 
 use super::claiming::{ClaimCommand, ClaimRejection};
+pub use super::unfit_answer::UnfitAnswer;
 use crate::calls::requests::Answered;
 use crate::calls::settled::Reconciled;
 use crate::calls::settled::Supplied;
@@ -16,10 +17,9 @@ use crate::record::needs::Barred;
 use crate::record::observation::PauseScope;
 use crate::record::observation::StateChange;
 use crate::state::pauses::Pause;
+use crate::state::standing::LeaveEnd;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
-use crate::values::id::SessionId;
-use crate::values::object::ObjectHash;
 
 /// A request from outside.
 #[expect(
@@ -71,6 +71,15 @@ pub enum Command {
         /// The actor that cancels.
         by: Actor,
     },
+    /// Revokes a standing leave.
+    RevokeLeave {
+        /// The leave: the seq of the answer that gave it.
+        leave: Seq,
+        /// The reason.
+        reason: Option<String>,
+        /// The actor that revokes.
+        by: Actor,
+    },
     /// Writes to the state.
     ChangeState {
         /// The writes, applied as one change.
@@ -106,87 +115,6 @@ pub enum Command {
         by: Actor,
     },
 }
-
-/// A defect of an answer, independent of the state of its request.
-///
-/// Only the entry point can find it, because it knows the text of the answer, the schemas, and the
-/// record of the question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UnfitAnswer {
-    /// The answer is neither an approval nor a denial.
-    Malformed {
-        /// The expected and the found value.
-        problem: String,
-    },
-    /// The answer names a request other than the recorded one.
-    OtherRequest {
-        /// The hash of the recorded request.
-        expected: ObjectHash,
-        /// The hash in the answer.
-        found: ObjectHash,
-    },
-    /// The payload does not fit the schema of the question, or the question has no schema.
-    InvalidPayload {
-        /// The violation of the schema.
-        problem: String,
-    },
-    /// The edited arguments do not fit the tool's schema, or change sealed values.
-    InvalidArgs {
-        /// The violation.
-        problem: String,
-    },
-    /// The answer names a function other than the one for answers.
-    WrongName {
-        /// The function for answers.
-        expected: String,
-        /// The name in the answer.
-        found: String,
-    },
-    /// The answer is a result for the waiting call, as if its tool had run.
-    AnswersTheCall {
-        /// The id of the call in the answer.
-        id: String,
-    },
-    /// The answer arrived under another session than the one that asked.
-    ForeignSession {
-        /// The session of the answer.
-        session: SessionId,
-    },
-}
-
-impl std::fmt::Display for UnfitAnswer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            UnfitAnswer::Malformed { problem } => write!(f, "malformed: {problem}"),
-            UnfitAnswer::OtherRequest { expected, found } => {
-                write!(
-                    f,
-                    "it is to the request with the hash {found}, the one on record has {expected}"
-                )
-            }
-            UnfitAnswer::InvalidPayload { problem } => {
-                write!(f, "its payload does not fit: {problem}")
-            }
-            UnfitAnswer::InvalidArgs { problem } => {
-                write!(f, "the edited arguments do not fit: {problem}")
-            }
-            UnfitAnswer::WrongName { expected, found } => {
-                write!(f, "it names {found:?} and not {expected:?}")
-            }
-            UnfitAnswer::AnswersTheCall { id } => {
-                write!(
-                    f,
-                    "it is a result for the call {id:?}, about which a person is being asked"
-                )
-            }
-            UnfitAnswer::ForeignSession { session } => {
-                write!(f, "it came under the session {session}, which did not ask")
-            }
-        }
-    }
-}
-
-impl std::error::Error for UnfitAnswer {}
 
 /// The reason why a command was rejected. It is a normal result, not a failure of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,6 +159,22 @@ pub enum Rejection {
     },
     /// The tool does not allow an approver to change the arguments.
     EditsNotAllowed,
+    /// The tool does not let an approval allow later calls, or the request is not about its gate.
+    LeaveNotPermitted,
+    /// The session has no such standing leave.
+    UnknownLeave {
+        /// The leave in the command.
+        leave: Seq,
+    },
+    /// The standing leave ended before.
+    LeaveEnded {
+        /// The leave.
+        leave: Seq,
+        /// Its end.
+        end: Box<LeaveEnd>,
+    },
+    /// The actor could not have given the standing leave, so it may not revoke it.
+    LeaveBarred(Barred),
     /// The request is not about a call in doubt, so no outcome can be reported. The request stays
     /// open.
     NothingToSettle,
@@ -353,14 +297,18 @@ impl Rejection {
             Rejection::UnfitAnswer(UnfitAnswer::OtherRequest { .. }) => "other_request",
             Rejection::UnfitAnswer(UnfitAnswer::InvalidPayload { .. }) => "invalid_payload",
             Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid_args",
+            Rejection::UnfitAnswer(UnfitAnswer::InvalidLeave { .. }) => "invalid_leave",
             Rejection::UnfitAnswer(UnfitAnswer::WrongName { .. }) => "wrong_name",
             Rejection::UnfitAnswer(UnfitAnswer::AnswersTheCall { .. }) => "answers_the_call",
             Rejection::UnfitAnswer(UnfitAnswer::ForeignSession { .. }) => "foreign_session",
             Rejection::ToolGone { .. } => "tool_gone",
             Rejection::TooManyAnswers { .. } => "too_many_answers",
             Rejection::EditsNotAllowed => "edits_not_allowed",
+            Rejection::LeaveNotPermitted => "leave_not_permitted",
+            Rejection::UnknownLeave { .. } => "unknown_leave",
+            Rejection::LeaveEnded { .. } => "leave_ended",
             Rejection::NothingToSettle => "nothing_to_settle",
-            Rejection::Barred(barred) => barred.code(),
+            Rejection::Barred(barred) | Rejection::LeaveBarred(barred) => barred.code(),
             Rejection::AlreadyApproved { .. } => "already_approved",
             Rejection::OtherContent { .. } => "other_content",
             Rejection::UnknownCall { .. } => "unknown_call",
@@ -399,8 +347,10 @@ impl Rejection {
             | Rejection::ToolGone { .. }
             | Rejection::TooManyAnswers { .. }
             | Rejection::EditsNotAllowed
+            | Rejection::LeaveNotPermitted
             | Rejection::NothingToSettle
             | Rejection::Barred(_)
+            | Rejection::LeaveBarred(_)
             | Rejection::AlreadyApproved { .. }
             | Rejection::OtherContent { .. }
             | Rejection::CallOpen { .. }
@@ -413,6 +363,8 @@ impl Rejection {
             | Rejection::TooDeep
             | Rejection::UnfitJson { .. } => true,
             Rejection::UnknownRequest { .. }
+            | Rejection::UnknownLeave { .. }
+            | Rejection::LeaveEnded { .. }
             | Rejection::AlreadyAnswered(_)
             | Rejection::RequestExpired { .. }
             | Rejection::RequestWithdrawn { .. }
@@ -483,6 +435,14 @@ impl std::fmt::Display for Rejection {
             Rejection::EditsNotAllowed => f.write_str(
                 "the tool does not let its arguments be changed, and the request stays open",
             ),
+            Rejection::LeaveNotPermitted => f.write_str(
+                "an approval of this request cannot allow later calls, and the request stays open",
+            ),
+            Rejection::UnknownLeave { leave } => {
+                write!(f, "the session has no standing leave {leave}")
+            }
+            Rejection::LeaveBarred(barred) => write!(f, "{barred}; the leave stands"),
+            Rejection::LeaveEnded { leave, end } => write!(f, "standing leave {leave}: {end}"),
             Rejection::NothingToSettle => f.write_str(
                 "the request does not ask about a run that was cut off, \
                  so there is nothing to settle; it stays open",

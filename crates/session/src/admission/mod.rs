@@ -1,10 +1,13 @@
 //! Commands from outside, and the reasons for which they are refused.
 //!
-//! This module folds nothing: an admitted command becomes an observation. Read `command` and
-//! `claiming`, then `admit`. `approving` checks who may answer; `pausing` has the stop switch.
+//! This module folds nothing: an admitted command becomes an observation. Read `command` with
+//! `unfit_answer` and `claiming`, then `admit`. `approving` checks who may answer, `standing` admits
+//! standing leaves, and `pausing` has the stop switch.
 
 pub(super) mod admit;
 pub(super) mod approving;
 pub(super) mod claiming;
 pub(super) mod command;
 mod pausing;
+mod standing;
+mod unfit_answer;

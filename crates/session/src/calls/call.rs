@@ -311,10 +311,10 @@ pub enum Phase {
         /// True if the request expired without an answer.
         expired: bool,
     },
-    /// The call may run without an approval.
+    /// The call may run without a question.
     Permitted {
-        /// True if the gate was waived.
-        waived: bool,
+        /// The permission to start: not gated, waived, or a standing leave.
+        leave: Leave,
     },
     /// The call starts as soon as a runner has the tool and a free slot.
     Ready {
@@ -424,6 +424,8 @@ pub enum Leave {
     Waived,
     /// A person approved this request.
     Approved(Seq),
+    /// A standing leave allows the call: the seq of the answer that gave it.
+    Standing(Seq),
 }
 
 impl Phase {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::json::Json;
 use crate::record::finding::FoundAs;
 use crate::record::needs::Needs;
+use crate::record::standing::AllowFor;
 use crate::values::actor::Actor;
 use crate::values::endings::CancelReason;
 use crate::values::id::Seq;
@@ -42,6 +43,8 @@ pub struct Approval {
     pub args: Option<Json>,
     /// The payload for the tool.
     pub payload: Option<Json>,
+    /// The bound of the standing leave that the approver gives.
+    pub allow_for: Option<AllowFor>,
 }
 
 impl Asking {

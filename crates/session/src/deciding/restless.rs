@@ -127,6 +127,7 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
         | Observation::GoAwayReceived(_)
         | Observation::ResumptionHandleReceived(_)
         | Observation::AnswerRefused(_)
+        | Observation::LeaveRevoked(_)
         | Observation::ResponsesSent(_)
         | Observation::ModelOutputReceived(_)
         | Observation::TranscriptReceived(_)

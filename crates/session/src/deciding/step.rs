@@ -9,7 +9,7 @@ use crate::calls::call::{Call, Phase};
 use crate::record::decision::{About, CancelReason, Decision};
 use crate::record::event::{Event, Fact};
 use crate::record::observation::{DeadlinePassed, Observation, Speaker};
-use crate::reducers::asking::{approvers, confirmation, hooks};
+use crate::reducers::asking::{approvers, confirmation, hooks, standing};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
 use crate::reducers::running::{agents, claims, in_place, pausing};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
@@ -245,6 +245,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::ConfirmationAnswered(it) => confirmation::answered(session, fact.seq, it),
         Observation::ApprovalGiven(it) => approvers::approval_given(session, fact.seq, it),
         Observation::AnswerRefused(it) => confirmation::answer_refused(session, it.request),
+        Observation::LeaveRevoked(it) => standing::revoked(session, fact.seq, it),
         Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it),
         Observation::OutcomeFound(it) => reconciliation::outcome_found(session, fact.seq, it),
         Observation::CallClaimed(it) => claims::call_claimed(session, fact.seq, it),
@@ -290,6 +291,7 @@ fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
         Decision::ConfirmationExpired(it) => confirmation::expired(session, fact.seq, it),
         Decision::ConfirmationWithdrawn(it) => confirmation::withdrawn(session, fact.seq, it),
         Decision::ConfirmationReopened(it) => confirmation::reopened(session, fact.seq, it),
+        Decision::LeaveUsed(it) => standing::used(session, it),
         Decision::CallReady(it) => dispatcher::call_ready(session, it.call),
         Decision::CallStarted(it) => tracker::call_started(session, it),
         Decision::CallCancelled(it) => dispatcher::call_cancelled(session, fact.seq, it.call),

@@ -280,6 +280,13 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
             policy.gate_terms.asks_program.then_some(json!(true)),
         ),
         (
+            "may_allow_for_session",
+            policy
+                .gate_terms
+                .may_allow_for_session
+                .then_some(json!(true)),
+        ),
+        (
             "approvers",
             Some(&policy.gate_terms.approvers)
                 .filter(|it| !it.is_empty())

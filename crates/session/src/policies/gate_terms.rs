@@ -37,6 +37,9 @@ pub struct GateTerms {
     pub edits: Option<Edits>,
     /// True if the reason of a denial is recorded but not sent to the model.
     pub keeps_reason: bool,
+    /// True if an approval may also allow later calls of the tool in the session. Such an approval
+    /// gives a standing leave.
+    pub may_allow_for_session: bool,
     /// The people who may answer: an answer needs a match in each entry. Without entries, every
     /// answer counts.
     pub approvers: BTreeSet<Approvers>,
@@ -58,6 +61,7 @@ impl GateTerms {
         payload: None,
         edits: None,
         keeps_reason: false,
+        may_allow_for_session: false,
         approvers: BTreeSet::new(),
         not_requester: false,
         quorum: None,
@@ -95,6 +99,12 @@ impl GateTerms {
                 (one, two) => one.or(two).filter(|_| !(gated && other_gated)),
             },
             keeps_reason: self.keeps_reason || other.keeps_reason,
+            // If both policies are gates, both must permit a standing leave.
+            may_allow_for_session: if gated && other_gated {
+                self.may_allow_for_session && other.may_allow_for_session
+            } else {
+                self.may_allow_for_session || other.may_allow_for_session
+            },
             // A merged gate admits only answers that both gates admit.
             approvers,
             not_requester: self.not_requester || other.not_requester,

@@ -33,11 +33,12 @@ fn terms() -> impl Strategy<Value = GateTerms> {
         option::of(select(payloads)),
         option::of(select(edits)),
         any::<bool>(),
+        any::<bool>(),
         answers(),
         option::of(1..4_u32),
     );
     fields.prop_map(
-        |(expires_after, when, asks_program, payload, edits, keeps_reason, answers, open)| {
+        |(expires_after, when, asks_program, payload, edits, keeps_reason, may, answers, open)| {
             GateTerms {
                 expires_after,
                 when,
@@ -46,6 +47,7 @@ fn terms() -> impl Strategy<Value = GateTerms> {
                 edits,
                 keeps_reason,
                 max_open_requests: open,
+                may_allow_for_session: may,
                 ..answers
             }
         },
@@ -132,6 +134,39 @@ fn quorum_of_zero_is_not_read() {
     let mut none = ToolPolicy::gate("");
     none.gate_terms.quorum = Some(0);
     assert_eq!(json!(none), stored(1));
+}
+
+#[test]
+fn both_gates_must_permit_a_standing_leave() {
+    let policy = |confirm, may_allow_for_session| ToolPolicy {
+        confirm,
+        gate_terms: GateTerms {
+            may_allow_for_session,
+            ..GateTerms::default()
+        }
+        .into(),
+        ..ToolPolicy::default()
+    };
+    let merged = |one, other| {
+        let merged: ToolPolicy = ToolPolicy::merged(one, other);
+        merged.gate_terms.may_allow_for_session
+    };
+    assert!(merged(policy(true, true), policy(true, true)));
+    assert!(!merged(policy(true, true), policy(true, false)));
+    assert!(merged(policy(true, true), policy(false, false)));
+    assert!(merged(policy(true, false), policy(false, true)));
+}
+
+#[test]
+fn leave_term_is_contract_and_needs_rules_2() {
+    let plain = ToolPolicy::gate("Pay?");
+    let mut permits = plain.clone();
+    permits.gate_terms.may_allow_for_session = true;
+    let tool = ToolDeclaration::new("pay", "Pays");
+    assert_ne!(contract_hash(&tool, &plain), contract_hash(&tool, &permits));
+    assert!(permits.needs_rules_2() && !plain.needs_rules_2());
+    permits.confirm = false;
+    assert!(!permits.needs_rules_2());
 }
 
 #[test]

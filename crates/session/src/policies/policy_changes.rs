@@ -79,6 +79,8 @@ pub struct ToolPolicyChanges {
     pub keep_reason: Option<bool>,
     /// The maximum number of open confirmation requests about calls of the tool.
     pub max_open_requests: Option<Option<u32>>,
+    /// True if an approval may also allow later calls of the tool in the session.
+    pub may_allow_for_session: Option<bool>,
     /// True if a cancellation by the model withdraws the confirmation request.
     pub withdraw_on_cancel: Option<bool>,
     /// The time limit of one run.
@@ -192,6 +194,10 @@ impl ToolPolicyChanges {
         set(&mut terms.payload, &self.confirm_payload);
         set(&mut terms.edits, &self.confirm_edits);
         set(&mut terms.keeps_reason, &self.keep_reason);
+        set(
+            &mut terms.may_allow_for_session,
+            &self.may_allow_for_session,
+        );
         set(&mut terms.approvers, &self.approvers);
         set(&mut terms.not_requester, &self.not_requester);
         set(&mut terms.quorum, &self.quorum);

@@ -84,6 +84,8 @@ struct StoredGate {
     edits: Option<Edits>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keeps_reason: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    may_allow_for_session: bool,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     approvers: BTreeSet<Approvers>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -111,6 +113,7 @@ impl From<Stored> for ToolPolicy {
                 payload: gate.payload,
                 edits: gate.edits,
                 keeps_reason: gate.keeps_reason,
+                may_allow_for_session: gate.may_allow_for_session,
                 approvers: gate.approvers,
                 not_requester: gate.not_requester,
                 quorum: gate.quorum.map(NonZeroU32::get),
@@ -143,6 +146,7 @@ impl From<ToolPolicy> for Stored {
             payload,
             edits,
             keeps_reason,
+            may_allow_for_session,
             approvers,
             not_requester,
             quorum,
@@ -156,6 +160,7 @@ impl From<ToolPolicy> for Stored {
             payload,
             edits,
             keeps_reason,
+            may_allow_for_session,
             approvers,
             not_requester,
             // A registered tool has no quorum of 0. It must not be read as none.

@@ -223,8 +223,9 @@ impl ToolPolicy {
 
     /// True if a program that knows only rules 1 would let calls run that this policy holds.
     pub(crate) fn needs_rules_2(&self) -> bool {
-        self.confirm
-            && (self.gate_terms.restrict_answers() || self.gate_terms.max_open_requests.is_some())
+        let terms = &self.gate_terms;
+        let limits = terms.max_open_requests.is_some();
+        self.confirm && (terms.restrict_answers() || terms.may_allow_for_session || limits)
     }
 
     /// True if the tool may be started again with the same idempotency key.

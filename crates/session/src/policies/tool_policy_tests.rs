@@ -19,6 +19,7 @@ fn full() -> ToolPolicy {
             payload: Some(json!({"type": "object"})),
             edits: Some(Edits::Allowed),
             keeps_reason: true,
+            may_allow_for_session: true,
             approvers: [Approvers::roles(["finance"])].into(),
             not_requester: true,
             quorum: Some(2),
@@ -54,6 +55,7 @@ fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), s
         r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","#,
         r#""expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"#,
         r#""payload":{"type":"object"},"edits":"allowed","keeps_reason":true,"#,
+        r#""may_allow_for_session":true,"#,
         r#""approvers":[{"roles":["finance"]}],"not_requester":true,"quorum":2,"#,
         r#""max_open_requests":4},"#,
         r#""acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","#,
@@ -107,6 +109,7 @@ fn merging_takes_the_stricter_of_each_whichever_comes_first() {
             when: None,
             asks_program: false,
             edits: None,
+            may_allow_for_session: false,
             ..full().gate_terms.into_terms()
         }
         .into(),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::finding::Finding;
+use super::standing::AllowFor;
 use super::written::Written;
 use crate::json::Json;
 use crate::values::actor::Actor;
@@ -42,6 +43,9 @@ pub struct ToolConfirmation {
     /// The outcome of a call in doubt, instead of an approval or a denial. See
     /// [`settled_as_done`](ToolConfirmation::settled_as_done).
     pub found: Option<Finding>,
+    /// The bound of the standing leave that an approval also gives. See
+    /// [`and_allow_for`](ToolConfirmation::and_allow_for).
+    pub allow_for: Option<AllowFor>,
     /// True for an answer in a recording that is played. The rules of its time accepted it.
     taken_before: bool,
     args_written: Written,
@@ -176,6 +180,20 @@ impl ToolConfirmation {
         self.with_payload(value)
     }
 
+    /// Lets the approval also allow later calls of the tool in this session: a standing leave.
+    ///
+    /// The tool's policy must permit it, with `T::may_allow_for_session`.
+    ///
+    /// ```
+    /// use recount_session::{AllowFor, ToolConfirmation};
+    /// let five_more = ToolConfirmation::confirmed().and_allow_for(AllowFor::Count(5));
+    /// assert_eq!(five_more.allow_for, Some(AllowFor::Count(5)));
+    /// ```
+    pub fn and_allow_for(mut self, bound: AllowFor) -> ToolConfirmation {
+        self.allow_for = Some(bound);
+        self
+    }
+
     /// Restricts the answer to the request with this hash.
     pub fn to_request(mut self, hash: ObjectHash) -> ToolConfirmation {
         self.request_hash = Some(hash);
@@ -206,6 +224,7 @@ impl ToolConfirmation {
             by: Some(it.by),
             extra: extra.unwrap_or_default(),
             found: it.found,
+            allow_for: it.allow_for,
             ..ToolConfirmation::default()
         };
         if let Some(payload) = it.payload {
@@ -244,6 +263,7 @@ impl ToolConfirmation {
             edited_args: args.map(|it| self.args_written.text(it)),
             extra: extra.map(|it| Json::of(&Value::Object(it))),
             found: self.found,
+            allow_for: self.allow_for,
             by,
         }
     }
@@ -256,6 +276,8 @@ impl ToolConfirmation {
 /// {"request":7,"confirmed":true,"payload":{"cost_centre":"4711"},"edited_args":{"cents":4000},
 ///  "by":{"name":"ada","authenticated_by":"os_user"}}
 /// {"request":9,"confirmed":false,"found":{"done":{"receipt":17}},
+///  "by":{"name":"ada","authenticated_by":"os_user"}}
+/// {"request":7,"confirmed":true,"allow_for":{"count":5},
 ///  "by":{"name":"ada","authenticated_by":"os_user"}}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -280,6 +302,10 @@ pub struct ConfirmationAnswered {
     /// The outcome of the call in doubt. The call does not run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Finding>,
+    /// The bound of the standing leave that the approval gives: it allows later calls of the tool
+    /// in this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_for: Option<AllowFor>,
     /// The approver.
     pub by: Actor,
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::answers::ConfirmationAnswered;
+use super::standing::AllowFor;
 use crate::json::Json;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
@@ -34,6 +35,9 @@ pub struct ApprovalGiven {
     /// Unknown keys of the answer, as an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Json>,
+    /// The bound of a standing leave. One is given only if every approval has a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_for: Option<AllowFor>,
     /// The approver.
     pub by: Actor,
 }
@@ -51,6 +55,7 @@ impl ApprovalGiven {
             edited_args: self.edited_args.clone(),
             extra: self.extra.clone(),
             found: None,
+            allow_for: self.allow_for,
             by: self.by.clone(),
         }
     }
@@ -65,6 +70,7 @@ impl From<ConfirmationAnswered> for ApprovalGiven {
             payload: it.payload,
             edited_args: it.edited_args,
             extra: it.extra,
+            allow_for: it.allow_for,
             by: it.by,
         }
     }

@@ -11,6 +11,7 @@ use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;
 use crate::values::time::Timestamp;
 
+pub use super::standing::LeaveUsed;
 pub use crate::values::endings::{CancelReason, Outcome};
 
 events! {
@@ -20,6 +21,8 @@ events! {
         PolicyDecided = "policy_decided",
         /// A gate does not apply to a call.
         GateWaived = "gate_waived",
+        /// A standing leave allows a gated call.
+        LeaveUsed = "leave_used",
         /// An approver is asked.
         ConfirmationRequested = "confirmation_requested",
         /// No answer came in time, which counts as a denial.
@@ -438,6 +441,7 @@ impl Decision {
         match self {
             Decision::PolicyDecided(it) => Some(it.call),
             Decision::GateWaived(it) => Some(it.call),
+            Decision::LeaveUsed(it) => Some(it.call),
             Decision::ConfirmationRequested(it) => Some(it.call),
             Decision::ConfirmationExpired(it) => Some(it.call),
             Decision::ConfirmationWithdrawn(it) => Some(it.call),

@@ -2,7 +2,7 @@
 //!
 //! This module folds no event and knows no session. Read `event`, then `observation` and
 //! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `claims`,
-//! `llm`, `reconnection`, `state_change`, `pause`, `hook` and `media` have the observations of their
+//! `llm`, `reconnection`, `state_change`, `standing`, `pause`, `hook` and `media` have the records of their
 //! subjects. `needs` has the terms of a request, and `approval` its partial answers.
 //! `provenance` finds the record that an observation is about, `upcast` reads bodies of older
 //! versions, and `written` keeps the text that an approver wrote.
@@ -24,6 +24,7 @@ pub(super) mod observation;
 pub(super) mod pause;
 mod provenance;
 pub(super) mod reconnection;
+pub(super) mod standing;
 mod state_change;
 mod tool_report;
 mod upcast;

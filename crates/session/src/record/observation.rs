@@ -30,6 +30,7 @@ pub use super::reconnection::{
     ConnectFailed, Disconnected, HistorySent, ReconnectScheduled, ReconnectsExhausted,
     RunnerDetached, RunnerDraining, Start, SwitchPlanned,
 };
+pub use super::standing::LeaveRevoked;
 pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged};
 pub use super::tool_report::{ToolAsked, ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
 
@@ -96,6 +97,8 @@ events! {
         ApprovalGiven = "approval_given",
         /// An answer was refused.
         AnswerRefused = "answer_refused",
+        /// A standing leave was revoked.
+        LeaveRevoked = "leave_revoked",
         /// The result of a paused call was supplied from outside.
         ResponseSupplied = "response_supplied",
         /// The outcome of a call that had ended with an unknown one was reported.

@@ -140,6 +140,7 @@ impl Observation {
             Observation::ConfirmationAnswered(it) => Provenance::by(&it.by).about(it.request),
             Observation::ApprovalGiven(it) => Provenance::by(&it.by).about(it.request),
             Observation::AnswerRefused(it) => Provenance::by(&it.by).about(it.request),
+            Observation::LeaveRevoked(it) => Provenance::by(&it.by).about(it.leave),
             Observation::ResponseSupplied(it) => Provenance::by(&it.by).about(it.call),
             Observation::OutcomeFound(it) => Provenance::by(&it.by).about(it.call),
             Observation::OperatorCancelled(it) => Provenance::by(&it.by).about(it.call),
@@ -190,6 +191,8 @@ impl Observation {
         } else if let Observation::Unpaused(it) = self {
             Some(it.rules)
         } else if let Observation::ClaimEnded(it) = self {
+            Some(it.rules)
+        } else if let Observation::LeaveRevoked(it) = self {
             Some(it.rules)
         } else {
             None

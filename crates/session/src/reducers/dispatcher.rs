@@ -188,7 +188,9 @@ fn verdict(
 
 pub(crate) fn policy_decided(session: &mut Session, it: &PolicyDecided) {
     let phase = match it.verdict {
-        Verdict::Allowed => Phase::Permitted { waived: false },
+        Verdict::Allowed => Phase::Permitted {
+            leave: Leave::NotGated,
+        },
         Verdict::Ask => Phase::Gated,
         Verdict::AskProgram => Phase::AwaitingVerdict,
         Verdict::Refused => Phase::Refused {
@@ -243,8 +245,7 @@ pub(crate) fn call_ready(session: &mut Session, seq: Seq) {
     };
     let leave = match &call.phase {
         Phase::Approved { request } => Leave::Approved(*request),
-        Phase::Permitted { waived: true } => Leave::Waived,
-        Phase::Permitted { waived: false } => Leave::NotGated,
+        Phase::Permitted { leave } => *leave,
         Phase::Received
         | Phase::AwaitingHook
         | Phase::AwaitingVerdict

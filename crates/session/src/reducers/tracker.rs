@@ -12,7 +12,7 @@
 //!
 //! Calls that clients run start without a runner, by a claim: see `running/claims`.
 
-use super::asking::{confirmation, hooks};
+use super::asking::{confirmation, hooks, standing};
 use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
@@ -129,7 +129,13 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
         Leave::Waived if confirmation::gated(session, call) && session.terms.gates.enforced => {
             return confirmation::ask(session, seq, call);
         }
-        Leave::NotGated | Leave::Waived => {}
+        // A standing leave may have ended since the verdict.
+        Leave::Standing(of)
+            if confirmation::gated(session, call) && !standing::holds(session, of) =>
+        {
+            return confirmation::ask(session, seq, call);
+        }
+        Leave::NotGated | Leave::Waived | Leave::Standing(_) => {}
     }
     started(session, seq, call)
 }

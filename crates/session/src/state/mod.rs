@@ -14,6 +14,7 @@ pub(super) mod resumption;
 mod rows;
 pub(super) mod session;
 pub mod snapshot;
+pub(super) mod standing;
 #[cfg(test)]
 mod state_tests;
 pub(super) mod terms;

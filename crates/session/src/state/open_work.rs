@@ -47,6 +47,8 @@ pub enum OpenKind {
     Untold,
     /// A pause of the session or of a tool in it, by the seq of its `paused` record.
     Pause,
+    /// A standing leave in force, by the seq of the answer that gave it.
+    Leave,
     /// The end of the session that a tool asked for, by the seq of its `tool_returned` record.
     Closing,
 }
@@ -65,6 +67,7 @@ impl OpenKind {
             OpenKind::Claimed => "claimed",
             OpenKind::Untold => "untold",
             OpenKind::Pause => "pause",
+            OpenKind::Leave => "leave",
             OpenKind::Closing => "closing",
         }
     }
@@ -172,6 +175,18 @@ pub fn open_work(session: &Session) -> Vec<(Seq, OpenWork)> {
             in_place: false,
         };
         open.push((pause.at, item));
+    }
+    let leaves = session.leaves.iter().filter(|_| !session.closed);
+    for (given, leave) in leaves.filter(|(_, it)| it.is_in_force(session.at)) {
+        let item = OpenWork {
+            kind: OpenKind::Leave,
+            since: leave.since,
+            request: None,
+            deadline: leave.ends_at(),
+            model_lost_interest: false,
+            in_place: false,
+        };
+        open.push((*given, item));
     }
     let untold = session.deliveries.connecting().filter(|_| !session.closed);
     for (seq, since) in untold.filter_map(|(seq, it)| Some((seq, it.connects?))) {

@@ -15,6 +15,7 @@ use super::pauses::Pauses;
 use super::recent_approvals::RecentApprovals;
 use super::resumption::Resumption;
 use super::rows::{requests, settled, shared, wire_ids};
+use super::standing::StandingLeave;
 use super::terms::Terms;
 use crate::calls::claim::Claim;
 use crate::calls::deliveries::Deliveries;
@@ -94,6 +95,8 @@ pub struct Session {
     /// All confirmation requests, with their states.
     #[serde(with = "requests")]
     pub requests: BTreeMap<Seq, Request>,
+    /// All standing leaves, also ended ones, by the seq of the answer that gave them.
+    pub leaves: BTreeMap<Seq, StandingLeave>,
     /// The responses that are on their way to the model, by the seq of their `response_issued`
     /// record.
     pub deliveries: Deliveries,
@@ -180,6 +183,7 @@ impl Session {
             lapsed: BTreeMap::new(),
             to_reconcile: None,
             requests: BTreeMap::new(),
+            leaves: BTreeMap::new(),
             deliveries: Deliveries::default(),
             state: Arc::default(),
             phase: None,
@@ -297,5 +301,9 @@ impl Session {
             runner.gates.clone(),
         );
         self.rules = runner.rules;
+        let head = self.head;
+        self.leaves
+            .values_mut()
+            .for_each(|it| it.end_if_changed(&self.terms, head));
     }
 }

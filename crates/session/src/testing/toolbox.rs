@@ -104,6 +104,14 @@ impl Toolbox {
         })
     }
 
+    /// Lets an approval of a gated tool allow later calls, too.
+    #[must_use]
+    pub fn may_allow_for_session(self, name: &str) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.gate_terms.may_allow_for_session = true;
+        })
+    }
+
     /// Adds a tool whose result is supplied later.
     #[must_use]
     pub fn long_running(self, name: &str) -> Toolbox {

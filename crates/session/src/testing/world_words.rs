@@ -16,6 +16,7 @@ use crate::record::observation::{
     ResumptionHandleReceived, RunnerDraining, SessionClosed, SessionOpened, StateChange,
     StateChanged, SwitchPlanned, ToolReturned, ToolYielded, TurnCompleted, UserTextSent,
 };
+use crate::record::standing::AllowFor;
 use crate::state::closing::Closing;
 use crate::state::effect::Effect;
 use crate::values::actor::Actor;
@@ -36,6 +37,40 @@ impl History {
             },
         });
         self.commanded(claim)
+    }
+
+    /// Approves the open request about the current call, and allows later calls of its tool.
+    ///
+    /// ```
+    /// use recount_session::AllowFor;
+    /// use recount_session::testing::{history, toolbox};
+    /// use serde_json::json;
+    ///
+    /// let tools = toolbox().gated("pay").may_allow_for_session("pay");
+    /// let connected = history().opened("support").attached(&tools).connected();
+    /// let one_more = connected.call("c1", "pay", json!({})).granted_for("ada", AllowFor::Count(1));
+    /// assert_eq!(one_more.call("c2", "pay", json!({})).started().attempt(), 1);
+    /// ```
+    #[must_use]
+    pub fn granted_for(self, by: &str, bound: AllowFor) -> History {
+        let request = self.request();
+        let answer = Ok(ToolConfirmation::confirmed().and_allow_for(bound));
+        let by = Actor::embedder(by);
+        self.commanded(Command::AnswerConfirmation {
+            request,
+            answer,
+            by,
+        })
+    }
+
+    /// Revokes a standing leave.
+    #[must_use]
+    pub fn leave_revoked(self, leave: Seq, by: &str) -> History {
+        self.commanded(Command::RevokeLeave {
+            leave,
+            reason: None,
+            by: Actor::embedder(by),
+        })
     }
 
     /// Ends the model's turn.

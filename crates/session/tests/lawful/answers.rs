@@ -42,10 +42,12 @@ pub(crate) fn rejected_answer_gets_the_recorded_reason(recording: &Recording) ->
         } = command
         {
             let expected = on_record(recording, *facts, *request).or_else(|| match answer {
-                Ok(answer) => unfit(recording, *facts, *request, answer).or_else(|| {
-                    let max = too_many(recording, *facts, answer, by, *now)?;
-                    Some(Rejection::TooManyAnswers { max })
-                }),
+                Ok(answer) => unfit(recording, *facts, *request, answer)
+                    .or_else(|| {
+                        let max = too_many(recording, *facts, answer, by, *now)?;
+                        Some(Rejection::TooManyAnswers { max })
+                    })
+                    .or_else(|| unfit_leave(recording, *facts, *request, answer)),
                 Err(meaningless) => Some(Rejection::UnfitAnswer(meaningless.clone())),
             });
             if *rejection != expected {
@@ -99,6 +101,36 @@ fn unfit(
     let allowed =
         question.about == About::Gate && tools.policies().of(&call).gate_terms.edits.is_some();
     (answer.args.is_some() && !allowed).then_some(Rejection::EditsNotAllowed)
+}
+
+/// Returns the reason against the standing leave in an answer to an open request.
+fn unfit_leave(
+    recording: &Recording,
+    facts: usize,
+    request: Seq,
+    answer: &ToolConfirmation,
+) -> Option<Rejection> {
+    let bound = answer.allow_for?;
+    let question = recording.facts[..facts]
+        .iter()
+        .find(|fact| fact.seq == request);
+    let question = question.and_then(decided).and_then(Decision::question)?;
+    let call = recording.calls()[&question.call].name.clone()?;
+    let policy = recording.tools_at(facts)?.policies().of(&call).clone();
+    let permits = policy.confirm && policy.gate_terms.may_allow_for_session;
+    if question.about != About::Gate || !permits {
+        return Some(Rejection::LeaveNotPermitted);
+    }
+    let now = recording.facts[facts - 1].at;
+    let problem = if !answer.confirmed {
+        "only an approval can allow later calls".to_owned()
+    } else if answer.args.is_some() {
+        "an approval with changed arguments cannot allow later calls".to_owned()
+    } else {
+        bound.unfit_at(now)?
+    };
+    let unfit = UnfitAnswer::InvalidLeave { problem };
+    Some(Rejection::UnfitAnswer(unfit))
 }
 
 fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Rejection> {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recount_session::{
     Deadline, Decision, Effect, Event, Fact, FunctionCallReceived, Hook, Observation, OpenKind,
-    Outcome, PROGRESS_EVENT, PauseScope, Route, Seq, Session, Start, Timestamp, WaitsFor, evolve,
-    open_work, owed,
+    OpenWork, Outcome, PROGRESS_EVENT, PauseScope, Route, Seq, Session, Start, Timestamp, WaitsFor,
+    evolve, open_work, owed,
 };
 
 use super::Verdict;
@@ -15,6 +15,7 @@ use super::dialling::Dialling;
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
 use super::recording::{Recording, body, decided, observed};
+use super::standing::Leaves;
 
 /// Folding the records, parsed back from their bytes, gives the state of the live session at every
 /// step.
@@ -68,8 +69,10 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
     let mut closing: Option<Seq> = None;
     let mut paused: BTreeMap<PauseScope, Seq> = BTreeMap::new();
     let mut was_closed = false;
+    let mut leaves = Leaves::default();
     for ((_, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
+            leaves.read(recording, fact)?;
             match observed(fact) {
                 Some(Observation::SessionOpened(_)) => _ = open.insert(fact.seq),
                 Some(Observation::FunctionCallReceived(_))
@@ -120,6 +123,16 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
             .map(|(seq, _)| *seq)
             .collect();
         listed.retain(|(seq, _)| !untold.contains(seq));
+        let mut in_force = leaves.in_force(session.at);
+        in_force.retain(|_| !session.closed);
+        let of_leaves = |it: &OpenWork| it.kind == OpenKind::Leave;
+        let kept = listed.iter().filter(|(_, it)| of_leaves(it));
+        if !kept.map(|it| it.0).eq(in_force.iter().copied()) {
+            return Err(format!(
+                "leaves {in_force:?} are in force, listed {listed:#?}"
+            ));
+        }
+        listed.retain(|(_, it)| !of_leaves(it));
         let wants = owed(session).contains(&Effect::Connect);
         let apart = session.connection.is_none() && !session.closed;
         if !untold.is_subset(&connects) || wants != (apart && !untold.is_empty()) {
@@ -431,6 +444,7 @@ impl<'r> Debts<'r> {
             | Decision::PolicyDecided(_)
             | Decision::BackgroundSpawned(_)
             | Decision::GateWaived(_)
+            | Decision::LeaveUsed(_)
             | Decision::CallReady(_)
             | Decision::CallCancelled(_) => {}
         }

@@ -14,9 +14,12 @@ use super::claims::{Claims, How};
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::Waits;
 use super::recording::{Recording, decided, observed};
+use super::standing::Leaves;
 
-/// A call of a gated tool starts only after an approval, or after its gate was waived. The approval
-/// is bound to the call, the current contract and the argument bytes.
+/// A call of a gated tool starts only after an approval, after its gate was waived, or by a standing
+/// leave on record. An approval is bound to the call, the current contract and the argument bytes. A
+/// leave is bound to the session, the tool and its contract, and to a time or a count, where the
+/// tool's policy permits one.
 pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     // For each request: the call, the contract, and the hash of the arguments.
@@ -29,9 +32,11 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let mut verdicts = GateVerdicts::default();
     // The arguments that an approver wrote in place of the model's.
     let mut edited: BTreeMap<Seq, Json> = BTreeMap::new();
+    let mut leaves = Leaves::default();
     for (index, fact) in recording.facts.iter().enumerate() {
         in_place.read(fact);
         verdicts.read(recording, fact);
+        leaves.read(recording, fact)?;
         if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
             && open.remove(&it.request)
             && it.confirmed
@@ -97,6 +102,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
                 );
                 let leave = agreed.iter().any(|request| requests[request] == bound);
                 let is_open = policy.gate_terms.asks_program && verdicts.is_open(it.call);
+                let leave = leave || leaves.permits(it.call, bound.1, fact.at);
                 if policy.confirm && !is_open && !leave && !waived.contains(&it.call) {
                     return Err(format!("{} starts without leave", fact.seq));
                 }
@@ -108,8 +114,8 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
 }
 
 /// A call of a tool that is not idempotent (in-doubt rule `retry`) starts at most once for each
-/// permission. A permission is an allowing verdict, a waived gate, or an approval. A start whose
-/// tool had not begun does not use it up.
+/// permission. A permission is an allowing verdict, a waived gate, an approval, or a use of a
+/// standing leave. A start whose tool had not begun does not use it up.
 pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     let mut call_of: BTreeMap<Seq, Seq> = BTreeMap::new();
@@ -137,6 +143,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
                 _ = fresh.insert(it.call)
             }
             Some(Decision::GateWaived(it)) => _ = fresh.insert(it.call),
+            Some(Decision::LeaveUsed(it)) => _ = fresh.insert(it.call),
             Some(Decision::ConfirmationRequested(it)) if !in_place.is_of_run(fact.seq) => {
                 call_of.insert(fact.seq, it.call);
                 open.insert(fact.seq);

@@ -13,6 +13,7 @@ pub(crate) mod leave;
 pub(crate) mod pauses;
 pub(crate) mod recording;
 pub(crate) mod repeat;
+pub(crate) mod standing;
 pub(crate) mod supplies;
 
 /// The result of a law for one history: `Ok`, or the violation.

@@ -160,6 +160,7 @@ impl World {
             return self.unpause(which, flavour);
         }
         match kind % 40 {
+            30 if flavour % 4 == 1 => self.revoke(which, flavour),
             0..=7 => self.call(which, flavour),
             8 => self.redeliver(which, flavour),
             9..=16 => self.progress(which, flavour),
@@ -462,6 +463,7 @@ impl World {
                         0 => Finding::failed("the bank refused it"),
                         _ => Finding::Done(response),
                     });
+                    answer.allow_for = self.bound(which, flavour);
                 }
                 self.command(said);
                 // A second approver answers the opposite at the same moment.
@@ -922,6 +924,7 @@ impl World {
         {
             let args = json!({"n": which % 3});
             answer.args = (flavour / 2).is_multiple_of(4).then(|| args.clone());
+            answer.allow_for = self.bound(which, flavour);
             answer.found = (flavour / 8).is_multiple_of(4).then(|| match which % 3 {
                 0 => Finding::failed("the bank refused it"),
                 1 => Finding::done(&json!("no object")),
@@ -929,6 +932,36 @@ impl World {
             });
         }
         self.command(answer);
+    }
+
+    /// The bound of a leave that an answer gives. Some are none, and some have passed.
+    fn bound(&self, which: u8, flavour: u8) -> Option<AllowFor> {
+        match flavour / 16 % 8 {
+            0..=2 => Some(AllowFor::Count(u32::from(which % 4))),
+            3 | 4 => Some(AllowFor::Until(
+                self.now.after_ms(u64::from(which % 32) * 2),
+            )),
+            _ => None,
+        }
+    }
+
+    /// Revokes a leave of the session, or an unknown one.
+    fn revoke(&mut self, which: u8, flavour: u8) {
+        let known = self.session.leaves.len() + 1;
+        let leave = self.session.leaves.keys().nth(usize::from(which) % known);
+        let leave = leave.copied().unwrap_or(Seq(u64::from(which)));
+        let by = Actor::embedder("ada");
+        if self.wild && flavour.is_multiple_of(3) {
+            let (reason, rules) = (None, 2);
+            return self.observe(LeaveRevoked {
+                leave,
+                by,
+                reason,
+                rules,
+            });
+        }
+        let reason = Some("enough".to_owned());
+        self.command(Command::RevokeLeave { leave, reason, by });
     }
 
     /// Answers with a text that is neither an approval nor a denial.
@@ -1019,6 +1052,7 @@ impl World {
                 found: which
                     .is_multiple_of(5)
                     .then(|| Finding::failed("the bank refused it")),
+                allow_for: self.bound(which, flavour),
                 by,
             }),
             4 if self.wild => {

@@ -98,6 +98,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             .chain(crowded(&recording))
             .chain(not_begun)
             .chain(told_anew)
+            .chain(leaves(&recording))
             .chain(refusals(&recording))
             .chain(interleavings(&recording))
             .chain(pauses(&recording))
@@ -161,6 +162,10 @@ const REFUSALS: [&str; 17] = [
     "unknown_request",
     "tool_gone",
     "edits_not_allowed",
+    "leave_not_permitted",
+    "invalid_leave",
+    "unknown_leave",
+    "leave_ended",
     "call_settled",
     "call_not_paused",
     "wrong_name",
@@ -304,6 +309,29 @@ fn pauses(recording: &Recording) -> Vec<&'static str> {
     met
 }
 
+/// A leave that allowed a second call, and a leave that ended before the start of its call.
+const ALLOWED_AGAIN: &str = "allowed again by the same leave";
+const ENDED_BEFORE_THE_START: &str = "its leave ended before it started";
+
+fn leaves(recording: &Recording) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    let mut allowed = BTreeSet::new();
+    for fact in &recording.facts {
+        match decided(fact) {
+            Some(Decision::LeaveUsed(it)) => {
+                met.extend((it.nth > 1).then_some(ALLOWED_AGAIN));
+                allowed.insert(it.call);
+            }
+            Some(Decision::CallStarted(it)) => _ = allowed.remove(&it.call),
+            Some(Decision::ConfirmationRequested(it)) if allowed.remove(&it.call) => {
+                met.push(ENDED_BEFORE_THE_START);
+            }
+            _ => {}
+        }
+    }
+    met
+}
+
 const VERDICTS: [&str; 11] = [
     "by missing_name",
     "by unknown_tool",
@@ -363,7 +391,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + REFUSALS.len()
     + CLIENTS.len()
     + INTERLEAVINGS.len()
-    + 14;
+    + 16;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -390,6 +418,8 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             HELD_READY,
             HELD_IN_DOUBT,
             TAKEN_BACK_BY_PAUSE,
+            ALLOWED_AGAIN,
+            ENDED_BEFORE_THE_START,
         ],
     ];
     let (mut list, mut at) = (0, 0);

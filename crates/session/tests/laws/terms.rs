@@ -68,6 +68,7 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
                 2 => Some(Edits::ApprovedAnew),
                 _ => None,
             };
+            policy.gate_terms.may_allow_for_session = !at(3).is_multiple_of(3);
         });
         tools = with_repeat_policies(tools, name, at(2));
         tools = with_conditions(tools, name, at(3));
@@ -78,6 +79,7 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
         tools = tools.policy(CLERK, |policy| {
             policy.timeout = (rules & 1 != 0).then_some(Duration::from_millis(9));
             policy.confirm = rules & 6 == 6;
+            policy.gate_terms.may_allow_for_session = rules & 8 == 8;
         });
     }
     tools = with_limits_of_asking(tools, dice);

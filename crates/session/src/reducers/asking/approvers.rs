@@ -75,6 +75,7 @@ pub(crate) fn counts(session: &mut Session, at: Seq, it: &ConfirmationAnswered) 
                 by: it.by.clone(),
                 args: it.edited_args.clone(),
                 payload: it.payload.clone(),
+                allow_for: it.allow_for,
             };
             let given = request.asking.as_deref_mut().map(|it| &mut it.given);
             given.into_iter().for_each(|it| it.push(approval.clone()));

@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{approvers, open_requests};
-use crate::calls::call::{Asked, Call, Phase};
+use super::{approvers, open_requests, standing};
+use crate::calls::call::{Asked, Call, Leave, Phase};
 use crate::calls::requests::{Answered, Request, RequestState};
 use crate::json::Json;
 use crate::json::escaped;
@@ -93,14 +93,17 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
     Json::parse(text?).ok()
 }
 
-/// Asks a person, or waives the gate if gates are not enforced. A gate whose answers have terms is
-/// never waived. Refuses the call if a limit of open requests is reached.
+/// Asks a person, unless gates are not enforced or a standing leave allows the call. A gate whose
+/// answers have terms is never waived. Refuses the call if a limit of open requests is reached.
 pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let gates = &session.terms.gates;
     let policy = session.terms.policies.of(&call.name);
     if !gates.enforced && !policy.gate_terms.restrict_answers() {
         let reason = gates.reason.clone().unwrap_or_default();
         return Some(GateWaived { call: seq, reason }.into());
+    }
+    if let Some(used) = standing::covers(session, seq, call) {
+        return Some(used.into());
     }
     let about = question(call);
     if about == About::Gate
@@ -193,9 +196,8 @@ pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
 }
 
 pub(crate) fn gate_waived(session: &mut Session, call: Seq) {
-    session
-        .calls
-        .set_phase(call, Phase::Permitted { waived: true });
+    let leave = Leave::Waived;
+    session.calls.set_phase(call, Phase::Permitted { leave });
 }
 
 pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
@@ -291,6 +293,7 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
         found: it.found.as_ref().map(Finding::found_as),
         by: it.by.clone(),
     };
+    standing::given(session, at, seq, it);
     set_request(session, it.request, RequestState::Answered(answer));
     if it.confirmed {
         session.note_approval(&it.by);

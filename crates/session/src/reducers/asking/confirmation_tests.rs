@@ -447,6 +447,7 @@ fn recorded_answer_to_closed_request_changes_nothing() {
         edited_args: None,
         extra: None,
         found: None,
+        allow_for: None,
         by: Actor::embedder("mallory"),
     };
     for over in [

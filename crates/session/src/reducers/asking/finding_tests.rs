@@ -179,6 +179,7 @@ fn recorded_finding_for_a_gate_settles_nothing() {
         edited_args: None,
         extra: None,
         found: Some(receipt()),
+        allow_for: None,
         by: Actor::embedder("mallory"),
     };
     let denied = gated.observed(answered);

@@ -113,7 +113,9 @@ fn gate_decided(gated: bool) -> Phase {
     if gated {
         Phase::Gated
     } else {
-        Phase::Permitted { waived: false }
+        Phase::Permitted {
+            leave: Leave::NotGated,
+        }
     }
 }
 
