@@ -181,6 +181,7 @@ impl StoryFold {
             // model shows in the decisions about the calls.
             Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
+            | Observation::CatalogChanged(_)
             | Observation::Disconnected(_)
             | Observation::GoAwayReceived(_)
             | Observation::SwitchPlanned(_)

@@ -95,6 +95,8 @@ impl Refusal {
             | Rejection::WrongName { .. }
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
+            | Rejection::UnfitKey { .. }
+            | Rejection::KeyReused { .. }
             | Rejection::SessionClosed
             | Rejection::TooLarge { .. }
             | Rejection::TooDeep

@@ -4,6 +4,7 @@
 //! This module decides nothing, and does not depend on how a fixture was made.
 
 mod acts;
+mod changes;
 mod clock;
 mod driver;
 mod error;

@@ -35,7 +35,7 @@ mod terms;
 mod verdicts;
 
 use generator::{recordings, wild_recordings};
-use lawful::{Verdict, agents, answers, ends, fold, leave, recording, repeat, supplies};
+use lawful::{Verdict, agents, answers, ends, fold, later, leave, recording, repeat, supplies};
 use proptest::prelude::*;
 
 fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
@@ -44,7 +44,7 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 
 /// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
 /// answer counts.
-const OF_ANY_HISTORY: [Law; 12] = [
+const OF_ANY_HISTORY: [Law; 14] = [
     ("every call ends once", ends::every_call_ends_once),
     (
         "a closed session has nothing open",
@@ -81,6 +81,11 @@ const OF_ANY_HISTORY: [Law; 12] = [
         "a denied call did not run",
         answers::a_denied_call_did_not_run,
     ),
+    (
+        "changed terms doubt nothing",
+        later::changed_terms_doubt_nothing,
+    ),
+    ("one key is one call", later::one_key_is_one_call),
 ];
 
 /// Laws for histories in which answers, supplied results and cancellations are checked by `admit`.

@@ -468,6 +468,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     };
     let taken_back = |id: &str| CallCancellationReceived {
         epoch,
@@ -986,6 +987,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
     ]
     .into_iter()
     .chain(attached)
+    .chain(catalogs_changed())
     .collect()
 }
 
@@ -1017,6 +1019,20 @@ fn gate_said(call: Seq, gated: Option<bool>) -> Observation {
 }
 
 /// The terms that a runner may attach with: those under which the call was received, and others.
+/// Returns changes of the catalog while the runner stays.
+fn catalogs_changed() -> impl Iterator<Item = (&'static str, Observation)> {
+    const SOME: [&str; 4] = [
+        "same tools",
+        "contract changed",
+        "every tool gated",
+        "tools gone",
+    ];
+    let some = terms()
+        .into_iter()
+        .filter(|(which, _)| SOME.contains(which));
+    some.map(|(which, tools)| (which, tools.taken_over(&mut Library::default()).into()))
+}
+
 fn terms() -> [(&'static str, Toolbox); 10] {
     let each = |change: fn(Toolbox, &str) -> Toolbox| {
         let every = [

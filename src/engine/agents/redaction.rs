@@ -133,6 +133,7 @@ impl Redactor {
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
+            | Observation::CatalogChanged(_)
             | Observation::LlmAsked(_)
             | Observation::SwitchPlanned(_)
             | Observation::ReconnectScheduled(_)
@@ -278,6 +279,7 @@ mod tests {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         });
         digits().redact(&mut call);
         let body = crate::session::Event::Observed(call).body().unwrap();
@@ -328,6 +330,7 @@ mod tests {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         });
         verbose.redact(&mut call);
         let body = crate::session::Event::Observed(call).body().unwrap();

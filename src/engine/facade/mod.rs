@@ -1,6 +1,6 @@
 //! The embedder's API: engines, sessions and handles.
 //!
-//! No other module imports it. Read `builder`, `sessions` and `handle`; `live` combines all three
+//! No other module imports it. Read `builder`, `sessions` and `handle`, then `program_driven`; `live` combines all three
 //! in one expression. `operator` handles the command line's requests to a running engine.
 
 pub(super) mod adk_events;
@@ -15,6 +15,7 @@ mod live_agent;
 mod live_connecting;
 pub(super) mod live_session_builder;
 mod operator;
+pub(super) mod program_driven;
 mod registering;
 pub(super) mod sessions;
 mod shutdown;

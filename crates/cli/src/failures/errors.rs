@@ -218,6 +218,8 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::WrongName { .. } => "wrong-name",
         Rejection::ResponseNotAnObject => "response-not-an-object",
         Rejection::UnfitState { .. } => "unfit-state",
+        Rejection::UnfitKey { .. } => "unfit-key",
+        Rejection::KeyReused { .. } => "key-reused",
         Rejection::SessionClosed => "session-closed",
         Rejection::TooLarge { .. } => "too-large",
         Rejection::TooDeep => "too-deep",

@@ -1,5 +1,6 @@
 //! Commands: requests from outside that a session may reject.
 
+use crate::calls::keys::KEY_BYTES_MAX;
 use crate::calls::requests::Answered;
 use crate::calls::settled::Reconciled;
 use crate::calls::settled::Supplied;
@@ -262,6 +263,16 @@ pub enum Rejection {
         /// The reason.
         problem: String,
     },
+    /// The idempotency key of a call is empty or too long.
+    UnfitKey {
+        /// The length of the key, in bytes.
+        bytes: usize,
+    },
+    /// The idempotency key is of an earlier call with another tool or other arguments.
+    KeyReused {
+        /// The earlier call.
+        call: Seq,
+    },
     /// The session is closed.
     SessionClosed,
     /// The input is larger than a record may be.
@@ -313,6 +324,8 @@ impl Rejection {
             Rejection::WrongName { .. } => "wrong_name",
             Rejection::ResponseNotAnObject => "response_not_an_object",
             Rejection::UnfitState { .. } => "unfit_state",
+            Rejection::UnfitKey { .. } => "unfit_key",
+            Rejection::KeyReused { .. } => "key_reused",
             Rejection::SessionClosed => "session_closed",
             Rejection::TooLarge { .. } => "too_large",
             Rejection::TooDeep => "too_deep",
@@ -339,6 +352,7 @@ impl Rejection {
             | Rejection::WrongName { .. }
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
+            | Rejection::UnfitKey { .. }
             | Rejection::TooLarge { .. }
             | Rejection::TooDeep
             | Rejection::UnfitJson { .. } => true,
@@ -352,6 +366,7 @@ impl Rejection {
             | Rejection::OutcomeKnown { .. }
             | Rejection::AlreadyReconciled(_)
             | Rejection::AlreadySupplied { .. }
+            | Rejection::KeyReused { .. }
             | Rejection::SessionClosed => false,
         }
     }
@@ -454,6 +469,14 @@ impl std::fmt::Display for Rejection {
             }
             Rejection::ResponseNotAnObject => f.write_str("a response must be a JSON object"),
             Rejection::UnfitState { problem } => f.write_str(problem),
+            Rejection::UnfitKey { bytes } => write!(
+                f,
+                "the key of a call takes 1 to {KEY_BYTES_MAX} bytes, and this one has {bytes}"
+            ),
+            Rejection::KeyReused { call } => write!(
+                f,
+                "the key is of call {call}, which has another tool or other arguments"
+            ),
             Rejection::SessionClosed => f.write_str("the session is closed"),
             Rejection::TooLarge { bytes } => {
                 write!(

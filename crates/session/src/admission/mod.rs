@@ -1,7 +1,8 @@
 //! Commands from outside, and the reasons for which they are refused.
 //!
 //! This module folds nothing: an admitted command becomes an observation. Read `command`, then
-//! `admit`.
+//! `admit` and `keyed`.
 
 pub(super) mod admit;
 pub(super) mod command;
+pub(super) mod keyed;

@@ -11,7 +11,7 @@ use crate::record::event::{Event, Fact};
 use crate::record::observation::{DeadlinePassed, Observation, Speaker};
 use crate::reducers::asking::{confirmation, hooks};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
-use crate::reducers::running::{agents, in_place};
+use crate::reducers::running::{agents, in_place, terms};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
 use crate::reducers::{dispatcher, tracker};
 use crate::state::effect::Effect;
@@ -217,6 +217,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         }
         Observation::RunnerAttached(it) => tracker::runner_attached(session, fact.seq, it),
         Observation::RunnerDetached(it) => tracker::runner_detached(session, it),
+        Observation::CatalogChanged(it) => terms::catalog_changed(session, it),
         Observation::RunnerDraining(_) => session.draining = true,
         Observation::Connected(it) => conversation::connected(session, fact.seq, it),
         Observation::Disconnected(it) => conversation::disconnected(session, it.epoch),

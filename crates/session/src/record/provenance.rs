@@ -89,6 +89,7 @@ impl Observation {
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
+            | Observation::CatalogChanged(_)
             | Observation::ReconnectScheduled(_)
             | Observation::ConnectFailed(_)
             | Observation::ReconnectsExhausted(_)
@@ -154,6 +155,8 @@ impl Observation {
     pub fn objects(&self) -> Vec<ObjectHash> {
         if let Observation::RunnerAttached(it) = self {
             vec![it.catalog, it.policies]
+        } else if let Observation::CatalogChanged(it) = self {
+            vec![it.catalog, it.policies]
         } else {
             Vec::new()
         }
@@ -165,6 +168,8 @@ impl Observation {
         if let Observation::SessionOpened(it) = self {
             Some(it.rules)
         } else if let Observation::RunnerAttached(it) = self {
+            Some(it.rules)
+        } else if let Observation::CatalogChanged(it) = self {
             Some(it.rules)
         } else {
             None

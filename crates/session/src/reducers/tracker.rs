@@ -14,9 +14,9 @@ use super::asking::{confirmation, hooks};
 use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
-use super::running::{agents, in_place, progress};
+use super::running::{agents, in_place, progress, terms};
+use super::telling::conversation;
 use super::telling::responses::{engine_response, error};
-use super::telling::{conversation, phases};
 use crate::calls::call::{Call, Leave, Phase};
 use crate::calls::settled::Supplied;
 use crate::declared::catalog::ToolKind;
@@ -36,9 +36,7 @@ use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
 pub(crate) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
-    session.take_terms(it);
-    phases::stop_transitions(session);
-    hooks::decide_reassigned_gates(session);
+    terms::attached(session, it);
     if it.goes_on && session.runner.is_some() {
         return;
     }

@@ -15,6 +15,7 @@ use super::resumption::Resumption;
 use super::rows::{requests, settled, shared, wire_ids};
 use super::terms::Terms;
 use crate::calls::deliveries::Deliveries;
+use crate::calls::keys::KeyedCalls;
 use crate::calls::open_calls::OpenCalls;
 use crate::calls::repeatable::Repeatable;
 use crate::calls::requests::Request;
@@ -23,8 +24,9 @@ use crate::calls::settled::{Reconciled, Settled, Supplied, ToReconcile};
 use crate::calls::uses::Uses;
 use crate::json::Json;
 use crate::record::decision::Route;
-use crate::record::observation::RunnerAttached;
+use crate::record::observation::Gates;
 use crate::values::id::{Seq, SessionId};
+use crate::values::object::ObjectHash;
 use crate::values::scope::Scope;
 use crate::values::time::Timestamp;
 
@@ -94,6 +96,8 @@ pub struct Session {
     pub(crate) phase_moves: usize,
     /// The reusable results.
     pub(crate) cache: Cache,
+    /// The calls that have an idempotency key.
+    pub(crate) keys: KeyedCalls,
     /// The number of calls of each tool.
     pub(crate) uses: BTreeMap<String, Uses>,
     /// The calls for which a decision may be due. The others wait for an observation.
@@ -168,6 +172,7 @@ impl Session {
             phase: None,
             phase_moves: 0,
             cache: Cache::default(),
+            keys: KeyedCalls::default(),
             uses: BTreeMap::new(),
             restless: BTreeSet::new(),
             slots_taken: BTreeSet::new(),
@@ -262,22 +267,22 @@ impl Session {
         }
     }
 
-    /// Takes over the terms that `runner` names.
+    /// Takes over the terms that a record names.
     ///
     /// A missing object counts as empty. Loaders make sure that none is missing.
-    pub(crate) fn take_terms(&mut self, runner: &RunnerAttached) {
+    pub(crate) fn take_terms(
+        &mut self,
+        catalog: &ObjectHash,
+        policies: &ObjectHash,
+        gates: Gates,
+        rules: u32,
+    ) {
         self.terms = Terms::new(
-            self.library
-                .catalog(&runner.catalog)
-                .cloned()
-                .unwrap_or_default(),
-            self.library
-                .policies(&runner.policies)
-                .cloned()
-                .unwrap_or_default(),
-            Some(runner.policies),
-            runner.gates.clone(),
+            self.library.catalog(catalog).cloned().unwrap_or_default(),
+            self.library.policies(policies).cloned().unwrap_or_default(),
+            Some(*policies),
+            gates,
         );
-        self.rules = runner.rules;
+        self.rules = rules;
     }
 }

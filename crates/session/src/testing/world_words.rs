@@ -208,6 +208,7 @@ impl History {
             by: Some(Actor::embedder("pipeline")),
             parent: None,
             beyond_max: None,
+            key: None,
         })
     }
 
@@ -359,6 +360,7 @@ pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
         by: None,
         parent: Some(parent),
         beyond_max: None,
+        key: None,
     }
 }
 

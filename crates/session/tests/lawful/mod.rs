@@ -7,6 +7,7 @@ pub(crate) mod ends;
 pub(crate) mod fold;
 pub(crate) mod gate_verdicts;
 pub(crate) mod in_place;
+pub(crate) mod later;
 pub(crate) mod leave;
 pub(crate) mod recording;
 pub(crate) mod repeat;

@@ -16,4 +16,5 @@ pub(super) mod predicate;
 pub(super) mod t;
 mod t_policies;
 pub(super) mod text_agent;
+pub(super) mod tool_changes;
 pub(super) mod toolset;

@@ -11,3 +11,4 @@ mod full_disk;
 pub(super) mod implementations;
 mod redaction;
 mod secrets;
+mod tools;
