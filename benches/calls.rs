@@ -83,6 +83,7 @@ fn measured(kind: Kind, calls: u64) -> f64 {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         };
         recorder.observed(received.into());
         match kind {

@@ -50,6 +50,7 @@ fn recorded(tools: &Toolbox) -> (Session, Vec<Fact>) {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         };
         session = observe(session, received.into());
         let asked = session

@@ -72,6 +72,7 @@ impl Recorder {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         });
         let call = self.facts[first].seq;
         let asked = self.facts[first..]

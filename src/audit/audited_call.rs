@@ -62,6 +62,9 @@ pub struct AuditedCall {
     pub called_at: Timestamp,
     /// The program that made the call. `None` if a model did.
     pub called_by: Option<Actor>,
+    /// The idempotency key of that program. `None`, and omitted, if it gave none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The agent's call whose model made this call. `None`, and omitted, if the conversation's
     /// model did.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! facts of a session ─▶ CallProjection ─▶ AuditedCall (one per call) ─▶ Filter ─▶ Report, Totals
+//!                     └──▶ CatalogNote (one per catalog_changed) ────────────▶ Report
 //! sealed or unreadable ─────────────────────────────────────────────────────────▶ UnreadSession
 //! the journal's own stream ─────────────────────────────────────────────────────▶ JournalNote
 //! ```
@@ -10,6 +11,7 @@
 //! a row is printed.
 
 mod audited_call;
+mod catalog_note;
 mod filter;
 mod journal_note;
 mod moment;
@@ -24,6 +26,7 @@ mod verdict;
 pub use audited_call::{
     AuditedCall, Cancellation, End, Held, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
 };
+pub use catalog_note::CatalogNote;
 pub use filter::{Filter, LabelFilter};
 pub use journal_note::JournalNote;
 pub use question::{Question, QuestionEnd, RefusedAnswer};

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use super::audited_call::{
     AuditedCall, Cancellation, End, Held, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
 };
+use super::catalog_note::CatalogNote;
 use super::question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};
 use super::verdict::Verdict;
 use crate::ledger::HintBy;
 use crate::session::{
-    Actor, ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact, Finding,
-    FunctionCallReceived, Gates, Hook, HookAnswered, Json, Leave, ObjectHash, Observation, Outcome,
-    OutcomeFound, Phase, Seq, Session, SessionOpened, Start, evolve,
+    Actor, Catalog, ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact,
+    Finding, FunctionCallReceived, Gates, Hook, HookAnswered, Json, Leave, ObjectHash, Observation,
+    Outcome, OutcomeFound, Phase, Seq, Session, SessionOpened, Start, evolve,
 };
 
 /// The calls of a session, up to the last applied fact.
@@ -24,6 +25,8 @@ pub(super) struct CallProjection {
     sealed: bool,
     opened: Option<SessionOpened>,
     calls: BTreeMap<Seq, AuditedCall>,
+    /// The changes of the session's tools while it lived.
+    pub(super) catalogs: Vec<CatalogNote>,
     /// The call of each confirmation request.
     questions: BTreeMap<Seq, Seq>,
 }
@@ -36,6 +39,7 @@ impl CallProjection {
             sealed,
             opened: None,
             calls: BTreeMap::new(),
+            catalogs: Vec::new(),
             questions: BTreeMap::new(),
         }
     }
@@ -46,9 +50,10 @@ impl CallProjection {
         if let Event::Observed(_) = &fact.event {
             self.note_held();
         }
+        let before = self.session.terms.catalog.clone();
         self.session = evolve(self.session, fact);
         match &fact.event {
-            Event::Observed(observation) => self.observed(observation, fact, hash),
+            Event::Observed(observation) => self.observed(observation, fact, hash, &before),
             Event::Decided(decision) => self.decided(decision, fact),
         }
         self
@@ -76,7 +81,13 @@ impl CallProjection {
         })
     }
 
-    fn observed(&mut self, observation: &Observation, fact: &Fact, hash: ObjectHash) {
+    fn observed(
+        &mut self,
+        observation: &Observation,
+        fact: &Fact,
+        hash: ObjectHash,
+        before: &Catalog,
+    ) {
         match observation {
             Observation::SessionOpened(it) => self.opened = Some(it.clone()),
             Observation::FunctionCallReceived(it) => self.received(it, fact, hash),
@@ -152,6 +163,11 @@ impl CallProjection {
                         reason: it.reason.clone(),
                     });
                 }
+            }
+            Observation::CatalogChanged(_) => {
+                let session = &self.session;
+                let note = CatalogNote::of(session.id, fact, before, &session.terms.catalog);
+                self.catalogs.push(note);
             }
             Observation::RunnerAttached(_)
             | Observation::Unpaused(_)
@@ -375,6 +391,7 @@ impl CallProjection {
             wire_id: it.id.clone(),
             called_at: fact.at,
             called_by: it.by.clone(),
+            key: it.key.clone(),
             parent: it.parent,
             tool: it.name.clone().unwrap_or_default(),
             args: it.args.clone(),

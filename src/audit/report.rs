@@ -6,6 +6,7 @@ use recount_journal::Head;
 use serde::Serialize;
 
 use super::audited_call::AuditedCall;
+use super::catalog_note::CatalogNote;
 use super::filter::Filter;
 use super::journal_note::{JournalNote, notes};
 use super::projection::CallProjection;
@@ -25,6 +26,8 @@ pub struct Report {
     pub calls: Vec<AuditedCall>,
     /// The sessions that could not be read, whether or not they have selected calls.
     pub unread: Vec<UnreadSession>,
+    /// The changes of tools while their session lived, in the selected time range.
+    pub catalogs: Vec<CatalogNote>,
     /// The records of the journal about itself.
     pub notes: Vec<JournalNote>,
     /// The numbers of selected calls, by several criteria.
@@ -76,8 +79,12 @@ pub async fn decisions(
         done += head.seq;
         progress(done, total);
         match projected {
-            Ok(projection) => {
+            Ok(mut projection) => {
                 report.sessions += 1;
+                let catalogs = std::mem::take(&mut projection.catalogs).into_iter();
+                report
+                    .catalogs
+                    .extend(catalogs.filter(|it| filter.covers(it.at)));
                 for call in projection.rows() {
                     names.add(&call, filter);
                     if filter.takes(&call) {

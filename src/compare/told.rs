@@ -187,6 +187,7 @@ impl StoryFold {
             Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
             | Observation::LeaseRenewed(_)
+            | Observation::CatalogChanged(_)
             | Observation::Disconnected(_)
             | Observation::GoAwayReceived(_)
             | Observation::SwitchPlanned(_)

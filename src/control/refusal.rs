@@ -116,6 +116,8 @@ impl Refusal {
             | Rejection::WrongName { .. }
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
+            | Rejection::UnfitKey { .. }
+            | Rejection::KeyReused { .. }
             | Rejection::SessionClosed
             | Rejection::NotPaused { .. }
             | Rejection::UnknownTool { .. }

@@ -37,6 +37,7 @@ pub use facade::handle::LiveHandle;
 pub use facade::live::{Live, LiveBuilder};
 pub use facade::live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use facade::sessions::NewSession;
+pub use inputs::callers::KeyedOutcome;
 pub use live_media::live_event::LiveEvent;
 pub use notify::callbacks::Callbacks;
 pub use notify::listener::Listener;

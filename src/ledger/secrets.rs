@@ -41,6 +41,7 @@ struct Marker {
 ///     malformed_args: None, invalid_args: None, sealed_args: Vec::new(),
 ///     original_args: None, by: None, parent: None,
 ///     beyond_max: None,
+///     key: None,
 /// };
 /// seal_arguments(&key, &mut call, &["/card".to_owned()])?;
 /// let sealed = call.args.ok_or("no arguments")?;
@@ -153,6 +154,7 @@ mod tests {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         }
     }
 

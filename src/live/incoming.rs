@@ -277,6 +277,7 @@ fn received(epoch: Seq, (call, problem): Whole, check: &CheckArguments<'_>) -> O
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     }
     .into()
 }

@@ -52,6 +52,8 @@ pub(super) struct Driver<'f> {
     pub(super) age: Duration,
     pub(super) model: RecordedModel,
     pub(super) prompter: Prompter,
+    /// The names of the tools of the current process, as the record changed them.
+    pub(super) declared: Vec<String>,
     pub(super) live: Option<Arc<LiveHandle>>,
     /// The task that opens or resumes the session, until it has returned its handle.
     pub(super) handle_task: Option<JoinHandle<Result<LiveHandle, engine::Error>>>,
@@ -105,6 +107,7 @@ impl<'f> Driver<'f> {
             age: Duration::ZERO,
             model: RecordedModel::new(None, &[], false),
             prompter: Prompter::default(),
+            declared: Vec::new(),
             live: None,
             handle_task: None,
             asked_to_connect: false,
@@ -220,6 +223,10 @@ impl<'f> Driver<'f> {
                 self.until(at_ms).await?;
                 self.reported_by_client(observation);
             }
+            Step::ToolsChanged(it) => {
+                self.until(at_ms).await?;
+                self.change_tools(it);
+            }
             Step::Observed(observation) => match run_of(observation) {
                 Some((call, _)) if self.fixture.real_tools => self.perform(at, call).await?,
                 Some(_) => self.prompt_in_turn(at).await?,
@@ -275,6 +282,13 @@ impl<'f> Driver<'f> {
                 let (name, args) = (it.name.clone().unwrap_or_default(), it.args.clone());
                 let args = args.map_or_else(Default::default, |it| it.to_value());
                 match it.by.clone() {
+                    Some(by) if it.key.is_some() => {
+                        let key = it.key.clone().unwrap_or_default();
+                        self.with_handle("a call of the program", move |live| async move {
+                            let called = live.call_with_key(&name, args, &key, by).await;
+                            called.map(drop)
+                        });
+                    }
                     Some(by) => self.with_handle("a call of the program", move |live| async move {
                         // The record shows the outcome.
                         let _ = live.call_function(&name, args, by).await;
@@ -310,6 +324,7 @@ impl<'f> Driver<'f> {
             }
             Observation::SessionOpened(_)
             | Observation::RunnerAttached(_)
+            | Observation::CatalogChanged(_)
             | Observation::Connected(_)
             | Observation::Disconnected(_)
             | Observation::GoAwayReceived(_)

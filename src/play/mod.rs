@@ -4,6 +4,7 @@
 //! This module decides nothing, and does not depend on how a fixture was made.
 
 mod acts;
+mod changes;
 mod clients;
 mod clock;
 mod driver;

@@ -62,6 +62,7 @@ impl RecordedModel {
                 | Step::ConnectionLost(_)
                 | Step::ProcessGone(_)
                 | Step::ProcessBegan(_)
+                | Step::ToolsChanged(_)
                 | Step::Observed(_) => None,
             })
             .collect();

@@ -50,6 +50,7 @@ impl Played {
             | Step::ConnectionLost(_)
             | Step::ProcessGone(_)
             | Step::ProcessBegan(_)
+            | Step::ToolsChanged(_)
             | Step::Observed(_) => None,
         };
         let steps = self.fixture.steps().iter().enumerate();

@@ -88,6 +88,7 @@ impl Driver<'_> {
                 | Step::ConnectionOpened
                 | Step::ConnectionRefused(_)
                 | Step::ConnectionLost(_)
+                | Step::ToolsChanged(_)
                 | Step::Observed(_) => self.step(at).await?,
             }
             self.next += 1;
@@ -154,6 +155,7 @@ impl Driver<'_> {
             Some(gone) => self.records.until(self.session().0, gone, self.extent),
             None => self.records.whole(),
         };
+        self.declared = self.terms.catalog.tools.keys().cloned().collect();
         let (terms, prompter) = (&self.terms, &self.prompter);
         self.model = RecordedModel::new(terms.model.clone(), steps, gone.is_some());
         let agent = match &self.agents {
@@ -298,6 +300,7 @@ fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
             | Step::ConnectionOpened
             | Step::ConnectionRefused(_)
             | Step::ConnectionLost(_)
+            | Step::ToolsChanged(_)
             | Step::Observed(_) => {}
         }
     }
@@ -323,6 +326,7 @@ fn is_of_connecting(step: &Step) -> bool {
         | Step::ConnectionLost(_)
         | Step::ProcessGone(_)
         | Step::ProcessBegan(_)
+        | Step::ToolsChanged(_)
         | Step::Observed(_) => false,
     }
 }

@@ -170,6 +170,7 @@ impl Recorded {
                 | Observation::RunnerAttached(_)
                 | Observation::RunnerDetached(_)
                 | Observation::RunnerDraining(_)
+                | Observation::CatalogChanged(_)
                 | Observation::Connected(_)
                 | Observation::Disconnected(_)
                 | Observation::GoAwayReceived(_)

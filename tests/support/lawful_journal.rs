@@ -30,6 +30,8 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
         leave::not_twice_by_one_leave,
         leave::attempts_increase_and_name_the_runner,
         leave::running_calls_stay_within_the_limit,
+        later::changed_terms_doubt_nothing,
+        later::one_key_is_one_call,
         leave::one_wire_id_is_one_call,
         pauses::nothing_starts_while_a_pause_holds_it,
         answers::one_answer_counts,
@@ -71,7 +73,9 @@ async fn recorded(ledger: &Ledger, id: SessionId) -> Recording {
             recording.steps.push((index, session.clone()));
         }
         session = evolve(session, fact);
-        if let Event::Observed(Observation::RunnerAttached(_)) = &fact.event {
+        if let Event::Observed(Observation::RunnerAttached(_) | Observation::CatalogChanged(_)) =
+            &fact.event
+        {
             let tools = Toolbox::in_force(&session);
             recording.tools.insert(fact.seq, tools);
         }

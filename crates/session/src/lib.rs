@@ -31,18 +31,20 @@ pub use admission::claiming::{CLAIM_BYTES_MAX, ClaimAction, ClaimCommand, ClaimR
 #[doc(hidden)]
 pub use admission::command::BODY_BYTES_MAX;
 pub use admission::command::{Command, Rejection, UnfitAnswer};
+pub use admission::keyed::earlier_call;
 pub use calls::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use calls::claim::{Claim, ClaimState};
 pub use calls::deliveries::Deliveries;
 pub use calls::deliveries::{Delivery, Wording};
+pub use calls::keys::KEY_BYTES_MAX;
 pub use calls::open_calls::OpenCalls;
 pub use calls::requests::{Answered, Approval, Asking, Request, RequestState};
 pub use calls::settled::{Reconciled, Settled, Supplied};
 pub use deciding::admitting::{admit, admit_at};
 #[doc(hidden)]
 pub use deciding::causes::Causes;
-pub use deciding::rules::{RULES, RULES_MIN, RULES_OF_STRICT_FIELDS, rules_needed};
+pub use deciding::rules::{RULES, RULES_MIN, RULES_OF_KEYS, RULES_OF_STRICT_FIELDS, rules_needed};
 pub use deciding::step::{Endless, Step, decide, evolve, overdue, owed, step};
 #[doc(hidden)]
 pub use deciding::step::{evolve_in_place, owed_about, step_in_place};

@@ -324,6 +324,12 @@ fn observations() -> Vec<Observation> {
             goes_on: true,
         }
         .into(),
+        CatalogChanged {
+            catalog: hash("catalog"),
+            policies: hash("policies"),
+            rules: 2,
+        }
+        .into(),
         RunnerDetached {
             reason: "shutdown".into(),
             not_begun: Vec::new(),
@@ -418,6 +424,7 @@ fn observations() -> Vec<Observation> {
             by: Some(ada()),
             parent: Some(Seq(2)),
             beyond_max: Some(128),
+            key: Some("refund-of-order-1001".into()),
         }
         .into(),
         CallCancellationReceived {

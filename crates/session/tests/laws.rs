@@ -36,7 +36,7 @@ mod verdicts;
 
 use generator::{recordings, wild_recordings};
 use lawful::{
-    Verdict, agents, answers, asking, claims, ends, fold, leave, pauses, recording, repeat,
+    Verdict, agents, answers, asking, claims, ends, fold, later, leave, pauses, recording, repeat,
     supplies,
 };
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 
 /// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
 /// answer counts.
-const OF_ANY_HISTORY: [Law; 17] = [
+const OF_ANY_HISTORY: [Law; 18] = [
     (
         "one client holds each start",
         claims::one_client_holds_each_start,
@@ -101,6 +101,11 @@ const OF_ANY_HISTORY: [Law; 17] = [
         "a denied call did not run",
         answers::a_denied_call_did_not_run,
     ),
+    (
+        "changed terms doubt nothing",
+        later::changed_terms_doubt_nothing,
+    ),
+    ("one key is one call", later::one_key_is_one_call),
 ];
 
 /// Laws for histories in which answers, supplied results and cancellations are checked by `admit`.

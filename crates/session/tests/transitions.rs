@@ -560,6 +560,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     };
     let taken_back = |id: &str| CallCancellationReceived {
         epoch,
@@ -1139,6 +1140,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
     .into_iter()
     .chain(attached)
     .chain(pauses(call, attempt, &by))
+    .chain(catalogs_changed())
     .collect()
 }
 
@@ -1197,6 +1199,20 @@ fn gate_said(call: Seq, gated: Option<bool>) -> Observation {
 }
 
 /// The terms that a runner may attach with: those under which the call was received, and others.
+/// Returns changes of the catalog while the runner stays.
+fn catalogs_changed() -> impl Iterator<Item = (&'static str, Observation)> {
+    const SOME: [&str; 4] = [
+        "same tools",
+        "contract changed",
+        "every tool gated",
+        "tools gone",
+    ];
+    let some = terms()
+        .into_iter()
+        .filter(|(which, _)| SOME.contains(which));
+    some.map(|(which, tools)| (which, tools.taken_over(&mut Library::default()).into()))
+}
+
 fn terms() -> [(&'static str, Toolbox); 10] {
     let each = |change: fn(Toolbox, &str) -> Toolbox| {
         let every = [

@@ -62,6 +62,7 @@ pub use tools::t::T;
 pub use tools::text_agent::{
     AgentAsk, AgentSoFar, AgentStep, AgentTurnSoFar, TextAgent, TextAgentTool,
 };
+pub use tools::tool_changes::ToolChanges;
 pub use tools::toolset::Toolset;
 
 // Items for the other crates of the workspace.

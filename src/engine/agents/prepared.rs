@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agent::Agent;
 use super::extractors::Extractor;
 use super::heard::HeardAs;
 use super::hooks::AgentHooks;
@@ -43,4 +44,6 @@ pub(crate) struct Prepared {
     pub(in crate::engine) manner: Manner,
     pub(in crate::engine) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
     pub(super) heard_as: Option<HeardAs>,
+    /// The agent as it was given, for a change of its tools.
+    pub(super) source: Box<Agent>,
 }

@@ -21,6 +21,7 @@ const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
 impl Agent {
     /// Checks the whole agent and prepares it for serving.
     pub(crate) fn prepare(mut self, name: &str, ledger: &Ledger) -> Result<Prepared, Vec<String>> {
+        let source = Box::new(self.clone());
         let mut mistakes = self.recording_mistakes();
         let mut dispatcher = ToolDispatcher::new();
         let (formatters, unknown) = self.tools.execute(std::mem::take(&mut self.modes));
@@ -94,6 +95,7 @@ impl Agent {
             manner: self.manner,
             formatters,
             heard_as: self.heard_as,
+            source,
         };
         Ok(prepared.recorded(self.recording))
     }

@@ -142,6 +142,7 @@ impl Redactor {
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
+            | Observation::CatalogChanged(_)
             | Observation::LlmAsked(_)
             | Observation::SwitchPlanned(_)
             | Observation::ReconnectScheduled(_)
@@ -289,6 +290,7 @@ mod tests {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         });
         digits().redact(&mut call);
         let body = crate::session::Event::Observed(call).body().unwrap();
@@ -339,6 +341,7 @@ mod tests {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         });
         verbose.redact(&mut call);
         let body = crate::session::Event::Observed(call).body().unwrap();

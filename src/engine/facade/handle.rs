@@ -8,6 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
+use crate::engine::inputs::callers::ProgramCall;
 use crate::engine::inputs::inbox::{Input, UserText};
 use crate::engine::inputs::registry::TaskRef;
 use crate::engine::live_media::piece::Piece;
@@ -30,7 +31,7 @@ use crate::tool::{FunctionResponse, State, Ticket, ToolConfirmation, ToolError};
 pub struct LiveHandle {
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) engine: Engine,
-    task: TaskRef,
+    pub(super) task: TaskRef,
     /// The tasks that run the callbacks, until the last clone is dropped.
     hearing: Vec<Arc<AbortOnDropHandle<()>>>,
     /// True if a caller has the handle, or is about to.
@@ -350,13 +351,13 @@ impl LiveHandle {
         // A program may not send what no model could, such as unlimited nesting.
         let args = Json::parse(&args.to_string())
             .map_err(|problem| ToolError::InvalidArgs(format!("the arguments are {problem}")))?;
-        let name = name.to_owned();
-        let _ = self.task.inbox.send(Input::CallFunction {
-            name,
+        let call = ProgramCall {
+            name: name.to_owned(),
             args,
             by,
-            caller,
-        });
+            key: None,
+        };
+        let _ = self.task.inbox.send(Input::CallFunction(call, caller));
         let stopped = |_| ToolError::Other(self.task.stopped(self.session).to_string());
         answer.await.map_err(stopped)?
     }
@@ -431,7 +432,7 @@ impl LiveHandle {
         self.ask(|reply| Input::Command(command, reply)).await
     }
 
-    async fn ask<T>(
+    pub(super) async fn ask<T>(
         &self,
         input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
     ) -> Result<T, Error> {

@@ -1,6 +1,6 @@
 //! The embedder's API: engines, sessions and handles.
 //!
-//! No other module imports it. Read `builder`, `sessions` and `handle`; `live` combines all three
+//! No other module imports it. Read `builder`, `sessions` and `handle`, then `program_driven`; `live` combines all three
 //! in one expression. `operator` handles the command line's requests to a running engine.
 
 pub(super) mod adk_events;
@@ -18,6 +18,7 @@ pub(super) mod live_session_builder;
 mod operator;
 mod operator_answers;
 mod pausing;
+pub(super) mod program_driven;
 mod registering;
 pub(super) mod sessions;
 mod shutdown;

@@ -103,7 +103,8 @@ impl Engine {
 
     /// Shuts down every tool; all of them run concurrently.
     async fn shut_down_tools(&self) {
-        let agents: Vec<_> = self.agents().values().cloned().collect();
+        let mut agents: Vec<_> = self.agents().values().cloned().collect();
+        agents.extend(self.inner.changed_agents.all());
         let tools = agents.iter().flat_map(|it| {
             let dispatcher = &it.dispatcher;
             dispatcher.names().filter_map(|name| dispatcher.get(name))

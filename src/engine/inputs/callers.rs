@@ -4,11 +4,48 @@
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::session::Outcome;
+use crate::engine::error::Error;
+use crate::session::{Actor, Json, Outcome, Seq};
 use crate::tool::ToolError;
 
 /// The reply channel to a caller.
 pub(in crate::engine) type Answer = oneshot::Sender<Result<Value, ToolError>>;
+
+/// A call of the embedding program.
+pub(in crate::engine) struct ProgramCall {
+    pub(in crate::engine) name: String,
+    pub(in crate::engine) args: Json,
+    pub(in crate::engine) by: Actor,
+    pub(in crate::engine) key: Option<Key>,
+}
+
+/// The idempotency key of a call.
+pub(in crate::engine) struct Key {
+    pub(in crate::engine) key: String,
+    /// Receives the call once it is on record, or the reason why it is refused.
+    pub(in crate::engine) taken: oneshot::Sender<Result<Taken, Error>>,
+}
+
+/// A call with a key that is on record.
+pub(in crate::engine) struct Taken {
+    pub(in crate::engine) call: Seq,
+    /// True if an earlier caller made it.
+    pub(in crate::engine) repeated: bool,
+}
+
+/// The outcome of a call that was made with an idempotency key.
+///
+/// It is returned by [`LiveHandle::call_with_key`](crate::engine::LiveHandle::call_with_key).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct KeyedOutcome {
+    /// The call: the seq of its `function_call_received`.
+    pub call: Seq,
+    /// True if an earlier caller made the call, with the same key and the same text.
+    pub repeated: bool,
+    /// The response, or the reason why the call failed.
+    pub result: Result<Value, ToolError>,
+}
 
 /// The caller of a function.
 pub(in crate::engine) struct Caller {
@@ -21,6 +58,15 @@ impl Caller {
     /// True if the caller no longer waits.
     pub(in crate::engine) fn is_closed(&self) -> bool {
         self.answer.is_closed()
+    }
+
+    /// Sends the outcome of the call. Returns false if the caller is gone.
+    pub(in crate::engine) fn answer(self, outcome: Result<Value, ToolError>) -> bool {
+        let outcome = match (outcome, self.given) {
+            (Ok(_), Some(given)) => Ok(Value::Array(given)),
+            (outcome, _) => outcome,
+        };
+        self.answer.send(outcome).is_ok()
     }
 }
 

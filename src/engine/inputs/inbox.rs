@@ -5,7 +5,7 @@
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::asking::ToTool;
-use super::callers::Answer;
+use super::callers::{Answer, ProgramCall};
 use crate::engine::error::Error;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::telling::history::History;
@@ -13,9 +13,10 @@ use crate::engine::telling::outcomes::Ended;
 use crate::live::{ConnectError, Connection};
 use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, Json, LlmAsked, LlmReplied, PauseScope,
-    RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
+    PolicySet, RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded,
+    UnfitAnswer,
 };
-use crate::tool::{LlmSaid, State, ToolConfirmation};
+use crate::tool::{LlmSaid, State, ToolChanges, ToolConfirmation};
 
 /// The reply channel to a caller.
 pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -111,12 +112,9 @@ pub(in crate::engine) enum Input {
     /// A tool emitted an event for the embedding program. Its permit is freed once it is recorded.
     ToolEmitted(ToolEventEmitted, OwnedSemaphorePermit),
     /// The embedding program calls a function.
-    CallFunction {
-        name: String,
-        args: Json,
-        by: Actor,
-        caller: Answer,
-    },
+    CallFunction(ProgramCall, Answer),
+    /// Change the tools of the session, with the policies of a fixture that is played.
+    ChangeTools(ToolChanges, Option<PolicySet>, Reply<Option<Seq>>),
     /// A hook, or the predicate of a gate, answered about calls or responses.
     HookAnswered {
         answers: Vec<HookAnswered>,

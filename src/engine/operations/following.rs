@@ -30,12 +30,31 @@ impl Engine {
         let Some(agent) = self.agents().get(agent).cloned() else {
             return;
         };
-        let dispatcher = &agent.dispatcher;
-        let follows = |name| dispatcher.get(name).is_some_and(PolicyTool::follows);
-        let is_any = dispatcher.names().any(follows);
-        if !is_any {
+        if agent.follows_calls() {
+            self.follow_calls_of(agent);
+        }
+    }
+
+    /// Follows the calls of a session whose tools were changed, if one of its tools follows its
+    /// calls.
+    pub(in crate::engine) fn follow_changed(&self, session: SessionId) {
+        let changed = self.inner.changed_agents.of(session);
+        let Some(changed) = changed.filter(|it| it.follows_calls()) else {
+            return;
+        };
+        let registered = self.agents().get(&changed.name).cloned();
+        if let Some(agent) = registered {
+            self.follow_calls_of(agent);
+        }
+    }
+
+    /// Starts the follower of an agent, unless it has one.
+    fn follow_calls_of(&self, agent: Arc<Prepared>) {
+        let mut followers = self.followers();
+        if followers.contains_key(&agent.name) {
             return;
         }
+        let name = agent.name.clone();
         let follower = Follower {
             engine: Arc::downgrade(&self.inner),
             ledger: self.inner.ledger.clone(),
@@ -46,7 +65,7 @@ impl Engine {
         // Before the listing, so that no pause is missed.
         let updates = self.inner.publisher.subscribe();
         let task = tokio::spawn(follower.follow(updates));
-        self.followers().push(AbortOnDropHandle::new(task));
+        followers.insert(name, AbortOnDropHandle::new(task));
     }
 
     /// Stops following calls; the next process continues.
@@ -54,7 +73,7 @@ impl Engine {
         self.followers().clear();
     }
 
-    fn followers(&self) -> MutexGuard<'_, Vec<AbortOnDropHandle<()>>> {
+    fn followers(&self) -> MutexGuard<'_, BTreeMap<String, AbortOnDropHandle<()>>> {
         let followers = self.inner.followers.lock();
         followers.unwrap_or_else(PoisonError::into_inner)
     }
@@ -158,7 +177,12 @@ impl Follower {
     }
 
     fn begin(&mut self, session: SessionId, call: Seq, name: String, state: Option<Json>) {
-        let tool = self.agent.dispatcher.get(&name);
+        let changed = self
+            .engine
+            .upgrade()
+            .and_then(|it| it.changed_agents.of(session));
+        let agent = changed.as_ref().unwrap_or(&self.agent);
+        let tool = agent.dispatcher.get(&name);
         let Some(tool) = tool.filter(|it| it.follows()) else {
             return;
         };
@@ -171,7 +195,7 @@ impl Follower {
             tool: name,
         };
         let state = state.map(|it| it.to_value()).unwrap_or_default();
-        let shape = self.agent.policies.response;
+        let shape = agent.policies.response;
         let followed = Followed {
             tool: tool.clone(),
             ticket,

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::agents::agent::Agent;
+use crate::engine::agents::changed::ChangedAgents;
 use crate::engine::agents::extractors::Turn;
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::clock::Clock;
@@ -66,6 +67,7 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) room: SpaceWait,
     pub(in crate::engine) clock: Arc<dyn Clock>,
     pub(in crate::engine) agents: Mutex<BTreeMap<String, Arc<Prepared>>>,
+    pub(in crate::engine) changed_agents: Arc<ChangedAgents>,
     pub(in crate::engine) registry: Arc<Registry>,
     pub(in crate::engine) publisher: Publisher,
     /// The slots for running tools.
@@ -75,8 +77,8 @@ pub(in crate::engine) struct Inner {
     /// The due times of sessions without a task.
     pub(in crate::engine) alarm: Arc<Alarm>,
     pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
-    /// The tasks that ask tools for the results of paused calls.
-    pub(in crate::engine) followers: Mutex<Vec<AbortOnDropHandle<()>>>,
+    /// The tasks that ask tools for the results of paused calls, by agent.
+    pub(in crate::engine) followers: Mutex<BTreeMap<String, AbortOnDropHandle<()>>>,
 }
 
 impl Engine {
@@ -95,6 +97,7 @@ impl Engine {
             room,
             clock,
             agents: Mutex::default(),
+            changed_agents: Arc::default(),
             registry: Arc::default(),
             publisher,
             slots,
@@ -258,6 +261,7 @@ impl Engine {
             shared: Shared {
                 desk_turns: self.inner.desk_turns.clone(),
                 clock: self.inner.clock.clone(),
+                changed_agents: self.inner.changed_agents.clone(),
                 publisher: self.inner.publisher.clone(),
                 registry: self.inner.registry.clone(),
                 slots: self.inner.slots.clone(),
@@ -284,6 +288,9 @@ impl Engine {
         &self,
         session: SessionId,
     ) -> Result<Arc<Prepared>, Error> {
+        if let Some(changed) = self.inner.changed_agents.of(session) {
+            return Ok(changed);
+        }
         let opened = self.inner.ledger.opened(session).await?;
         let (_, opened) = opened.ok_or(crate::ledger::Error::UnknownSession { session })?;
         self.agent(&opened.agent)

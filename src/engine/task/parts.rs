@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::retrying_journal::SpaceWait;
 use super::timer::Timer;
+use crate::engine::agents::changed::ChangedAgents;
 use crate::engine::agents::extractors::Turn;
 use crate::engine::clock::Clock;
 use crate::engine::connection::incoming::Incoming;
@@ -74,8 +75,8 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) timer: Option<Timer>,
     /// The runner that this task attached.
     pub(in crate::engine) attached: Option<Seq>,
-    /// The programs that wait for calls of their own.
-    pub(in crate::engine) callers: BTreeMap<Seq, Caller>,
+    /// The programs that wait for calls of their own; several for a call with a key.
+    pub(in crate::engine) callers: BTreeMap<Seq, Vec<Caller>>,
     /// The tools that wait for an answer while they run, by call.
     pub(in crate::engine) asking: BTreeMap<Seq, Waiting>,
     /// The text since the last turn ended, and the extractors that read the turn before.
@@ -91,6 +92,8 @@ pub(in crate::engine) struct Shared {
     /// Locked while the desk appends to a session that has no running task.
     pub(in crate::engine) desk_turns: Arc<Mutex<()>>,
     pub(in crate::engine) clock: Arc<dyn Clock>,
+    /// The agents of sessions whose tools were changed.
+    pub(in crate::engine) changed_agents: Arc<ChangedAgents>,
     pub(in crate::engine) publisher: Publisher,
     pub(in crate::engine) registry: Arc<Registry>,
     /// The engine's slots for running tools.

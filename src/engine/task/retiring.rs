@@ -14,7 +14,12 @@ impl SessionTask {
             && self.connections.socket.is_none()
             && self.connections.opening.is_none()
             && self.connections.reconnecting.wait.is_none()
-            && self.running.callers.values().all(Caller::is_closed)
+            && self
+                .running
+                .callers
+                .values()
+                .flatten()
+                .all(Caller::is_closed)
             && !self.running.performer.is_busy()
             && self
                 .running
@@ -29,6 +34,9 @@ impl SessionTask {
         self.disconnect(reasons::IDLE).await?;
         self.connections.reconnecting.closing_socket().await;
         self.stream.snapshot_ahead().await;
+        if self.stream.session.closed {
+            self.shared.changed_agents.forget(self.id);
+        }
         for due in owed(&self.stream.session).iter().filter_map(due_of) {
             self.shared.alarm.set(due, self.id);
         }

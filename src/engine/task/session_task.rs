@@ -220,12 +220,11 @@ impl SessionTask {
             }
             Input::ToolAsks(asked, tool) => Box::pin(self.tool_asks(asked, tool)).await,
             Input::ToolEmitted(emitted, _permit) => self.tool_emitted(emitted).await,
-            Input::CallFunction {
-                name,
-                args,
-                by,
-                caller,
-            } => Box::pin(self.call_function(name, args, by, caller)).await,
+            Input::CallFunction(call, caller) => Box::pin(self.call_function(call, caller)).await,
+            Input::ChangeTools(changes, on_record, reply) => {
+                let outcome = Box::pin(self.change_tools(changes, on_record)).await;
+                self.hand_back(reply, outcome)
+            }
             Input::ExtractorEnded { name, state } => Box::pin(self.hook_ended(&name, &state)).await,
             Input::HookWrote(hook, state) => Box::pin(self.hook_ended(hook.as_str(), &state)).await,
             Input::ProviderAnswered {

@@ -8,7 +8,7 @@ use super::course::CallCourse;
 use super::{Unknown, WhatIf};
 use crate::session::{
     ApprovalGiven, Author, CallStarted, ConfirmationAnswered, Deadline, DeadlinePassed, Decision,
-    Event, Observation, Phase, PolicySet, RunnerAttached, RunnerDetached, Seq, Start, Timestamp,
+    Event, ObjectHash, Observation, Phase, PolicySet, RunnerDetached, Seq, Start, Timestamp,
 };
 
 impl WhatIf<'_> {
@@ -30,13 +30,18 @@ impl WhatIf<'_> {
         }
         let observation = match observation {
             Observation::RunnerAttached(it) => {
-                self.add_terms(&it);
+                self.add_terms(it.catalog, it.policies);
                 let not_begun = self.early();
-                if !not_begun.is_empty() {
+                // A renewed attachment puts nothing in doubt.
+                if !not_begun.is_empty() && !it.goes_on {
                     let reason = "the runs on record that stand for these begin later".to_owned();
                     let detached = RunnerDetached { reason, not_begun };
                     heard.push((self.next_unrecorded(), detached.into()));
                 }
+                it.into()
+            }
+            Observation::CatalogChanged(it) => {
+                self.add_terms(it.catalog, it.policies);
                 it.into()
             }
             Observation::RunnerDetached(mut it) => {
@@ -174,11 +179,11 @@ impl WhatIf<'_> {
         Some(it)
     }
 
-    /// Adds the policies of a runner with the changes applied.
-    fn add_terms(&mut self, it: &RunnerAttached) {
+    /// Adds the policies that a record names, with the changes applied.
+    fn add_terms(&mut self, catalog: ObjectHash, policies_at: ObjectHash) {
         let library = self.other.library_mut();
-        let catalog = library.catalog(&it.catalog).cloned().unwrap_or_default();
-        let policies = library.policies(&it.policies).cloned().unwrap_or_default();
+        let catalog = library.catalog(&catalog).cloned().unwrap_or_default();
+        let policies = library.policies(&policies_at).cloned().unwrap_or_default();
         self.tools.extend(catalog.tools.keys().cloned());
         let tools = catalog.tools.keys().map(String::as_str);
         // The start of a call is taken from the record, so the limit of parallel runs stays.
@@ -188,7 +193,7 @@ impl WhatIf<'_> {
             running_max,
             ..policies
         };
-        library.add_policies(it.policies, Arc::new(policies));
+        library.add_policies(policies_at, Arc::new(policies));
     }
 
     /// Starts a call in the other world together with its recorded run, if it is ready there. Free

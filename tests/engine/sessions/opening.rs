@@ -53,6 +53,7 @@ impl Long {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         };
         for n in 0..calls {
             let call = session.head.next();

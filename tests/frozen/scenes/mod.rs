@@ -67,6 +67,7 @@ fn raw_call(session: &History) -> FunctionCallReceived {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::journal::{Keys, UnknownKinds, opening};
 use crate::terminal::{Meter, Screen, Tone};
 use crate::text::{count, one_line};
 use recount::audit::{
-    AuditedCall, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions,
+    AuditedCall, CatalogNote, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions,
 };
 use recount::engine::SystemClock;
 use recount::ledger::Ledger;
@@ -214,6 +214,7 @@ fn of(report: &Report) -> String {
 enum Row<'a> {
     Call(&'a AuditedCall),
     Unread(&'a UnreadSession),
+    Catalog(&'a CatalogNote),
     Note(&'a JournalNote),
     Totals(&'a Totals),
 }
@@ -221,8 +222,10 @@ enum Row<'a> {
 fn in_json(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
     let calls = report.calls.iter().map(Row::Call);
     let unread = report.unread.iter().map(Row::Unread);
+    let catalogs = report.catalogs.iter().map(Row::Catalog);
     let notes = report.notes.iter().map(Row::Note);
     let totals = std::iter::once(Row::Totals(&report.totals));
-    let mut rows = calls.chain(unread).chain(notes).chain(totals);
+    let rest = catalogs.chain(notes).chain(totals);
+    let mut rows = calls.chain(unread).chain(rest);
     rows.try_for_each(|row| screen.json(&row))
 }

@@ -51,6 +51,7 @@ pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     unconfirmed(&mut out, &report.calls);
     calls(&mut out, &report.calls);
     unread(&mut out, report);
+    catalogs(&mut out, report);
     notes(&mut out, report);
     ended(&mut out, head);
     put(
@@ -297,6 +298,20 @@ fn unread(out: &mut String, report: &Report) {
         );
     }
     out.push_str("</tbody>\n</table>\n</div>\n</section>\n");
+}
+
+/// The changes of tools while their session lived. Absent if there was none.
+fn catalogs(out: &mut String, report: &Report) {
+    if report.catalogs.is_empty() {
+        return;
+    }
+    out.push_str("<section>\n<h2 id=\"tools\">Tools changed while a session lived</h2>\n");
+    let changes = report.catalogs.iter().map(|it| {
+        let (at, session, seq) = (age::moment(it.at), it.session, it.seq);
+        format!("{at}: {session}, record {seq}: {}", it.in_words())
+    });
+    listed(out, changes);
+    out.push_str("</section>\n");
 }
 
 fn notes(out: &mut String, report: &Report) {

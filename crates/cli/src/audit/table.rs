@@ -64,6 +64,11 @@ fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, Stri
     for sentence in words::unread(&report.unread) {
         lines.push((Tone::Bad, sentence));
     }
+    for note in &report.catalogs {
+        let (session, at) = (note.session, age::moment(note.at));
+        let text = format!("{at}  {session}  {}", note.in_words());
+        lines.push((Tone::Quiet, fit(&text, columns)));
+    }
     for note in &report.notes {
         let text = format!("{}  journal {}", age::moment(note.at), note.what);
         lines.push((Tone::Quiet, fit(&text, columns)));

@@ -236,6 +236,8 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::Claim(ClaimRejection::NotTheHolder { .. }) => "not-the-holder",
         Rejection::Claim(ClaimRejection::ClaimEnded { .. }) => "claim-ended",
         Rejection::Claim(ClaimRejection::UnfitClaim { .. }) => "unfit-claim",
+        Rejection::UnfitKey { .. } => "unfit-key",
+        Rejection::KeyReused { .. } => "key-reused",
         Rejection::SessionClosed => "session-closed",
         Rejection::AlreadyPaused(_) => "already-paused",
         Rejection::NotPaused { .. } => "not-paused",

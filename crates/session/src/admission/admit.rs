@@ -381,9 +381,14 @@ fn admit_finding(
     Ok(())
 }
 
-/// Returns the tool of the call, if a runner is attached that does not have it.
+/// Returns the tool of the call, if a runner is attached that does not have it. A run that waits for
+/// the answer has its tool.
 fn missing_tool(session: &Session, call: Seq) -> Option<String> {
-    let name = &session.calls.get(&call)?.name;
+    let open = session.calls.get(&call)?;
+    if open.in_place().is_some() {
+        return None;
+    }
+    let name = &open.name;
     let is_missing = session.runner.is_some() && !session.terms.catalog.tools.contains_key(name);
     is_missing.then(|| name.clone())
 }

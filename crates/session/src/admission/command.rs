@@ -2,6 +2,7 @@
 
 use super::claiming::{ClaimCommand, ClaimRejection};
 pub use super::unfit_answer::UnfitAnswer;
+use crate::calls::keys::KEY_BYTES_MAX;
 use crate::calls::requests::Answered;
 use crate::calls::settled::Reconciled;
 use crate::calls::settled::Supplied;
@@ -251,6 +252,16 @@ pub enum Rejection {
     },
     /// A request of a client that runs calls was refused.
     Claim(ClaimRejection),
+    /// The idempotency key of a call is empty or too long.
+    UnfitKey {
+        /// The length of the key, in bytes.
+        bytes: usize,
+    },
+    /// The idempotency key is of an earlier call with another tool or other arguments.
+    KeyReused {
+        /// The earlier call.
+        call: Seq,
+    },
     /// The session is closed.
     SessionClosed,
     /// The pause is in force already.
@@ -323,6 +334,8 @@ impl Rejection {
             Rejection::ResponseNotAnObject => "response_not_an_object",
             Rejection::UnfitState { .. } => "unfit_state",
             Rejection::Claim(claim) => claim.code(),
+            Rejection::UnfitKey { .. } => "unfit_key",
+            Rejection::KeyReused { .. } => "key_reused",
             Rejection::SessionClosed => "session_closed",
             Rejection::AlreadyPaused(_) => "already_paused",
             Rejection::NotPaused { .. } => "not_paused",
@@ -359,6 +372,7 @@ impl Rejection {
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
             | Rejection::Claim(_)
+            | Rejection::UnfitKey { .. }
             | Rejection::TooLarge { .. }
             | Rejection::TooDeep
             | Rejection::UnfitJson { .. } => true,
@@ -377,6 +391,7 @@ impl Rejection {
             | Rejection::AlreadyPaused(_)
             | Rejection::NotPaused { .. }
             | Rejection::UnknownTool { .. }
+            | Rejection::KeyReused { .. }
             | Rejection::SessionClosed => false,
         }
     }
@@ -504,6 +519,14 @@ impl std::fmt::Display for Rejection {
             Rejection::ResponseNotAnObject => f.write_str("a response must be a JSON object"),
             Rejection::UnfitState { problem } => f.write_str(problem),
             Rejection::Claim(claim) => claim.fmt(f),
+            Rejection::UnfitKey { bytes } => write!(
+                f,
+                "the key of a call takes 1 to {KEY_BYTES_MAX} bytes, and this one has {bytes}"
+            ),
+            Rejection::KeyReused { call } => write!(
+                f,
+                "the key is of call {call}, which has another tool or other arguments"
+            ),
             Rejection::SessionClosed => f.write_str("the session is closed"),
             Rejection::AlreadyPaused(pause) => {
                 let Pause { scope, by, at, .. } = &**pause;

@@ -1,13 +1,14 @@
 //! Commands from outside, and the reasons for which they are refused.
 //!
 //! This module folds nothing: an admitted command becomes an observation. Read `command` with
-//! `unfit_answer` and `claiming`, then `admit`. `approving` checks who may answer, `standing` admits
-//! standing leaves, and `pausing` has the stop switch.
+//! `unfit_answer` and `claiming`, then `admit` and `keyed`. `approving` checks who may answer,
+//! `standing` admits standing leaves, and `pausing` has the stop switch.
 
 pub(super) mod admit;
 pub(super) mod approving;
 pub(super) mod claiming;
 pub(super) mod command;
+pub(super) mod keyed;
 mod pausing;
 mod standing;
 mod unfit_answer;

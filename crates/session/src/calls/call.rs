@@ -395,8 +395,8 @@ pub enum Phase {
 /// The event that a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
-    /// The next decision is due at once. Only `Gated` and `Asking` outlast a step: they wait while
-    /// no runner declares the tool.
+    /// The next decision is due at once. Only `Gated` outlasts a step: it waits while no runner
+    /// declares the tool.
     Nothing,
     /// An answer of a person.
     Person,
@@ -439,7 +439,8 @@ impl Phase {
         match self {
             Phase::AwaitingConfirmation { .. } => WaitsFor::Person,
             Phase::Paused { .. } => WaitsFor::Response,
-            Phase::Ready { .. } | Phase::InDoubt { .. } => WaitsFor::Runner,
+            // Only `Asking` lasts: while no runner declares the tool.
+            Phase::Ready { .. } | Phase::InDoubt { .. } | Phase::Asking { .. } => WaitsFor::Runner,
             Phase::Running { .. } => WaitsFor::Tool,
             Phase::AwaitingCalls { open: 0, .. } => WaitsFor::Runner,
             Phase::AwaitingCalls { .. } => WaitsFor::Calls,
@@ -448,7 +449,6 @@ impl Phase {
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
-            | Phase::Asking { .. }
             | Phase::Withdrawn
             | Phase::Approved { .. }
             | Phase::Denied { .. }

@@ -162,6 +162,7 @@ mod tests {
                 by: None,
                 parent: None,
                 beyond_max: None,
+                key: None,
             };
             dispatcher::call_received(&mut session, Seq(*seq), &received);
         }

@@ -111,6 +111,7 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
         }
         // The end of a connection that was about to be left lets its calls start.
         Observation::RunnerAttached(_)
+        | Observation::CatalogChanged(_)
         | Observation::RunnerDetached(_)
         | Observation::Connected(_)
         | Observation::Disconnected(_)

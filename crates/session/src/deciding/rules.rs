@@ -10,6 +10,7 @@
 
 use crate::declared::catalog::Catalog;
 use crate::policies::policy::PolicySet;
+use crate::state::session::Session;
 
 /// The highest rules number that this program knows.
 pub const RULES: u32 = 2;
@@ -19,6 +20,11 @@ pub const RULES_MIN: u32 = 1;
 
 /// The first rules under which unknown fields of a catalog or of policies are an error.
 pub const RULES_OF_STRICT_FIELDS: u32 = 2;
+
+/// The first rules under which a call may have an idempotency key.
+///
+/// An older program would overlook the key, and run a repeated call again.
+pub const RULES_OF_KEYS: u32 = 2;
 
 /// Returns the lowest rules number that this catalog and these policies need.
 ///
@@ -35,5 +41,27 @@ pub fn rules_needed(catalog: &Catalog, policies: &PolicySet) -> u32 {
         2
     } else {
         RULES_MIN
+    }
+}
+
+impl Session {
+    /// Returns the lowest rules number with which this session may continue under these terms.
+    ///
+    /// It is that of [`rules_needed`], or more if a call of the session has an idempotency key.
+    ///
+    /// ```
+    /// use recount_session::{Catalog, PolicySet, RULES_MIN, Session, SessionId};
+    /// let session = Session::new(SessionId(uuid::Uuid::nil()));
+    /// let rules = session.rules_needed(&Catalog::default(), &PolicySet::default());
+    /// assert_eq!(rules, RULES_MIN);
+    /// ```
+    #[must_use]
+    pub fn rules_needed(&self, catalog: &Catalog, policies: &PolicySet) -> u32 {
+        let keyed = if self.keys.is_empty() {
+            RULES_MIN
+        } else {
+            RULES_OF_KEYS
+        };
+        rules_needed(catalog, policies).max(keyed)
     }
 }

@@ -11,7 +11,7 @@ use crate::record::event::{Event, Fact};
 use crate::record::observation::{DeadlinePassed, Observation, Speaker};
 use crate::reducers::asking::{approvers, confirmation, hooks, standing};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
-use crate::reducers::running::{agents, claims, in_place, pausing};
+use crate::reducers::running::{agents, claims, in_place, pausing, terms};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
 use crate::reducers::{dispatcher, tracker};
 use crate::state::effect::Effect;
@@ -219,6 +219,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         }
         Observation::RunnerAttached(it) => tracker::runner_attached(session, fact.seq, it),
         Observation::RunnerDetached(it) => tracker::runner_detached(session, it),
+        Observation::CatalogChanged(it) => terms::catalog_changed(session, it),
         Observation::RunnerDraining(_) => session.draining = true,
         Observation::Connected(it) => conversation::connected(session, fact.seq, it),
         Observation::Disconnected(it) => conversation::disconnected(session, it.epoch),

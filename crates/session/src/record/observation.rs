@@ -19,6 +19,7 @@ pub use super::answers::{
     AnswerRefused, ConfirmationAnswered, OperatorCancelled, OutcomeFound, ResponseSupplied,
 };
 pub use super::approval::ApprovalGiven;
+pub use super::catalog_change::CatalogChanged;
 pub use super::claims::{CallClaimed, ClaimEnded, LeaseRenewed};
 pub use super::hook::HookAnswered;
 pub use super::llm::LlmAsked;
@@ -43,6 +44,8 @@ events! {
         RunnerAttached = "runner_attached",
         /// The process detached from the session.
         RunnerDetached = "runner_detached",
+        /// The tools of the attached process changed. Its running calls go on.
+        CatalogChanged = "catalog_changed",
         /// The process will detach soon and starts no more calls.
         RunnerDraining = "runner_draining",
         /// A connection to the model is ready: a new epoch.
@@ -287,6 +290,8 @@ pub struct ResumptionHandleReceived {
 /// {"epoch":3,"id":"fc-2","name":"pay","args":{"cents":4200,"card":{"$sealed":"v1.…"}},
 ///  "sealed_args":["/card"]}
 /// {"epoch":0,"id":"a1","name":"look_up","args":{"order":7},"parent":5}
+/// {"epoch":0,"name":"refund","args":{"order":7},
+///  "by":{"name":"pipeline","authenticated_by":"embedder"},"key":"refund-of-order-7"}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -329,6 +334,10 @@ pub struct FunctionCallReceived {
     /// is an observation, because the session does not know which calls came in one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_max: Option<u32>,
+    /// The idempotency key of the program that made the call. A later call with the same key is the
+    /// same call. Rules 2 must be in force, because older programs overlook it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Arguments that are not a well-formed JSON object.

@@ -89,6 +89,7 @@ impl Observation {
             | Observation::RunnerAttached(_)
             | Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
+            | Observation::CatalogChanged(_)
             | Observation::ReconnectScheduled(_)
             | Observation::ConnectFailed(_)
             | Observation::ReconnectsExhausted(_)
@@ -170,6 +171,8 @@ impl Observation {
     pub fn terms_named(&self) -> Option<(ObjectHash, ObjectHash)> {
         if let Observation::RunnerAttached(it) = self {
             Some((it.catalog, it.policies))
+        } else if let Observation::CatalogChanged(it) = self {
+            Some((it.catalog, it.policies))
         } else {
             None
         }
@@ -193,6 +196,8 @@ impl Observation {
         } else if let Observation::ClaimEnded(it) = self {
             Some(it.rules)
         } else if let Observation::LeaveRevoked(it) = self {
+            Some(it.rules)
+        } else if let Observation::CatalogChanged(it) = self {
             Some(it.rules)
         } else {
             None

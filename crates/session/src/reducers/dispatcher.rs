@@ -34,6 +34,12 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 
 pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallReceived) {
+    // A second call under the key of an earlier one changes nothing: one key is one call.
+    if let (Some(key), Some(_)) = (&it.key, &it.by)
+        && !session.keys.add(key, seq, it)
+    {
+        return;
+    }
     // An agent's model has ids of its own, which no connection knows.
     if let Some(id) = it.id.as_ref().filter(|_| it.parent.is_none()) {
         // The service may deliver one call twice on a connection. The second delivery changes
@@ -449,3 +455,7 @@ mod tests;
 #[cfg(test)]
 #[path = "program_call_tests.rs"]
 mod program_call_tests;
+
+#[cfg(test)]
+#[path = "keyed_call_tests.rs"]
+mod keyed_call_tests;

@@ -26,6 +26,7 @@ fn received(history: &History) -> FunctionCallReceived {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     }
 }
 

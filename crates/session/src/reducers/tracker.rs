@@ -16,9 +16,9 @@ use super::asking::{confirmation, hooks, standing};
 use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
-use super::running::{agents, claims, in_place, pausing, progress};
+use super::running::{agents, claims, in_place, pausing, progress, terms};
+use super::telling::conversation;
 use super::telling::responses::{engine_response, error};
-use super::telling::{conversation, phases};
 use crate::calls::call::{Call, Leave, Phase};
 use crate::calls::claim::ClaimState;
 use crate::calls::settled::Supplied;
@@ -39,9 +39,7 @@ use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
 pub(crate) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
-    session.take_terms(it);
-    phases::stop_transitions(session);
-    hooks::decide_reassigned_gates(session);
+    terms::attached(session, it);
     if it.goes_on && session.runner.is_some() {
         return;
     }

@@ -19,6 +19,7 @@ use super::standing::StandingLeave;
 use super::terms::Terms;
 use crate::calls::claim::Claim;
 use crate::calls::deliveries::Deliveries;
+use crate::calls::keys::KeyedCalls;
 use crate::calls::open_calls::OpenCalls;
 use crate::calls::repeatable::Repeatable;
 use crate::calls::requests::Request;
@@ -27,8 +28,9 @@ use crate::calls::settled::{Reconciled, Settled, Supplied, ToReconcile};
 use crate::calls::uses::Uses;
 use crate::json::Json;
 use crate::record::decision::Route;
-use crate::record::observation::RunnerAttached;
+use crate::record::observation::Gates;
 use crate::values::id::{Seq, SessionId};
+use crate::values::object::ObjectHash;
 use crate::values::scope::Scope;
 use crate::values::time::Timestamp;
 
@@ -109,6 +111,8 @@ pub struct Session {
     pub(crate) phase_moves: usize,
     /// The reusable results.
     pub(crate) cache: Cache,
+    /// The calls that have an idempotency key.
+    pub(crate) keys: KeyedCalls,
     /// The number of calls of each tool.
     pub(crate) uses: BTreeMap<String, Uses>,
     /// The approvals of the last minute, if their number is limited.
@@ -189,6 +193,7 @@ impl Session {
             phase: None,
             phase_moves: 0,
             cache: Cache::default(),
+            keys: KeyedCalls::default(),
             uses: BTreeMap::new(),
             recent_approvals: RecentApprovals::default(),
             restless: BTreeSet::new(),
@@ -284,23 +289,23 @@ impl Session {
         }
     }
 
-    /// Takes over the terms that `runner` names.
+    /// Takes over the terms that a record names.
     ///
     /// A missing object counts as empty. Loaders make sure that none is missing.
-    pub(crate) fn take_terms(&mut self, runner: &RunnerAttached) {
+    pub(crate) fn take_terms(
+        &mut self,
+        catalog: &ObjectHash,
+        policies: &ObjectHash,
+        gates: Gates,
+        rules: u32,
+    ) {
         self.terms = Terms::new(
-            self.library
-                .catalog(&runner.catalog)
-                .cloned()
-                .unwrap_or_default(),
-            self.library
-                .policies(&runner.policies)
-                .cloned()
-                .unwrap_or_default(),
-            Some(runner.policies),
-            runner.gates.clone(),
+            self.library.catalog(catalog).cloned().unwrap_or_default(),
+            self.library.policies(policies).cloned().unwrap_or_default(),
+            Some(*policies),
+            gates,
         );
-        self.rules = runner.rules;
+        self.rules = rules;
         let head = self.head;
         self.leaves
             .values_mut()

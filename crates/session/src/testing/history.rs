@@ -18,6 +18,7 @@ use crate::record::observation::{
     ToolAsked, ToolPaused, ToolReturned,
 };
 use crate::state::effect::Effect;
+use crate::state::library::Library;
 use crate::state::session::Session;
 use crate::story::Story;
 use crate::values::actor::Actor;
@@ -151,6 +152,7 @@ impl History {
             by: None,
             parent: None,
             beyond_max: None,
+            key: None,
         };
         self.observed(call)
     }
@@ -346,6 +348,10 @@ impl History {
         });
         self.call = self.expected(call, "no call has this wire id");
         self
+    }
+
+    pub(super) fn library_mut(&mut self) -> &mut Library {
+        self.session.library_mut()
     }
 
     pub(super) fn with_call(mut self, call: Seq) -> History {

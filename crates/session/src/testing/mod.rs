@@ -5,6 +5,7 @@
 
 mod given;
 mod history;
+mod later_terms;
 #[cfg(feature = "proptest")]
 mod strategies;
 mod toolbox;

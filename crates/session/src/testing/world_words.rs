@@ -291,6 +291,7 @@ impl History {
             by: Some(Actor::embedder("pipeline")),
             parent: None,
             beyond_max: None,
+            key: None,
         })
     }
 
@@ -442,6 +443,7 @@ pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
         by: None,
         parent: Some(parent),
         beyond_max: None,
+        key: None,
     }
 }
 

@@ -95,7 +95,15 @@ fn unfit(
         }
     }
     let tools = recording.tools_at(facts)?;
-    if answer.confirmed && attached == Some(true) && tools.catalog().get(&call).is_none() {
+    let asked = question.asked.map(|it| &recording.facts[it.0 as usize - 1]);
+    let in_place = asked
+        .and_then(observed)
+        .is_some_and(|it| matches!(it, Observation::ToolAsked(it) if it.in_place));
+    if answer.confirmed
+        && !in_place
+        && attached == Some(true)
+        && tools.catalog().get(&call).is_none()
+    {
         return Some(Rejection::ToolGone { tool: call });
     }
     let allowed =

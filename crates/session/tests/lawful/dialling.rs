@@ -21,7 +21,13 @@ impl Dialling {
             Some(Observation::RunnerAttached(_)) => {
                 let policies = recording.tools[&fact.seq].policies();
                 self.wanted = policies.on_settled == OnSettled::Connect;
-                (self.runs, self.comes) = (true, false);
+                if !recording.renews(fact.seq) {
+                    (self.runs, self.comes) = (true, false);
+                }
+            }
+            Some(Observation::CatalogChanged(_)) if self.runs => {
+                let policies = recording.tools[&fact.seq].policies();
+                self.wanted = policies.on_settled == OnSettled::Connect;
             }
             Some(Observation::RunnerDetached(_)) => (self.runs, self.comes) = (false, false),
             Some(Observation::Connected(_)) => (self.live, self.comes) = (Some(fact.seq), false),

@@ -131,7 +131,10 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
             let same_tool = session.terms.contract(&call.name) == call.contract;
             let runner = session.runner.map(|it| it.seq);
             let waits = call.in_place();
-            !expired && (same_tool || !declared) && waits.is_none_or(|it| runner == Some(it.runner))
+            // The question of a run that waits is of the tool that runs.
+            let stays = waits.is_some() && session.rules >= 2;
+            let is_here = waits.is_none_or(|it| runner == Some(it.runner));
+            !expired && (same_tool || !declared || stays) && is_here
         }
         Phase::Running { runner, .. } => {
             let inside = call.made_by_program || call.parent.is_some();

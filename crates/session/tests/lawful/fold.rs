@@ -199,7 +199,7 @@ struct Debts<'r> {
     /// The calls whose gate the program decides, and the runner that asks it.
     verdicts: GateVerdicts<'r>,
     runner: Option<Seq>,
-    /// The runner attached last, detached or not.
+    /// The record of the tools in force, of a runner that is attached or not.
     attached: Option<Seq>,
     waits: BTreeMap<(Seq, u32), Timestamp>,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
@@ -274,10 +274,14 @@ impl<'r> Debts<'r> {
             self.responses.retain(|_, (_, _, sent)| !*sent);
         }
         match observation {
-            Observation::RunnerAttached(_) => {
-                self.runs.retain(|(call, _), _| self.claims.holds(*call));
-                self.runner = Some(fact.seq);
-                self.attached = self.runner;
+            Observation::RunnerAttached(_) | Observation::CatalogChanged(_)
+                if recording.takes_terms(fact) =>
+            {
+                if !recording.renews(fact.seq) {
+                    self.runs.retain(|(call, _), _| self.claims.holds(*call));
+                    self.runner = Some(fact.seq);
+                }
+                self.attached = Some(fact.seq);
                 let phases = recording.tools[&fact.seq].policies().phases.iter();
                 self.instructions = phases
                     .map(|phase| (phase.name.clone(), phase.instruction.is_some()))

@@ -28,7 +28,9 @@ impl<'r> GateVerdicts<'r> {
                     opened.extend((it.gated == Some(false)).then_some(it.call));
                 }
             }
-            Event::Observed(Observation::RunnerAttached(_)) => {
+            Event::Observed(Observation::RunnerAttached(_) | Observation::CatalogChanged(_))
+                if recording.takes_terms(fact) =>
+            {
                 self.tools = recording.tools.get(&fact.seq);
                 // A declared tool with another kind of gate needs no verdict, and without a gate it
                 // needs no approval.

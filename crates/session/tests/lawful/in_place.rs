@@ -32,6 +32,7 @@ impl Waits {
                 self.open.insert(fact.seq, it.call);
                 return Some(Turn::Waits(it.call));
             }
+            Event::Observed(Observation::RunnerAttached(it)) if it.goes_on => return None,
             Event::Observed(Observation::RunnerAttached(_) | Observation::RunnerDetached(_)) => {
                 self.open.clear();
                 return None;

@@ -229,7 +229,7 @@ impl Runs {
                 taken.iter().for_each(|it| self.end(it.call, it.attempt));
                 return taken;
             }
-            Event::Observed(Observation::RunnerAttached(_)) => {
+            Event::Observed(Observation::RunnerAttached(it)) if !it.goes_on => {
                 self.0.retain(|call, _| self.3.holds(*call));
             }
             // A client's run does not pause or ask.
@@ -272,7 +272,9 @@ pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Ve
     let (mut runner, mut claim) = (None, None);
     for fact in &recording.facts {
         match observed(fact) {
-            Some(Observation::RunnerAttached(_)) => runner = Some(fact.seq),
+            Some(Observation::RunnerAttached(it)) if !it.goes_on || runner.is_none() => {
+                runner = Some(fact.seq);
+            }
             Some(Observation::RunnerDetached(_)) => runner = None,
             _ => {}
         }
@@ -306,7 +308,9 @@ pub(crate) fn attempts_increase_and_name_the_runner(recording: &Recording) -> Ve
 }
 
 /// The number of running calls never exceeds the current policies, and is zero without a runner.
+/// Calls that run when another catalog lowers the limit run on, and no other starts beside them.
 pub(crate) fn running_calls_stay_within_the_limit(recording: &Recording) -> Verdict {
+    let mut ran = 0;
     for (facts, session) in &recording.steps {
         let slots = recording
             .tools_at(*facts)
@@ -318,12 +322,13 @@ pub(crate) fn running_calls_stay_within_the_limit(recording: &Recording) -> Verd
         };
         let run = session.calls.values().filter(|it| it.takes_slot());
         let run = run.count();
-        if run > slots as usize || run != session.running() {
+        if run > ran.max(slots as usize) || run != session.running() {
             let counted = session.running();
             return Err(format!(
                 "{run} run, {counted} are counted, {slots} may, at fact {facts}"
             ));
         }
+        ran = run;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ pub(crate) mod ends;
 pub(crate) mod fold;
 pub(crate) mod gate_verdicts;
 pub(crate) mod in_place;
+pub(crate) mod later;
 pub(crate) mod leave;
 pub(crate) mod pauses;
 pub(crate) mod recording;

@@ -21,7 +21,7 @@ pub(crate) struct Recording {
     pub(crate) commands: Vec<(usize, Command, Option<Rejection>)>,
     /// The time of each command.
     pub(crate) times: Vec<Timestamp>,
-    /// The tools of each runner.
+    /// The tools that records put in force: of each runner, and of each changed catalog.
     pub(crate) tools: BTreeMap<Seq, Toolbox>,
 }
 
@@ -53,11 +53,38 @@ impl Recording {
 
     /// Returns the tools in force before the fact at `index`.
     pub(crate) fn tools_at(&self, index: usize) -> Option<&Toolbox> {
-        let attached = self.facts[..index]
-            .iter()
-            .rev()
-            .find(|fact| matches!(observed(fact), Some(Observation::RunnerAttached(_))))?;
-        self.tools.get(&attached.seq)
+        let mut before = self.facts[..index].iter().rev();
+        let named = before.find(|fact| self.takes_terms(fact))?;
+        self.tools.get(&named.seq)
+    }
+
+    /// True if the record puts other tools in force: an attachment, or a changed catalog of an
+    /// attached runner.
+    pub(crate) fn takes_terms(&self, fact: &Fact) -> bool {
+        match observed(fact) {
+            Some(Observation::RunnerAttached(_)) => true,
+            Some(Observation::CatalogChanged(_)) => self.has_runner_before(fact.seq),
+            _ => false,
+        }
+    }
+
+    /// True if the record puts other tools in force while the runner stays.
+    pub(crate) fn renews(&self, at: Seq) -> bool {
+        match observed(&self.facts[at.0 as usize - 1]) {
+            Some(Observation::RunnerAttached(it)) => it.goes_on && self.has_runner_before(at),
+            Some(Observation::CatalogChanged(_)) => self.has_runner_before(at),
+            _ => false,
+        }
+    }
+
+    fn has_runner_before(&self, at: Seq) -> bool {
+        let before = self.facts[..at.0 as usize - 1].iter().rev();
+        let mut runners = before.filter_map(|fact| match observed(fact) {
+            Some(Observation::RunnerAttached(_)) => Some(true),
+            Some(Observation::RunnerDetached(_)) => Some(false),
+            _ => None,
+        });
+        runners.next() == Some(true)
     }
 
     /// Returns the facts of each step.
@@ -110,6 +137,8 @@ impl fmt::Debug for Recording {
 struct Deliveries<'r> {
     calls: BTreeMap<Seq, &'r FunctionCallReceived>,
     repeats: BTreeMap<Seq, Seq>,
+    /// The idempotency keys of programs.
+    keys: BTreeSet<&'r str>,
     /// The ids that this connection has received.
     seen: BTreeSet<(Seq, &'r str)>,
     live: Option<Seq>,
@@ -223,6 +252,12 @@ impl<'r> Deliveries<'r> {
     }
 
     fn received(&mut self, at: Seq, it: &'r FunctionCallReceived) {
+        // One key of a program is one call.
+        if let (Some(key), Some(_)) = (&it.key, &it.by)
+            && !self.keys.insert(key)
+        {
+            return;
+        }
         // The ids of calls by an agent's model are not ids of the connection.
         let Some(id) = it.id.as_deref().filter(|_| it.parent.is_none()) else {
             self.calls.insert(at, it);

@@ -44,6 +44,9 @@ pub(crate) fn the_rules_in_force_are_on_record(recording: &Recording) -> Verdict
                 .find_map(|fact| match observed(fact) {
                     Some(Observation::SessionOpened(it)) => Some(it.rules),
                     Some(Observation::RunnerAttached(it)) => Some(it.rules),
+                    Some(Observation::CatalogChanged(it)) if recording.takes_terms(fact) => {
+                        Some(it.rules)
+                    }
                     _ => None,
                 });
         if recorded != Some(session.rules) || !(RULES_MIN..=RULES).contains(&session.rules) {

@@ -169,6 +169,7 @@ impl World {
                 epoch: live,
                 reason: None,
             }),
+            20 | 21 if flavour % 8 == 5 => self.change_tools(which),
             20 | 21 => self.attach(which),
             22 => self.detach(which, flavour),
             23 => self.connect(which),
@@ -234,6 +235,7 @@ impl World {
             by: None,
             parent: None,
             beyond_max: (flavour % 64 == 17).then_some(1),
+            key: None,
         });
     }
 
@@ -328,6 +330,10 @@ impl World {
 
     /// Records a call by the embedding program, without a model.
     fn program_calls(&mut self, which: u8, flavour: u8) {
+        let key = (which & 64 != 0).then(|| format!("k{}", which % 2));
+        if key.is_some() {
+            self.raise_rules();
+        }
         self.observe(FunctionCallReceived {
             epoch: Seq(0),
             id: None,
@@ -340,6 +346,7 @@ impl World {
             by: Some(Actor::embedder("pipeline")),
             parent: None,
             beyond_max: None,
+            key,
         });
     }
 
@@ -619,13 +626,13 @@ impl World {
             Phase::AwaitingCalls { open: 1.., .. } => self.call(which, flavour),
             // These phases wait for a runner, or for an equal call that runs. All other phases end
             // within a step.
-            Phase::AwaitingCalls { open: 0, .. } | Phase::Ready { .. } | Phase::InDoubt { .. } => {
-                self.attach(flavour)
-            }
+            Phase::AwaitingCalls { open: 0, .. }
+            | Phase::Ready { .. }
+            | Phase::InDoubt { .. }
+            | Phase::Asking { .. } => self.attach(flavour),
             Phase::Received
             | Phase::Refused { .. }
             | Phase::Gated
-            | Phase::Asking { .. }
             | Phase::Withdrawn
             | Phase::Approved { .. }
             | Phase::Denied { .. }
@@ -728,6 +735,35 @@ impl World {
         let runner = self.session.head.next();
         self.recording.tools.insert(runner, tools);
         self.observe(attached);
+    }
+
+    /// Changes the catalog of the runner, if there is one.
+    fn change_tools(&mut self, which: u8) {
+        let tools = self.tools[usize::from(which) % self.tools.len()].clone();
+        let changed = tools.taken_over(self.session.library_mut());
+        let gates = self.session.terms.gates.clone();
+        let at = self.session.head.next();
+        self.recording.tools.insert(at, tools);
+        self.observe(changed);
+        // The gates are those of the attachment, whatever the tools were made with.
+        assert_eq!(self.session.terms.gates, gates);
+    }
+
+    /// Renews the attachment with rules that know idempotency keys, as the engine does before the
+    /// first call with a key.
+    fn raise_rules(&mut self) {
+        if self.session.rules >= RULES_OF_KEYS {
+            return;
+        }
+        let tools = Toolbox::in_force(&self.session);
+        let attached = tools.attached("support", self.session.library_mut());
+        let at = self.session.head.next();
+        self.recording.tools.insert(at, tools);
+        self.observe(RunnerAttached {
+            goes_on: true,
+            rules: RULES_OF_KEYS,
+            ..attached
+        });
     }
 
     /// Detaches the runner. Some running calls may be reported as not begun, or a start that does

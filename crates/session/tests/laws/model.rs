@@ -144,6 +144,12 @@ impl<'r> Model<'r> {
         Some(contract_hash(declared, &self.policy(name)))
     }
 
+    /// Returns the running calls with the current contracts of their tools.
+    fn running_contracts(&self) -> impl Iterator<Item = (Seq, Option<ObjectHash>)> {
+        let calls = self.running.keys();
+        calls.map(|call| (*call, self.contract(name_of(self.call(*call)))))
+    }
+
     /// Returns the current phase: the one entered last, if it is declared.
     pub(crate) fn phase(&self) -> Option<&str> {
         let (name, _) = self.stay.as_ref()?;
@@ -235,10 +241,25 @@ impl<'r> Model<'r> {
 
     fn observed(&mut self, fact: &'r Fact, observation: &'r Observation) {
         match observation {
-            Observation::RunnerAttached(it) => {
-                self.enforced = it.gates.enforced;
+            Observation::RunnerAttached(_) | Observation::CatalogChanged(_)
+                if self.recording.takes_terms(fact) =>
+            {
+                if let Observation::RunnerAttached(it) = observation {
+                    self.enforced = it.gates.enforced;
+                }
+                let before: Vec<_> = self.running_contracts().collect();
                 self.tools = self.recording.tools.get(&fact.seq);
-                self.running.retain(|call, _| self.claims.holds(*call));
+                if matches!(observation, Observation::CatalogChanged(_)) {
+                    // The result of a run is not shared with calls of the changed tool.
+                    let now: Vec<_> = self.running_contracts().collect();
+                    let changed = before.iter().filter(|it| !now.contains(it));
+                    for (call, _) in changed {
+                        self.shared.remove(call);
+                    }
+                }
+                if !self.recording.renews(fact.seq) {
+                    self.running.retain(|call, _| self.claims.holds(*call));
+                }
             }
             Observation::RunnerDetached(_) => {
                 self.running.retain(|call, _| self.claims.holds(*call));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use recount_session::{
-    CancelReason, Command, Decision, Observation, Phase, Rejection, Rule, Seq, Start,
+    CancelReason, Command, Decision, Observation, Phase, Rejection, Rule, Seq, Start, earlier_call,
 };
 
 use crate::generator::wild_recordings;
@@ -100,6 +100,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             .chain(told_anew)
             .chain(leaves(&recording))
             .chain(refusals(&recording))
+            .chain(later(&recording))
             .chain(interleavings(&recording))
             .chain(pauses(&recording))
         {
@@ -175,6 +176,39 @@ const REFUSALS: [&str; 17] = [
     "not_paused",
     "unknown_tool",
 ];
+
+/// The keys that are used again, and the changed catalogs while calls wait or run.
+fn later(recording: &Recording) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    let before = std::iter::once(&recording.start).chain(recording.steps.iter().map(|it| &it.1));
+    for (before, batch) in before.zip(recording.batches()) {
+        match observed(&batch[0]) {
+            Some(Observation::FunctionCallReceived(it)) if it.by.is_some() && it.key.is_some() => {
+                met.push(match earlier_call(before, it) {
+                    Ok(None) => KEYED,
+                    Ok(Some(_)) => KEYED_AGAIN,
+                    Err(_) => KEY_REUSED,
+                });
+            }
+            Some(Observation::CatalogChanged(_)) if before.runner.is_some() => {
+                let runs = before.calls.values().any(|call| call.runs());
+                met.push(if runs { CHANGED_WHILE_RUN } else { CHANGED });
+                let reopens = |it| matches!(it, Decision::ConfirmationReopened(_));
+                let reopened = batch.iter().filter_map(decided).cloned().any(reopens);
+                met.extend(reopened.then_some(CHANGED_AND_ASKED));
+            }
+            _ => {}
+        }
+    }
+    met
+}
+
+const KEYED: &str = "a call with a key";
+const KEYED_AGAIN: &str = "a repeated call with a key";
+const KEY_REUSED: &str = "another call under a known key";
+const CHANGED: &str = "a changed catalog";
+const CHANGED_WHILE_RUN: &str = "a changed catalog while a tool ran";
+const CHANGED_AND_ASKED: &str = "a question asked anew after a changed catalog";
 
 /// The events between a question and its answer, or between the start of a tool and its result.
 fn interleavings(recording: &Recording) -> Vec<&'static str> {
@@ -391,7 +425,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + REFUSALS.len()
     + CLIENTS.len()
     + INTERLEAVINGS.len()
-    + 16;
+    + 22;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -420,6 +454,12 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             TAKEN_BACK_BY_PAUSE,
             ALLOWED_AGAIN,
             ENDED_BEFORE_THE_START,
+            KEYED,
+            KEYED_AGAIN,
+            KEY_REUSED,
+            CHANGED,
+            CHANGED_WHILE_RUN,
+            CHANGED_AND_ASKED,
         ],
     ];
     let (mut list, mut at) = (0, 0);

@@ -136,6 +136,7 @@ impl Pipeline {
             by: Some(Actor::embedder("")),
             parent: None,
             beyond_max: None,
+            key: None,
         };
         let mut core = self.core();
         core.attach(self.id, tools)?;

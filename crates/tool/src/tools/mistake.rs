@@ -102,6 +102,14 @@ pub enum ToolMistake {
         /// The most similar name, or the existing names.
         hint: String,
     },
+    /// A tool that is to be removed does not exist.
+    #[error("no tool is named {tool:?}, so it cannot be removed; {hint}")]
+    NothingToRemove {
+        /// The name.
+        tool: String,
+        /// The existing names.
+        hint: String,
+    },
     /// A default time limit of zero would fail every call.
     #[error("with_timeout: expected a default timeout of at least 1 ms, found 0")]
     ZeroDefaultTimeout,

@@ -17,4 +17,5 @@ pub(super) mod t;
 mod t_asking;
 mod t_policies;
 pub(super) mod text_agent;
+pub(super) mod tool_changes;
 pub(super) mod toolset;

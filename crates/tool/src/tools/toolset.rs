@@ -205,6 +205,12 @@ impl Toolset {
         Ok(self.map_all(|tool| tool.changed_by(changes)))
     }
 
+    /// Returns the set without the tools of these names.
+    pub(crate) fn except(mut self, names: &BTreeSet<String>) -> Self {
+        self.tools.retain(|it| !names.contains(it.name()));
+        self
+    }
+
     /// Returns the same tools without confirmation providers.
     #[doc(hidden)]
     pub fn without_providers(mut self) -> Self {

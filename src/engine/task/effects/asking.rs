@@ -20,6 +20,9 @@ impl SessionTask {
             Some(open) if open.in_place().is_some() => Some(ToolError::NotAvailable(
                 "the call waits for an answer already; ask again when that has come".to_owned(),
             )),
+            Some(open) if !self.stream.declares(&open.name) => Some(ToolError::NotAvailable(
+                "the tool is not declared any more, so it cannot ask".to_owned(),
+            )),
             Some(open) if is_run(open, attempt) => None,
             // Its run is over and about to be stopped.
             Some(_) | None => Some(ToolError::Cancelled("the call is over".to_owned())),
@@ -89,6 +92,11 @@ impl SessionTask {
 }
 
 impl Stream {
+    /// True if the catalog in force has the tool.
+    fn declares(&self, tool: &str) -> bool {
+        self.session.terms.catalog.get(tool).is_some()
+    }
+
     /// True if the call's tool waits for an answer while it runs.
     pub(in crate::engine) fn waits_in_place(&self, call: Seq) -> bool {
         let open = self.session.calls.get(&call);

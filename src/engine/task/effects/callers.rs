@@ -1,13 +1,11 @@
 //! Calls made by the embedding program, from the call to its outcome.
 
-use serde_json::Value;
-
 use crate::engine::error::Error;
-use crate::engine::inputs::callers::{Answer, Caller, result_of};
+use crate::engine::inputs::callers::{Answer, Caller, ProgramCall, Taken, result_of};
 use crate::engine::task::session_task::SessionTask;
+use crate::ledger::Objects;
 use crate::session::{
-    Actor, Decision, Event, Fact, FunctionCallReceived, Json, Observation, Outcome, Rejection,
-    Route, Seq, fits,
+    Decision, Event, Fact, FunctionCallReceived, Observation, Outcome, Rejection, Route, Seq, fits,
 };
 use crate::tool::ToolError;
 
@@ -16,33 +14,83 @@ const NOT_ON_RECORD: Seq = Seq(0);
 
 impl SessionTask {
     /// Records a call of the embedding program. `caller` receives its outcome.
+    ///
+    /// A call with the key of an earlier one is not recorded: its caller receives the outcome of
+    /// that one.
     pub(in crate::engine) async fn call_function(
         &mut self,
-        name: String,
-        args: Json,
-        by: Actor,
+        call: ProgramCall,
         caller: Answer,
     ) -> Result<(), Error> {
-        if self.stream.session.closed {
-            let closed = ToolError::Cancelled(Rejection::SessionClosed.to_string());
-            let _ = caller.send(Err(closed));
-            return Ok(());
-        }
-        if self.shared.slots.is_shut() {
-            let told = Error::ShutDown.to_string();
-            let _ = caller.send(Err(ToolError::Cancelled(told)));
-            return Ok(());
-        }
+        let ProgramCall {
+            name,
+            args,
+            by,
+            key,
+        } = call;
+        let (key, taken) = key.map(|it| (it.key, it.taken)).unzip();
+        let is_stream = self.is_stream(&name);
+        let received = self.received(name, args, by, key);
+        let mut received = [received.into()];
+        self.seal_secrets(&mut received).await?;
+        let [received] = received;
+        let refused = match self.earlier_call(&received) {
+            Ok(Some(call)) => {
+                let caller = self.joined(call, is_stream, caller).await?;
+                let repeated = true;
+                taken.map(|it| it.send(Ok(Taken { call, repeated })));
+                if let Some(caller) = caller {
+                    self.running.callers.entry(call).or_default().push(caller);
+                }
+                return Ok(());
+            }
+            Ok(None) if self.stream.session.closed => Err(Error::Refused(Rejection::SessionClosed)),
+            Ok(None) if self.shared.slots.is_shut() => Err(Error::ShutDown),
+            Ok(None) => fits(received).map_err(Error::Refused),
+            Err(rejection) => Err(Error::Refused(rejection)),
+        };
+        let received = match refused {
+            Ok(received) => received,
+            Err(error) => {
+                refuse(error, taken, caller);
+                return Ok(());
+            }
+        };
         if self.running.attached.is_none() {
             self.attach(Vec::new()).await?;
         }
+        let (mut batch, mut objects) = (Vec::with_capacity(2), Objects::default());
+        if taken.is_some()
+            && let Some((renewed, terms)) = self.rules_for_keys()?
+        {
+            batch.push(renewed.into());
+            objects = terms;
+        }
+        batch.push(received);
+        // The batch that receives the call may already answer it.
+        let given = is_stream.then(Vec::new);
+        let answer = caller;
+        let caller = vec![Caller { answer, given }];
+        self.running.callers.insert(NOT_ON_RECORD, caller);
+        let call = self.put(batch, objects).await?;
+        let repeated = false;
+        taken.map(|it| it.send(Ok(Taken { call, repeated })));
+        self.perform().await
+    }
+
+    /// Returns the observation of a call, with its arguments in clear.
+    fn received(
+        &self,
+        name: String,
+        args: crate::session::Json,
+        by: crate::session::Actor,
+        key: Option<String>,
+    ) -> FunctionCallReceived {
         let in_text = args.object_in_text();
         let original_args = in_text.as_ref().map(|_| args.clone());
         let args = in_text.unwrap_or(args);
-        let given = self.is_stream(&name).then(Vec::new);
-        let dispatcher = &self.agent.dispatcher;
-        let checked = dispatcher.check_text(&name, &args, &[]);
-        let received = FunctionCallReceived {
+        let checked = self.agent.dispatcher.check_text(&name, &args, &[]);
+        FunctionCallReceived {
             epoch: Seq(0),
             id: None,
             name: Some(name),
@@ -54,22 +102,7 @@ impl SessionTask {
             by: Some(by),
             parent: None,
             beyond_max: None,
-        };
-        let mut received = [received.into()];
-        self.seal_secrets(&mut received).await?;
-        let [received] = received;
-        match fits(received) {
-            Ok(received) => {
-                // The batch that receives the call may already answer it.
-                let answer = caller;
-                let caller = Caller { answer, given };
-                self.running.callers.insert(NOT_ON_RECORD, caller);
-                self.record(vec![received]).await
-            }
-            Err(rejection) => {
-                let _ = caller.send(Err(ToolError::InvalidArgs(rejection.to_string())));
-                Ok(())
-            }
+            key,
         }
     }
 
@@ -89,17 +122,14 @@ impl SessionTask {
                     continue;
                 }
                 Event::Observed(Observation::ToolYielded(it)) => {
-                    let caller = self.running.callers.get_mut(&it.call);
-                    if let Some(given) = caller.and_then(|caller| caller.given.as_mut()) {
+                    for given in self.given_to_callers_of(it.call) {
                         given.push(it.response.to_value());
                     }
                     continue;
                 }
                 // A restarted run yields its results again.
                 Event::Decided(Decision::CallStarted(it)) => {
-                    let caller = self.running.callers.get_mut(&it.call);
-                    let given = caller.and_then(|caller| caller.given.as_mut());
-                    given.into_iter().for_each(Vec::clear);
+                    self.given_to_callers_of(it.call).for_each(Vec::clear);
                     continue;
                 }
                 Event::Decided(Decision::ResponseIssued(it)) if it.route == Route::Caller => {
@@ -116,15 +146,39 @@ impl SessionTask {
                 }
                 Event::Decided(_) | Event::Observed(_) => continue,
             };
-            if let Some(caller) = self.running.callers.remove(&call) {
-                // The caller may be gone.
-                let sent = caller.answer.send(match (answer, caller.given) {
-                    (Ok(_), Some(given)) => Ok(Value::Array(given)),
-                    (answer, _) => answer,
-                });
-                taken.extend(sent.is_ok().then_some(fact.seq));
+            let callers = self.running.callers.remove(&call).unwrap_or_default();
+            for caller in callers {
+                taken.extend(caller.answer(answer.clone()).then_some(fact.seq));
             }
         }
         Ok(taken)
     }
+
+    fn given_to_callers_of(
+        &mut self,
+        call: Seq,
+    ) -> impl Iterator<Item = &mut Vec<serde_json::Value>> {
+        let callers = self.running.callers.get_mut(&call).into_iter().flatten();
+        callers.filter_map(|it| it.given.as_mut())
+    }
+}
+
+/// Tells the caller why its call is not recorded.
+fn refuse(
+    error: Error,
+    taken: Option<tokio::sync::oneshot::Sender<Result<Taken, Error>>>,
+    caller: Answer,
+) {
+    let Some(taken) = taken else {
+        // A model would get this text.
+        let told = match error {
+            Error::Refused(Rejection::SessionClosed) | Error::ShutDown => {
+                ToolError::Cancelled(error.to_string())
+            }
+            other => ToolError::InvalidArgs(other.to_string()),
+        };
+        let _ = caller.send(Err(told));
+        return;
+    };
+    let _ = taken.send(Err(error));
 }

@@ -6,6 +6,7 @@ mod asking;
 mod callers;
 mod extractors;
 mod hooks;
+mod keyed_calls;
 mod outcomes;
 mod performing;
 mod progress;

@@ -95,6 +95,7 @@ impl SessionTask {
             by: None,
             parent: Some(parent),
             beyond_max: None,
+            key: None,
         };
         Some(received.into())
     }

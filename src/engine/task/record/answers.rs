@@ -85,7 +85,7 @@ impl SessionTask {
             return Box::pin(self.renew_for(call)).await;
         }
         let catalog = &self.agent.catalog;
-        let refreshed = self.refreshed_catalog(catalog, |name| name == call.name);
+        let refreshed = self.refreshed_catalog(&self.agent, catalog, |name| name == call.name);
         let refreshed = refreshed.await;
         let declared = refreshed.as_ref().unwrap_or(catalog).tools.get(&call.name);
         let policy = self.agent.policies.of(&call.name);

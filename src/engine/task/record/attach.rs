@@ -3,9 +3,7 @@
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
-use crate::session::{
-    Call, ObjectHash, Observation, Phase, RunnerAttached, WaitsFor, rules_needed,
-};
+use crate::session::{Call, ObjectHash, Observation, Phase, RunnerAttached, WaitsFor};
 
 impl SessionTask {
     /// Returns the `runner_attached` of this process.
@@ -28,13 +26,12 @@ impl SessionTask {
     /// Attaches this process as the runner, after recording `first`.
     pub(in crate::engine) async fn attach(&mut self, first: Vec<Observation>) -> Result<(), Error> {
         let mut observations = first;
-        let (catalog, policies) = (self.catalog_now().await, self.agent.policies.clone());
-        let rules = rules_needed(&catalog, &policies);
-        let (objects, addresses) = self.stream.seal.terms(self.id, &catalog, &policies)?;
-        let [catalog_at, policies_at] = addresses;
-        let library = self.stream.session.library_mut();
-        library.add_catalog(catalog_at, catalog);
-        library.add_policies(policies_at, policies);
+        let (catalog, policies) = (
+            self.current_catalog(&self.agent).await,
+            self.agent.policies.clone(),
+        );
+        let rules = self.stream.session.rules_needed(&catalog, &policies);
+        let (objects, addresses) = self.named_terms(catalog, policies)?;
         observations.push(self.attachment(addresses, rules).into());
         self.put(observations, objects).await?;
         self.running.attached = self.stream.session.runner.map(|runner| runner.seq);

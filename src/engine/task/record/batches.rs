@@ -239,6 +239,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::RunnerAttached(_)
         | Observation::RunnerDetached(_)
         | Observation::RunnerDraining(_)
+        | Observation::CatalogChanged(_)
         | Observation::SwitchPlanned(_)
         | Observation::ReconnectScheduled(_)
         | Observation::ConnectFailed(_)

@@ -23,7 +23,7 @@ impl SessionTask {
 
     pub(super) fn record_facts(&self, facts: &[Fact]) {
         if let Some(recorder) = &self.agent.recorder {
-            recorder.facts(self.id, facts);
+            recorder.facts(self.id, facts, &self.stream.session.terms);
         }
     }
 

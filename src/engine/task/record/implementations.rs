@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
-use crate::session::{
-    Call, Catalog, Deadline, Leave, Observation, Phase, RunnerAttached, Seq, rules_needed,
-};
+use crate::session::{Call, Catalog, Deadline, Leave, Observation, Phase, RunnerAttached, Seq};
 use crate::tool::{PolicyTool, ToolError};
 
 impl SessionTask {
     /// Returns the catalog with current implementations, if one of the selected tools changed.
     pub(super) async fn refreshed_catalog(
         &self,
+        agent: &Prepared,
         catalog: &Arc<Catalog>,
         is_selected: impl Fn(&str) -> bool,
     ) -> Option<Arc<Catalog>> {
@@ -30,7 +30,7 @@ impl SessionTask {
             implemented.filter(|it| it.implementation.is_some() && is_selected(&it.name));
         let tools: Vec<(Arc<PolicyTool>, Option<Value>)> = implemented
             .filter_map(|it| {
-                let tool = self.agent.dispatcher.shared(&it.name)?;
+                let tool = agent.dispatcher.shared(&it.name)?;
                 Some((tool, it.implementation.clone()))
             })
             .collect();
@@ -60,10 +60,10 @@ impl SessionTask {
         Some(Arc::new(catalog))
     }
 
-    /// Returns the current catalog of the agent's tools.
-    pub(super) async fn catalog_now(&self) -> Arc<Catalog> {
-        let declared = &self.agent.catalog;
-        let refreshed = self.refreshed_catalog(declared, |_| true).await;
+    /// Returns the current catalog of an agent's tools.
+    pub(super) async fn current_catalog(&self, agent: &Prepared) -> Arc<Catalog> {
+        let declared = &agent.catalog;
+        let refreshed = self.refreshed_catalog(agent, declared, |_| true).await;
         refreshed.unwrap_or_else(|| declared.clone())
     }
 
@@ -89,16 +89,16 @@ impl SessionTask {
         if !names.iter().any(is_implemented) {
             return Ok(None);
         }
-        let refreshed = self.refreshed_catalog(&in_force, |name| names.contains(name));
+        let agent = self.agent.clone();
+        let refreshed = self.refreshed_catalog(&agent, &in_force, |name| names.contains(name));
         let Some(catalog) = refreshed.await else {
             return Ok(None);
         };
         let policies = self.stream.session.terms.policies.clone();
-        let rules = rules_needed(&catalog, &policies);
-        let (objects, addresses) = self.stream.seal.terms(self.id, &catalog, &policies)?;
-        let library = self.stream.session.library_mut();
-        library.add_catalog(addresses[0], catalog);
-        library.add_policies(addresses[1], policies);
+        // While the runner stays, what older programs would overlook may be open.
+        let session = &self.stream.session;
+        let rules = session.rules_needed(&catalog, &policies).max(session.rules);
+        let (objects, addresses) = self.named_terms(catalog, policies)?;
         let renewed = RunnerAttached {
             goes_on: true,
             ..self.attachment(addresses, rules)

@@ -13,3 +13,4 @@ pub(super) mod implementations;
 mod pauses;
 mod redaction;
 mod secrets;
+mod tools;

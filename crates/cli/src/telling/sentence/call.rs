@@ -21,10 +21,11 @@ pub(super) fn function_call_received(it: &FunctionCallReceived) -> (String, Tone
             format!("calls {name} with invalid arguments: {problem}"),
             Tone::Bad,
         ),
-        (None, Some(args)) => (
-            format!("calls {name} {args}", args = args.as_str()),
-            Tone::Call,
-        ),
+        (None, Some(args)) => {
+            let key = it.key.as_ref().map(|key| format!(" with key {key}"));
+            let (args, key) = (args.as_str(), key.unwrap_or_default());
+            (format!("calls {name} {args}{key}"), Tone::Call)
+        }
         (None, None) => (format!("calls {name}"), Tone::Call),
     }
 }

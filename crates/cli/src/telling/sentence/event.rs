@@ -32,6 +32,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
     match observation {
         Observation::SessionOpened(it) => session::session_opened(it),
         Observation::RunnerAttached(it) => session::runner_attached(it),
+        Observation::CatalogChanged(it) => session::catalog_changed(it),
         Observation::RunnerDetached(it) => session::runner_detached(it),
         Observation::RunnerDraining(it) => session::runner_draining(it),
         Observation::Connected(it) => session::connected(it),

@@ -3,9 +3,9 @@
 use crate::terminal::Tone;
 use crate::text::acted;
 use recount::session::{
-    ConnectFailed, Connected, Disconnected, FrameRejected, GoAwayReceived, ReconnectScheduled,
-    ReconnectsExhausted, ResumptionHandleReceived, RunnerAttached, RunnerDetached, RunnerDraining,
-    SessionClosed, SessionOpened,
+    CatalogChanged, ConnectFailed, Connected, Disconnected, FrameRejected, GoAwayReceived,
+    ReconnectScheduled, ReconnectsExhausted, ResumptionHandleReceived, RunnerAttached,
+    RunnerDetached, RunnerDraining, SessionClosed, SessionOpened,
 };
 
 pub(super) fn session_opened(it: &SessionOpened) -> (String, Tone) {
@@ -27,6 +27,12 @@ pub(super) fn runner_attached(it: &RunnerAttached) -> (String, Tone) {
         ),
         Some(_) | None => ("worker ready".to_owned(), Tone::Plain),
     }
+}
+
+pub(super) fn catalog_changed(it: &CatalogChanged) -> (String, Tone) {
+    let short: String = it.catalog.to_string().chars().take(8).collect();
+    let text = format!("tools changed while the session lives, catalog {short}");
+    (text, Tone::Plain)
 }
 
 pub(super) fn runner_detached(it: &RunnerDetached) -> (String, Tone) {

@@ -38,6 +38,10 @@ use crate::state::session::Session;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
+/// The first rules under which a changed contract does not replace the question of a run that waits
+/// for the answer. Earlier rules replaced it, so that the run never got an answer.
+const RULES_OF_KEPT_QUESTIONS: u32 = 2;
+
 /// The state of a confirmation gate for one call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
@@ -228,6 +232,8 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
 
 /// The next decision about an open request: it expires, or is replaced because the contract
 /// changed.
+///
+/// The question of a run that waits for the answer is of the tool that runs, which has not changed.
 pub(crate) fn wait(
     session: &Session,
     seq: Seq,
@@ -237,6 +243,9 @@ pub(crate) fn wait(
 ) -> Option<Decision> {
     if expired {
         return Some(ConfirmationExpired { call: seq, request }.into());
+    }
+    if call.in_place().is_some() && session.rules >= RULES_OF_KEPT_QUESTIONS {
+        return None;
     }
     reopen(session, seq, call, request)
 }

@@ -128,6 +128,7 @@ fn malformed_call_skips_the_hook() {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     };
     given(&support)
         .when(unnamed)
@@ -328,6 +329,7 @@ fn hook_sees_undeclared_tool_with_any_arguments() {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     };
     let unknown = support.clone().observed(unfit("weather"));
     assert_eq!(owed(unknown.session()), [ask(&unknown)]);

@@ -37,6 +37,7 @@ fn called(history: History, id: &str, args: &str) -> History {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     };
     history.observed(call)
 }
@@ -357,6 +358,7 @@ fn a_call_with_a_flaw_is_refused_although_an_equal_one_returned() {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     };
     given(&looked)
         .when(flawed)

@@ -134,6 +134,7 @@ fn clock_going_back_does_not_free_the_minute_limit() {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     };
     let earlier = calls.now().before_ms(3_600_000);
     let done = step(calls.session().clone(), earlier, call.into());
@@ -249,6 +250,7 @@ fn calls_beyond_the_message_limit_are_refused() {
         by: None,
         parent: None,
         beyond_max: Some(128),
+        key: None,
     };
     let refused = calls.observed(call);
     assert_eq!(verdict(&refused), (Verdict::Refused, Rule::Limit, None));

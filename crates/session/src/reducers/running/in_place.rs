@@ -25,6 +25,12 @@ use crate::values::time::Timestamp;
 
 pub(crate) fn asked(session: &mut Session, at: Seq, it: &ToolAsked) {
     let now = session.at;
+    let asking = session.calls.get(&it.call);
+    let is_declared = asking.is_some_and(|it| session.terms.catalog.get(&it.name).is_some());
+    if !is_declared {
+        // A request names the contract of the tool, which went while it ran. The run goes on.
+        return;
+    }
     let Some(call) = reporting(session, it.call, it.attempt) else {
         return;
     };

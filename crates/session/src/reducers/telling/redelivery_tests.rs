@@ -319,6 +319,7 @@ fn late_call_of_previous_connection_is_no_redelivery() {
         by: None,
         parent: None,
         beyond_max: None,
+        key: None,
     };
     let here = resumed.epoch();
     let moved = resumed.clone().call("c1", "look", json!({"n": 1}));

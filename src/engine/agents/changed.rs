@@ -1,0 +1,86 @@
+//! Agents whose tools were changed for one session.
+//!
+//! A change lives as long as its session and this process. A later process begins with the tools of
+//! the registered agent.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::prepared::Prepared;
+use crate::ledger::Ledger;
+use crate::session::{PolicySet, SessionId};
+use crate::tool::{PolicyTool, ToolChanges};
+
+/// The agents of the sessions whose tools were changed.
+#[derive(Default)]
+pub(in crate::engine) struct ChangedAgents(Mutex<BTreeMap<SessionId, Arc<Prepared>>>);
+
+impl ChangedAgents {
+    fn agents(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Prepared>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the agent of a session with changed tools.
+    pub(in crate::engine) fn of(&self, session: SessionId) -> Option<Arc<Prepared>> {
+        self.agents().get(&session).cloned()
+    }
+
+    /// Returns all of them.
+    pub(in crate::engine) fn all(&self) -> Vec<Arc<Prepared>> {
+        self.agents().values().cloned().collect()
+    }
+
+    /// Sets the agent of a session.
+    pub(in crate::engine) fn set(&self, session: SessionId, agent: Arc<Prepared>) {
+        self.agents().insert(session, agent);
+    }
+
+    /// Forgets the agent of a session that is closed.
+    pub(in crate::engine) fn forget(&self, session: SessionId) {
+        self.agents().remove(&session);
+    }
+}
+
+impl Prepared {
+    /// Returns the agent with other tools. Everything else stays, also the gates.
+    ///
+    /// `on_record` are the policies of a fixture that is played.
+    pub(in crate::engine) fn with_tools(
+        &self,
+        changes: ToolChanges,
+        on_record: Option<PolicySet>,
+        ledger: &Ledger,
+    ) -> Result<Prepared, Vec<String>> {
+        let mut source = self.source.clone();
+        let tools = changes.applied_to(std::mem::take(&mut source.tools));
+        let of_agent = |it: String| format!("agent {:?}: {it}", self.name);
+        let tools = tools.map_err(|error| {
+            let mistakes = error.mistakes.iter().map(ToString::to_string);
+            mistakes.map(of_agent).collect::<Vec<_>>()
+        })?;
+        source.tools = tools;
+        source.on_record = on_record.or(source.on_record);
+        let mut agent = (*source).clone();
+        // A file and a mode may name a tool that is gone. It counts again when the tool comes back.
+        let names = source.tools.tools().iter().map(PolicyTool::name);
+        let names: Vec<&str> = names.collect();
+        agent
+            .modes
+            .retain(|(name, _)| names.contains(&name.as_str()));
+        for file in &mut agent.policies {
+            file.tools.retain(|name, _| names.contains(&name.as_str()));
+        }
+        agent.recording = None;
+        let mut changed = agent.prepare(&self.name, ledger)?;
+        changed.recorder.clone_from(&self.recorder);
+        changed.gates.clone_from(&self.gates);
+        changed.source = source;
+        Ok(changed)
+    }
+
+    /// True if one of the tools finds the results of its paused calls itself.
+    pub(in crate::engine) fn follows_calls(&self) -> bool {
+        let follows = |name| self.dispatcher.get(name).is_some_and(PolicyTool::follows);
+        self.dispatcher.names().any(follows)
+    }
+}
