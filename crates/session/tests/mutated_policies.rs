@@ -7,7 +7,6 @@
 
 #![expect(
     clippy::expect_used,
-    clippy::indexing_slicing,
     reason = "a test that meets the impossible must stop"
 )]
 
