@@ -1017,7 +1017,7 @@ fn gate_said(call: Seq, gated: Option<bool>) -> Observation {
 }
 
 /// The terms that a runner may attach with: those under which the call was received, and others.
-fn terms() -> [(&'static str, Toolbox); 10] {
+fn terms() -> [(&'static str, Toolbox); 11] {
     let each = |change: fn(Toolbox, &str) -> Toolbox| {
         let every = [
             "look", "pay", "wipe", "refund", "retry", "ask", "order", "again", "find", "watch",
@@ -1032,6 +1032,10 @@ fn terms() -> [(&'static str, Toolbox); 10] {
         (
             "gated, gates waived",
             each(|tools, name| tools.gated(name)).gates_waived("no journal"),
+        ),
+        (
+            "gated, no request may be open",
+            each(|tools, name| tools.gated(name)).max_open_requests(0),
         ),
         ("no slot", tools().running_max(0)),
         (

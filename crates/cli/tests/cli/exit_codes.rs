@@ -18,7 +18,7 @@ use crate::unknown_kinds::pondered;
 
 /// A command line for each command. The words in capitals are replaced: by a journal, a session, a
 /// request, a call by its seq and by its id, a hash, and a new file.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
     "show JOURNAL HASH",
@@ -34,6 +34,7 @@ const COMMANDS: [&str; 22] = [
     "fixture export JOURNAL SESSION FRESH.fixture",
     "approve JOURNAL REQUEST --as ada",
     "deny JOURNAL REQUEST --as ada",
+    "deny JOURNAL --session SESSION --all --as ada",
     "settle JOURNAL REQUEST --failed no --as ada",
     "reconcile JOURNAL SESSION CALL --failed no --as ada",
     "respond-call JOURNAL ID --response {} --as ada",
