@@ -9,6 +9,7 @@ mod debt;
 mod doubt;
 #[cfg(unix)]
 mod implementation;
+mod limits_of_asking;
 mod paused;
 mod pausing;
 mod registered_later;

@@ -9,6 +9,8 @@
 
 #[path = "cli/answering.rs"]
 mod answering;
+#[path = "cli/answering_several.rs"]
+mod answering_several;
 #[path = "cli/auditing.rs"]
 mod auditing;
 #[path = "cli/automatic_answers.rs"]

@@ -1213,7 +1213,7 @@ fn catalogs_changed() -> impl Iterator<Item = (&'static str, Observation)> {
     some.map(|(which, tools)| (which, tools.taken_over(&mut Library::default()).into()))
 }
 
-fn terms() -> [(&'static str, Toolbox); 10] {
+fn terms() -> [(&'static str, Toolbox); 11] {
     let each = |change: fn(Toolbox, &str) -> Toolbox| {
         let every = [
             "look", "pay", "wipe", "mail", "refund", "retry", "ask", "order", "again", "find",
@@ -1229,6 +1229,10 @@ fn terms() -> [(&'static str, Toolbox); 10] {
         (
             "gated, gates waived",
             each(|tools, name| tools.gated(name)).gates_waived("no journal"),
+        ),
+        (
+            "gated, no request may be open",
+            each(|tools, name| tools.gated(name)).max_open_requests(0),
         ),
         ("no slot", tools().running_max(0)),
         (

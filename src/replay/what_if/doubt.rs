@@ -27,6 +27,8 @@ pub(super) struct Doubt {
     phase: Option<Seq>,
     /// The calls that may have been allowed, and so may count towards limits, by tool.
     counted: BTreeMap<String, Vec<(Timestamp, Seq)>>,
+    /// The calls that may still wait for approval, by tool.
+    may_wait: Vec<(String, Seq)>,
     /// The calls whose results or tickets would have answered equal calls.
     equal: BTreeMap<ObjectHash, Seq>,
 }
@@ -82,6 +84,11 @@ impl Doubt {
     pub(super) fn may_count(&mut self, tool: &str, at: Timestamp, call: Seq) {
         let counted = self.counted.entry(tool.to_owned()).or_default();
         counted.push((at, call));
+    }
+
+    /// Notes that the call may still wait for approval.
+    pub(super) fn may_wait(&mut self, tool: &str, call: Seq) {
+        self.may_wait.push((tool.to_owned(), call));
     }
 
     /// Notes that the outcome of this call may have answered equal calls.
@@ -140,12 +147,14 @@ impl Doubt {
             Rule::Limit => phase()
                 .or_else(condition)
                 .or_else(equal)
-                .or_else(|| self.of_limits(session, call, policy.limits, it)),
+                .or_else(|| self.of_limits(session, call, policy.limits, it))
+                .or_else(|| self.of_open_requests(session, call, it)),
             Rule::Confirm | Rule::Default => phase()
                 .or_else(condition)
                 .or_else(equal)
                 .or_else(|| self.of_limits(session, call, policy.limits, it))
-                .or_else(gate),
+                .or_else(gate)
+                .or_else(|| self.of_open_requests(session, call, it)),
         }
     }
 
@@ -196,12 +205,53 @@ impl Doubt {
             || differs(limits.per_minute, used.minute, recent);
         differs.then_some(*first)
     }
+
+    /// The first call that may still wait for approval, if counting these calls changes the verdict
+    /// of a limit of open requests.
+    fn of_open_requests(&self, session: &Session, call: &Call, it: &PolicyDecided) -> Option<Seq> {
+        let (_, first) = self.may_wait.first().filter(|_| it.rule != Rule::Default)?;
+        let inputs: Inputs = serde_json::from_str(it.inputs.as_ref()?.as_str()).ok()?;
+        let open = inputs.open_requests?;
+        let of_tool = self.may_wait.iter();
+        let of_tool = of_tool.filter(|(tool, _)| *tool == call.name).count();
+        let policies = &session.terms.policies;
+        let limits = [
+            (
+                policies.max_open_requests,
+                open.session,
+                self.may_wait.len(),
+            ),
+            (
+                policies.of(&call.name).gate_terms.max_open_requests,
+                open.tool,
+                of_tool,
+            ),
+        ];
+        let max = |max: Option<u32>| max.map(|it| usize::try_from(it).unwrap_or(usize::MAX));
+        let mut reached = limits.iter();
+        // The verdict is certain if one limit is reached without them.
+        if reached.any(|(limit, surely, _)| max(*limit).is_some_and(|max| *surely >= max)) {
+            return None;
+        }
+        let mut perhaps = limits.iter();
+        let differs = perhaps.any(|(limit, surely, perhaps)| {
+            max(*limit).is_some_and(|max| surely.saturating_add(*perhaps) >= max)
+        });
+        differs.then_some(*first)
+    }
 }
 
 /// The usage of the tool, in the inputs of a verdict.
 #[derive(Deserialize)]
 struct Inputs {
     used: Option<Used>,
+    open_requests: Option<OpenRequests>,
+}
+
+#[derive(Deserialize)]
+struct OpenRequests {
+    session: usize,
+    tool: usize,
 }
 
 #[derive(Deserialize)]

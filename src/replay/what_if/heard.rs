@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::course::CallCourse;
 use super::{Unknown, WhatIf};
 use crate::session::{
-    ApprovalGiven, Author, CallStarted, ConfirmationAnswered, Deadline, DeadlinePassed, Decision,
-    Event, ObjectHash, Observation, Phase, PolicySet, RunnerDetached, Seq, Start, Timestamp,
+    ApprovalGiven, Author, CallStarted, Command, ConfirmationAnswered, Deadline, DeadlinePassed,
+    Decision, Event, ObjectHash, Observation, Phase, PolicySet, Rejection, RunnerDetached, Seq,
+    Start, Timestamp, ToolConfirmation, admit_at,
 };
 
 impl WhatIf<'_> {
@@ -163,6 +164,10 @@ impl WhatIf<'_> {
             heard.push((self.next_unrecorded(), passed(deadline, at)));
         }
         it.request = request;
+        if heard.is_empty() && self.is_one_too_many(at, &it) {
+            self.leave_open(call, Unknown::ApprovedTooFast);
+            return None;
+        }
         if let Some(course) = self.courses.get_mut(&call) {
             course.was_answered = true;
         }
@@ -177,6 +182,21 @@ impl WhatIf<'_> {
         course.filter(|course| course.open_request == Some(it.request))?;
         it.request = self.question(call)?;
         Some(it)
+    }
+
+    /// True if the other world refuses an approval because its approver has given as many in a
+    /// minute as allowed there.
+    fn is_one_too_many(&self, at: Timestamp, it: &ConfirmationAnswered) -> bool {
+        if !it.confirmed || self.other.terms.policies.answers_per_minute.is_none() {
+            return false;
+        }
+        let command = Command::AnswerConfirmation {
+            request: it.request,
+            answer: Ok(ToolConfirmation::recorded(it.clone(), None)),
+            by: it.by.clone(),
+        };
+        let refused = admit_at(&self.other, at, command);
+        matches!(refused, Err(Rejection::TooManyAnswers { .. }))
     }
 
     /// Adds the policies that a record names, with the changes applied.

@@ -444,6 +444,9 @@ impl<'c> WhatIf<'c> {
         if let Some(course) = self.courses.get_mut(&call) {
             course.unknown = Some(why);
             course.under.standing = Standing::Unknown;
+            if why.may_still_wait() {
+                self.doubt.may_wait(&course.tool, call);
+            }
             if let Unknown::DependsOn(_) = why {
                 course.under = Told {
                     standing: Standing::Unknown,
@@ -470,6 +473,7 @@ fn may_have_run(why: Unknown, attempts_on_record: u32) -> bool {
         | Unknown::ApprovalsMissing(_)
         | Unknown::ProgramNotAsked
         | Unknown::WithoutAnswer
+        | Unknown::ApprovedTooFast
         | Unknown::Elsewhere => attempts_on_record == 0,
     }
 }
@@ -487,3 +491,8 @@ fn gives_result(standing: Standing) -> bool {
 )]
 #[path = "what_if_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may fail")]
+#[path = "asking_tests.rs"]
+mod asking_tests;

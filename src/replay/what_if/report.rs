@@ -90,6 +90,9 @@ pub enum Unknown {
     ProgramNotAsked,
     /// The tool ran with data of a person, who would not have been asked.
     WithoutAnswer,
+    /// The recorded approval would have been refused, because its approver had given as many in a
+    /// minute as allowed.
+    ApprovedTooFast,
     /// The call would have another status than the recorded one.
     Elsewhere,
 }
@@ -151,6 +154,23 @@ impl Told {
     }
 }
 
+impl Unknown {
+    /// True if the call may still wait for approval under the other policies.
+    pub(super) fn may_still_wait(self) -> bool {
+        match self {
+            Unknown::DependsOn(_)
+            | Unknown::NobodyAsked
+            | Unknown::AskedLonger
+            | Unknown::ApprovedTooFast => true,
+            Unknown::NoRun
+            | Unknown::RunsOn
+            | Unknown::ProgramNotAsked
+            | Unknown::WithoutAnswer
+            | Unknown::Elsewhere => false,
+        }
+    }
+}
+
 impl Standing {
     /// True if the call has ended.
     #[must_use]
@@ -184,6 +204,9 @@ impl fmt::Display for Unknown {
             Unknown::WithoutAnswer => f.write_str(
                 "the tool ran with what a person gave, and nobody would have been asked for it",
             ),
+            Unknown::ApprovedTooFast => {
+                f.write_str("the approval would have been one too many in a minute")
+            }
             Unknown::Elsewhere => f.write_str("it would stand where it does not on record"),
         }
     }

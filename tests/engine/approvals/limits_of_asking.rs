@@ -13,20 +13,16 @@ use recount::prelude::*;
 use recount::session::{Event, Observation, Rejection, Seq};
 use recount::testing::{ManualClock, ScriptedModel};
 
-/// A model that makes four calls of the gated tool in one message.
-const FOUR_CALLS: &str = r#"
-{"on": {"text": "go"}, "send": [{"call": [
-  {"id": "c1", "name": "pay"}, {"id": "c2", "name": "pay"},
-  {"id": "c3", "name": "pay"}, {"id": "c4", "name": "pay"}]}]}
-"#;
-
 fn pay() -> Toolset {
     let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
     T::confirm(pay, "Pay?")
 }
 
+/// An agent whose model makes four calls of the gated tool in one message.
 fn agent(tools: Toolset) -> Agent {
-    let model = ScriptedModel::parse(FOUR_CALLS).unwrap();
+    let calls = ["c1", "c2", "c3", "c4"].map(|id| json!({"id": id, "name": "pay"}));
+    let script = json!({"on": {"text": "go"}, "once": false, "send": [{"call": calls}]});
+    let model = ScriptedModel::parse(&script.to_string()).unwrap();
     Agent::new()
         .model("m")
         .tools(tools)

@@ -72,6 +72,10 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("every_policy_and_a_restart", crate::restart::debt::scenario),
     ("connections_left_refused_lost_and_given_up", connections),
     ("paused_over_a_restart", paused),
+    (
+        "limits_of_asking_over_a_restart",
+        crate::restart::limits_of_asking::scenario,
+    ),
 ];
 
 /// Set by hand to write the file of a new scenario. An existing file is never written again.

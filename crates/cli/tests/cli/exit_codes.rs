@@ -34,6 +34,7 @@ const COMMANDS: [&str; 25] = [
     "fixture export JOURNAL SESSION FRESH.fixture",
     "approve JOURNAL REQUEST --as ada",
     "deny JOURNAL REQUEST --as ada",
+    "deny JOURNAL --session SESSION --all --as ada",
     "settle JOURNAL REQUEST --failed no --as ada",
     "reconcile JOURNAL SESSION CALL --failed no --as ada",
     "respond-call JOURNAL ID --response {} --as ada",

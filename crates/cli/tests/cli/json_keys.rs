@@ -169,6 +169,14 @@ fn keys_of_commands_that_answer_are_as_they_were() {
     add("respond-call", respond);
 
     let mut service = Service::start();
+    let shift = service.ask_for("shift");
+    let leave = service.ask_for("leave");
+    let several = service.run(&format!("approve j {shift} {leave} --json"));
+    shapes.add("approve several", &several.ends_with(3));
+    let all = format!("deny j --session {} --all --json", service.session());
+    shapes.add("deny --all", &service.run(&all).ends_with(0));
+
+    let mut service = Service::start();
     let pay = service.ask_for("pay");
     let respond = format!(r#"respond-call j {pay} --response {{"receipt":17}} --json"#);
     let responded = service.run(&respond).ends_with(0);

@@ -36,6 +36,12 @@ impl Approver {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecentApprovals(VecDeque<(Timestamp, Approver)>);
 
+impl RecentApprovals {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl Session {
     /// Counts an approval that was just recorded, if approvals are limited.
     pub(crate) fn note_approval(&mut self, by: &Actor) {

@@ -116,6 +116,7 @@ pub struct Session {
     /// The number of calls of each tool.
     pub(crate) uses: BTreeMap<String, Uses>,
     /// The approvals of the last minute, if their number is limited.
+    #[serde(default, skip_serializing_if = "RecentApprovals::is_empty")]
     pub(crate) recent_approvals: RecentApprovals,
     /// The calls for which a decision may be due. The others wait for an observation.
     pub(crate) restless: BTreeSet<Seq>,

@@ -184,6 +184,7 @@ fn unknown_words(unknown: Unknown) -> String {
         Unknown::NoRun => "the tool would run, and there is no such run on record",
         Unknown::RunsOn => "the tool would have longer to run",
         Unknown::ProgramNotAsked => "the program would decide, and its answer is not on record",
+        Unknown::ApprovedTooFast => "the approval would be refused as one too many in a minute",
         Unknown::WithoutAnswer => "the tool ran with an approver's payload that it would not get",
         Unknown::Elsewhere => "the call would be in a state that is not on record",
     };
@@ -218,6 +219,7 @@ fn unknown_json(unknown: Unknown) -> Value {
         Unknown::NoRun => ("no_run", None),
         Unknown::RunsOn => ("runs_on", None),
         Unknown::ProgramNotAsked => ("program_not_asked", None),
+        Unknown::ApprovedTooFast => ("approved_too_fast", None),
         Unknown::WithoutAnswer => ("without_answer", None),
         Unknown::Elsewhere => ("elsewhere", None),
     };

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::verdict_inputs::Inputs;
 use crate::calls::call::{Call, Phase};
 use crate::json::Json;
+use crate::policies::policy::ToolPolicy;
 use crate::record::decision::{Decision, PolicyDecided, Rule, Verdict};
 use crate::state::session::Session;
 use crate::values::id::Seq;
@@ -28,12 +29,11 @@ pub(crate) struct OpenRequests {
 }
 
 /// The number of open requests, if their number is limited for a gated tool.
-pub(crate) fn counted(session: &Session, tool: &str) -> Option<OpenRequests> {
-    let policies = &session.terms.policies;
-    let of_tool = policies.of(tool);
-    let limited =
-        policies.max_open_requests.is_some() || of_tool.gate_terms.max_open_requests.is_some();
-    if !limited || !of_tool.confirm || !session.terms.gates.enforced {
+pub(crate) fn counted(session: &Session, policy: &ToolPolicy, tool: &str) -> Option<OpenRequests> {
+    let of_session = session.terms.policies.max_open_requests;
+    let limited = of_session.is_some() || policy.gate_terms.max_open_requests.is_some();
+    // Without a limit, which is the default, no call is looked at.
+    if !limited || !policy.confirm || !session.terms.gates.enforced {
         return None;
     }
     // Each open request has a call that waits for it.
@@ -52,9 +52,10 @@ pub(crate) fn counted(session: &Session, tool: &str) -> Option<OpenRequests> {
 
 /// The reason for a refusal, if one more request about the tool would exceed a limit.
 pub(crate) fn reached(session: &Session, tool: &str) -> Option<String> {
-    let open = counted(session, tool)?;
     let policies = &session.terms.policies;
-    let of_tool = policies.of(tool).gate_terms.max_open_requests;
+    let policy = policies.of(tool);
+    let open = counted(session, policy, tool)?;
+    let of_tool = policy.gate_terms.max_open_requests;
     if let Some(max) = of_tool.filter(|max| open.tool >= *max) {
         return Some(format!(
             "{max} calls of {tool:?} may wait for approval at the same time, and do; it did not run"
@@ -70,11 +71,11 @@ pub(crate) fn reached(session: &Session, tool: &str) -> Option<String> {
 
 /// Refuses a call whose gate closed after its verdict, if a limit is reached by now.
 pub(crate) fn refuse(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    let reason = reached(session, &call.name)?;
     let asked_before = call.contract.is_some();
     if asked_before || !session.terms.catalog.tools.contains_key(&call.name) {
         return None;
     }
-    let reason = reached(session, &call.name)?;
     let inputs = Inputs::of_open_requests(session, call);
     let refused = PolicyDecided {
         call: seq,

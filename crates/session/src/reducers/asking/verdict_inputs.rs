@@ -39,7 +39,7 @@ impl<'a> Inputs<'a> {
             phase: phases::name(session),
             state,
             used: limits::used(session, &call.name),
-            open_requests: open_requests::counted(session, &call.name),
+            open_requests: open_requests::counted(session, policy, &call.name),
             of,
         };
         let Inputs {
@@ -56,11 +56,12 @@ impl<'a> Inputs<'a> {
 
     /// The inputs of a refusal because the limit of open requests was reached after the verdict.
     pub(crate) fn of_open_requests(session: &'a Session, call: &Call) -> Inputs<'a> {
+        let policy = session.terms.policies.of(&call.name);
         Inputs {
             phase: None,
             state: None,
             used: None,
-            open_requests: open_requests::counted(session, &call.name),
+            open_requests: open_requests::counted(session, policy, &call.name),
             of: None,
         }
     }

@@ -1,0 +1,96 @@
+//! Other limits of asking.
+
+use serde_json::json;
+
+use super::*;
+use crate::session::{GateChange, Outcome, Rule, ToolPolicyChanges, Verdict};
+use crate::testing::{History, Toolbox, history, toolbox};
+
+const RETURNED: Standing = Standing::Ended(Outcome::Returned);
+const REFUSED: Standing = Standing::Ended(Outcome::Refused);
+
+fn begun(tools: &Toolbox) -> History {
+    history().opened("support").attached(tools).connected()
+}
+
+/// The reports of a history under these changes.
+fn under(told: &History, changes: &PolicyChanges) -> Vec<CallReport> {
+    let library = told.session().library().clone();
+    let mut world = WhatIf::new(told.session().id, library, changes);
+    told.facts()
+        .iter()
+        .cloned()
+        .for_each(|fact| world.tell(fact));
+    world.end().calls
+}
+
+/// Two calls that are asked about, and then approved and run.
+fn two_approved() -> History {
+    let tools = toolbox().gated("pay");
+    let asked = begun(&tools)
+        .call("c1", "pay", json!({"n": 1}))
+        .call("c2", "pay", json!({"n": 2}));
+    let one = asked.about("c1").granted("ada").returned(json!({}));
+    let two = one.later(1_000).about("c2").granted("ada");
+    two.returned(json!({}))
+}
+
+fn open_requests(max: u32) -> PolicyChanges {
+    PolicyChanges {
+        max_open_requests: Some(Some(max)),
+        ..PolicyChanges::default()
+    }
+}
+
+#[test]
+fn fewer_open_requests_refuse_a_call() {
+    let calls = under(&two_approved(), &open_requests(1));
+    assert!(!calls[0].is_changed(), "{:?}", calls[0]);
+    let (recorded, other) = (&calls[1].recorded, &calls[1].under);
+    assert_eq!((recorded.standing, other.standing), (RETURNED, REFUSED));
+    assert_eq!(
+        (other.verdict, other.rule),
+        (Some(Verdict::Refused), Some(Rule::Limit))
+    );
+    assert_eq!(calls[1].unknown, None);
+    let calls = under(&two_approved(), &open_requests(2));
+    assert!(!calls.iter().any(CallReport::is_changed), "{calls:?}");
+}
+
+#[test]
+fn limit_beside_an_unanswered_request_is_unknown() {
+    let tools = toolbox().plain("pay").gated("order");
+    let told = begun(&tools)
+        .call("c1", "pay", json!({}))
+        .returned(json!({}))
+        .call("c2", "order", json!({}))
+        .granted("ada")
+        .returned(json!({}));
+    let gate = ToolPolicyChanges {
+        confirm: Some(GateChange::Closed { hint: None }),
+        ..ToolPolicyChanges::default()
+    };
+    let with = |max| PolicyChanges {
+        tools: [("pay".to_owned(), gate.clone())].into(),
+        ..open_requests(max)
+    };
+    // The request about the first call might still be open.
+    let calls = under(&told, &with(1));
+    assert_eq!(calls[0].unknown, Some(Unknown::NobodyAsked));
+    assert_eq!(calls[1].unknown, Some(Unknown::DependsOn(calls[0].call)));
+    let calls = under(&told, &with(2));
+    assert_eq!(calls[1].unknown, None);
+}
+
+#[test]
+fn approval_beyond_a_limit_per_minute_is_unknown() {
+    let changes = |max| PolicyChanges {
+        answers_per_minute: Some(Some(max)),
+        ..PolicyChanges::default()
+    };
+    let calls = under(&two_approved(), &changes(1));
+    assert!(!calls[0].is_changed(), "{:?}", calls[0]);
+    assert_eq!(calls[1].unknown, Some(Unknown::ApprovedTooFast));
+    let calls = under(&two_approved(), &changes(2));
+    assert!(!calls.iter().any(CallReport::is_changed), "{calls:?}");
+}
