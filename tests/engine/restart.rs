@@ -13,4 +13,4 @@ mod paused;
 mod registered_later;
 mod secrets;
 mod stories;
-mod world;
+pub(crate) mod world;

@@ -162,6 +162,8 @@ fn rejections() -> Vec<Rejection> {
             problem: UnfitKey::Empty.to_string(),
         },
         Rejection::SessionClosed,
+        Rejection::UnfitKey { bytes: 201 },
+        Rejection::KeyReused { call },
         Rejection::TooLarge { bytes: 4_000_000 },
         Rejection::TooDeep,
         Rejection::UnfitJson {
@@ -178,7 +180,7 @@ fn rejections() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 23;
+const VARIANTS: usize = 25;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -205,6 +207,8 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::TooLarge { .. } => 20,
         Rejection::TooDeep => 21,
         Rejection::UnfitJson { .. } => 22,
+        Rejection::UnfitKey { .. } => 23,
+        Rejection::KeyReused { .. } => 24,
     }
 }
 

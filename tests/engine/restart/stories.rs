@@ -71,6 +71,14 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::restart::debt::scenario),
     ("connections_left_refused_lost_and_given_up", connections),
+    (
+        "tools_changed_while_a_request_waits",
+        crate::tools_changed::scenario,
+    ),
+    (
+        "called_with_a_key_over_a_restart",
+        crate::tools_changed::keyed_scenario,
+    ),
 ];
 
 /// Set by hand to write the file of a new scenario. An existing file is never written again.
