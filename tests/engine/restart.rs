@@ -15,4 +15,4 @@ mod pausing;
 mod registered_later;
 mod secrets;
 mod stories;
-mod world;
+pub(crate) mod world;

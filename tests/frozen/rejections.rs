@@ -190,6 +190,8 @@ fn rejections() -> Vec<Rejection> {
             problem: UnfitKey::Empty.to_string(),
         },
         Rejection::SessionClosed,
+        Rejection::UnfitKey { bytes: 201 },
+        Rejection::KeyReused { call },
         Rejection::TooLarge { bytes: 4_000_000 },
         Rejection::TooDeep,
         Rejection::UnfitJson {
@@ -227,7 +229,7 @@ fn approving() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 30;
+const VARIANTS: usize = 32;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -261,6 +263,8 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::Barred(_) => 27,
         Rejection::AlreadyApproved { .. } => 28,
         Rejection::OtherContent { .. } => 29,
+        Rejection::UnfitKey { .. } => 30,
+        Rejection::KeyReused { .. } => 31,
     }
 }
 

@@ -8,7 +8,7 @@ use recount::session::{Event, Observation, Seq, Session, SessionId, evolve};
 use recount::testing::Toolbox;
 
 use crate::lawful::recording::Recording;
-use crate::lawful::{agents, answers, asking, ends, fold, leave, pauses, repeat, supplies};
+use crate::lawful::{agents, answers, asking, ends, fold, later, leave, pauses, repeat, supplies};
 
 /// Asserts that laws 2 to 7 hold for the records of the session.
 pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {

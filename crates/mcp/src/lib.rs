@@ -49,6 +49,7 @@ use std::sync::Arc;
 
 pub use settings::error::{McpError, McpMistake};
 pub use settings::server::McpServer;
+pub use tools::changes::McpChanges;
 
 use recount_tool::{T, Toolset};
 
@@ -62,7 +63,7 @@ pub trait McpTools {
     /// `mcp` connects, lists the tools and checks them. The connection stays open while any of the
     /// tools exists, or until an engine that has them shuts down. After a lost connection, the next
     /// call connects again. Tools that the server adds or changes later are available from the next
-    /// `T::mcp` on; see the [crate].
+    /// `T::mcp` on, or by [`mcp_watched`](McpTools::mcp_watched).
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), recount_mcp::McpError> {
@@ -87,6 +88,15 @@ pub trait McpTools {
     ///   [strict](McpServer::strict).
     /// * A policy of the server matches none of its tools.
     fn mcp(server: impl Into<McpServer>) -> impl Future<Output = Result<Toolset, McpError>> + Send;
+
+    /// Returns the tools of an MCP server like [`mcp`](McpTools::mcp), and the later changes of its
+    /// list, which running sessions may take.
+    ///
+    /// # Errors
+    /// Those of [`mcp`](McpTools::mcp).
+    fn mcp_watched(
+        server: impl Into<McpServer>,
+    ) -> impl Future<Output = Result<(Toolset, McpChanges), McpError>> + Send;
 }
 
 impl McpTools for T {
@@ -95,6 +105,18 @@ impl McpTools for T {
         async {
             let (remote, definitions) = Remote::connect(server).await?;
             tools::tool::toolset(&Arc::new(remote), definitions)
+        }
+    }
+
+    fn mcp_watched(
+        server: impl Into<McpServer>,
+    ) -> impl Future<Output = Result<(Toolset, McpChanges), McpError>> + Send {
+        let server = server.into();
+        async {
+            let (remote, definitions) = Remote::connect(server).await?;
+            let remote = Arc::new(remote);
+            let changes = McpChanges::of(&remote, &definitions);
+            Ok((tools::tool::toolset(&remote, definitions)?, changes))
         }
     }
 }

@@ -71,7 +71,8 @@ impl Agent {
         Agent::default()
     }
 
-    /// Sets the model, such as `gemini-3.8-live`.
+    /// Sets the model, such as `gemini-3.8-live`. An agent without a connector needs none: a program
+    /// drives its sessions.
     pub fn model(mut self, model: impl Into<String>) -> Agent {
         self.model = model.into();
         self

@@ -100,11 +100,18 @@ impl Agent {
         Ok(prepared.recorded(self.recording))
     }
 
+    /// Returns the mistake that a connection needs a model.
+    pub(in crate::engine) fn missing_model(&self, name: &str) -> Option<String> {
+        let missing = self.model.trim().is_empty();
+        missing.then(|| format!("agent {name:?} has no model: call .model(\"…\")"))
+    }
+
     /// Returns the mistakes in the model, the manner of the conversation, and the connector.
     fn mistakes_of_connection(&self, name: &str) -> Vec<String> {
         let mut mistakes = Vec::new();
-        if self.model.trim().is_empty() {
-            mistakes.push(format!("agent {name:?} has no model: call .model(\"…\")"));
+        // An agent without a connector serves sessions that a program drives.
+        if self.connector.is_some() {
+            mistakes.extend(self.missing_model(name));
         }
         if self.connector.is_none() && self.on_settled == OnSettled::Connect {
             mistakes.push(format!(

@@ -81,6 +81,10 @@ impl LiveBuilder {
 
     /// Returns the given mistakes, followed by every mistake of the builder.
     async fn mistaken(self, mut mistakes: Vec<String>) -> Error {
+        // Without an endpoint, the agent looks like one that a program drives.
+        if self.agent.connector.is_none() {
+            mistakes.extend(self.agent.missing_model(&self.name));
+        }
         let others = match self.engine {
             Some(engine) => engine.check(&self.name, self.agent),
             None => {

@@ -76,6 +76,14 @@ const SCENARIOS: &[(&str, Scenario)] = &[
         "limits_of_asking_over_a_restart",
         crate::restart::limits_of_asking::scenario,
     ),
+    (
+        "tools_changed_while_a_request_waits",
+        crate::tools_changed::scenario,
+    ),
+    (
+        "called_with_a_key_over_a_restart",
+        crate::tools_changed::keyed_scenario,
+    ),
 ];
 
 /// Set by hand to write the file of a new scenario. An existing file is never written again.

@@ -15,6 +15,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::progress;
 use crate::words::redacted;
@@ -31,6 +32,8 @@ pub(crate) struct Asker {
     waiting: Arc<Mutex<ServerWork>>,
     /// Set when the server reports a change of its tools.
     changed: Arc<AtomicBool>,
+    /// The number of such reports of the server, over all connections.
+    reports: Option<Arc<watch::Sender<u64>>>,
 }
 
 /// The work that the server may be doing on one connection.
@@ -136,10 +139,11 @@ impl Drop for Change {
 }
 
 impl Asker {
-    pub(crate) fn new(server: String, unsaid: Unsaid) -> Asker {
+    pub(crate) fn new(server: String, unsaid: Unsaid, reports: Arc<watch::Sender<u64>>) -> Asker {
         Asker {
             server,
             unsaid,
+            reports: Some(reports),
             ..Asker::default()
         }
     }
@@ -310,6 +314,9 @@ impl ClientHandler for Asker {
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.changed.store(true, Ordering::Release);
+        if let Some(reports) = &self.reports {
+            reports.send_modify(|reports| *reports += 1);
+        }
     }
 }
 

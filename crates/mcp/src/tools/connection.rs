@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use recount_session::ObjectHash;
@@ -11,6 +11,7 @@ use rmcp::service::{ClientInitializeError, Peer, RunningService};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleClient, ServiceError, ServiceExt};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::answers::lost::Lost;
 use crate::answers::raw_results::MarkedLines;
@@ -51,16 +52,22 @@ impl fmt::Display for Unlisted {
 
 impl Connection {
     /// Connects and lists the tools.
-    pub(crate) async fn open(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
+    pub(crate) async fn open(
+        server: &McpServer,
+        reports: &Arc<watch::Sender<u64>>,
+    ) -> Result<(Connection, Vec<Value>), String> {
         let patience = server.connects_within;
-        let opening = Self::opened(server);
+        let opening = Self::opened(server, reports);
         let opened = tokio::time::timeout(patience, opening).await;
         let opened = opened.unwrap_or_else(|_| Err(format!("it took longer than {patience:?}")));
         opened.map_err(|reason| server.unsaid().out_of(reason))
     }
 
-    async fn opened(server: &McpServer) -> Result<(Connection, Vec<Value>), String> {
-        let asker = Asker::new(server.name(), server.unsaid());
+    async fn opened(
+        server: &McpServer,
+        reports: &Arc<watch::Sender<u64>>,
+    ) -> Result<(Connection, Vec<Value>), String> {
+        let asker = Asker::new(server.name(), server.unsaid(), reports.clone());
         let lost = Lost::default();
         let (service, child) = match &server.endpoint {
             Endpoint::Stdio { program, args } => {
@@ -161,6 +168,18 @@ impl Connection {
             change.handled();
         }
         Ok(listed.get(&tool.own_name) == Some(&tool.hash()))
+    }
+
+    /// Lists the tools again, also for the next calls.
+    pub(super) async fn listed_again(&self) -> Result<Vec<Value>, Unlisted> {
+        let mut listed = self.listed.lock().await;
+        let change = self.asker().take_change();
+        let tools = self.list().await?;
+        *listed = tools.iter().filter_map(hash_of).collect();
+        if let Some(change) = change {
+            change.handled();
+        }
+        Ok(tools)
     }
 
     pub(crate) fn asker(&self) -> &Asker {

@@ -10,7 +10,7 @@ use recount_tool::{ToolContext, ToolError};
 use rmcp::ServiceError;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject, Task};
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::connection::{Connection, Unlisted};
 use crate::answers::raw::{self, Called};
@@ -27,6 +27,8 @@ pub(crate) struct Remote {
     pub(crate) name: String,
     unsaid: Unsaid,
     connection: Mutex<Option<Arc<Connection>>>,
+    /// The number of times that the server reported another list, or was connected again.
+    pub(super) reports: Arc<watch::Sender<u64>>,
 }
 
 /// The answer of a server to a call.
@@ -52,35 +54,40 @@ impl Remote {
                 problem,
             });
         }
-        let opened = Connection::open(&server).await;
+        let reports = Arc::new(watch::Sender::new(0));
+        let opened = Connection::open(&server, &reports).await;
         let (connection, listed) = opened.map_err(|reason| McpError::Connect {
             server: name.clone(),
             reason,
         })?;
-        let Checked {
-            definitions,
-            mistakes,
-        } = checked(&listed, &server);
-        let unsaid = server.unsaid();
-        for mistake in &mistakes {
-            let text = unsaid.out_of(mistake.to_string());
-            tracing::warn!(target: "recount::mcp", server = %name, "{text}");
-        }
-        let none_is_left = definitions.is_empty() && !mistakes.is_empty();
-        if none_is_left || (server.is_strict && !mistakes.is_empty()) {
-            connection.close().await;
-            return Err(McpError::Tools {
-                server: name,
-                mistakes,
-            });
-        }
+        let definitions = match usable(&listed, &server, &name) {
+            Ok(definitions) => definitions,
+            Err(error) => {
+                connection.close().await;
+                return Err(error);
+            }
+        };
         let remote = Remote {
             unsaid: server.unsaid(),
             server,
             name,
             connection: Mutex::new(Some(Arc::new(connection))),
+            reports,
         };
         Ok((remote, definitions))
+    }
+
+    /// Lists the tools again and returns those that can be offered to a model.
+    pub(super) async fn listed_again(&self) -> Result<Vec<Definition>, McpError> {
+        let failed = |reason: String| McpError::Connect {
+            server: self.name.clone(),
+            reason: self.unsaid.out_of(reason),
+        };
+        let connection = self.connected().await;
+        let connection = connection.map_err(|error| failed(error.to_string()))?;
+        let listed = connection.listed_again().await;
+        let listed = listed.map_err(|why| failed(why.to_string()))?;
+        usable(&listed, &self.server, &self.name)
     }
 
     /// Prepares a result or an error for the record: removes secrets, rejects results that are too
@@ -260,8 +267,10 @@ impl Remote {
                 tokio::time::sleep(wait).await;
                 wait *= 2;
             }
-            match Connection::open(&self.server).await {
+            match Connection::open(&self.server, &self.reports).await {
                 Ok((connection, _)) => {
+                    // The list may be another one by now.
+                    self.reports.send_modify(|reports| *reports += 1);
                     tracing::info!(target: "recount::mcp", server = %self.name, "connected again");
                     let connection = Arc::new(connection);
                     *current = Some(connection.clone());
@@ -292,6 +301,27 @@ impl Remote {
             other => other,
         }
     }
+}
+
+/// Returns the tools of a list that can be offered to a model. Logs the mistakes in the others.
+fn usable(listed: &[Value], server: &McpServer, name: &str) -> Result<Vec<Definition>, McpError> {
+    let Checked {
+        definitions,
+        mistakes,
+    } = checked(listed, server);
+    let unsaid = server.unsaid();
+    for mistake in &mistakes {
+        let text = unsaid.out_of(mistake.to_string());
+        tracing::warn!(target: "recount::mcp", server = %name, "{text}");
+    }
+    let none_is_left = definitions.is_empty() && !mistakes.is_empty();
+    if none_is_left || (server.is_strict && !mistakes.is_empty()) {
+        return Err(McpError::Tools {
+            server: name.to_owned(),
+            mistakes,
+        });
+    }
+    Ok(definitions)
 }
 
 /// Returns the metadata of a call: its idempotency key, with which a server can detect a repeated

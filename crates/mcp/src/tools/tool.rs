@@ -44,8 +44,13 @@ pub(crate) fn toolset(
             mistakes,
         });
     }
+    Ok(tools_of(remote, definitions))
+}
+
+/// Returns these tools, whether or not each policy of the settings fits one of them.
+pub(super) fn tools_of(remote: &Arc<Remote>, definitions: Vec<Definition>) -> Toolset {
     let tools = definitions.into_iter().map(|it| tool(remote, it));
-    Ok(tools.fold(Toolset::new(), |all, tool| all | tool))
+    tools.fold(Toolset::new(), |all, tool| all | tool)
 }
 
 fn tool(remote: &Arc<Remote>, definition: Definition) -> PolicyTool {

@@ -22,7 +22,9 @@ use super::toolset::Toolset;
 #[must_use]
 pub struct ToolChanges {
     with: Toolset,
+    redefined: Toolset,
     without: BTreeSet<String>,
+    without_if_present: BTreeSet<String>,
 }
 
 impl ToolChanges {
@@ -43,7 +45,31 @@ impl ToolChanges {
         self
     }
 
-    /// Returns the tools that come.
+    /// Removes a tool, if it is there.
+    pub fn without_if_present(mut self, name: impl Into<String>) -> ToolChanges {
+        self.without_if_present.insert(name.into());
+        self
+    }
+
+    /// Adds tools that their server defines. In place of a tool of the same name, one takes over
+    /// the policies that the program gave that tool.
+    ///
+    /// ```
+    /// use recount_tool::{T, ToolChanges, Toolset};
+    ///
+    /// let tool = |what: &str| T::simple("pay", what, |args| async { Ok(args) });
+    /// let gated: Toolset = T::confirm(tool("Pays"), "Pay?");
+    /// let changes = ToolChanges::new().redefining(tool("Pays a bill"));
+    /// let changed = changes.applied_to(gated)?;
+    /// assert!(changed.tools()[0].requires_confirmation());
+    /// # Ok::<(), recount_tool::RegistrationError>(())
+    /// ```
+    pub fn redefining(mut self, tools: impl Into<Toolset>) -> ToolChanges {
+        self.redefined = self.redefined | tools;
+        self
+    }
+
+    /// Returns the tools that come with their policies.
     #[must_use]
     pub fn tools(&self) -> &Toolset {
         &self.with
@@ -84,8 +110,26 @@ impl ToolChanges {
         if !mistakes.is_empty() {
             return Err(RegistrationError { mistakes });
         }
-        let coming = self.with.tools().iter().map(|it| it.name().to_owned());
-        let gone: BTreeSet<String> = coming.chain(self.without).collect();
-        Ok(tools.except(&gone) | self.with)
+        let redefined = self.redefined.map_all(|tool| {
+            let former = tools.tools().iter().find(|it| it.name() == tool.name());
+            former.map_or(tool.clone(), |former| former.clone().redefined_by(tool))
+        });
+        let coming = self.with.tools().iter().chain(redefined.tools());
+        let coming = coming.map(|it| it.name().to_owned());
+        let gone = coming.chain(self.without).chain(self.without_if_present);
+        let gone: BTreeSet<String> = gone.collect();
+        Ok(tools.except(&gone) | redefined | self.with)
+    }
+}
+
+impl PolicyTool {
+    /// Returns the tool as another one defines it, with the policies of this one.
+    fn redefined_by(self, other: PolicyTool) -> Self {
+        let (body, definition) = (other.body, other.definition);
+        Self {
+            body,
+            definition,
+            ..self
+        }
     }
 }
