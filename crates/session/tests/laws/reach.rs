@@ -148,7 +148,7 @@ fn refusals(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// The codes with which answers, supplied results and cancellations are rejected.
-const REFUSALS: [&str; 13] = [
+const REFUSALS: [&str; 20] = [
     "malformed_answer",
     "already_answered",
     "request_expired",
@@ -162,6 +162,13 @@ const REFUSALS: [&str; 13] = [
     "wrong_name",
     "already_supplied",
     "already_on_record",
+    "automatic_answer",
+    "unverified_answer",
+    "not_an_approver",
+    "is_the_requester",
+    "requester_unknown",
+    "already_approved",
+    "other_content",
 ];
 
 /// The events between a question and its answer, or between the start of a tool and its result.
