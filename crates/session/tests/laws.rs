@@ -36,8 +36,8 @@ mod verdicts;
 
 use generator::{recordings, wild_recordings};
 use lawful::{
-    Verdict, agents, answers, asking, claims, ends, fold, later, leave, pauses, recording, repeat,
-    supplies,
+    Verdict, agents, answers, asking, claims, ends, fold, later, leave, pauses, quorum, recording,
+    repeat, supplies,
 };
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 
 /// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
 /// answer counts.
-const OF_ANY_HISTORY: [Law; 18] = [
+const OF_ANY_HISTORY: [Law; 19] = [
     (
         "one client holds each start",
         claims::one_client_holds_each_start,
@@ -98,6 +98,10 @@ const OF_ANY_HISTORY: [Law; 18] = [
         pauses::nothing_starts_while_a_pause_holds_it,
     ),
     (
+        "a request pins the terms of its policy",
+        quorum::request_pins_the_terms_of_its_policy,
+    ),
+    (
         "a denied call did not run",
         answers::a_denied_call_did_not_run,
     ),
@@ -109,7 +113,7 @@ const OF_ANY_HISTORY: [Law; 18] = [
 ];
 
 /// Laws for histories in which answers, supplied results and cancellations are checked by `admit`.
-const OF_ADMITTED: [Law; 9] = [
+const OF_ADMITTED: [Law; 10] = [
     (
         "a call without a response was cancelled",
         ends::call_without_response_was_cancelled,
@@ -127,6 +131,10 @@ const OF_ADMITTED: [Law; 9] = [
     (
         "approvals stay within the limit",
         asking::approvals_stay_within_the_limit,
+    ),
+    (
+        "the last yes or the first no decides",
+        quorum::last_yes_or_first_no_decides,
     ),
     (
         "a rejected answer gets the recorded reason",

@@ -10,6 +10,7 @@ use recount_session::{
 use super::Verdict;
 use super::asking::too_many;
 use super::leave::Runs;
+use super::quorum::Approvals;
 use super::recording::{Recording, decided, observed};
 
 /// At most one answer to a request is accepted.
@@ -41,13 +42,20 @@ pub(crate) fn rejected_answer_gets_the_recorded_reason(recording: &Recording) ->
             by,
         } = command
         {
+            let mut approvals = Approvals::default();
+            recording.facts[..*facts].iter().for_each(|fact| {
+                approvals.read(fact);
+            });
             let expected = on_record(recording, *facts, *request).or_else(|| match answer {
-                Ok(answer) => unfit(recording, *facts, *request, answer)
+                Ok(answer) => approvals
+                    .refuses(*request, answer, by)
+                    .or_else(|| unfit(recording, *facts, *request, answer))
                     .or_else(|| {
                         let max = too_many(recording, *facts, answer, by, *now)?;
                         Some(Rejection::TooManyAnswers { max })
                     })
-                    .or_else(|| unfit_leave(recording, *facts, *request, answer)),
+                    .or_else(|| unfit_leave(recording, *facts, *request, answer))
+                    .or_else(|| approvals.differs(*request, answer)),
                 Err(meaningless) => Some(Rejection::UnfitAnswer(meaningless.clone())),
             });
             if *rejection != expected {

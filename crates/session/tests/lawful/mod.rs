@@ -12,6 +12,7 @@ pub(crate) mod in_place;
 pub(crate) mod later;
 pub(crate) mod leave;
 pub(crate) mod pauses;
+pub(crate) mod quorum;
 pub(crate) mod recording;
 pub(crate) mod repeat;
 pub(crate) mod standing;

@@ -153,7 +153,7 @@ fn refusals(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// The codes with which answers, supplied results and cancellations are rejected.
-const REFUSALS: [&str; 17] = [
+const REFUSALS: [&str; 24] = [
     "too_many_answers",
     "malformed_answer",
     "already_answered",
@@ -175,6 +175,13 @@ const REFUSALS: [&str; 17] = [
     "already_paused",
     "not_paused",
     "unknown_tool",
+    "automatic_answer",
+    "unverified_answer",
+    "not_an_approver",
+    "is_the_requester",
+    "requester_unknown",
+    "already_approved",
+    "other_content",
 ];
 
 /// The keys that are used again, and the changed catalogs while calls wait or run.
