@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use recount::session::{
-    Actor, Answered, Authentication, CancelReason, FoundAs, JsonProblem, ObjectHash, Outcome,
-    Reconciled, Rejection, Seq, SessionId, Supplied, UnfitAnswer, UnfitKey,
+    Actor, Answered, Authentication, CancelReason, ClaimRejection, FoundAs, JsonProblem,
+    ObjectHash, Outcome, Reconciled, Rejection, Seq, SessionId, Supplied, Timestamp, UnfitAnswer,
+    UnfitKey,
 };
 
 use crate::decisions::{all as every, outcome, reason};
@@ -168,6 +169,7 @@ fn rejections() -> Vec<Rejection> {
             problem: JsonProblem::TooDeep,
         },
     ];
+    all.extend(claims().into_iter().map(Rejection::Claim));
     all.extend(unfit_answers().into_iter().map(Rejection::UnfitAnswer));
     let reasons = every(CancelReason::Model, reason).into_iter();
     all.extend(reasons.map(|reason| Rejection::RequestWithdrawn { at, reason }));
@@ -178,7 +180,37 @@ fn rejections() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 23;
+fn claims() -> Vec<ClaimRejection> {
+    let call = Seq(5);
+    vec![
+        ClaimRejection::NotForClients {
+            call,
+            tool: "look".into(),
+        },
+        ClaimRejection::NotReady {
+            call,
+            phase: "awaiting_confirmation",
+        },
+        ClaimRejection::AlreadyClaimed {
+            call,
+            attempt: 1,
+            by: ada(),
+            until: Timestamp(1_763_700_060_000_000),
+        },
+        ClaimRejection::StaleAttempt {
+            call,
+            attempt: 1,
+            newest: 2,
+        },
+        ClaimRejection::NotTheHolder { call },
+        ClaimRejection::ClaimEnded { call, attempt: 1 },
+        ClaimRejection::UnfitClaim {
+            problem: "it is empty",
+        },
+    ]
+}
+
+const VARIANTS: usize = 24;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -205,6 +237,7 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::TooLarge { .. } => 20,
         Rejection::TooDeep => 21,
         Rejection::UnfitJson { .. } => 22,
+        Rejection::Claim(_) => 23,
     }
 }
 

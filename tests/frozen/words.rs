@@ -148,7 +148,9 @@ fn open_kind(kind: &OpenKind) -> Option<OpenKind> {
         OpenKind::Paused => Some(OpenKind::Calls),
         OpenKind::Calls => Some(OpenKind::Ready),
         OpenKind::Ready => Some(OpenKind::Running),
-        OpenKind::Running => Some(OpenKind::Untold),
+        OpenKind::Running => Some(OpenKind::Claimable),
+        OpenKind::Claimable => Some(OpenKind::Claimed),
+        OpenKind::Claimed => Some(OpenKind::Untold),
         OpenKind::Untold => Some(OpenKind::Closing),
         OpenKind::Closing => None,
     }

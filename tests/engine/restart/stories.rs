@@ -21,6 +21,7 @@ use recount::session::{Finding, RULES, ToolPolicy};
 use recount::testing::{Life, ScriptedModel};
 use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolOutcome};
 
+use crate::restart::clients;
 use crate::restart::world::{World, answer, approve, resume, wait, waiting};
 
 /// A scenario: it runs its processes and returns their world.
@@ -71,6 +72,18 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::restart::debt::scenario),
     ("connections_left_refused_lost_and_given_up", connections),
+    (
+        "claimed_by_a_client_over_a_restart",
+        clients::finished_over_a_restart,
+    ),
+    (
+        "claimed_given_back_and_offered_again",
+        clients::offered_again,
+    ),
+    (
+        "claimed_and_reported_after_the_lease",
+        clients::reported_after_the_lease,
+    ),
 ];
 
 /// Set by hand to write the file of a new scenario. An existing file is never written again.
