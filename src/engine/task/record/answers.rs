@@ -7,8 +7,7 @@ use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::session::catalog::contract_hash;
 use crate::session::{
-    Actor, Call, Command, Event, Json, Leave, Observation, Phase, RequestId, RequestState, Seq,
-    UnfitAnswer,
+    Actor, Call, Command, Event, Json, Observation, RequestId, RequestState, Seq, UnfitAnswer,
 };
 use crate::tool::ToolConfirmation;
 
