@@ -13,6 +13,9 @@ pub mod streaming {}
 #[doc = include_str!("../docs/tools/long-running.md")]
 pub mod long_running {}
 
+#[doc = include_str!("../docs/tools/client-run.md")]
+pub mod client_run {}
+
 #[doc = include_str!("../docs/tools/server-side.md")]
 pub mod server_side {}
 

@@ -29,6 +29,7 @@ mod adk_traces;
 mod agents;
 mod approvals;
 mod approvals_service;
+mod claims;
 mod client_messages;
 mod debt_story;
 mod deploy;

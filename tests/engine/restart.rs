@@ -5,6 +5,7 @@
 //! it.
 
 mod approvals;
+mod clients;
 mod debt;
 mod doubt;
 #[cfg(unix)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use recount::session::{
-    Actor, Answered, Authentication, Barred, CancelReason, FoundAs, JsonProblem, ObjectHash,
-    Outcome, Pause, PauseScope, Reconciled, Rejection, Seq, SessionId, Supplied, Timestamp,
-    UnfitAnswer, UnfitKey,
+    Actor, Answered, Authentication, Barred, CancelReason, ClaimRejection, FoundAs, JsonProblem,
+    ObjectHash, Outcome, Pause, PauseScope, Reconciled, Rejection, Seq, SessionId, Supplied,
+    Timestamp, UnfitAnswer, UnfitKey,
 };
 
 use crate::decisions::{all as every, outcome, reason};
@@ -200,6 +200,7 @@ fn rejections() -> Vec<Rejection> {
     ];
     all.extend(paused());
     all.extend(approving());
+    all.extend(claims().into_iter().map(Rejection::Claim));
     all.extend(unfit_answers().into_iter().map(Rejection::UnfitAnswer));
     let reasons = every(CancelReason::Model, reason).into_iter();
     all.extend(reasons.map(|reason| Rejection::RequestWithdrawn { at, reason }));
@@ -229,7 +230,37 @@ fn approving() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 32;
+fn claims() -> Vec<ClaimRejection> {
+    let call = Seq(5);
+    vec![
+        ClaimRejection::NotForClients {
+            call,
+            tool: "look".into(),
+        },
+        ClaimRejection::NotReady {
+            call,
+            phase: "awaiting_confirmation",
+        },
+        ClaimRejection::AlreadyClaimed {
+            call,
+            attempt: 1,
+            by: ada(),
+            until: Timestamp(1_763_700_060_000_000),
+        },
+        ClaimRejection::StaleAttempt {
+            call,
+            attempt: 1,
+            newest: 2,
+        },
+        ClaimRejection::NotTheHolder { call },
+        ClaimRejection::ClaimEnded { call, attempt: 1 },
+        ClaimRejection::UnfitClaim {
+            problem: "it is empty",
+        },
+    ]
+}
+
+const VARIANTS: usize = 33;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -265,6 +296,7 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::OtherContent { .. } => 29,
         Rejection::UnfitKey { .. } => 30,
         Rejection::KeyReused { .. } => 31,
+        Rejection::Claim(_) => 32,
     }
 }
 

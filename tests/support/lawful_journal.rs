@@ -8,7 +8,9 @@ use recount::session::{Event, Observation, Seq, Session, SessionId, evolve};
 use recount::testing::Toolbox;
 
 use crate::lawful::recording::Recording;
-use crate::lawful::{agents, answers, asking, ends, fold, later, leave, pauses, repeat, supplies};
+use crate::lawful::{
+    agents, answers, asking, claims, ends, fold, later, leave, pauses, repeat, supplies,
+};
 
 /// Asserts that laws 2 to 7 hold for the records of the session.
 pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
@@ -24,6 +26,9 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
         ends::no_response_is_sent_to_a_cancelled_id,
         ends::ended_call_is_answered_despite_a_cancellation,
         ends::nothing_expires_by_another_deadline,
+        claims::one_client_holds_each_start,
+        claims::only_the_lease_doubts_a_clients_run,
+        claims::late_results_are_fenced,
         agents::no_call_outlives_its_agent,
         agents::recorded_turns_are_kept,
         leave::no_run_without_leave,

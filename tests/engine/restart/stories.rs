@@ -21,6 +21,7 @@ use recount::session::{Finding, RULES, ToolPolicy};
 use recount::testing::{Life, ScriptedModel};
 use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolOutcome};
 
+use crate::restart::clients;
 use crate::restart::world::{World, answer, approve, resume, wait, waiting};
 
 /// A scenario: it runs its processes and returns their world.
@@ -83,6 +84,18 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     (
         "called_with_a_key_over_a_restart",
         crate::tools_changed::keyed_scenario,
+    ),
+    (
+        "claimed_by_a_client_over_a_restart",
+        clients::finished_over_a_restart,
+    ),
+    (
+        "claimed_given_back_and_offered_again",
+        clients::offered_again,
+    ),
+    (
+        "claimed_and_reported_after_the_lease",
+        clients::reported_after_the_lease,
     ),
 ];
 

@@ -18,7 +18,7 @@ use crate::unknown_kinds::pondered;
 
 /// A command line for each command. The words in capitals are replaced: by a journal, a session, a
 /// request, a call by its seq and by its id, a hash, and a new file.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 29] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
     "show JOURNAL HASH",
@@ -39,6 +39,10 @@ const COMMANDS: [&str; 25] = [
     "reconcile JOURNAL SESSION CALL --failed no --as ada",
     "respond-call JOURNAL ID --response {} --as ada",
     "cancel JOURNAL SESSION CALL --as ada",
+    "claim JOURNAL --tool pay --claim w1 --as ada",
+    "renew JOURNAL SESSION CALL --claim w1 --as ada",
+    "finish JOURNAL SESSION CALL --claim w1 --result {} --as ada",
+    "release JOURNAL SESSION CALL --claim w1 --as ada",
     "erase JOURNAL SESSION --reason no --yes --as ada",
     "repair JOURNAL --dry-run",
     "compact JOURNAL",
