@@ -22,7 +22,8 @@ mod unread_session;
 mod verdict;
 
 pub use audited_call::{
-    AuditedCall, Cancellation, End, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
+    AuditedCall, Cancellation, End, LeaveUse, PolicyVerdict, ProgramWord, Reconciliation, Run,
+    Waiver,
 };
 pub use filter::{Filter, LabelFilter};
 pub use journal_note::JournalNote;

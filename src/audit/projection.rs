@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::audited_call::{
-    AuditedCall, Cancellation, End, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
+    AuditedCall, Cancellation, End, LeaveUse, PolicyVerdict, ProgramWord, Reconciliation, Run,
+    Waiver,
 };
 use super::question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};
 use super::verdict::Verdict;
@@ -64,6 +65,8 @@ impl CallProjection {
             };
             let confirmed = |run: &Run| match run.leave {
                 Leave::Approved(request) => !is_program(request),
+                // Only a person gives a leave.
+                Leave::Standing(_) => true,
                 Leave::NotGated | Leave::Waived => false,
             };
             call.ran_without_confirmation = !call.runs.iter().all(confirmed);
@@ -147,6 +150,7 @@ impl CallProjection {
             }
             Observation::RunnerAttached(_)
             | Observation::RunnerDraining(_)
+            | Observation::LeaveRevoked(_)
             | Observation::Connected(_)
             | Observation::Disconnected(_)
             | Observation::GoAwayReceived(_)
@@ -234,6 +238,17 @@ impl CallProjection {
                 let reason = it.reason.clone();
                 call.waived = Some(Waiver { seq, reason });
             }
+            Decision::LeaveUsed(it) => {
+                let leave = self.session.leaves.get(&it.leave);
+                call.leave = Some(LeaveUse {
+                    seq,
+                    given: it.leave,
+                    by: leave.map(|it| it.by.clone()).unwrap_or_default(),
+                    nth: it.nth,
+                    count: it.count,
+                    until: it.until_us,
+                });
+            }
             Decision::ConfirmationRequested(it) => self.asked(it, fact),
             Decision::ConfirmationReopened(it) => {
                 if let Some(question) = self.question(it.request) {
@@ -263,7 +278,7 @@ impl CallProjection {
                         leave: *leave,
                         request: match leave {
                             Leave::Approved(request) => Some(*request),
-                            Leave::NotGated | Leave::Waived => None,
+                            Leave::NotGated | Leave::Waived | Leave::Standing(_) => None,
                         },
                         started_at: at,
                         ended_at: None,
@@ -333,6 +348,7 @@ impl CallProjection {
             policy: None,
             gates: Gates::enforced(),
             waived: None,
+            leave: None,
             program: Vec::new(),
             questions: Vec::new(),
             runs: Vec::new(),
@@ -378,6 +394,7 @@ impl CallProjection {
             reason: None,
             payload: None,
             edited_args: None,
+            allow_for: None,
             found: None,
             superseded_by: None,
             refused: Vec::new(),
@@ -402,6 +419,7 @@ impl CallProjection {
         question.reason = it.reason.clone();
         question.payload = it.payload.clone();
         question.edited_args = it.edited_args.clone();
+        question.allow_for = it.allow_for;
         question.found = it.found.clone();
         let Some(about) = self.questions.get(&it.request) else {
             return;

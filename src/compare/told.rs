@@ -168,6 +168,7 @@ impl StoryFold {
             | Observation::ConfirmationAnswered(_)
             | Observation::ApprovalGiven(_)
             | Observation::AnswerRefused(_)
+            | Observation::LeaveRevoked(_)
             | Observation::ResponseSupplied(_)
             | Observation::OutcomeFound(_)
             | Observation::DeadlinePassed(_)

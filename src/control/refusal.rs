@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
-use crate::session::{Actor, FoundAs, Rejection, RequestId, Seq, SessionId, Timestamp};
+use crate::session::{Actor, FoundAs, LeaveEnd, Rejection, RequestId, Seq, SessionId, Timestamp};
 
 /// The reason why a rule rejected a request.
 ///
@@ -81,6 +81,13 @@ impl Refusal {
             | Rejection::OtherContent { at } => {
                 refusal.at = Some(*at);
             }
+            Rejection::LeaveEnded { end, .. } => match end.as_ref() {
+                LeaveEnd::Revoked { at, by } => {
+                    refusal.at = Some(*at);
+                    refusal.by = Some(by.clone());
+                }
+                LeaveEnd::Changed { at } => refusal.at = Some(*at),
+            },
             Rejection::RequestSuperseded { by } => {
                 refusal.at = Some(*by);
                 refusal.instead = Some(session.request_id(*by));
@@ -91,6 +98,9 @@ impl Refusal {
             | Rejection::EditsNotAllowed
             | Rejection::NothingToSettle
             | Rejection::Barred(_)
+            | Rejection::LeaveNotPermitted
+            | Rejection::UnknownLeave { .. }
+            | Rejection::LeaveBarred(_)
             | Rejection::UnknownCall { .. }
             | Rejection::CallOpen { .. }
             | Rejection::OutcomeKnown { .. }

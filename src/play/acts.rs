@@ -7,8 +7,8 @@ use super::driver::Driver;
 use crate::engine::reasons::{DISCONNECTED, DROPPED, SHUT_DOWN};
 use crate::engine::{self, FunctionResponse, LiveHandle, Ticket};
 use crate::session::{
-    Author, ConfirmationAnswered, Event, Observation, OperatorCancelled, OutcomeFound,
-    ResponseSupplied, RunnerDetached, Seq, SessionClosed, StateChanged,
+    Author, ConfirmationAnswered, Event, LeaveRevoked, Observation, OperatorCancelled,
+    OutcomeFound, ResponseSupplied, RunnerDetached, Seq, SessionClosed, StateChanged,
 };
 use crate::tool::ToolConfirmation;
 
@@ -22,6 +22,17 @@ impl Driver<'_> {
         let serving = self.serving.clone();
         self.attempt("an answer", async move {
             serving.answer(request, confirmation, by).await.map(drop)
+        });
+    }
+
+    pub(super) fn revoke(&mut self, it: &LeaveRevoked) {
+        let Some(leave) = self.numbers.answer_at(it.leave) else {
+            return self.undone(format!("question {} gave no leave", it.leave));
+        };
+        let (session, reason, by) = (self.session(), it.reason.clone(), it.by.clone());
+        let serving = self.serving.clone();
+        self.attempt("the end of a standing leave", async move {
+            serving.revoke((session, leave), reason, by).await.map(drop)
         });
     }
 

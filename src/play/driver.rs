@@ -279,6 +279,7 @@ impl<'f> Driver<'f> {
             Observation::StateChanged(it) => self.change_state(it),
             Observation::ConfirmationAnswered(it) => self.answer(it),
             Observation::ApprovalGiven(it) => self.answer(&it.as_answer()),
+            Observation::LeaveRevoked(it) => self.revoke(it),
             Observation::ResponseSupplied(it) => self.supply(it),
             Observation::OutcomeFound(it) => self.find(it),
             Observation::OperatorCancelled(it) => self.cancel(it),

@@ -14,7 +14,7 @@ use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
 use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
 use crate::operator::{
-    AnswerArgs, Approve, Cancel, Erase, Pending, Reconcile, RespondCall, Settle,
+    AnswerArgs, Approve, Cancel, Erase, Leaves, Pending, Reconcile, RespondCall, Revoke, Settle,
 };
 use crate::run::Run;
 use crate::terminal::{ColorChoice, Palette, Screen};
@@ -95,6 +95,8 @@ enum Command {
     Reconcile(Reconcile),
     RespondCall(RespondCall),
     Cancel(Cancel),
+    Leaves(Leaves),
+    Revoke(Revoke),
     Erase(Erase),
     Export(Export),
     Import(Import),
@@ -169,6 +171,8 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,
         Command::Cancel(it) => it.run(screen).await,
+        Command::Leaves(it) => it.run(screen).await,
+        Command::Revoke(it) => it.run(screen).await,
         Command::Erase(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,

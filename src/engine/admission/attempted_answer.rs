@@ -33,6 +33,7 @@ impl AttemptedAnswer {
             }),
             Command::ReconcileOutcome { .. }
             | Command::CancelCall { .. }
+            | Command::RevokeLeave { .. }
             | Command::ChangeState { .. }
             | Command::CloseSession { .. } => None,
         }

@@ -76,6 +76,15 @@ pub enum Operation {
         /// The reason, which is delivered to the model.
         reason: Option<String>,
     },
+    /// Revokes a standing leave.
+    RevokeLeave {
+        /// The session.
+        session: SessionId,
+        /// The leave: the seq of the answer that gave it.
+        leave: Seq,
+        /// The reason.
+        reason: Option<String>,
+    },
     /// Closes a session, which cancels its open calls. An engine without the session's agent closes
     /// none.
     Close {
@@ -185,6 +194,10 @@ impl Executor<'_> {
             Operation::Respond { ticket, .. } => Ok((ticket.session, Some(ticket.call))),
             Operation::Reconcile { session, call, .. }
             | Operation::Cancel { session, call, .. } => Ok((*session, Some(*call))),
+            Operation::RevokeLeave { session, leave, .. } => Ok((
+                *session,
+                self.ledger().call_of_answer(*session, *leave).await?,
+            )),
             Operation::Close { session, .. } => Ok((*session, None)),
         }
     }
@@ -223,6 +236,14 @@ impl Executor<'_> {
                 reason,
             } => {
                 let command = Command::CancelCall { call, reason, by };
+                self.take(session, command).await
+            }
+            Operation::RevokeLeave {
+                session,
+                leave,
+                reason,
+            } => {
+                let command = Command::RevokeLeave { leave, reason, by };
                 self.take(session, command).await
             }
             Operation::Close { session, reason } => match self {

@@ -92,6 +92,7 @@ fn waiting(it: &SessionSummary) -> Vec<String> {
         (OpenKind::Ready, "ready to start"),
         (OpenKind::Running, "running or in doubt"),
         (OpenKind::Untold, "with a response that was not sent yet"),
+        (OpenKind::Leave, "allowed by standing leave"),
         (OpenKind::Closing, "closing"),
     ];
     let counted = |(kind, words): (OpenKind, &str)| {

@@ -13,10 +13,11 @@ use crate::files::given_json;
 use crate::journal::{Keys, Source};
 use crate::telling::{needs, question};
 use crate::terminal::{Screen, Tone, prompt};
-use crate::text::{acted, one_line};
+use crate::text::{acted, bound_words, end_of_leave, one_line};
 use recount::control::OnRecord;
+use recount::engine::{Clock, SystemClock};
 use recount::ledger::PendingConfirmation;
-use recount::session::{About, Json, Needs, ObjectHash, RequestId};
+use recount::session::{About, AllowFor, Json, Needs, ObjectHash, RequestId};
 
 /// Records an approval, through the service if one has the journal open.
 #[derive(Args)]
@@ -27,6 +28,13 @@ pub(crate) struct Approve {
     /// @FILE reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
+    /// Also allows this number of later calls of the tool in the session, if the tool permits it.
+    #[arg(long, value_name = "N", conflicts_with_all = ["allow_until", "args"])]
+    allow_for: Option<u32>,
+    /// Also allows later calls of the tool in the session until then, if the tool permits it: a
+    /// time such as 2026-11-01T09:30:00Z, or a span such as 90m, 8h or 2d.
+    #[arg(long, value_name = "TIME", conflicts_with = "args")]
+    allow_until: Option<String>,
     /// Does not ask for a confirmation at a terminal.
     #[arg(long)]
     yes: bool,
@@ -34,14 +42,33 @@ pub(crate) struct Approve {
 
 impl Approve {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let Approve { answer, args, yes } = self;
+        let allow_for = self.bound()?;
+        let Approve {
+            answer, args, yes, ..
+        } = self;
         if args.as_deref() == Some("-") && answer.payload.as_deref() == Some("-") {
             let what = "expected one of --args and --payload from standard input, found both";
             return Err(Failure::new("not-json", what).exit(Exit::Usage));
         }
         let args = args.map(|args| given_json("the arguments", &args));
         let asks = !yes && prompt::is_interactive();
-        answer.record(true, asks, args.transpose()?, screen).await
+        let args = args.transpose()?;
+        answer.record(true, asks, (args, allow_for), screen).await
+    }
+
+    /// The bound of the standing leave that the approval also gives.
+    fn bound(&self) -> Result<Option<AllowFor>, Failure> {
+        let count = self.allow_for.map(AllowFor::Count);
+        let Some(text) = &self.allow_until else {
+            return Ok(count);
+        };
+        let until = end_of_leave(text, SystemClock.now()).ok_or_else(|| {
+            let what = format!("expected a time or a span, found {:?}", one_line(text));
+            Failure::new("not-a-time", what)
+                .exit(Exit::Usage)
+                .advice("give a time such as 2026-11-01T09:30:00Z, or a span such as 90m or 8h")
+        })?;
+        Ok(Some(AllowFor::Until(until)))
     }
 }
 
@@ -76,14 +103,14 @@ pub(crate) struct AnswerArgs {
 impl AnswerArgs {
     /// Records a denial.
     pub(crate) async fn deny(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        self.record(false, false, None, screen).await
+        self.record(false, false, (None, None), screen).await
     }
 
     async fn record(
         self,
         confirmed: bool,
         asks: bool,
-        args: Option<Json>,
+        (args, allow_for): (Option<Json>, Option<AllowFor>),
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
         let payload = self
@@ -93,7 +120,7 @@ impl AnswerArgs {
         let payload = payload.transpose()?;
         let mut seen = self.request_hash;
         if asks && let Some(open) = self.open_request().await? {
-            if !agreed(&open, args.as_ref(), screen).await? {
+            if !agreed(&open, args.as_ref(), allow_for, screen).await? {
                 screen.line("Nothing was recorded.")?;
                 return Ok(Exit::Failed);
             }
@@ -105,6 +132,7 @@ impl AnswerArgs {
         answer.extend(self.reason.map(|it| ("reason", Json::of_serialized(&it))));
         answer.extend(payload.map(|it| ("payload", it)));
         answer.extend(args.clone().map(|it| ("args", it)));
+        answer.extend(allow_for.map(|it| ("allow_for", Json::of_serialized(&it))));
         answer.extend(seen.map(|it| ("request_hash", Json::of_serialized(&it))));
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
             let request = self.request.find(source).await?;
@@ -119,6 +147,7 @@ impl AnswerArgs {
             let decided = Decided {
                 request,
                 confirmed,
+                allow_for,
                 needs,
                 args: args.or(asked.filter(|it| !it.sealed).map(|it| it.args)),
                 anew: anew.map(|it| it.id),
@@ -147,12 +176,16 @@ impl AnswerArgs {
 async fn agreed(
     request: &PendingConfirmation,
     edited: Option<&Json>,
+    allow_for: Option<AllowFor>,
     screen: &mut Screen,
 ) -> Result<bool, Failure> {
     question::show_question(request, screen)?;
     if let Some(edited) = edited {
         let edited = one_line(edited.as_str());
         screen.line(&format!("  with these arguments instead: {edited}"))?;
+    }
+    if let Some(bound) = allow_for {
+        screen.line(&format!("  and later calls {}", bound_words(bound)))?;
     }
     screen.flush()?;
     let question = match request.about {
@@ -166,6 +199,8 @@ async fn agreed(
 struct Decided {
     request: RequestId,
     confirmed: bool,
+    /// The bound of the standing leave that the answer also gave.
+    allow_for: Option<AllowFor>,
     /// The terms of the answers.
     needs: Option<Box<Needs>>,
     /// The arguments of the decision.
@@ -180,6 +215,7 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
         confirmed,
         args,
         anew,
+        allow_for,
         needs: _,
     } = &recorded.about;
     if json {
@@ -188,6 +224,7 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
             "confirmed": confirmed,
             "args": args,
             "asked_anew": anew,
+            "allow_for": allow_for,
             "missing": recorded.on_record.missing,
         })))?;
         return screen.flush();
@@ -211,6 +248,13 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
     }
     if let Some(args) = args {
         screen.line(&format!("  {}", one_line(args.as_str())))?;
+    }
+    if let Some(bound) = allow_for {
+        screen.line(&format!(
+            "Later calls of {} are allowed {}; `recount revoke` ends that.",
+            one_line(tool),
+            bound_words(*bound)
+        ))?;
     }
     if let Some(anew) = anew {
         screen.line(&format!(

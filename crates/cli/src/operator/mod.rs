@@ -4,7 +4,7 @@
 //! refusals are elsewhere, and no tool starts here.
 //!
 //! Read `pending` first, then `answer` and the smaller `settle`, `reconcile`, `respond_call`,
-//! `cancel` and `erase`. `on_record` has the steps that they share, `operations` the requests to
+//! `cancel` and `erase`. `leaves` lists standing leaves, and `revoke` ends one. `on_record` has the steps that they share, `operations` the requests to
 //! the desk or the service. `found` is an option of two of them, `members` their JSON objects, and
 //! `named` the arguments that name a request or a call.
 
@@ -12,6 +12,7 @@ mod answer;
 mod cancel;
 mod erase;
 mod found;
+mod leaves;
 mod members;
 mod named;
 mod on_record;
@@ -19,12 +20,15 @@ mod operations;
 mod pending;
 mod reconcile;
 mod respond_call;
+mod revoke;
 mod settle;
 
 pub(crate) use answer::{AnswerArgs, Approve};
 pub(crate) use cancel::Cancel;
 pub(crate) use erase::Erase;
+pub(crate) use leaves::Leaves;
 pub(crate) use pending::Pending;
 pub(crate) use reconcile::Reconcile;
 pub(crate) use respond_call::RespondCall;
+pub(crate) use revoke::Revoke;
 pub(crate) use settle::Settle;

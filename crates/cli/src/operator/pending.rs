@@ -116,6 +116,7 @@ fn as_json(it: &PendingConfirmation) -> Members {
         "requested_at": age::stamp(it.requested_at),
         "expires_at": it.expires_at.map(age::stamp),
         "model_lost_interest": it.model_lost_interest,
+        "may_allow_for_session": it.may_allow_for_session,
         "needs": it.needs,
         "approvals": it.approvals,
         "missing": it.missing(),

@@ -15,5 +15,6 @@ pub(super) mod policy_tool;
 pub(super) mod predicate;
 pub(super) mod t;
 mod t_policies;
+mod t_standing;
 pub(super) mod text_agent;
 pub(super) mod toolset;

@@ -496,7 +496,7 @@ impl T {
             .map(|tool: PolicyTool| tool.with_policy(policy.clone()))
     }
 
-    fn with(tool: impl Into<Toolset>, set: impl FnOnce(&mut ToolPolicy)) -> Toolset {
+    pub(super) fn with(tool: impl Into<Toolset>, set: impl FnOnce(&mut ToolPolicy)) -> Toolset {
         let mut policy = ToolPolicy::default();
         set(&mut policy);
         Self::policy(tool, policy)

@@ -64,6 +64,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::ConfirmationAnswered(it) => person::confirmation_answered(it, names),
         Observation::ApprovalGiven(it) => person::approval_given(it, names),
         Observation::AnswerRefused(it) => person::answer_refused(it, names),
+        Observation::LeaveRevoked(it) => person::leave_revoked(it, names),
         Observation::ResponseSupplied(it) => person::response_supplied(it, names),
         Observation::OutcomeFound(it) => person::outcome_found(it, names),
         Observation::ResponsesSent(it) => conversation::responses_sent(it, names),
