@@ -150,6 +150,7 @@ impl Translation {
             }
             Decision::PolicyDecided(_)
             | Decision::GateWaived(_)
+            | Decision::LeaveUsed(_)
             | Decision::CallReady(_)
             | Decision::ResultReused(_)
             | Decision::OutcomeReconciled(_)

@@ -93,6 +93,9 @@ pub struct AuditedCall {
     pub gates: Gates,
     /// The waiver of the call's gate, if it was not enforced.
     pub waived: Option<Waiver>,
+    /// The standing leave that allowed the call. `None`, and omitted, if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leave: Option<LeaveUse>,
     /// The answers of the embedding program's hooks about the call.
     pub program: Vec<ProgramWord>,
     /// The confirmation requests, in order.
@@ -159,6 +162,30 @@ pub struct Waiver {
     pub reason: String,
 }
 
+/// The standing leave that allowed a call, from the recorded `leave_used`.
+///
+/// ```json
+/// {"seq":19,"given":9,"by":[{"name":"ada","authenticated_by":"os_user"}],"use":3,"count":5,
+///  "until":null}
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeaveUse {
+    /// The seq of the record.
+    pub seq: Seq,
+    /// The seq of the answer that gave the leave.
+    pub given: Seq,
+    /// The people who gave it.
+    pub by: Vec<Actor>,
+    /// The number of calls that it has allowed, including this one.
+    #[serde(rename = "use")]
+    pub nth: u32,
+    /// The number of calls that it allows, if it is bound to a count.
+    pub count: Option<u32>,
+    /// The time at which it ends, if it is bound to a time.
+    #[serde(serialize_with = "moment::text_if_any")]
+    pub until: Option<Timestamp>,
+}
+
 /// The answer of an embedding program's hook about a call, from the recorded `hook_answered`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProgramWord {
@@ -186,7 +213,7 @@ pub struct Run {
     pub seq: Seq,
     /// The number of the start, from 1.
     pub attempt: u32,
-    /// The permission for the start: `not_gated`, `waived` or `approved`.
+    /// The permission for the start: `not_gated`, `waived`, `approved` or `standing`.
     #[serde(serialize_with = "leave")]
     pub leave: Leave,
     /// The confirmation request whose approval is the permission.
@@ -266,11 +293,13 @@ impl AuditedCall {
         let answers =
             questions.flat_map(|it| it.by.iter().chain(it.refused.iter().map(|it| &it.by)));
         let program = self.program.iter().filter_map(|it| it.by.as_ref());
+        let leave = self.leave.iter().flat_map(|it| &it.by);
         let cancelled = self.cancelled.iter().filter_map(|it| it.by.as_ref());
         let reconciled = self.reconciled.iter().map(|it| &it.by);
         let alone = [&self.called_by, &self.supplied_by].into_iter().flatten();
         answers
             .chain(program)
+            .chain(leave)
             .chain(cancelled)
             .chain(reconciled)
             .chain(alone)
@@ -305,5 +334,6 @@ fn leave<S: serde::Serializer>(leave: &Leave, serializer: S) -> Result<S::Ok, S:
         Leave::NotGated => "not_gated",
         Leave::Waived => "waived",
         Leave::Approved(_) => "approved",
+        Leave::Standing(_) => "standing",
     })
 }

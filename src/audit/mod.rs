@@ -24,7 +24,8 @@ mod unread_session;
 mod verdict;
 
 pub use audited_call::{
-    AuditedCall, Cancellation, End, Held, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
+    AuditedCall, Cancellation, End, Held, LeaveUse, PolicyVerdict, ProgramWord, Reconciliation,
+    Run, Waiver,
 };
 pub use catalog_note::CatalogNote;
 pub use filter::{Filter, LabelFilter};

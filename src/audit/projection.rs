@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::audited_call::{
-    AuditedCall, Cancellation, End, Held, PolicyVerdict, ProgramWord, Reconciliation, Run, Waiver,
+    AuditedCall, Cancellation, End, Held, LeaveUse, PolicyVerdict, ProgramWord, Reconciliation,
+    Run, Waiver,
 };
 use super::catalog_note::CatalogNote;
 use super::question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};
@@ -74,6 +75,8 @@ impl CallProjection {
             };
             let confirmed = |run: &Run| match run.leave {
                 Leave::Approved(request) => !is_program(request),
+                // Only a person gives a leave.
+                Leave::Standing(_) => true,
                 Leave::NotGated | Leave::Waived => false,
             };
             call.ran_without_confirmation = !call.runs.iter().all(confirmed);
@@ -174,6 +177,7 @@ impl CallProjection {
             | Observation::RunnerDraining(_)
             | Observation::CallClaimed(_)
             | Observation::LeaseRenewed(_)
+            | Observation::LeaveRevoked(_)
             | Observation::Connected(_)
             | Observation::Disconnected(_)
             | Observation::GoAwayReceived(_)
@@ -266,6 +270,17 @@ impl CallProjection {
                 let reason = it.reason.clone();
                 call.waived = Some(Waiver { seq, reason });
             }
+            Decision::LeaveUsed(it) => {
+                let leave = self.session.leaves.get(&it.leave);
+                call.leave = Some(LeaveUse {
+                    seq,
+                    given: it.leave,
+                    by: leave.map(|it| it.by.clone()).unwrap_or_default(),
+                    nth: it.nth,
+                    count: it.count,
+                    until: it.until_us,
+                });
+            }
             Decision::ConfirmationRequested(it) => self.asked(it, fact),
             Decision::ConfirmationReopened(it) => {
                 if let Some(question) = self.question(it.request) {
@@ -295,7 +310,7 @@ impl CallProjection {
                         leave: *leave,
                         request: match leave {
                             Leave::Approved(request) => Some(*request),
-                            Leave::NotGated | Leave::Waived => None,
+                            Leave::NotGated | Leave::Waived | Leave::Standing(_) => None,
                         },
                         claimed_by: open.and_then(|it| Some(it.held_claim()?.by.clone())),
                         started_at: at,
@@ -403,6 +418,7 @@ impl CallProjection {
             policy: None,
             gates: Gates::enforced(),
             waived: None,
+            leave: None,
             program: Vec::new(),
             questions: Vec::new(),
             runs: Vec::new(),
@@ -449,6 +465,7 @@ impl CallProjection {
             reason: None,
             payload: None,
             edited_args: None,
+            allow_for: None,
             found: None,
             superseded_by: None,
             refused: Vec::new(),
@@ -473,6 +490,7 @@ impl CallProjection {
         question.reason = it.reason.clone();
         question.payload = it.payload.clone();
         question.edited_args = it.edited_args.clone();
+        question.allow_for = it.allow_for;
         question.found = it.found.clone();
         let Some(about) = self.questions.get(&it.request) else {
             return;

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::moment;
 use crate::ledger::HintBy;
-use crate::session::{About, Actor, Finding, Json, ObjectHash, RequestId, Seq, Timestamp};
+use crate::session::{
+    About, Actor, AllowFor, Finding, Json, ObjectHash, RequestId, Seq, Timestamp,
+};
 
 /// A confirmation request about a call.
 ///
@@ -64,6 +66,9 @@ pub struct Question {
     pub payload: Option<Json>,
     /// The arguments that the approver wrote instead.
     pub edited_args: Option<Json>,
+    /// The bound of the standing leave that the answer also gave. `None`, and omitted, for most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_for: Option<AllowFor>,
     /// The approver's finding about an interrupted run.
     pub found: Option<Finding>,
     /// The request that replaced this one, before or after an answer, because the tool had changed.

@@ -21,6 +21,8 @@ pub enum Verdict {
     AllowedByProgram,
     /// The call's gate was declared, but not enforced. The waiver has the reason.
     GateWaived,
+    /// A standing leave, which a person gave for earlier calls, allowed the call.
+    AllowedByLeave,
     /// A person approved.
     Approved,
     /// A person denied.
@@ -49,10 +51,11 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts.
-    pub const ALL: [Verdict; 15] = [
+    pub const ALL: [Verdict; 16] = [
         Verdict::AllowedByRule,
         Verdict::AllowedByProgram,
         Verdict::GateWaived,
+        Verdict::AllowedByLeave,
         Verdict::Approved,
         Verdict::Denied,
         Verdict::ApprovedAutomatically,
@@ -73,6 +76,7 @@ impl Verdict {
             Verdict::AllowedByRule => "allowed_by_rule",
             Verdict::AllowedByProgram => "allowed_by_program",
             Verdict::GateWaived => "gate_waived",
+            Verdict::AllowedByLeave => "allowed_by_leave",
             Verdict::Approved => "approved",
             Verdict::Denied => "denied",
             Verdict::ApprovedAutomatically => "approved_automatically",
@@ -108,6 +112,7 @@ impl Verdict {
             Verdict::AllowedByRule
             | Verdict::AllowedByProgram
             | Verdict::GateWaived
+            | Verdict::AllowedByLeave
             | Verdict::Approved
             | Verdict::Denied
             | Verdict::ApprovedAutomatically
@@ -150,10 +155,17 @@ impl fmt::Display for Verdict {
 fn gate_decision(call: &AuditedCall) -> Verdict {
     let about_gate = |it: &&Question| it.about == About::Gate;
     let question = call.questions.iter().rev().find(about_gate);
-    match (question, &call.waived) {
-        (Some(question), Some(waived)) if waived.seq > question.seq => Verdict::GateWaived,
+    // The last decision about the gate counts.
+    let waived = call.waived.as_ref().map(|it| (it.seq, Verdict::GateWaived));
+    let leave = call
+        .leave
+        .as_ref()
+        .map(|it| (it.seq, Verdict::AllowedByLeave));
+    let passed = waived.max(leave);
+    match (question, passed) {
+        (Some(question), Some((seq, passed))) if seq > question.seq => passed,
         (Some(question), _) => Verdict::of_question(question).unwrap_or(Verdict::Waiting),
-        (None, Some(_)) => Verdict::GateWaived,
+        (None, Some((_, passed))) => passed,
         (None, None) => without_question(call),
     }
 }

@@ -170,6 +170,7 @@ impl StoryFold {
             | Observation::ConfirmationAnswered(_)
             | Observation::ApprovalGiven(_)
             | Observation::AnswerRefused(_)
+            | Observation::LeaveRevoked(_)
             | Observation::ResponseSupplied(_)
             | Observation::OutcomeFound(_)
             | Observation::CallClaimed(_)

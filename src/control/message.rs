@@ -32,6 +32,8 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 ///  "interim":true}}
 /// {"reconcile":{"session":"0199…","call":5,"found":{"failed":"the bank refused it"}}}
 /// {"cancel":{"session":"0199…","call":5,"reason":"ordered twice"}}
+/// {"leaves":{}}
+/// {"revoke":{"session":"0199…","leave":9,"reason":"end of the shift"}}
 /// {"pauses":{}}
 /// {"pause":{"target":{"session":"0199…"},"reason":"wrong prices","cancel_running":true}}
 /// {"unpause":{"target":"everything","reason":"the bank is back"}}
@@ -123,6 +125,22 @@ pub enum Request {
         session: SessionId,
         /// The seq of the call's record.
         call: Seq,
+        /// The reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The name of the operator, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Lists the standing leaves in force. Each item is a
+    /// [`LeaveInForce`](crate::ledger::LeaveInForce).
+    Leaves {},
+    /// Revokes a standing leave. The reply is an [`OnRecord`].
+    Revoke {
+        /// The session.
+        session: SessionId,
+        /// The leave: the seq of the answer that gave it.
+        leave: Seq,
         /// The reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
@@ -464,6 +482,7 @@ impl LogItem {
 /// - `args`: arguments that replace the model's
 /// - `request_hash`: the hash of the request that the approver saw
 /// - `hint`: the text that was shown
+/// - `allow_for`: the bound of a standing leave, `{"count":5}` or `{"until_us":1795190587112345}`
 ///
 /// Other keys and `null` are rejected; absent values are omitted. A number in `payload` or `args`
 /// that would lose digits as a [`Value`](serde_json::Value) is rejected, too.
@@ -471,6 +490,7 @@ impl LogItem {
 /// ```json
 /// {"confirmed":true,"payload":{"days":3},"request_hash":"9f86…"}
 /// {"confirmed":true,"args":{"amount":40,"to":"bob"}}
+/// {"confirmed":true,"allow_for":{"count":5}}
 /// {"confirmed":false,"reason":"too much"}
 /// {"found":{"done":{"receipt":17}}}
 /// {"found":{"failed":"the bank refused it"}}

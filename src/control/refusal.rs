@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
 use crate::session::{
-    Actor, ClaimRejection, FoundAs, Rejection, RequestId, Seq, SessionId, Timestamp,
+    Actor, ClaimRejection, FoundAs, LeaveEnd, Rejection, RequestId, Seq, SessionId, Timestamp,
 };
 
 /// The reason why a rule rejected a request.
@@ -97,6 +97,13 @@ impl Refusal {
                 refusal.by = Some(by.clone());
                 refusal.until = Some(*until);
             }
+            Rejection::LeaveEnded { end, .. } => match end.as_ref() {
+                LeaveEnd::Revoked { at, by } => {
+                    refusal.at = Some(*at);
+                    refusal.by = Some(by.clone());
+                }
+                LeaveEnd::Changed { at } => refusal.at = Some(*at),
+            },
             Rejection::RequestSuperseded { by } => {
                 refusal.at = Some(*by);
                 refusal.instead = Some(session.request_id(*by));
@@ -109,6 +116,9 @@ impl Refusal {
             | Rejection::EditsNotAllowed
             | Rejection::NothingToSettle
             | Rejection::Barred(_)
+            | Rejection::LeaveNotPermitted
+            | Rejection::UnknownLeave { .. }
+            | Rejection::LeaveBarred(_)
             | Rejection::UnknownCall { .. }
             | Rejection::CallOpen { .. }
             | Rejection::OutcomeKnown { .. }

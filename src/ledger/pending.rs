@@ -106,6 +106,9 @@ pub struct PendingConfirmation {
     pub expires_at: Option<Timestamp>,
     /// True if the model has cancelled the call since.
     pub model_lost_interest: bool,
+    /// True if an approval may also allow later calls of the tool in the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_allow_for_session: bool,
     /// The terms that the answers must meet. `None`, and omitted: any one answer decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Box<Needs>>,
@@ -265,6 +268,7 @@ impl Ledger {
             requested_at: at,
             expires_at: asked.expires_at_us,
             model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+            may_allow_for_session: asked.may_allow_for_session,
             needs: asked.needs,
             approvals,
         }))
@@ -412,6 +416,7 @@ fn pending_sealed(asked: &Asked<'_>) -> Result<PendingConfirmation, Error> {
         requested_at: Timestamp(item.since_us),
         expires_at: item.deadline_us.map(Timestamp),
         model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+        may_allow_for_session: false,
         needs: None,
         approvals: Vec::new(),
     })

@@ -8,8 +8,9 @@ use crate::engine::reasons::{DISCONNECTED, DROPPED, SHUT_DOWN};
 use crate::engine::{self, FunctionResponse, LiveHandle, Ticket};
 use crate::ledger::PauseTarget;
 use crate::session::{
-    Author, ConfirmationAnswered, Event, Observation, OperatorCancelled, OutcomeFound, PauseScope,
-    Paused, ResponseSupplied, RunnerDetached, Seq, SessionClosed, StateChanged, Unpaused,
+    Author, ConfirmationAnswered, Event, LeaveRevoked, Observation, OperatorCancelled,
+    OutcomeFound, PauseScope, Paused, ResponseSupplied, RunnerDetached, Seq, SessionClosed,
+    StateChanged, Unpaused,
 };
 use crate::tool::ToolConfirmation;
 
@@ -23,6 +24,17 @@ impl Driver<'_> {
         let serving = self.serving.clone();
         self.attempt("an answer", async move {
             serving.answer(request, confirmation, by).await.map(drop)
+        });
+    }
+
+    pub(super) fn revoke(&mut self, it: &LeaveRevoked) {
+        let Some(leave) = self.numbers.answer_at(it.leave) else {
+            return self.undone(format!("question {} gave no leave", it.leave));
+        };
+        let (session, reason, by) = (self.session(), it.reason.clone(), it.by.clone());
+        let serving = self.serving.clone();
+        self.attempt("the end of a standing leave", async move {
+            serving.revoke((session, leave), reason, by).await.map(drop)
         });
     }
 

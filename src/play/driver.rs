@@ -301,6 +301,7 @@ impl<'f> Driver<'f> {
             Observation::StateChanged(it) => self.change_state(it),
             Observation::ConfirmationAnswered(it) => self.answer(it),
             Observation::ApprovalGiven(it) => self.answer(&it.as_answer()),
+            Observation::LeaveRevoked(it) => self.revoke(it),
             Observation::ResponseSupplied(it) => self.supply(it),
             Observation::CallClaimed(it) => self.claim_again(it),
             Observation::LeaseRenewed(it) => self.renew_again(it),

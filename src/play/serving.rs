@@ -73,6 +73,18 @@ impl Serving {
         }
     }
 
+    pub(super) async fn revoke(
+        &self,
+        (session, leave): (SessionId, Seq),
+        reason: Option<String>,
+        by: Actor,
+    ) -> Result<Seq, engine::Error> {
+        match self {
+            Serving::Engine(engine) => engine.revoke_leave(session, leave, reason, by).await,
+            Serving::Desk(desk) => desk.revoke_leave(session, leave, reason, by).await,
+        }
+    }
+
     pub(super) async fn pause(
         &self,
         target: PauseTarget,

@@ -188,6 +188,7 @@ impl Recorded {
                 | Observation::ConfirmationAnswered(_)
                 | Observation::ApprovalGiven(_)
                 | Observation::AnswerRefused(_)
+                | Observation::LeaveRevoked(_)
                 | Observation::ResponseSupplied(_)
                 | Observation::OutcomeFound(_)
                 | Observation::CallClaimed(_)

@@ -162,12 +162,15 @@ struct PhaseView<'s> {
     deadline_us: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     due_us: Option<Timestamp>,
-    /// `not_gated`, `waived` or `approved`.
+    /// `not_gated`, `waived`, `approved` or `standing`.
     #[serde(skip_serializing_if = "Option::is_none")]
     leave: Option<&'static str>,
     /// The request that was approved.
     #[serde(skip_serializing_if = "Option::is_none")]
     approved: Option<Seq>,
+    /// The answer that gave the standing leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given: Option<Seq>,
     /// The record that holds the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<Seq>,
@@ -222,11 +225,12 @@ impl<'s> PhaseView<'s> {
                 expired: *expired,
                 ..named
             },
-            Phase::Permitted { waived } => PhaseView {
-                leave: waived.then_some("waived"),
-                ..named
-            },
-            Phase::Ready { leave }
+            // Nothing is said of a call without a gate, as in every state shown before.
+            Phase::Permitted {
+                leave: Leave::NotGated,
+            } => named,
+            Phase::Permitted { leave }
+            | Phase::Ready { leave }
             | Phase::AwaitingCalls { leave, .. }
             | Phase::InDoubt { leave }
             | Phase::TimedOut { again: leave } => named.by(*leave),
@@ -281,14 +285,16 @@ impl<'s> PhaseView<'s> {
 
     /// Adds the permission with which the call starts, or started.
     fn by(self, leave: Leave) -> PhaseView<'s> {
-        let (leave, approved) = match leave {
-            Leave::NotGated => ("not_gated", None),
-            Leave::Waived => ("waived", None),
-            Leave::Approved(request) => ("approved", Some(request)),
+        let (leave, approved, given) = match leave {
+            Leave::NotGated => ("not_gated", None, None),
+            Leave::Waived => ("waived", None, None),
+            Leave::Approved(request) => ("approved", Some(request), None),
+            Leave::Standing(answer) => ("standing", None, Some(answer)),
         };
         PhaseView {
             leave: Some(leave),
             approved,
+            given,
             ..self
         }
     }

@@ -6,6 +6,7 @@
 
 mod call_view;
 mod changes;
+mod leave_view;
 mod report;
 mod state_at;
 mod state_view;

@@ -18,6 +18,8 @@
 //!    "since_us":1763700000000000,"attempts":0}},
 //!  "settled":{"8":{"outcome":"returned","attempts":1,"at":12}},
 //!  "requests":{"7":{"call":5,"state":"open","refused":0}},
+//!  "leaves":{"9":{"tool":"refund","request":7,"allow_for":{"count":5},"used":3,
+//!    "in_force":true,"by":[{"name":"ada","authenticated_by":"os_user"}]}},
 //!  "deliveries":{"12":{"call":8,"tool":"look","outcome":"returned",
 //!    "route":{"via":"parked"},"sent":false}},
 //!  "open_work":{"5":{"kind":"confirmation","since_us":1763700000000000,"request":7}},
@@ -37,10 +39,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::call_view::CallView;
+use super::leave_view::LeaveView;
 use crate::session::{
     Actor, Approval, CancelReason, Delivery, Effect, FoundAs, FunctionResponseScheduling, Gates,
     Json, Needs, ObjectHash, OpenWork, Outcome, Pauses, Request, RequestState, Route, Seq, Session,
-    SessionId, Settled, Timestamp, Wording, decide, open_work, owed,
+    SessionId, Settled, StandingLeave, Timestamp, Wording, decide, open_work, owed,
 };
 
 /// The whole state of a session.
@@ -112,6 +115,8 @@ struct StateView<'s> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     reconciled: BTreeMap<Seq, ReconciledView<'s>>,
     requests: BTreeMap<Seq, RequestView<'s>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    leaves: BTreeMap<Seq, LeaveView<'s>>,
     deliveries: BTreeMap<Seq, DeliveryView<'s>>,
     open_work: BTreeMap<Seq, OpenView>,
     owed: Vec<Effect>,
@@ -127,6 +132,9 @@ impl<'s> StateView<'s> {
         let reconciled = session.reconciled.iter().filter(|(seq, _)| wanted(**seq));
         let requests = session.requests.iter().filter(|(_, it)| wanted(it.call));
         let deliveries = session.deliveries.iter().filter(|(_, it)| wanted(it.call));
+        let asked = |it: &StandingLeave| session.requests.get(&it.request);
+        let leaves = session.leaves.iter();
+        let leaves = leaves.filter(|(_, it)| asked(it).is_none_or(|it| wanted(it.call)));
         // An item is keyed by its call, by a response that is not delivered, or by the session's
         // first record.
         let item_of = |seq: &Seq| session.deliveries.get(seq).map_or(*seq, |it| it.call);
@@ -198,6 +206,9 @@ impl<'s> StateView<'s> {
                 })
                 .collect(),
             requests: requests.map(|(seq, it)| (*seq, it.into())).collect(),
+            leaves: leaves
+                .map(|(seq, it)| (*seq, LeaveView::of(it, session.at)))
+                .collect(),
             deliveries: deliveries.map(|(seq, it)| (*seq, it.into())).collect(),
             open_work: open.map(|(seq, it)| (seq, it.into())).collect(),
             owed: owed.filter(|it| it.call().is_none_or(&wanted)).collect(),

@@ -14,8 +14,8 @@ use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
 use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
 use crate::operator::{
-    Approve, Cancel, Claim, Deny, Erase, Finish, Pause, Pauses, Pending, Reconcile, Release, Renew,
-    RespondCall, Settle, Unpause,
+    Approve, Cancel, Claim, Deny, Erase, Finish, Leaves, Pause, Pauses, Pending, Reconcile,
+    Release, Renew, RespondCall, Revoke, Settle, Unpause,
 };
 use crate::run::Run;
 use crate::terminal::{ColorChoice, Palette, Screen};
@@ -96,6 +96,8 @@ enum Command {
     Reconcile(Reconcile),
     RespondCall(RespondCall),
     Cancel(Cancel),
+    Leaves(Leaves),
+    Revoke(Revoke),
     Pause(Pause),
     Unpause(Unpause),
     Pauses(Pauses),
@@ -177,6 +179,8 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Reconcile(it) => it.run(screen).await,
         Command::RespondCall(it) => it.run(screen).await,
         Command::Cancel(it) => it.run(screen).await,
+        Command::Leaves(it) => it.run(screen).await,
+        Command::Revoke(it) => it.run(screen).await,
         Command::Pause(it) => it.run(screen).await,
         Command::Unpause(it) => it.run(screen).await,
         Command::Pauses(it) => it.run(screen).await,

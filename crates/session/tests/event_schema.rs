@@ -819,6 +819,7 @@ fn decisions() -> Vec<Decision> {
             expires_at_us: Some(DUE),
             payload_schema: Some(json(r#"{"type":"object"}"#)),
             asked: Some(Seq(8)),
+            may_allow_for_session: true,
             needs: Some(Box::new(needs())),
         }
         .into(),
@@ -846,6 +847,7 @@ fn decisions() -> Vec<Decision> {
                 expires_at_us: Some(DUE),
                 payload_schema: None,
                 asked: None,
+                may_allow_for_session: false,
                 needs: None,
             },
         }

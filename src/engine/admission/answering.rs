@@ -4,7 +4,7 @@
 use super::opened_arguments::opened;
 use crate::engine::error::Error;
 use crate::ledger::{Ledger, Seal};
-use crate::session::{Event, ObjectHash, Seq, Session, UnfitAnswer};
+use crate::session::{Event, ObjectHash, Seq, Session, Timestamp, UnfitAnswer};
 use crate::tool::{Asked, ToolConfirmation};
 
 /// Returns the answer, or the reason why it does not fit. An answer to a closed request is not
@@ -13,6 +13,7 @@ pub(in crate::engine) async fn examine(
     ledger: &Ledger,
     session: &Session,
     seal: &Seal,
+    now: Timestamp,
     request: Seq,
     given: Result<ToolConfirmation, UnfitAnswer>,
 ) -> Result<Result<ToolConfirmation, UnfitAnswer>, Error> {
@@ -20,6 +21,9 @@ pub(in crate::engine) async fn examine(
         Ok(confirmation) => confirmation,
         Err(unfit) => return Ok(Err(unfit)),
     };
+    if let Some(problem) = confirmation.allow_for.and_then(|it| it.unfit_at(now)) {
+        return Ok(Err(UnfitAnswer::InvalidLeave { problem }));
+    }
     let asked = session.requests.get(&request);
     let call = asked.and_then(|asked| session.calls.get(&asked.call));
     let entry = ledger.entries(session.id, request, 1).await?.pop();

@@ -34,6 +34,7 @@ impl AttemptedAnswer {
             Command::ReconcileOutcome { .. }
             | Command::CancelCall { .. }
             | Command::Claim(_)
+            | Command::RevokeLeave { .. }
             | Command::ChangeState { .. }
             | Command::Pause { .. }
             | Command::Unpause { .. }

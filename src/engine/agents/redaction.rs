@@ -120,6 +120,7 @@ impl Redactor {
                 it.payload.iter_mut().for_each(|it| self.json(it));
                 it.extra.iter_mut().for_each(|it| self.json(it));
             }
+            Observation::LeaveRevoked(it) => it.reason.iter_mut().for_each(|it| self.text(it)),
             Observation::ResponseSupplied(it) => self.json(&mut it.response),
             Observation::OutcomeFound(it) => self.finding(&mut it.found),
             Observation::ModelOutputReceived(it) => self.text(&mut it.text),

@@ -89,6 +89,8 @@ impl Engine {
             | Request::AnswerMany { .. }
             | Request::DenyAll { .. }
             | Request::Pauses {}
+            | Request::Leaves {}
+            | Request::Revoke { .. }
             | Request::Pause { .. }
             | Request::Unpause { .. }
             | Request::Respond { .. }

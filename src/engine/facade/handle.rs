@@ -19,7 +19,7 @@ use crate::engine::operations::closing::closes;
 use crate::engine::operations::responding::foreign_request_about;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
-use crate::ledger::{PausedCall, PendingConfirmation};
+use crate::ledger::{LeaveInForce, PausedCall, PendingConfirmation};
 use crate::session::{Actor, CallId, Command, Json, Rejection, RequestId, Seq, Session, SessionId};
 use crate::tool::{FunctionResponse, State, Ticket, ToolConfirmation, ToolError};
 
@@ -228,6 +228,17 @@ impl LiveHandle {
         Ok(ledger.pending_in(self.session).await?)
     }
 
+    /// Returns the standing leaves in force of this session.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn standing_leaves(&self) -> Result<Vec<LeaveInForce>, Error> {
+        let inner = &self.engine.inner;
+        let mut leaves = inner.ledger.leaves_in(self.session).await?;
+        leaves.retain(|it| it.is_in_force(inner.clock.now()));
+        Ok(leaves)
+    }
+
     /// Returns the calls of this session that wait for an outside response.
     ///
     /// # Errors
@@ -305,6 +316,20 @@ impl LiveHandle {
     /// [`Error::Refused`] if the call ended before.
     pub async fn cancel(&self, call: Seq, reason: Option<String>, by: Actor) -> Result<Seq, Error> {
         self.ask(|reply| Input::Command(Command::CancelCall { call, reason, by }, reply))
+            .await
+    }
+
+    /// Revokes a standing leave of this session, as [`Engine::revoke_leave`] does.
+    ///
+    /// # Errors
+    /// Those of [`Engine::revoke_leave`].
+    pub async fn revoke_leave(
+        &self,
+        leave: Seq,
+        reason: Option<String>,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        self.ask(|reply| Input::Command(Command::RevokeLeave { leave, reason, by }, reply))
             .await
     }
 

@@ -124,6 +124,25 @@ impl Engine {
                 };
                 self.operated(operation, claimed).await
             }
+            Request::Leaves {} => {
+                for it in self.standing_leaves().await? {
+                    items.send(&it).await?;
+                }
+                Ok(Reply::done(&serde_json::Map::new()))
+            }
+            Request::Revoke {
+                session,
+                leave,
+                reason,
+                claimed,
+            } => {
+                let operation = Operation::RevokeLeave {
+                    session,
+                    leave,
+                    reason,
+                };
+                self.operated(operation, claimed).await
+            }
             Request::Pauses {} => {
                 for it in self.pauses().await? {
                     items.send(&it).await?;

@@ -84,7 +84,15 @@ impl Desk {
         let expired = batch.record_overdue()?;
         let command = Command::AnswerConfirmation {
             request: seq,
-            answer: examine(&self.ledger, &batch.session, &batch.before.seal, seq, given).await?,
+            answer: examine(
+                &self.ledger,
+                &batch.session,
+                &batch.before.seal,
+                batch.now,
+                seq,
+                given,
+            )
+            .await?,
             by: by.clone(),
         };
         match admit_at(&batch.session, batch.now, command) {

@@ -82,6 +82,15 @@ pub enum Operation {
         /// The reason, which is delivered to the model.
         reason: Option<String>,
     },
+    /// Revokes a standing leave.
+    RevokeLeave {
+        /// The session.
+        session: SessionId,
+        /// The leave: the seq of the answer that gave it.
+        leave: Seq,
+        /// The reason.
+        reason: Option<String>,
+    },
     /// Pauses a session, a tool in it, an agent, or everything: nothing in it starts.
     Pause {
         /// The sessions and tools to pause.
@@ -222,6 +231,10 @@ impl Executor<'_> {
             Operation::Reconcile { session, call, .. }
             | Operation::Cancel { session, call, .. } => Ok((*session, Some(*call))),
             Operation::Client { key, .. } => Ok((key.session, Some(key.call))),
+            Operation::RevokeLeave { session, leave, .. } => Ok((
+                *session,
+                self.ledger().call_of_answer(*session, *leave).await?,
+            )),
             Operation::Close { session, .. } => Ok((*session, None)),
             // A pause of more than one session is recorded in the stream with the nil id.
             Operation::Pause { target, .. } | Operation::Unpause { target, .. } => {
@@ -279,6 +292,14 @@ impl Executor<'_> {
                 Executor::Engine(engine) => engine.unpause(target, reason, by).await,
                 Executor::Desk(desk) => desk.unpause(target, reason, by).await,
             },
+            Operation::RevokeLeave {
+                session,
+                leave,
+                reason,
+            } => {
+                let command = Command::RevokeLeave { leave, reason, by };
+                self.take(session, command).await
+            }
             Operation::Client { key, action } => {
                 let now = self.now();
                 let (session, command) = command_of(self.ledger(), key, action, now, by).await?;

@@ -116,6 +116,7 @@ impl WhatIf<'_> {
             | Observation::ToolEventEmitted(_)
             | Observation::StateChanged(_)
             | Observation::AnswerRefused(_)
+            | Observation::LeaveRevoked(_)
             | Observation::ResponseSupplied(_)
             | Observation::OutcomeFound(_)
             | Observation::CallClaimed(_)

@@ -119,6 +119,14 @@ impl Told {
                 self.verdict = Some(Verdict::Allowed);
                 self.reason = Some(format!("the gate was waived: {}", it.reason));
             }
+            Decision::LeaveUsed(it) => {
+                self.verdict = Some(Verdict::Allowed);
+                let nth = it.in_words();
+                self.reason = Some(format!(
+                    "a standing leave of seq {} allows it{nth}",
+                    it.leave
+                ));
+            }
             Decision::ConfirmationRequested(it) => self.asked(it.about),
             Decision::ConfirmationReopened(it) => self.asked(it.question.about),
             Decision::CallReady(_) => {

@@ -6,11 +6,11 @@ use super::words::{self, word};
 use crate::failures::Failure;
 use crate::terminal::Screen;
 use crate::text::{age, escaped, named};
-use recount::audit::{AuditedCall, Question, Report, UnreadSession};
+use recount::audit::{AuditedCall, LeaveUse, Question, Report, UnreadSession};
 use recount::session::{Authentication, Json, Timestamp};
 
 /// The headings of the columns. docs/command-line.md explains each; new ones come last.
-const COLUMNS: [&str; 57] = [
+const COLUMNS: [&str; 60] = [
     "session_id",
     "agent",
     "external_id",
@@ -68,6 +68,9 @@ const COLUMNS: [&str; 57] = [
     "parent_call_seq",
     "held_by_pauses",
     "approved_before_by",
+    "standing_leave_of",
+    "standing_leave_use",
+    "standing_leave_seq",
 ];
 
 /// Prints a line for each call, and one for each session that is not shown.
@@ -98,7 +101,7 @@ fn cells(call: &AuditedCall) -> Vec<String> {
 }
 
 /// The numbers of columns about the call, its policy, the deciding question, and the end.
-const PARTS: [usize; 4] = [15, 7, 14, 21];
+const PARTS: [usize; 4] = [15, 7, 14, 24];
 
 const _: () = assert!(PARTS[0] + PARTS[1] + PARTS[2] + PARTS[3] == COLUMNS.len());
 
@@ -192,6 +195,8 @@ fn of_end(call: &AuditedCall, question: Option<&Question>) -> [String; PARTS[3]]
     let found = call.reconciled.as_ref();
     let earlier = question.into_iter().flat_map(|it| &it.approvals);
     let earlier = earlier.map(|it| format!("{} at {}", named(&it.by), age::stamp(it.at)));
+    let leave = call.leave.as_ref();
+    let givers = leave.into_iter().flat_map(|it| &it.by).map(named);
     [
         call.runs.len().to_string(),
         time(first.map(|it| it.started_at)),
@@ -221,6 +226,9 @@ fn of_end(call: &AuditedCall, question: Option<&Question>) -> [String; PARTS[3]]
         call.parent.map(|it| it.to_string()).unwrap_or_default(),
         held(call),
         earlier.collect::<Vec<_>>().join("; "),
+        givers.collect::<Vec<_>>().join("; "),
+        leave.map(leave_use).unwrap_or_default(),
+        leave.map(|it| it.given.to_string()).unwrap_or_default(),
     ]
 }
 
@@ -229,6 +237,15 @@ fn held(call: &AuditedCall) -> String {
     let pauses = call.held.iter();
     let pauses = pauses.map(|it| format!("{} by {}", it.scope, named(&it.by)));
     pauses.collect::<Vec<_>>().join(" / ")
+}
+
+/// The use of a leave, such as `3 of 5`, or `3 until` a time.
+fn leave_use(it: &LeaveUse) -> String {
+    match (it.count, it.until) {
+        (Some(count), _) => format!("{} of {count}", it.nth),
+        (None, Some(until)) => format!("{} until {}", it.nth, age::stamp(until)),
+        (None, None) => it.nth.to_string(),
+    }
 }
 
 fn unread(it: &UnreadSession) -> [String; COLUMNS.len()] {

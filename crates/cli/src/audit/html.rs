@@ -198,7 +198,9 @@ fn numbers(out: &mut String, report: &Report) {
         ("answers refused", totals.refused_answers),
         ("sessions not shown", report.unread.len() as u64),
     ];
-    for (what, number) in figures {
+    let by_leave = verdict(Verdict::AllowedByLeave);
+    let by_leave = (by_leave > 0).then_some(("allowed by a standing leave", by_leave));
+    for (what, number) in figures.into_iter().chain(by_leave) {
         put(
             out,
             format_args!("<div><dt>{what}</dt><dd>{number}</dd></div>\n"),

@@ -3,7 +3,7 @@
 use super::html::{put, text};
 use super::words;
 use super::words::{Mood, spoken, waited, word};
-use crate::text::{acted, acted_in_short, age, count};
+use crate::text::{acted, acted_in_short, age, bound_words, count};
 use recount::audit::{AuditedCall, Question, Verdict};
 use recount::session::Timestamp;
 
@@ -135,7 +135,10 @@ fn code(out: &mut String, it: &str) {
 
 fn policy(out: &mut String, call: &AuditedCall) {
     let mood = match call.verdict {
-        Verdict::Approved | Verdict::AllowedByRule | Verdict::AllowedByProgram => "good",
+        Verdict::Approved
+        | Verdict::AllowedByLeave
+        | Verdict::AllowedByRule
+        | Verdict::AllowedByProgram => "good",
         Verdict::GateWaived
         | Verdict::ApprovedAutomatically
         | Verdict::Waiting
@@ -169,6 +172,10 @@ fn policy(out: &mut String, call: &AuditedCall) {
             .as_ref()
             .map(|it| format!("approval not enforced: {}", it.reason)),
     );
+    lines.extend(call.leave.as_ref().map(|it| {
+        let words = words::leave_words(it);
+        format!("allowed {words}, given at #{}", it.given)
+    }));
     for said in &call.program {
         let hook = said.hook.as_str();
         let by = said
@@ -225,6 +232,10 @@ fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
         format!("approved before {by} {at}{}", reason.unwrap_or_default())
     }));
     lines.extend(it.reason.as_ref().map(|it| format!("reason: {it}")));
+    lines.extend(
+        it.allow_for
+            .map(|it| format!("and later calls {}", bound_words(it))),
+    );
     lines.extend(
         it.payload
             .as_ref()

@@ -3,10 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::text::{acted_in_short, age, count};
-use recount::audit::{AuditedCall, Question, QuestionEnd, Totals, Unread, UnreadSession, Verdict};
+use crate::text::{acted_in_short, age, by_leave, count};
+use recount::audit::{
+    AuditedCall, LeaveUse, Question, QuestionEnd, Totals, Unread, UnreadSession, Verdict,
+};
 use recount::ledger::HintBy;
-use recount::session::{About, Outcome, Rule, Timestamp};
+use recount::session::{About, AllowFor, Outcome, Rule, Timestamp};
 
 /// The spelling of a value that is one word in JSON.
 pub(super) fn word(it: &impl Serialize) -> String {
@@ -43,6 +45,7 @@ pub(super) fn verdict_words(verdict: Verdict) -> String {
     match verdict {
         Verdict::AllowedByRule => "allowed without approval".to_owned(),
         Verdict::GateWaived => "approval not enforced".to_owned(),
+        Verdict::AllowedByLeave => "allowed by a standing leave".to_owned(),
         Verdict::Waiting => "waiting for approval".to_owned(),
         Verdict::AllowedByProgram
         | Verdict::Approved
@@ -91,6 +94,10 @@ pub(super) fn verdict(call: &AuditedCall) -> String {
                 None => said,
             }
         }
+        Verdict::AllowedByLeave => match &call.leave {
+            Some(leave) => format!("allowed {}", leave_words(leave)),
+            None => verdict_words(call.verdict),
+        },
         Verdict::AllowedByProgram
         | Verdict::GateWaived
         | Verdict::Waiting
@@ -99,6 +106,12 @@ pub(super) fn verdict(call: &AuditedCall) -> String {
         | Verdict::ResultReused
         | Verdict::Undecided => verdict_words(call.verdict),
     }
+}
+
+/// The standing leave behind a call, such as `by standing leave of ada, 3 of 5`.
+pub(super) fn leave_words(it: &LeaveUse) -> String {
+    let until = it.until.map(AllowFor::Until);
+    by_leave(&it.by, it.nth, it.count.map(AllowFor::Count).or(until))
 }
 
 fn by_and_after(question: &Question) -> String {

@@ -204,18 +204,30 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::UnfitAnswer(UnfitAnswer::OtherRequest { .. }) => "other-request",
         Rejection::UnfitAnswer(UnfitAnswer::InvalidPayload { .. }) => "invalid-payload",
         Rejection::UnfitAnswer(UnfitAnswer::InvalidArgs { .. }) => "invalid-args",
+        Rejection::UnfitAnswer(UnfitAnswer::InvalidLeave { .. }) => "invalid-leave",
         Rejection::UnfitAnswer(UnfitAnswer::WrongName { .. }) => "wrong-name",
         Rejection::UnfitAnswer(UnfitAnswer::AnswersTheCall { .. }) => "answers-the-call",
         Rejection::UnfitAnswer(UnfitAnswer::ForeignSession { .. }) => "foreign-session",
         Rejection::ToolGone { .. } => "tool-gone",
         Rejection::TooManyAnswers { .. } => "too-many-answers",
         Rejection::EditsNotAllowed => "edits-not-allowed",
+        Rejection::LeaveNotPermitted => "leave-not-permitted",
+        Rejection::UnknownLeave { .. } => "unknown-leave",
+        Rejection::LeaveEnded { .. } => "leave-ended",
         Rejection::NothingToSettle => "nothing-to-settle",
-        Rejection::Barred(Barred::Automatic) => "automatic-answer",
-        Rejection::Barred(Barred::Unverified) => "unverified-answer",
-        Rejection::Barred(Barred::NotAnApprover) => "not-an-approver",
-        Rejection::Barred(Barred::Requester) => "is-the-requester",
-        Rejection::Barred(Barred::RequesterUnknown) => "requester-unknown",
+        Rejection::Barred(Barred::Automatic) | Rejection::LeaveBarred(Barred::Automatic) => {
+            "automatic-answer"
+        }
+        Rejection::Barred(Barred::Unverified) | Rejection::LeaveBarred(Barred::Unverified) => {
+            "unverified-answer"
+        }
+        Rejection::Barred(Barred::NotAnApprover)
+        | Rejection::LeaveBarred(Barred::NotAnApprover) => "not-an-approver",
+        Rejection::Barred(Barred::Requester) | Rejection::LeaveBarred(Barred::Requester) => {
+            "is-the-requester"
+        }
+        Rejection::Barred(Barred::RequesterUnknown)
+        | Rejection::LeaveBarred(Barred::RequesterUnknown) => "requester-unknown",
         Rejection::AlreadyApproved { .. } => "already-approved",
         Rejection::OtherContent { .. } => "other-content",
         Rejection::UnknownCall { .. } => "unknown-call",

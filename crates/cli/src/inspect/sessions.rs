@@ -104,6 +104,7 @@ fn waiting(it: &SessionSummary) -> Vec<String> {
         (OpenKind::Claimable, "ready for a client"),
         (OpenKind::Claimed, "running at a client"),
         (OpenKind::Untold, "with a response that was not sent yet"),
+        (OpenKind::Leave, "allowed by standing leave"),
         (OpenKind::Closing, "closing"),
     ];
     let counted = |(kind, words): (OpenKind, &str)| {

@@ -9,7 +9,8 @@ use super::keys::Keys;
 use super::opening;
 use crate::failures::{Failure, IN_USE, NOT_YOURS, out_of_reach, unanswered};
 use recount::control::{Client, ConnectError, NamedId, Request, Waiting};
-use recount::ledger::{Ledger, ListedPause, PendingConfirmation, SessionSummary};
+use recount::engine::{Desk, SystemClock};
+use recount::ledger::{LeaveInForce, Ledger, ListedPause, PendingConfirmation, SessionSummary};
 use recount::session::{CallId, Seq, SessionId};
 
 /// The time that a command waits for a journal in use whose process does not answer.
@@ -117,6 +118,20 @@ impl Source {
             Waiting::Paused(_) => None,
         });
         confirmations.find(wanted)
+    }
+
+    /// The standing leaves in force, oldest session first.
+    pub(crate) async fn leaves(&mut self) -> Result<Vec<LeaveInForce>, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let desk = Desk::new(ledger.clone(), SystemClock::shared());
+                Ok(desk.standing_leaves().await?)
+            }
+            Source::Service(client) => {
+                let answer = client.items(&Request::Leaves {}).await;
+                answer.map_err(|error| unanswered(client.pid(), error))
+            }
+        }
     }
 
     /// Every session, oldest first.

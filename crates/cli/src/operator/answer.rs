@@ -14,10 +14,11 @@ use crate::files::given_json;
 use crate::journal::{Keys, Source, ids};
 use crate::telling::{needs, question};
 use crate::terminal::{Screen, Tone, prompt};
-use crate::text::{acted, one_line};
+use crate::text::{acted, bound_words, end_of_leave, one_line};
 use recount::control::OnRecord;
+use recount::engine::{Clock, SystemClock};
 use recount::ledger::PendingConfirmation;
-use recount::session::{About, Json, Needs, ObjectHash, RequestId};
+use recount::session::{About, AllowFor, Json, Needs, ObjectHash, RequestId};
 
 /// Records an approval, through the service if one has the journal open.
 #[derive(Args)]
@@ -32,6 +33,13 @@ pub(crate) struct Approve {
     /// @FILE reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
+    /// Also allows this number of later calls of the tool in the session, if the tool permits it.
+    #[arg(long, value_name = "N", conflicts_with_all = ["allow_until", "args"])]
+    allow_for: Option<u32>,
+    /// Also allows later calls of the tool in the session until then, if the tool permits it: a
+    /// time such as 2026-11-01T09:30:00Z, or a span such as 90m, 8h or 2d.
+    #[arg(long, value_name = "TIME", conflicts_with = "args")]
+    allow_until: Option<String>,
     /// Does not ask for a confirmation at a terminal.
     #[arg(long)]
     yes: bool,
@@ -39,11 +47,13 @@ pub(crate) struct Approve {
 
 impl Approve {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let allow_for = self.bound()?;
         let Approve {
             answer,
             requests,
             args,
             yes,
+            ..
         } = self;
         if args.as_deref() == Some("-") && answer.payload.as_deref() == Some("-") {
             let what = "expected one of --args and --payload from standard input, found both";
@@ -52,7 +62,23 @@ impl Approve {
         let args = args.map(|args| given_json("the arguments", &args));
         let asks = !yes && prompt::is_interactive();
         let args = args.transpose()?;
-        answer.record(requests, true, asks, args, screen).await
+        let terms = (args, allow_for);
+        answer.record(requests, true, asks, terms, screen).await
+    }
+
+    /// The bound of the standing leave that the approval also gives.
+    fn bound(&self) -> Result<Option<AllowFor>, Failure> {
+        let count = self.allow_for.map(AllowFor::Count);
+        let Some(text) = &self.allow_until else {
+            return Ok(count);
+        };
+        let until = end_of_leave(text, SystemClock.now()).ok_or_else(|| {
+            let what = format!("expected a time or a span, found {:?}", one_line(text));
+            Failure::new("not-a-time", what)
+                .exit(Exit::Usage)
+                .advice("give a time such as 2026-11-01T09:30:00Z, or a span such as 90m or 8h")
+        })?;
+        Ok(Some(AllowFor::Until(until)))
     }
 }
 
@@ -84,7 +110,7 @@ impl Deny {
             None => {
                 let answer = self.answer;
                 answer
-                    .record(self.requests, false, false, None, screen)
+                    .record(self.requests, false, false, (None, None), screen)
                     .await
             }
         }
@@ -139,7 +165,7 @@ impl AnswerArgs {
         words: Vec<String>,
         confirmed: bool,
         asks: bool,
-        args: Option<Json>,
+        (args, allow_for): (Option<Json>, Option<AllowFor>),
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
         let named = match <[String; 1]>::try_from(words) {
@@ -156,13 +182,15 @@ impl AnswerArgs {
                             confirmed,
                             asks,
                             is_edited: args.is_some(),
+                            allow_for,
                         };
                         return answer.record(self, screen).await;
                     }
                 }
             }
         };
-        self.record_one(named, confirmed, asks, args, screen).await
+        self.record_one(named, confirmed, asks, (args, allow_for), screen)
+            .await
     }
 
     async fn record_one(
@@ -170,7 +198,7 @@ impl AnswerArgs {
         named: Named,
         confirmed: bool,
         asks: bool,
-        args: Option<Json>,
+        (args, allow_for): (Option<Json>, Option<AllowFor>),
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
         let payload = self
@@ -180,7 +208,7 @@ impl AnswerArgs {
         let payload = payload.transpose()?;
         let mut seen = self.request_hash;
         if asks && let Some(open) = self.open_request(&named).await? {
-            if !agreed(&open, args.as_ref(), screen).await? {
+            if !agreed(&open, args.as_ref(), allow_for, screen).await? {
                 screen.line("Nothing was recorded.")?;
                 return Ok(Exit::Failed);
             }
@@ -192,6 +220,7 @@ impl AnswerArgs {
         answer.extend(self.reason.map(|it| ("reason", Json::of_serialized(&it))));
         answer.extend(payload.map(|it| ("payload", it)));
         answer.extend(args.clone().map(|it| ("args", it)));
+        answer.extend(allow_for.map(|it| ("allow_for", Json::of_serialized(&it))));
         answer.extend(seen.map(|it| ("request_hash", Json::of_serialized(&it))));
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
             let request = named.find(source).await?;
@@ -206,6 +235,7 @@ impl AnswerArgs {
             let decided = Decided {
                 request,
                 confirmed,
+                allow_for,
                 needs,
                 args: args.or(asked.filter(|it| !it.sealed).map(|it| it.args)),
                 anew: anew.map(|it| it.id),
@@ -234,12 +264,16 @@ impl AnswerArgs {
 async fn agreed(
     request: &PendingConfirmation,
     edited: Option<&Json>,
+    allow_for: Option<AllowFor>,
     screen: &mut Screen,
 ) -> Result<bool, Failure> {
     question::show_question(request, screen)?;
     if let Some(edited) = edited {
         let edited = one_line(edited.as_str());
         screen.line(&format!("  with these arguments instead: {edited}"))?;
+    }
+    if let Some(bound) = allow_for {
+        screen.line(&format!("  and later calls {}", bound_words(bound)))?;
     }
     screen.flush()?;
     let question = match request.about {
@@ -253,6 +287,8 @@ async fn agreed(
 struct Decided {
     request: RequestId,
     confirmed: bool,
+    /// The bound of the standing leave that the answer also gave.
+    allow_for: Option<AllowFor>,
     /// The terms of the answers.
     needs: Option<Box<Needs>>,
     /// The arguments of the decision.
@@ -267,6 +303,7 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
         confirmed,
         args,
         anew,
+        allow_for,
         needs: _,
     } = &recorded.about;
     if json {
@@ -275,6 +312,7 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
             "confirmed": confirmed,
             "args": args,
             "asked_anew": anew,
+            "allow_for": allow_for,
             "missing": recorded.on_record.missing,
         })))?;
         return screen.flush();
@@ -298,6 +336,13 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
     }
     if let Some(args) = args {
         screen.line(&format!("  {}", one_line(args.as_str())))?;
+    }
+    if let Some(bound) = allow_for {
+        screen.line(&format!(
+            "Later calls of {} are allowed {}; `recount revoke` ends that.",
+            one_line(tool),
+            bound_words(*bound)
+        ))?;
     }
     if let Some(anew) = anew {
         screen.line(&format!(

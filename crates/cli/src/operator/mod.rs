@@ -5,7 +5,8 @@
 //!
 //! Read `pending` first, then `answer`, `answer_many` for several requests, and the smaller
 //! `settle`, `reconcile`, `respond_call`, `cancel` and `erase`. `pause` is the stop switch, and
-//! `pauses` lists it. `on_record` has the steps that they share, `operations` the requests to
+//! `pauses` lists it. `leaves` lists standing leaves, and `revoke` ends one. `on_record` has the
+//! steps that they share, `operations` the requests to
 //! the desk or the service. `found` is an option of two of them, `members` their JSON objects, and
 //! `named` the arguments that name a request or a call. `client` has the commands of a client that
 //! runs calls.
@@ -16,6 +17,7 @@ mod cancel;
 mod client;
 mod erase;
 mod found;
+mod leaves;
 mod members;
 mod named;
 mod on_record;
@@ -25,15 +27,18 @@ mod pauses;
 mod pending;
 mod reconcile;
 mod respond_call;
+mod revoke;
 mod settle;
 
 pub(crate) use answer::{Approve, Deny};
 pub(crate) use cancel::Cancel;
 pub(crate) use client::{Claim, Finish, Release, Renew};
 pub(crate) use erase::Erase;
+pub(crate) use leaves::Leaves;
 pub(crate) use pause::{Pause, Unpause};
 pub(crate) use pauses::{Pauses, as_json as pause_as_json, of_session, paused_by};
 pub(crate) use pending::Pending;
 pub(crate) use reconcile::Reconcile;
 pub(crate) use respond_call::RespondCall;
+pub(crate) use revoke::Revoke;
 pub(crate) use settle::Settle;

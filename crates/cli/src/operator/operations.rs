@@ -210,6 +210,35 @@ impl Source {
         }
     }
 
+    /// Revokes a standing leave, as the user of this process or with the claimed name.
+    pub(super) async fn revoke(
+        &mut self,
+        session: SessionId,
+        leave: Seq,
+        reason: Option<String>,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                let operation = Operation::RevokeLeave {
+                    session,
+                    leave,
+                    reason,
+                };
+                at_desk(ledger, operation, claimed).await
+            }
+            Source::Service(client) => {
+                let request = Request::Revoke {
+                    session,
+                    leave,
+                    reason,
+                    claimed,
+                };
+                at_service(client, &request).await
+            }
+        }
+    }
+
     /// Ends a pause, as the user of this process or with the claimed name.
     pub(super) async fn unpause(
         &mut self,

@@ -133,6 +133,7 @@ fn as_json(it: &PendingConfirmation, held: &[Value]) -> Members {
         "expires_at": it.expires_at.map(age::stamp),
         "model_lost_interest": it.model_lost_interest,
         "paused": held,
+        "may_allow_for_session": it.may_allow_for_session,
         "needs": it.needs,
         "approvals": it.approvals,
         "missing": it.missing(),

@@ -105,6 +105,10 @@ pub(crate) fn show(
     screen.line(&about_session(about, it.external_id.as_deref(), &it.labels))?;
     show_parent(it.parent.as_deref(), screen)?;
     needs::show(it, screen)?;
+    if it.may_allow_for_session {
+        screen
+            .line("  approval may also allow later calls: --allow-for N or --allow-until TIME")?;
+    }
     if let Some(schema) = &it.payload_schema {
         let text = format!("  approval needs a payload that fits {}", schema.as_str());
         screen.line(&one_line(&text))?;

@@ -37,7 +37,7 @@ pub(super) fn admit_leave(
     } else if differs {
         Some("an approval before this one has a bound of the other kind".to_owned())
     } else {
-        allow_for.unfit_at(session.at)
+        allow_for.ended_at(session.at)
     };
     match problem {
         None => Ok(()),

@@ -183,6 +183,9 @@ pub struct ConfirmationRequested {
     /// The `tool_asked` in which the tool itself asks. Its text is the hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Seq>,
+    /// True if an approval may also allow later calls of the tool in the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_allow_for_session: bool,
     /// The terms that the answers must meet. Absent: any one answer decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Box<Needs>>,

@@ -64,15 +64,24 @@ impl AllowFor {
     #[must_use]
     pub fn unfit_at(self, now: Timestamp) -> Option<String> {
         match self {
+            AllowFor::Until(until) if until > now.after_ms(ALLOW_FOR_MS_MAX) => {
+                let days = ALLOW_FOR_MS_MAX / 86_400_000;
+                Some(format!("it allows for more than {days} days"))
+            }
+            AllowFor::Count(_) | AllowFor::Until(_) => self.ended_at(now),
+        }
+    }
+
+    /// Returns the reason why no leave may have this bound at any time after `recorded`.
+    ///
+    /// The last record of a session may be old, so the maximum is measured at the answer alone.
+    pub(crate) fn ended_at(self, recorded: Timestamp) -> Option<String> {
+        match self {
             AllowFor::Count(count) => (count == 0 || count > ALLOW_COUNT_MAX)
                 .then(|| format!("expected a count from 1 to {ALLOW_COUNT_MAX}, found {count}")),
-            AllowFor::Until(until) if until <= now => {
-                Some("the time until which it allows has passed".to_owned())
+            AllowFor::Until(until) => {
+                (until <= recorded).then(|| "the time until which it allows has passed".to_owned())
             }
-            AllowFor::Until(until) => (until > now.after_ms(ALLOW_FOR_MS_MAX)).then(|| {
-                let days = ALLOW_FOR_MS_MAX / 86_400_000;
-                format!("it allows for more than {days} days")
-            }),
         }
     }
 }
@@ -99,6 +108,25 @@ pub struct LeaveUsed {
     /// The time at which the leave ends, if it is bound to a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_us: Option<Timestamp>,
+}
+
+impl LeaveUsed {
+    /// The bound of the leave.
+    #[must_use]
+    pub fn bound(&self) -> Option<AllowFor> {
+        let until = self.until_us.map(AllowFor::Until);
+        self.count.map(AllowFor::Count).or(until)
+    }
+
+    /// The use as words that follow the leave: `, 3 of 5`, or `, use 3` without a count.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.count {
+            Some(count) => format!(", {} of {count}", self.nth),
+            None => format!(", use {}", self.nth),
+        }
+    }
 }
 
 /// `leave_revoked`: a standing leave ends before its bound.

@@ -127,8 +127,9 @@ impl StandingLeave {
 }
 
 /// True if an answer about this call may give a leave: its gate asks, and the policy permits it.
+///
+/// A gate that asks for a payload gives none, because later calls would have no payload.
 pub(crate) fn permits(session: &Session, call: &Call) -> bool {
-    let policy = session.terms.policies.of(&call.name);
     let about_gate = matches!(
         call.phase,
         Phase::AwaitingConfirmation {
@@ -136,7 +137,13 @@ pub(crate) fn permits(session: &Session, call: &Call) -> bool {
             ..
         }
     );
-    about_gate && policy.confirm && policy.gate_terms.may_allow_for_session
+    about_gate && permits_leave(session.terms.policies.of(&call.name))
+}
+
+/// True if the policy lets an approval of its gate allow later calls.
+pub(crate) fn permits_leave(policy: &ToolPolicy) -> bool {
+    let terms = &policy.gate_terms;
+    policy.confirm && terms.may_allow_for_session && terms.payload.is_none()
 }
 
 /// The hash of a tool's policy.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use recount_session::{
-    About, Answered, CancelReason, Command, Decision, Finding, Observation, Outcome, Rejection,
-    Seq, ToolConfirmation, UnfitAnswer,
+    About, AllowFor, Answered, CancelReason, Command, Decision, Finding, Observation, Outcome,
+    Rejection, Seq, Timestamp, ToolConfirmation, UnfitAnswer,
 };
 
 use super::Verdict;
@@ -133,7 +133,8 @@ fn unfit_leave(
     let question = question.and_then(decided).and_then(Decision::question)?;
     let call = recording.calls()[&question.call].name.clone()?;
     let policy = recording.tools_at(facts)?.policies().of(&call).clone();
-    let permits = policy.confirm && policy.gate_terms.may_allow_for_session;
+    let terms = &policy.gate_terms;
+    let permits = policy.confirm && terms.may_allow_for_session && terms.payload.is_none();
     if question.about != About::Gate || !permits {
         return Some(Rejection::LeaveNotPermitted);
     }
@@ -143,7 +144,12 @@ fn unfit_leave(
     } else if answer.args.is_some() {
         "an approval with changed arguments cannot allow later calls".to_owned()
     } else {
-        bound.unfit_at(now)?
+        let day = Timestamp(now.0 + 86_400_000_000);
+        match bound {
+            AllowFor::Until(until) if until > now => return None,
+            AllowFor::Until(until) => AllowFor::Until(until).unfit_at(day)?,
+            AllowFor::Count(_) => bound.unfit_at(now)?,
+        }
     };
     let unfit = UnfitAnswer::InvalidLeave { problem };
     Some(Rejection::UnfitAnswer(unfit))

@@ -146,6 +146,9 @@ impl<'r> Leaves<'r> {
         let (Some(bound), Some((contract, policy, permits))) = (bound, self.terms(&name)) else {
             return;
         };
+        if bound.unfit_at(fact.at).is_some() {
+            return;
+        }
         if it.confirmed && it.edited_args.is_none() && permits && contract == asked.contract {
             let leave = Given {
                 tool: name,
@@ -194,7 +197,8 @@ impl<'r> Leaves<'r> {
         let tools = self.tools?;
         let policy = tools.policies().of(name);
         let contract = contract_hash(tools.catalog().get(name)?, policy);
-        let permits = policy.confirm && policy.gate_terms.may_allow_for_session;
+        let terms = &policy.gate_terms;
+        let permits = policy.confirm && terms.may_allow_for_session && terms.payload.is_none();
         Some((contract, serde_json::to_string(policy).ok()?, permits))
     }
 

@@ -12,13 +12,14 @@ use crate::typed::found::unknown_key;
 use recount_session::ToolConfirmation;
 
 /// The allowed keys of a strict answer.
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 7] = [
     "confirmed",
     "reason",
     "payload",
     "args",
     "request_hash",
     "hint",
+    "allow_for",
 ];
 
 /// The members of an answer.
@@ -110,6 +111,10 @@ impl AnswerMembers {
             confirmation = confirmation.with_written_args(value, text);
         }
         confirmation.request_hash = self.optional(hash, "a SHA-256 in hex digits")?;
+        confirmation.allow_for = self.optional(
+            &["allow_for", "allowFor"],
+            "{\"count\": a number} or {\"until_us\": a time}",
+        )?;
         let extra = self.0.into_iter().map(|(key, it)| (key, it.to_value()));
         confirmation.extra = extra.collect();
         Ok(confirmation)

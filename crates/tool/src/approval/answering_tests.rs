@@ -16,6 +16,7 @@ fn question(payload_schema: Option<Value>) -> ConfirmationRequested {
         payload_schema: payload_schema.as_ref().map(Json::of),
         asked: None,
         needs: None,
+        may_allow_for_session: false,
     }
 }
 

@@ -117,6 +117,7 @@ pub(crate) fn next_step(
         }
         Decision::PolicyDecided(_)
         | Decision::GateWaived(_)
+        | Decision::LeaveUsed(_)
         | Decision::ConfirmationExpired(_)
         | Decision::ConfirmationWithdrawn(_)
         | Decision::CallReady(_)

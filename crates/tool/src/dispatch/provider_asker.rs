@@ -122,6 +122,12 @@ pub(super) async fn answer_of(
     if answer.args.is_some() && !may_edit {
         return Err(ToolError::Cancelled(Rejection::EditsNotAllowed.to_string()));
     }
+    // A provider is a program, and only a person can allow later calls.
+    if answer.allow_for.is_some() {
+        return Err(ToolError::Cancelled(
+            Rejection::LeaveNotPermitted.to_string(),
+        ));
+    }
     // A dispatcher's session does not survive a crash, so none of its calls is ever in doubt.
     if answer.found.is_some() {
         return Err(ToolError::Cancelled(Rejection::NothingToSettle.to_string()));

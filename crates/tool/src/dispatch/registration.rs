@@ -129,16 +129,22 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
     for (is_set, form) in answer_terms(policy) {
         note(is_set && !policy.confirm, form, no_gate);
     }
+    note(
+        policy.gate_terms.may_allow_for_session && policy.gate_terms.payload.is_some(),
+        "may_allow_for_session",
+        "later calls would run without the payload that the gate asks for",
+    );
     found
 }
 
 /// The terms of the answers, each with whether it is set.
-fn answer_terms(policy: &ToolPolicy) -> [(bool, &'static str); 3] {
+fn answer_terms(policy: &ToolPolicy) -> [(bool, &'static str); 4] {
     let terms = &policy.gate_terms;
     [
         (!terms.approvers.is_empty(), "approvers"),
         (terms.not_requester, "not_requester"),
         (terms.quorum.is_some(), "quorum"),
+        (terms.may_allow_for_session, "may_allow_for_session"),
     ]
 }
 

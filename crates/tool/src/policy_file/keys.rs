@@ -12,7 +12,7 @@ use recount_session::{
 };
 use serde_json::{Map, Value, json};
 
-use super::approving;
+use super::{approving, standing};
 use crate::schema::arguments::check_schema;
 use crate::typed::found::{expected, found};
 
@@ -94,6 +94,7 @@ pub(crate) const KEYS: [Key; 24] = [
     approving::APPROVERS,
     approving::NOT_REQUESTER,
     approving::QUORUM,
+    standing::MAY_ALLOW_FOR_SESSION,
     Key {
         name: "acknowledge",
         expected: "a text or a table, or false",

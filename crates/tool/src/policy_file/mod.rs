@@ -44,6 +44,7 @@ mod mistake;
 mod phases;
 mod places;
 mod reading;
+mod standing;
 #[cfg(not(feature = "toml"))]
 #[path = "no_toml.rs"]
 mod toml_text;

@@ -16,6 +16,7 @@ pub(super) mod predicate;
 pub(super) mod t;
 mod t_asking;
 mod t_policies;
+mod t_standing;
 pub(super) mod text_agent;
 pub(super) mod tool_changes;
 pub(super) mod toolset;

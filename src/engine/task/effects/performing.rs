@@ -257,6 +257,8 @@ fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest
         requested_at,
         expires_at,
         model_lost_interest,
+        // A provider is a program, and only a person can allow later calls.
+        may_allow_for_session: _,
         needs,
         approvals: _,
     } = waiting;

@@ -263,6 +263,7 @@ fn may_be_buffered(observation: &Observation) -> bool {
         | Observation::ConfirmationAnswered(_)
         | Observation::ApprovalGiven(_)
         | Observation::AnswerRefused(_)
+        | Observation::LeaveRevoked(_)
         | Observation::ResponseSupplied(_)
         | Observation::OutcomeFound(_)
         | Observation::CallClaimed(_)

@@ -3,17 +3,19 @@
 use super::names::Names;
 use super::phrases::{clause, ending, told, way};
 use crate::terminal::Tone;
+use crate::text::by_leave;
 use recount::session::{
     About, BackgroundSpawned, CallCancelled, CallStarted, ConfirmationExpired,
     ConfirmationReopened, ConfirmationRequested, ConfirmationWithdrawn, Decision, DeliveryChosen,
-    GateWaived, OutcomeReconciled, PolicyDecided, ResponseIssued, ResultReused, RetryScheduled,
-    Verdict,
+    GateWaived, LeaveUsed, OutcomeReconciled, PolicyDecided, ResponseIssued, ResultReused,
+    RetryScheduled, Verdict,
 };
 
 pub(super) fn decided(decision: &Decision, names: &Names) -> (String, Tone) {
     match decision {
         Decision::PolicyDecided(it) => policy_decided(it, names),
         Decision::GateWaived(it) => gate_waived(it, names),
+        Decision::LeaveUsed(it) => leave_used(it, names),
         Decision::ConfirmationRequested(it) => confirmation_requested(it, names),
         Decision::ConfirmationExpired(it) => confirmation_expired(it, names),
         Decision::ConfirmationWithdrawn(it) => confirmation_withdrawn(it, names),
@@ -59,6 +61,17 @@ fn gate_waived(it: &GateWaived, names: &Names) -> (String, Tone) {
         ),
         Tone::Bad,
     )
+}
+
+fn leave_used(it: &LeaveUsed, names: &Names) -> (String, Tone) {
+    let bound = it.bound();
+    let leave = by_leave(names.givers(it.leave), it.nth, bound);
+    let text = format!(
+        "{} allowed {leave} (given at seq {})",
+        names.call(it.call),
+        it.leave
+    );
+    (text, Tone::Good)
 }
 
 fn confirmation_requested(it: &ConfirmationRequested, names: &Names) -> (String, Tone) {

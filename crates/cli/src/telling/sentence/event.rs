@@ -65,6 +65,7 @@ fn observed(observation: &Observation, names: &Names) -> (String, Tone) {
         Observation::ConfirmationAnswered(it) => person::confirmation_answered(it, names),
         Observation::ApprovalGiven(it) => person::approval_given(it, names),
         Observation::AnswerRefused(it) => person::answer_refused(it, names),
+        Observation::LeaveRevoked(it) => person::leave_revoked(it, names),
         Observation::ResponseSupplied(it) => person::response_supplied(it, names),
         Observation::CallClaimed(it) => claim::call_claimed(it, names),
         Observation::LeaseRenewed(it) => claim::lease_renewed(it, names),

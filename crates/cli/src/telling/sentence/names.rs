@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::text::one_line;
 use recount::session::{
-    ConfirmationRequested, Event, Fact, Json, ObjectHash, Observation, ResponseIssued, Seq,
+    Actor, ConfirmationRequested, Event, Fact, Json, ObjectHash, Observation, ResponseIssued, Seq,
 };
 
 /// The names and arguments of the calls of a session, learned from its events.
@@ -15,8 +15,12 @@ pub(crate) struct Names {
     alike: BTreeMap<String, usize>,
     /// The arguments with which approvers replaced those of a call, oldest first.
     edited: BTreeMap<Seq, Vec<Json>>,
-    /// The call of each request and each response.
+    /// The call of each request, each answer that gave a leave, and each response.
     about: BTreeMap<Seq, Seq>,
+    /// The people who gave each standing leave, by the answer.
+    leaves: BTreeMap<Seq, Vec<Actor>>,
+    /// The approvals so far of each request that needs several.
+    approvals: BTreeMap<Seq, Vec<Actor>>,
     /// The calls that paused, and the records that say so.
     paused: BTreeSet<Seq>,
 }
@@ -40,6 +44,17 @@ impl Names {
                 if let (Some(args), Some(call)) = (&it.edited_args, self.about.get(&it.request)) {
                     self.edited.entry(*call).or_default().push(args.clone());
                 }
+                if it.allow_for.is_some() {
+                    let mut givers = self.approvals.remove(&it.request).unwrap_or_default();
+                    givers.push(it.by.clone());
+                    self.leaves.insert(fact.seq, givers);
+                    let call = self.about.get(&it.request).copied();
+                    self.about.extend(call.map(|call| (fact.seq, call)));
+                }
+            }
+            Event::Observed(Observation::ApprovalGiven(it)) => {
+                let approvals = self.approvals.entry(it.request).or_default();
+                approvals.push(it.by.clone());
             }
             Event::Observed(Observation::ToolPaused(it)) => {
                 self.paused.extend([it.call, fact.seq]);
@@ -65,6 +80,11 @@ impl Names {
         } else {
             name.into_owned()
         }
+    }
+
+    /// The people who gave a standing leave. Empty if its answer is not among the known events.
+    pub(super) fn givers(&self, leave: Seq) -> &[Actor] {
+        self.leaves.get(&leave).map_or(&[], Vec::as_slice)
     }
 
     /// The tool of a request or a response.

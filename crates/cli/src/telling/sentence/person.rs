@@ -3,10 +3,10 @@
 use super::names::Names;
 use super::phrases::clause;
 use crate::terminal::Tone;
-use crate::text::{acted, count};
+use crate::text::{acted, bound_words, count};
 use recount::session::{
-    AnswerRefused, ApprovalGiven, ConfirmationAnswered, Finding, OperatorCancelled, OutcomeFound,
-    Paused, ResponseSupplied, Unpaused,
+    AnswerRefused, ApprovalGiven, ConfirmationAnswered, Finding, LeaveRevoked, OperatorCancelled,
+    OutcomeFound, Paused, ResponseSupplied, Unpaused,
 };
 
 pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) -> (String, Tone) {
@@ -19,13 +19,26 @@ pub(super) fn confirmation_answered(it: &ConfirmationAnswered, names: &Names) ->
     let reason = clause(reason);
     let edited = it.edited_args.as_ref();
     let edited = edited.map(|args| format!(" with {}", args.as_str()));
+    let later = it.allow_for.filter(|_| it.confirmed);
+    let later = later.map(|it| format!(", and later calls {}", bound_words(it)));
     let text = format!(
-        "{} {what} {}{}{reason}",
+        "{} {what} {}{}{}{reason}",
         names.about(it.request),
         acted("by", &it.by),
-        edited.unwrap_or_default()
+        edited.unwrap_or_default(),
+        later.unwrap_or_default()
     );
     (text, tone)
+}
+
+pub(super) fn leave_revoked(it: &LeaveRevoked, names: &Names) -> (String, Tone) {
+    let reason = clause(it.reason.as_deref());
+    let (tool, by) = (names.about(it.leave), acted("by", &it.by));
+    let text = format!(
+        "standing leave for {tool}, given at seq {}, revoked {by}{reason}",
+        it.leave
+    );
+    (text, Tone::Bad)
 }
 
 pub(super) fn approval_given(it: &ApprovalGiven, names: &Names) -> (String, Tone) {

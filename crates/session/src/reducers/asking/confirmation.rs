@@ -35,6 +35,7 @@ use crate::reducers::telling::responses::error;
 use crate::reducers::telling::responses::recorded_response;
 use crate::state::effect::Effect;
 use crate::state::session::Session;
+use crate::state::standing::permits_leave;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
@@ -177,6 +178,7 @@ fn ask_about(
         },
         asked: own.map(|own| own.at),
         needs: approvers::needs(session, call, about),
+        may_allow_for_session: about == About::Gate && permits_leave(policy),
     };
     Some(question)
 }

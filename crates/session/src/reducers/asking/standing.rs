@@ -34,6 +34,10 @@ pub(crate) fn given(session: &mut Session, at: Seq, call: Seq, it: &Confirmation
     let Some(allow_for) = bounds.try_fold(own, |least, bound| least.least(bound?)) else {
         return;
     };
+    // The entry point checks the bound by its clock, just before the record is made.
+    if allow_for.unfit_at(session.at).is_some() {
+        return;
+    }
     let givers = before.iter().map(|approval| &approval.by);
     let by = givers.chain([&it.by]).cloned().collect();
     let needs = asking.map(|asking| Box::new(asking.needs.clone()));
