@@ -92,7 +92,7 @@ pub use state::session::{Runner, Session, Stay};
 pub use state::snapshot;
 pub use state::standing::{LeaveEnd, StandingLeave};
 pub use state::terms::Terms;
-pub use values::actor::{ActedAs, Actor, ActorKind, Authentication, Person};
+pub use values::actor::{ActedAs, Actor, ActorKind, Authentication, Identity, Person};
 pub use values::id::{CallId, RequestId, Seq, SessionId};
 pub use values::lease::{Lease, UnfitLease};
 pub use values::object;

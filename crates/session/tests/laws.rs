@@ -47,7 +47,7 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 
 /// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
 /// answer counts.
-const OF_ANY_HISTORY: [Law; 19] = [
+const OF_ANY_HISTORY: [Law; 20] = [
     (
         "one client holds each start",
         claims::one_client_holds_each_start,

@@ -16,7 +16,7 @@ use crate::terminal::{Screen, Tone, prompt};
 use crate::text::{acted, one_line};
 use recount::control::{OnRecord, Waiting};
 use recount::ledger::PendingConfirmation;
-use recount::session::{Json, RequestId};
+use recount::session::{AllowFor, Json, RequestId};
 
 /// One answer to several requests.
 pub(super) struct AnswerMany {
@@ -26,6 +26,8 @@ pub(super) struct AnswerMany {
     pub(super) asks: bool,
     /// True if the answer has arguments, which belong to one call.
     pub(super) is_edited: bool,
+    /// The bound of the standing leave that each approval also gives.
+    pub(super) allow_for: Option<AllowFor>,
 }
 
 /// The open requests before the answer, by id.
@@ -58,6 +60,8 @@ impl AnswerMany {
         let reason = given.reason.as_ref();
         answer.extend(reason.map(|it| ("reason", Json::of_serialized(it))));
         answer.extend(payload.map(|it| ("payload", it)));
+        let allow_for = self.allow_for.map(|it| Json::of_serialized(&it));
+        answer.extend(allow_for.map(|it| ("allow_for", it)));
         let mut source = Source::writing(&given.path, &given.keys).await?;
         let asked = asked(&mut source).await;
         let service = source.service();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::values::actor::Actor;
+use crate::values::actor::{Actor, Authentication};
 use crate::values::id::Seq;
 use crate::values::time::Timestamp;
 
@@ -40,7 +40,9 @@ impl Claim {
     /// change during a lease.
     #[must_use]
     pub fn is_by(&self, by: &Actor) -> bool {
-        let key = |it: &Actor| (it.name.clone(), it.authenticated_by, it.issuer.clone());
+        fn key(it: &Actor) -> (&str, Authentication, Option<&str>) {
+            (&it.name, it.authenticated_by, it.issuer())
+        }
         key(&self.by) == key(by)
     }
 }

@@ -21,16 +21,14 @@ pub const QUORUM_MAX: u32 = 16;
 /// them. A value without entries admits no person.
 ///
 /// ```
-/// use recount_session::{Actor, Approvers, Person};
+/// use recount_session::{Actor, Approvers, Identity, Person};
 ///
 /// let approvers = Approvers::roles(["finance"]).or(Approvers::names([Person::os_user("ada")]));
 /// assert!(approvers.include(&Actor::os_user("ada")));
 /// assert!(!approvers.include(&Actor::embedder("ada")));
-/// let mut bob = Actor::token("bob");
-/// bob.roles.insert("finance".to_owned());
-/// assert!(!approvers.include(&bob));
-/// bob.issuer = Some("https://login.example".to_owned());
-/// assert!(approvers.include(&bob));
+/// assert!(!approvers.include(&Actor::token("bob")));
+/// let finance = Identity::of("https://login.example").with_role("finance");
+/// assert!(approvers.include(&Actor::token("bob").with_identity(finance)));
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -96,8 +94,10 @@ impl Approvers {
         let Some(person) = by.person() else {
             return false;
         };
-        let listed = !self.roles.is_disjoint(&by.roles) || !self.groups.is_disjoint(&by.groups);
-        self.names.contains(&person) || (by.issuer.is_some() && listed)
+        let listed = by.identity.as_ref().is_some_and(|it| {
+            !self.roles.is_disjoint(&it.roles) || !self.groups.is_disjoint(&it.groups)
+        });
+        self.names.contains(&person) || listed
     }
 }
 
@@ -194,16 +194,15 @@ impl FromStr for Person {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Identity;
 
-    fn of_issuer(mut actor: Actor) -> Actor {
-        actor.issuer = Some("https://login.example".to_owned());
-        actor
+    fn of_issuer(actor: Actor) -> Actor {
+        actor.with_identity(Identity::of("https://login.example"))
     }
 
-    fn with_role(mut actor: Actor) -> Actor {
-        actor.roles.insert("finance".to_owned());
-        actor.groups.insert("eu".to_owned());
-        actor
+    fn with_role(actor: Actor) -> Actor {
+        let issuer = Identity::of("https://login.example");
+        actor.with_identity(issuer.with_role("finance").with_group("eu"))
     }
 
     #[test]
@@ -214,13 +213,13 @@ mod tests {
                 Actor::embedder("ada"),
                 Actor::token("ada"),
             ] {
-                assert!(!approvers.include(&with_role(actor.clone())));
-                assert!(approvers.include(&of_issuer(with_role(actor.clone()))));
+                assert!(!approvers.include(&actor));
+                assert!(approvers.include(&with_role(actor.clone())));
                 assert!(!approvers.include(&of_issuer(actor)));
             }
-            let program = of_issuer(with_role(Actor::token("ada"))).as_program("nightly");
+            let program = with_role(Actor::token("ada")).as_program("nightly");
             assert!(!approvers.include(&program));
-            assert!(!approvers.include(&of_issuer(with_role(Actor::unverified("ada")))));
+            assert!(!approvers.include(&with_role(Actor::unverified("ada"))));
         }
     }
 
@@ -246,7 +245,7 @@ mod tests {
 
     #[test]
     fn empty_approvers_admit_no_person() {
-        assert!(!Approvers::default().include(&of_issuer(with_role(Actor::token("ada")))));
+        assert!(!Approvers::default().include(&with_role(Actor::token("ada"))));
         assert!(Approvers::default().is_empty());
     }
 

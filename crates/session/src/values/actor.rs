@@ -62,16 +62,55 @@ pub struct Actor {
     /// a program, and in every record written before this field existed.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub acted_as: Option<ActedAs>,
-    /// The party that vouches for the name, such as the issuer of a token. `None`: the entry point
-    /// itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub issuer: Option<String>,
+    /// The identity that another party vouches for, as the entry point saw it. Its fields stand
+    /// beside the others. `None`: the entry point itself knows the name.
+    #[serde(flatten)]
+    pub identity: Option<Box<Identity>>,
+}
+
+/// An identity that another party than the entry point vouches for, such as that of a token.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Identity {
+    /// The party that vouches for the name, such as the issuer of a token.
+    pub issuer: String,
     /// The roles that the entry point saw with the name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub roles: BTreeSet<String>,
     /// The groups that the entry point saw with the name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub groups: BTreeSet<String>,
+}
+
+impl Identity {
+    /// An identity without roles and groups.
+    ///
+    /// ```
+    /// use recount_session::{Actor, Identity};
+    /// let finance = Identity::of("https://login.example").with_role("finance");
+    /// let ada = Actor::token("ada").with_identity(finance);
+    /// assert_eq!(ada.issuer(), Some("https://login.example"));
+    /// ```
+    pub fn of(issuer: impl Into<String>) -> Identity {
+        Identity {
+            issuer: issuer.into(),
+            ..Identity::default()
+        }
+    }
+
+    /// Adds a role.
+    #[must_use]
+    pub fn with_role(mut self, role: impl Into<String>) -> Identity {
+        self.roles.insert(role.into());
+        self
+    }
+
+    /// Adds a group.
+    #[must_use]
+    pub fn with_group(mut self, group: impl Into<String>) -> Identity {
+        self.groups.insert(group.into());
+        self
+    }
 }
 
 /// A person as approvals count them: the issuer of the name, and the name.
@@ -153,10 +192,21 @@ impl Actor {
             name: name.into(),
             authenticated_by,
             acted_as: None,
-            issuer: None,
-            roles: BTreeSet::new(),
-            groups: BTreeSet::new(),
+            identity: None,
         }
+    }
+
+    /// Adds the identity that another party vouches for.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Actor {
+        self.identity = Some(Box::new(identity));
+        self
+    }
+
+    /// The party that vouches for the name, if it is another one than the entry point.
+    #[must_use]
+    pub fn issuer(&self) -> Option<&str> {
+        self.identity.as_ref().map(|it| it.issuer.as_str())
     }
 
     /// Marks that a person decided, as the entry point saw.
@@ -203,10 +253,7 @@ impl Actor {
             Authentication::None => return None,
         };
         (!self.is_program()).then(|| Person {
-            issuer: self
-                .issuer
-                .clone()
-                .unwrap_or_else(|| entry_point.to_owned()),
+            issuer: self.issuer().unwrap_or(entry_point).to_owned(),
             subject: self.name.clone(),
         })
     }

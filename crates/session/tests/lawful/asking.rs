@@ -139,5 +139,5 @@ fn name_of(actor: &Actor) -> (&str, Option<&str>, Option<&str>) {
         ActedAs::Person => None,
         ActedAs::Program(decided) => Some(decided.as_str()),
     });
-    (&actor.name, actor.issuer.as_deref(), program)
+    (&actor.name, actor.issuer(), program)
 }

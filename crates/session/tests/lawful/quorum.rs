@@ -66,6 +66,7 @@ impl Approvals {
                     edited_args: it.edited_args.clone(),
                     extra: it.extra.clone(),
                     found: None,
+                    allow_for: it.allow_for,
                     by: it.by.clone(),
                 };
                 self.answer(fact.seq, &yes)
@@ -172,7 +173,7 @@ fn person(by: &Actor) -> Option<(String, String)> {
         Authentication::OsUser => "os_user",
         Authentication::None => return None,
     };
-    let issuer = by.issuer.clone().unwrap_or_else(|| entry.to_owned());
+    let issuer = by.issuer().unwrap_or(entry).to_owned();
     Some((issuer, by.name.clone()))
 }
 
@@ -181,9 +182,11 @@ fn admits(approvers: &Approvers, by: &Actor, who: &(String, String)) -> bool {
         .names
         .iter()
         .any(|it| it.issuer == who.0 && it.subject == who.1);
-    let role = by.roles.iter().any(|it| approvers.roles.contains(it));
-    let group = by.groups.iter().any(|it| approvers.groups.contains(it));
-    named || (by.issuer.is_some() && (role || group))
+    let listed = by.identity.as_ref().is_some_and(|it| {
+        let role = it.roles.iter().any(|it| approvers.roles.contains(it));
+        role || it.groups.iter().any(|it| approvers.groups.contains(it))
+    });
+    named || listed
 }
 
 /// With a quorum one answer a person counts; the last yes that is needed, or the first no, decides.

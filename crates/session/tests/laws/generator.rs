@@ -67,11 +67,10 @@ struct World {
 
 /// Approvers of all kinds: with and without an issuer, with other roles, programs, and strangers.
 fn person(die: u8) -> Actor {
+    let of_role = |role: &str| Identity::of("https://login.example").with_role(role);
     let issued = |name: &str, role: &str| {
-        let mut actor = Actor::token(name).as_person();
-        actor.issuer = Some("https://login.example".to_owned());
-        actor.roles.insert(role.to_owned());
-        actor
+        let actor = Actor::token(name).as_person();
+        actor.with_identity(of_role(role))
     };
     match die % 16 {
         0..=3 => Actor::embedder("ada"),
@@ -80,9 +79,8 @@ fn person(die: u8) -> Actor {
         8 | 9 => issued("dave", "finance"),
         10 => issued("eve", "sales"),
         11 => {
-            let mut actor = issued("bob", "sales");
-            actor.groups.insert("eu".to_owned());
-            actor
+            let identity = of_role("sales").with_group("eu");
+            Actor::token("bob").as_person().with_identity(identity)
         }
         12 => Actor::embedder("ada").as_program("--approve-all"),
         13 => Actor::unverified("ada"),
@@ -1140,6 +1138,7 @@ impl World {
                 payload: None,
                 edited_args: which.is_multiple_of(5).then(Json::empty_object),
                 extra: None,
+                allow_for: self.bound(which, flavour),
                 by: person(which / 8),
             }),
             3 if self.wild => self.observe(ConfirmationAnswered {

@@ -153,7 +153,7 @@ fn refusals(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// The codes with which answers, supplied results and cancellations are rejected.
-const REFUSALS: [&str; 24] = [
+const REFUSALS: [&str; 28] = [
     "too_many_answers",
     "malformed_answer",
     "already_answered",

@@ -35,7 +35,7 @@ pub(super) enum Misread {
 }
 
 /// All keys of a tool's policy.
-pub(crate) const KEYS: [Key; 24] = [
+pub(crate) const KEYS: [Key; 25] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",

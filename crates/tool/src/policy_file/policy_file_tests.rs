@@ -24,7 +24,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "retry": {"attempts": 3, "backoff": "200ms"}, "limit_per_session": 10, "limit_per_minute": 3,
       "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
       "confirm_payload": {"type": "object"}, "confirm_edits": "approved_anew", "keep_reason": true,
-      "approvers": {"roles": ["finance"], "names": ["os_user:ada"]}, "not_requester": true, "quorum": 2,
+      "approvers": {"roles": ["finance"], "names": ["os_user:ada"]}, "not_requester": true, "quorum": 2, "may_allow_for_session": true,
       "acknowledge": {"status": "A colleague decides."}, "withdraw_on_cancel": true,
       "interim_status": true, "progress": "told", "max_open_requests": 3
     },
@@ -32,7 +32,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "confirm": false, "confirm_when": false, "confirm_expires_after": false, "timeout": false, "cached": false,
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
       "when": false, "repeats": "run", "in_doubt": "ask", "confirm_payload": false, "confirm_edits": false,
-      "approvers": false, "not_requester": false, "quorum": false,
+      "approvers": false, "not_requester": false, "quorum": false, "may_allow_for_session": false,
       "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false, "interim_status": false, "progress": false,
       "max_open_requests": false
     }
@@ -75,6 +75,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         approvers: Some([people].into()),
         not_requester: Some(true),
         quorum: Some(Some(2)),
+        may_allow_for_session: Some(true),
         withdraw_on_cancel: Some(true),
         interim_status: Some(true),
         progress: Some(Some(Progress::Told)),
@@ -101,6 +102,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         approvers: Some(BTreeSet::new()),
         not_requester: Some(false),
         quorum: Some(None),
+        may_allow_for_session: Some(false),
         withdraw_on_cancel: Some(false),
         interim_status: Some(false),
         progress: Some(None),
@@ -182,6 +184,7 @@ fn every_policy_field_has_a_key() {
         approvers: _,
         not_requester: true,
         quorum: Some(_),
+        may_allow_for_session: true,
     } = *gate_terms
     else {
         panic!("a field is not set: {gate_terms:?}");

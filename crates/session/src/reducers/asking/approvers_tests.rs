@@ -12,10 +12,8 @@ const ISSUER: &str = "https://login.example";
 
 /// A person whose token has this role.
 fn with_role(name: &str, role: &str) -> Actor {
-    let mut actor = Actor::token(name).as_person();
-    actor.issuer = Some(ISSUER.to_owned());
-    actor.roles.insert(role.to_owned());
-    actor
+    let identity = Identity::of(ISSUER).with_role(role);
+    Actor::token(name).as_person().with_identity(identity)
 }
 
 fn finance(name: &str) -> Actor {
@@ -145,8 +143,8 @@ fn answer_needs_a_match_in_each_entry() {
         .approvers("pay", Approvers::groups(["eu"]));
     let asked = called(&tools);
     assert_eq!(refused(&asked, finance("ada"), yes()), "not_an_approver");
-    let mut both = finance("ada");
-    both.groups.insert("eu".to_owned());
+    let identity = Identity::of(ISSUER).with_role("finance").with_group("eu");
+    let both = Actor::token("ada").as_person().with_identity(identity);
     assert_eq!(state(&asked.answered_by(both, yes())), "running");
 }
 
