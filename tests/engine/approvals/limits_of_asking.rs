@@ -281,7 +281,9 @@ async fn control_server_sends_an_outcome_for_each_answer() {
         all.clone()
             .all(|it| matches!(it.outcome, OneOutcome::Done(_)))
     );
-    let unknown = client.done(&deny(SessionId(uuid::Uuid::nil()))).await;
+    let unknown = client
+        .done(&deny(SessionId(uuid::Uuid::from_u128(7))))
+        .await;
     assert!(matches!(unknown, Err(Unanswered::Failed(it)) if it.code == "unknown_session"));
     assert!(live.pending().await.unwrap().is_empty());
     engine.shutdown(Duration::ZERO).await.unwrap();
