@@ -12,9 +12,8 @@ use crate::engine::telling::history::History;
 use crate::engine::telling::outcomes::Ended;
 use crate::live::{ConnectError, Connection};
 use crate::session::{
-    Actor, Command, Connected, Hook, HookAnswered, Json, LlmAsked, LlmReplied, PauseScope,
-    PolicySet, RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded,
-    UnfitAnswer,
+    Actor, Command, Connected, Hook, HookAnswered, LlmAsked, LlmReplied, PauseScope, PolicySet,
+    RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
 };
 use crate::tool::{LlmSaid, State, ToolChanges, ToolConfirmation};
 

@@ -358,6 +358,7 @@ fn paused_tool(operation: &Operation) -> Option<String> {
         | Operation::Reconcile { .. }
         | Operation::Cancel { .. }
         | Operation::Client { .. }
+        | Operation::RevokeLeave { .. }
         | Operation::Close { .. } => None,
     }
 }

@@ -168,6 +168,7 @@ impl Unknown {
         match self {
             Unknown::DependsOn(_)
             | Unknown::NobodyAsked
+            | Unknown::ApprovalsMissing(_)
             | Unknown::AskedLonger
             | Unknown::ApprovedTooFast => true,
             Unknown::NoRun

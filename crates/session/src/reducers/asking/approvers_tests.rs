@@ -176,6 +176,7 @@ fn program_that_called_is_the_requester() {
         by: Some(Actor::embedder("billing").as_program("nightly")),
         parent: None,
         beyond_max: None,
+        key: None,
     });
     let own = Actor::embedder("billing").as_person();
     assert_eq!(refused(&asked, own, yes()), "is_the_requester");

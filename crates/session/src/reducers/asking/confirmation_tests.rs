@@ -62,6 +62,7 @@ fn a_gated_call_asks_about_its_contract_and_its_argument_bytes() {
         payload_schema: None,
         asked: None,
         needs: None,
+        may_allow_for_session: false,
     };
     assert_eq!(question, Some(expected));
 }

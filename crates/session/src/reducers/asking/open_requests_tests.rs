@@ -276,19 +276,13 @@ fn denial_is_not_limited_and_does_not_count() {
 fn each_person_and_each_program_has_its_own_limit() {
     let tools = toolbox().gated("pay").answers_per_minute(1);
     let one = yes(asked(&tools, 2), "c1", "ada");
-    let issued = Actor {
-        issuer: Some("https://login.example".to_owned()),
-        ..Actor::token("ada")
-    };
-    let with_roles = Actor {
-        roles: ["finance".to_owned()].into(),
-        ..Actor::embedder("ada").as_person()
-    };
+    let issued = Actor::token("ada").with_identity(Identity::of("https://login.example"));
+    let person = Actor::embedder("ada").as_person();
     let allowed = |by: Actor| {
         let command = said(&one, "c2", true, by);
         admit_at(one.session(), one.now(), command).is_ok()
     };
-    assert!(!allowed(Actor::embedder("ada")) && !allowed(with_roles));
+    assert!(!allowed(Actor::embedder("ada")) && !allowed(person));
     assert!(allowed(issued) && allowed(Actor::os_user("ada")));
     let program = Actor::embedder("ada").as_program("nightly");
     assert!(allowed(program.clone()));
