@@ -80,7 +80,7 @@ pub enum Operation {
         /// The reason, which is delivered to the model.
         reason: Option<String>,
     },
-    /// A request of a client about a call that it holds: a renewal, a result, or the end of the claim.
+    /// A request of a client about a call that it holds, such as a result or the end of its claim.
     Client {
         /// The claim.
         key: ClaimKey,
