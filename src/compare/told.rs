@@ -183,8 +183,8 @@ impl StoryFold {
                     None => self.exactly(fact),
                 }
             }
-            // Runners, renewals and connections differ from run to run. The effect of a cancellation by the
-            // model shows in the decisions about the calls.
+            // Runners, renewals and connections differ from run to run. The effect of a
+            // cancellation by the model shows in the decisions about the calls.
             Observation::RunnerDetached(_)
             | Observation::RunnerDraining(_)
             | Observation::LeaseRenewed(_)

@@ -90,6 +90,7 @@ const PARTS: &[Part] = &[
             "ending",
             "dispatcher",
             "tracker",
+            "claiming",
         ],
     },
     Part {

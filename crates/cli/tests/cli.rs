@@ -19,6 +19,8 @@ mod automatic_answers;
 mod beside;
 #[path = "cli/cancelling.rs"]
 mod cancelling;
+#[path = "cli/claiming.rs"]
+mod claiming;
 #[path = "cli/comparing.rs"]
 mod comparing;
 #[path = "cli/copying.rs"]

@@ -325,17 +325,16 @@ impl Claimer<'_> {
 
 /// True if another client or the session was faster, so that the next call is tried.
 fn is_taken(rejection: &Rejection) -> bool {
-    match rejection {
+    matches!(
+        rejection,
         Rejection::Claim(
             ClaimRejection::AlreadyClaimed { .. }
-            | ClaimRejection::NotReady { .. }
-            | ClaimRejection::NotForClients { .. }
-            | ClaimRejection::StaleAttempt { .. },
-        )
-        | Rejection::CallSettled { .. }
-        | Rejection::SessionClosed => true,
-        _ => false,
-    }
+                | ClaimRejection::NotReady { .. }
+                | ClaimRejection::NotForClients { .. }
+                | ClaimRejection::StaleAttempt { .. },
+        ) | Rejection::CallSettled { .. }
+            | Rejection::SessionClosed
+    )
 }
 
 /// Returns a claimed call with what its client needs to run it.

@@ -107,7 +107,7 @@ pub enum Operation {
         /// The reason.
         reason: Option<String>,
     },
-    /// A request of a client about a call that it holds: a renewal, a result, or the end of the claim.
+    /// A request of a client about a call that it holds, such as a result or the end of its claim.
     Client {
         /// The claim.
         key: ClaimKey,

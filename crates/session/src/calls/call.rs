@@ -379,8 +379,8 @@ pub enum Phase {
     },
     /// The call was in doubt, and a person or its client stated its outcome.
     Found {
-        /// The `confirmation_answered` or `outcome_found` record that contains the outcome, with the
-        /// result if there is one.
+        /// The `confirmation_answered` or `outcome_found` record that contains the outcome, with
+        /// the result if there is one.
         of: Seq,
         /// The reason for the failure, if the call failed.
         failed: Option<String>,

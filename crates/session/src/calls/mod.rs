@@ -2,8 +2,8 @@
 //!
 //! This module does not know the session around a call, nor the rules that move a call. Read
 //! `call` and `claim`, then `open_calls` and `deliveries`. `requests` and `settled` hold the short
-//! entries that remain. Later calls depend on `keys`, `reusable`, `repeatable` and `uses`, which the reducers of those
-//! subjects write.
+//! entries that remain. Later calls depend on `keys`, `reusable`, `repeatable` and `uses`, which
+//! the reducers of those subjects write.
 
 pub(super) mod agent_run;
 pub(super) mod call;

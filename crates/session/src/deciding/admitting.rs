@@ -3,7 +3,7 @@
 use crate::admission::admit::admit_with;
 use crate::admission::command::{Command, Rejection};
 use crate::record::observation::Observation;
-use crate::reducers::running::claiming;
+use crate::reducers::claiming;
 use crate::state::session::Session;
 use crate::values::time::Timestamp;
 

@@ -13,7 +13,7 @@ use crate::reducers::asking::{approvers, confirmation, hooks, standing};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
 use crate::reducers::running::{agents, claims, in_place, pausing, terms};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
-use crate::reducers::{dispatcher, tracker};
+use crate::reducers::{claiming, dispatcher, tracker};
 use crate::state::effect::Effect;
 use crate::state::pauses::Pauses;
 use crate::state::session::Session;
@@ -249,7 +249,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
         Observation::LeaveRevoked(it) => standing::revoked(session, fact.seq, it),
         Observation::ResponseSupplied(it) => tracker::response_supplied(session, fact.seq, it),
         Observation::OutcomeFound(it) => reconciliation::outcome_found(session, fact.seq, it),
-        Observation::CallClaimed(it) => claims::call_claimed(session, fact.seq, it),
+        Observation::CallClaimed(it) => claiming::call_claimed(session, fact.seq, it),
         Observation::LeaseRenewed(it) => claims::lease_renewed(session, it),
         Observation::ClaimEnded(it) => claims::claim_ended(session, it),
         Observation::ResponsesSent(it) => conversation::responses_sent(session, it),

@@ -253,9 +253,8 @@ impl ToolKind {
 /// It covers the name, the parameter schema without annotations, the gate and its condition, the
 /// allowed contents of an answer, the people who may give it and their number, the in-doubt rule,
 /// the tools of an agent, and that a client runs it. A new description does not change it, except
-/// for a tool that another program defines: the definition is the only
-/// knowledge about such a tool, so all of it counts. The identity of the program that a tool runs
-/// is covered, too.
+/// for a tool that another program defines: the definition is the only knowledge about such a tool,
+/// so all of it counts. The identity of the program that a tool runs is covered, too.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({

@@ -76,10 +76,8 @@ impl OpenKind {
 /// True if a client may claim the call, unless it waits for an equal call.
 fn is_claimable(session: &Session, call: &Call) -> bool {
     let declared = session.terms.catalog.tools.get(&call.name);
-    let starts = match call.phase {
-        Phase::InDoubt { .. } => session.terms.policies.of(&call.name).is_idempotent(),
-        _ => true,
-    };
+    let in_doubt = matches!(call.phase, Phase::InDoubt { .. });
+    let starts = !in_doubt || session.terms.policies.of(&call.name).is_idempotent();
     starts && declared.is_some_and(|it| it.kind.runs_at_client())
 }
 

@@ -89,7 +89,8 @@ pub struct Session {
     pub supplied: BTreeMap<Seq, Supplied>,
     /// The outcomes that were found after their calls had ended as unknown.
     pub reconciled: BTreeMap<Seq, Reconciled>,
-    /// The last claims of calls that ended with an unknown outcome. The client may still report one.
+    /// The last claims of calls that ended with an unknown outcome, which the client may still
+    /// report.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) lapsed: BTreeMap<Seq, Claim>,
     /// The reconciled outcome that the next decision reports to the model.

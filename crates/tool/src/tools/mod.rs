@@ -8,6 +8,7 @@
 //! A new kind of tool is a file in `kinds/`, a variant of `policy_tool::Body`, and a constructor in
 //! `t`.
 
+mod client_run;
 mod implementation_check;
 pub(super) mod mistake;
 mod paused_calls;

@@ -115,21 +115,6 @@ impl PolicyTool {
         Self::of(Body::ServerSide { name, declaration }, None)
     }
 
-    /// Creates a tool that clients run; see [`T::client`](crate::T::client).
-    #[must_use]
-    pub fn client(
-        name: impl Into<String>,
-        description: impl Into<String>,
-        parameters: Option<Value>,
-    ) -> Self {
-        let tool = ClientTool {
-            name: name.into(),
-            description: description.into(),
-            parameters,
-        };
-        Self::of(Body::Client(Arc::new(tool)), None)
-    }
-
     /// Creates a tool from an agent, without the agent's tools, which the caller must register too.
     pub(crate) fn agent(tool: TextAgentTool) -> Self {
         Self::of(Body::Agent(Arc::new(tool)), None)
@@ -171,7 +156,7 @@ impl PolicyTool {
         }
     }
 
-    fn of(body: Body, gate: Option<ToolPolicy>) -> Self {
+    pub(super) fn of(body: Body, gate: Option<ToolPolicy>) -> Self {
         Self {
             body,
             policy: gate.unwrap_or_default(),

@@ -254,7 +254,7 @@ impl InputStreamingTool for Quiet {
     }
 }
 
-fn kinds() -> [(ToolKind, Toolset); 5] {
+fn kinds() -> [(ToolKind, Toolset); 6] {
     [
         (ToolKind::Function, Gated.into()),
         (ToolKind::LongRunning, T::long_running(Gated)),
@@ -266,6 +266,10 @@ fn kinds() -> [(ToolKind, Toolset); 5] {
         (
             ToolKind::ServerSide,
             T::server_side("pay", json!({"pay": {}})),
+        ),
+        (
+            ToolKind::Client,
+            T::confirm(T::client("pay", "Pays", json!({"type": "object"})), "own"),
         ),
     ]
 }
@@ -424,6 +428,8 @@ fn senseless(kind: ToolKind, forms: [&Rule; 2]) -> BTreeSet<&'static str> {
     let is_senseless = |rule: &&&Rule| match (kind, rule.reported) {
         (_, "category" | "beside_others") => false,
         (ToolKind::ServerSide, _) => true,
+        (ToolKind::Client, "long_running" | "interim_status") => true,
+        (ToolKind::Client, "cached") => false,
         (_, "cached") => streams || is_later,
         (_, "long_running") => streams,
         (_, "retry") => !is_idempotent,
@@ -470,7 +476,7 @@ fn every_pair_of_forms_applies_or_is_rejected() {
             accepted += 1;
         }
     }
-    assert_eq!(accepted + refused, 5 * rules.len() * rules.len());
+    assert_eq!(accepted + refused, 6 * rules.len() * rules.len());
     assert!(accepted > 1000, "{accepted}");
 }
 

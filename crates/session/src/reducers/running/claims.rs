@@ -17,9 +17,8 @@ use crate::calls::call::{Call, Phase};
 use crate::calls::claim::{Claim, ClaimState};
 use crate::record::decision::{CallStarted, CancelReason, Decision, Outcome};
 use crate::record::finding::Finding;
-use crate::record::observation::{CallClaimed, ClaimEnded, Deadline, LeaseRenewed, OutcomeFound};
+use crate::record::observation::{ClaimEnded, Deadline, LeaseRenewed, OutcomeFound};
 use crate::reducers::earlier::cache;
-use crate::reducers::tracker;
 use crate::state::effect::Effect;
 use crate::state::session::Session;
 use crate::values::id::Seq;
@@ -36,51 +35,6 @@ pub(crate) fn runs_at_client(session: &Session, call: Seq) -> bool {
     call.is_some_and(|call| call.held_claim().is_some())
 }
 
-/// True if a claim of the next attempt would start the call at once.
-///
-/// The rules of every start apply: a call that is asked about, paused or waits for an equal call
-/// does not start.
-pub(crate) fn may_be_claimed(session: &Session, seq: Seq, call: &Call) -> bool {
-    if session.closed || !is_for_clients(session, call) || call.cancel.is_some() {
-        return false;
-    }
-    let mut claimed = call.clone();
-    claimed.claim = Some(Box::new(Claim {
-        at: session.head.next(),
-        attempt: call.attempts.saturating_add(1),
-        claim: String::new(),
-        by: crate::values::actor::Actor::unverified(""),
-        until: session.at,
-        state: ClaimState::Held,
-    }));
-    let start = match call.phase {
-        Phase::Ready { leave } => tracker::start_or_reuse(session, seq, &claimed, leave),
-        Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, &claimed, leave),
-        Phase::AwaitingCalls { leave, open } => {
-            tracker::continue_agent(session, seq, &claimed, leave, open)
-        }
-        Phase::Received
-        | Phase::AwaitingHook
-        | Phase::AwaitingVerdict
-        | Phase::Refused { .. }
-        | Phase::Gated
-        | Phase::Asking { .. }
-        | Phase::AwaitingConfirmation { .. }
-        | Phase::Withdrawn
-        | Phase::Approved { .. }
-        | Phase::Denied { .. }
-        | Phase::Permitted { .. }
-        | Phase::Running { .. }
-        | Phase::Paused { .. }
-        | Phase::Returned { .. }
-        | Phase::Retrying { .. }
-        | Phase::Supplied { .. }
-        | Phase::Found { .. }
-        | Phase::TimedOut { .. } => None,
-    };
-    matches!(start, Some(Decision::CallStarted(_)))
-}
-
 /// The next start of a call at a client. It needs a claim, but neither a runner nor a slot.
 pub(crate) fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let next = call.attempts.saturating_add(1);
@@ -92,23 +46,6 @@ pub(crate) fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decisi
         deadline_us: time_limit(session, &call.name).map(|it| session.at.after(it)),
     };
     Some(started.into())
-}
-
-pub(crate) fn call_claimed(session: &mut Session, at: Seq, it: &CallClaimed) {
-    let open = session.calls.get(&it.call);
-    let fits = open.is_some_and(|call| {
-        call.attempts.checked_add(1) == Some(it.attempt) && may_be_claimed(session, it.call, call)
-    });
-    if let Some(call) = session.calls.get_mut(&it.call).filter(|_| fits) {
-        call.claim = Some(Box::new(Claim {
-            at,
-            attempt: it.attempt,
-            claim: it.claim.clone(),
-            by: it.by.clone(),
-            until: it.until_us,
-            state: ClaimState::Held,
-        }));
-    }
 }
 
 pub(crate) fn lease_renewed(session: &mut Session, it: &LeaseRenewed) {

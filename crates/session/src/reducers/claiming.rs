@@ -1,14 +1,17 @@
-//! The admission of requests by clients about the calls that they run.
+//! Claims of clients, and the admission of everything that they ask about their calls.
 //!
-//! It is here and not with the other commands, because a claim is admitted if and only if the rules
-//! of every start let the call start at once.
+//! The admission is here and not with the other commands, because a claim is admitted if and only
+//! if the rules of every start let the call start at once. `running/claims` folds what follows.
 
-use super::claims;
+use super::running::claims;
+use super::tracker;
 use crate::admission::admit::{open_call, reconcilable};
 use crate::admission::claiming::{CLAIM_BYTES_MAX, ClaimAction, ClaimCommand, ClaimRejection};
 use crate::admission::command::Rejection;
+use crate::calls::call::{Call, Phase};
 use crate::calls::claim::{Claim, ClaimState};
 use crate::json::Json;
+use crate::record::decision::Decision;
 use crate::record::finding::Finding;
 use crate::record::observation::{
     CallClaimed, ClaimEnded, LeaseRenewed, Observation, OutcomeFound, ToolEventEmitted,
@@ -20,6 +23,68 @@ use crate::values::id::Seq;
 
 /// The rules that a reader of claims must know. An older program would start the call itself.
 const RULES_OF_CLAIMS: u32 = 2;
+
+/// True if a claim of the next attempt would start the call at once.
+///
+/// The rules of every start apply: a call that is asked about, paused or waits for an equal call
+/// does not start.
+fn may_be_claimed(session: &Session, seq: Seq, call: &Call) -> bool {
+    if session.closed || !claims::is_for_clients(session, call) || call.cancel.is_some() {
+        return false;
+    }
+    let mut claimed = call.clone();
+    claimed.claim = Some(Box::new(Claim {
+        at: session.head.next(),
+        attempt: call.attempts.saturating_add(1),
+        claim: String::new(),
+        by: Actor::unverified(""),
+        until: session.at,
+        state: ClaimState::Held,
+    }));
+    let start = match call.phase {
+        Phase::Ready { leave } => tracker::start_or_reuse(session, seq, &claimed, leave),
+        Phase::InDoubt { leave } => tracker::resolve_doubt(session, seq, &claimed, leave),
+        Phase::AwaitingCalls { leave, open } => {
+            tracker::continue_agent(session, seq, &claimed, leave, open)
+        }
+        Phase::Received
+        | Phase::AwaitingHook
+        | Phase::AwaitingVerdict
+        | Phase::Refused { .. }
+        | Phase::Gated
+        | Phase::Asking { .. }
+        | Phase::AwaitingConfirmation { .. }
+        | Phase::Withdrawn
+        | Phase::Approved { .. }
+        | Phase::Denied { .. }
+        | Phase::Permitted { .. }
+        | Phase::Running { .. }
+        | Phase::Paused { .. }
+        | Phase::Returned { .. }
+        | Phase::Retrying { .. }
+        | Phase::Supplied { .. }
+        | Phase::Found { .. }
+        | Phase::TimedOut { .. } => None,
+    };
+    matches!(start, Some(Decision::CallStarted(_)))
+}
+
+pub(crate) fn call_claimed(session: &mut Session, at: Seq, it: &CallClaimed) {
+    let open = session.calls.get(&it.call);
+    let fits = open.is_some_and(|call| {
+        call.attempts.checked_add(1) == Some(it.attempt) && may_be_claimed(session, it.call, call)
+    });
+    if let Some(call) = session.calls.get_mut(&it.call).filter(|_| fits) {
+        call.claim = Some(Box::new(Claim {
+            at,
+            attempt: it.attempt,
+            claim: it.claim.clone(),
+            by: it.by.clone(),
+            until: it.until_us,
+            state: ClaimState::Held,
+        }));
+    }
+}
 
 /// Turns a request of a client into an observation, or rejects it.
 pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, Rejection> {
@@ -201,7 +266,7 @@ fn claimable(session: &Session, call: Seq, attempt: u32) -> Result<(), Rejection
         let tool = open.name.clone();
         return Err(ClaimRejection::NotForClients { call, tool }.into());
     }
-    if !claims::may_be_claimed(session, call, open) {
+    if !may_be_claimed(session, call, open) {
         let phase = open.phase.name();
         return Err(ClaimRejection::NotReady { call, phase }.into());
     }
