@@ -83,7 +83,7 @@ pub enum ClaimRejection {
     NotReady {
         /// The call.
         call: Seq,
-        /// The phase of the call.
+        /// The phase of the call, or `held by a pause`.
         phase: &'static str,
     },
     /// A client holds the call.

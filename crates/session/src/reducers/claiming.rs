@@ -3,7 +3,7 @@
 //! The admission is here and not with the other commands, because a claim is admitted if and only
 //! if the rules of every start let the call start at once. `running/claims` folds what follows.
 
-use super::running::claims;
+use super::running::{claims, pausing};
 use super::tracker;
 use crate::admission::admit::{open_call, reconcilable};
 use crate::admission::claiming::{CLAIM_BYTES_MAX, ClaimAction, ClaimCommand, ClaimRejection};
@@ -267,7 +267,10 @@ fn claimable(session: &Session, call: Seq, attempt: u32) -> Result<(), Rejection
         return Err(ClaimRejection::NotForClients { call, tool }.into());
     }
     if !may_be_claimed(session, call, open) {
-        let phase = open.phase.name();
+        let phase = match pausing::holds_call(session, open) {
+            true => "held by a pause",
+            false => open.phase.name(),
+        };
         return Err(ClaimRejection::NotReady { call, phase }.into());
     }
     let next = open.attempts.saturating_add(1);

@@ -124,7 +124,7 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
             return confirmation::ask(session, seq, call);
         }
         // A waiver holds only while gates are waived.
-        Leave::Waived if confirmation::gated(session, call) && session.terms.gates.enforced => {
+        Leave::Waived if confirmation::gated(session, call) && !is_waived(session, call) => {
             return confirmation::ask(session, seq, call);
         }
         // A standing leave may have ended since the verdict.
@@ -136,6 +136,12 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
         Leave::NotGated | Leave::Waived | Leave::Standing(_) => {}
     }
     started(session, seq, call)
+}
+
+/// True if the gate of the call's tool is waived now.
+fn is_waived(session: &Session, call: &Call) -> bool {
+    let policy = session.terms.policies.of(&call.name);
+    session.terms.waive(policy)
 }
 
 /// Starts a ready call, or reuses the result of an equal one.
@@ -154,11 +160,14 @@ pub(crate) fn start_or_reuse(
 
 /// The next start of a call, if there is a runner with its tool and a free slot.
 pub(crate) fn started(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
+    if pausing::holds_call(session, call) {
+        return None;
+    }
     if claims::is_for_clients(session, call) {
         return claims::started(session, seq, call);
     }
     let runner = session.runner.filter(|_| !session.draining)?;
-    if conversation::is_being_left(session, call) || pausing::holds_call(session, call) {
+    if conversation::is_being_left(session, call) {
         return None;
     }
     session.terms.catalog.tools.get(&call.name)?;
@@ -223,8 +232,8 @@ pub(crate) fn continue_agent(
     if tool.kind != ToolKind::Agent {
         return resolve_doubt(session, seq, call, leave);
     }
-    let waived = leave == Leave::Waived && session.terms.gates.enforced;
-    if session.terms.contract(&call.name) == run.contract && !waived {
+    let lost = leave == Leave::Waived && !is_waived(session, call);
+    if session.terms.contract(&call.name) == run.contract && !lost {
         return started(session, seq, call);
     }
     start(session, seq, call, leave)

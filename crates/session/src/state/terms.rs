@@ -69,6 +69,11 @@ impl Terms {
         }
     }
 
+    /// True if a gate of this policy is waived. A gate whose answers have terms is never waived.
+    pub(crate) fn waive(&self, policy: &ToolPolicy) -> bool {
+        !self.gates.enforced && !policy.gate_terms.restrict_answers()
+    }
+
     /// The contract hash of a tool, if it is declared.
     pub fn contract(&self, name: &str) -> Option<ObjectHash> {
         let kept = self.hashes.get(name).map(|it| it.contract);

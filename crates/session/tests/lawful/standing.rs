@@ -90,7 +90,8 @@ impl<'r> Leaves<'r> {
         for it in self.runs.read(fact) {
             *self.starts.entry(it.call).or_default() -= 1;
         }
-        if let Some(tools) = recording.tools.get(&fact.seq) {
+        let in_force = recording.takes_terms(fact);
+        if let Some(tools) = recording.tools.get(&fact.seq).filter(|_| in_force) {
             self.tools = Some(tools);
             self.end_changed();
         }

@@ -1051,7 +1051,11 @@ impl World {
             });
         }
         let reason = Some("enough".to_owned());
-        self.command(Command::RevokeLeave { leave, reason, by });
+        let revoke = Command::RevokeLeave { leave, reason, by };
+        if which.is_multiple_of(2) {
+            self.command(revoke.clone());
+        }
+        self.command(revoke);
     }
 
     /// Answers with a text that is neither an approval nor a denial.

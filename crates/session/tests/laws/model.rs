@@ -119,8 +119,11 @@ impl<'r> Model<'r> {
             policies.max_open_requests,
             policy.gate_terms.max_open_requests,
         ];
-        let enforced = self.enforced && policy.confirm;
-        if !enforced || limits == [None, None] {
+        let terms = &policy.gate_terms;
+        let restricted =
+            !terms.approvers.is_empty() || terms.not_requester || terms.quorum.is_some();
+        let enforced = self.enforced || restricted;
+        if !policy.confirm || !enforced || limits == [None, None] {
             return None;
         }
         let (session, tool) = self.requests.count(self.recording, name);

@@ -103,7 +103,7 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
 pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
     let gates = &session.terms.gates;
     let policy = session.terms.policies.of(&call.name);
-    if !gates.enforced && !policy.gate_terms.restrict_answers() {
+    if session.terms.waive(policy) {
         let reason = gates.reason.clone().unwrap_or_default();
         return Some(GateWaived { call: seq, reason }.into());
     }

@@ -33,7 +33,7 @@ pub(crate) fn counted(session: &Session, policy: &ToolPolicy, tool: &str) -> Opt
     let of_session = session.terms.policies.max_open_requests;
     let limited = of_session.is_some() || policy.gate_terms.max_open_requests.is_some();
     // Without a limit, which is the default, no call is looked at.
-    if !limited || !policy.confirm || !session.terms.gates.enforced {
+    if !limited || !policy.confirm || session.terms.waive(policy) {
         return None;
     }
     // Each open request has a call that waits for it.
