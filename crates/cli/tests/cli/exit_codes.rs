@@ -34,7 +34,6 @@ const COMMANDS: [&str; 23] = [
     "fixture export JOURNAL SESSION FRESH.fixture",
     "approve JOURNAL REQUEST --as ada",
     "deny JOURNAL REQUEST --as ada",
-    "deny JOURNAL --session SESSION --all --as ada",
     "settle JOURNAL REQUEST --failed no --as ada",
     "reconcile JOURNAL SESSION CALL --failed no --as ada",
     "respond-call JOURNAL ID --response {} --as ada",
@@ -42,6 +41,7 @@ const COMMANDS: [&str; 23] = [
     "erase JOURNAL SESSION --reason no --yes --as ada",
     "repair JOURNAL --dry-run",
     "compact JOURNAL",
+    "deny JOURNAL --session SESSION --all --as ada",
 ];
 
 /// The values for the words in capitals.
