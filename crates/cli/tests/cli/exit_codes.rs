@@ -34,7 +34,6 @@ const COMMANDS: [&str; 30] = [
     "fixture export JOURNAL SESSION FRESH.fixture",
     "approve JOURNAL REQUEST --as ada",
     "deny JOURNAL REQUEST --as ada",
-    "deny JOURNAL --session SESSION --all --as ada",
     "settle JOURNAL REQUEST --failed no --as ada",
     "reconcile JOURNAL SESSION CALL --failed no --as ada",
     "respond-call JOURNAL ID --response {} --as ada",
@@ -49,6 +48,7 @@ const COMMANDS: [&str; 30] = [
     "pauses JOURNAL",
     "pause JOURNAL SESSION --as ada",
     "unpause JOURNAL SESSION --as ada",
+    "deny JOURNAL --session SESSION --all --as ada",
 ];
 
 /// The values for the words in capitals.
