@@ -10,7 +10,7 @@ use recount::audit::{AuditedCall, Question, Report, UnreadSession};
 use recount::session::{Authentication, Json, Timestamp};
 
 /// The headings of the columns. docs/command-line.md explains each; new ones come last.
-const COLUMNS: [&str; 55] = [
+const COLUMNS: [&str; 56] = [
     "session_id",
     "agent",
     "external_id",
@@ -66,6 +66,7 @@ const COLUMNS: [&str; 55] = [
     "session_sealed",
     "not_shown_reason",
     "parent_call_seq",
+    "idempotency_key",
 ];
 
 /// Prints a line for each call, and one for each session that is not shown.
@@ -96,7 +97,7 @@ fn cells(call: &AuditedCall) -> Vec<String> {
 }
 
 /// The numbers of columns about the call, its policy, the deciding question, and the end.
-const PARTS: [usize; 4] = [15, 7, 14, 19];
+const PARTS: [usize; 4] = [15, 7, 14, 20];
 
 const _: () = assert!(PARTS[0] + PARTS[1] + PARTS[2] + PARTS[3] == COLUMNS.len());
 
@@ -215,6 +216,7 @@ fn of_end(call: &AuditedCall) -> [String; PARTS[3]] {
         call.sealed.to_string(),
         String::new(),
         call.parent.map(|it| it.to_string()).unwrap_or_default(),
+        call.key.clone().unwrap_or_default(),
     ]
 }
 
