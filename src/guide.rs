@@ -41,6 +41,12 @@ pub mod state {}
 #[doc = include_str!("../docs/tools/phases.md")]
 pub mod phases {}
 
+#[doc = include_str!("../docs/tools/changing.md")]
+pub mod changing {}
+
+#[doc = include_str!("../docs/program-driven.md")]
+pub mod program_driven {}
+
 #[doc = include_str!("../docs/approvals.md")]
 pub mod approvals {}
 

@@ -18,6 +18,8 @@ mod asking_server;
 mod asking_tasks;
 #[path = "mcp/calls.rs"]
 mod calls;
+#[path = "mcp/changed_lists.rs"]
+mod changed_lists;
 #[path = "mcp/defects.rs"]
 mod defects;
 #[path = "mcp/digits.rs"]

@@ -1,11 +1,37 @@
-//! Changes of the session's tools, performed again with the recorded tools.
+//! Actions of a program that drives a session: its handle, and changes of the session's tools.
 
 use super::driver::Driver;
+use super::error::Error;
 use super::tools;
 use crate::fixture::ToolsChanged;
 use crate::tool::ToolChanges;
 
+/// The number of milliseconds of virtual time in which a session without a connection opens.
+const OPENS_WITHIN_MS: usize = 50;
+
 impl Driver<'_> {
+    /// Waits for the handle of a program that does not connect. In a later process, the program
+    /// takes up the session.
+    pub(super) async fn hold_unconnected(&mut self) -> Result<(), Error> {
+        if self.live.is_some() || self.asked_to_connect {
+            return Ok(());
+        }
+        if self.handle_task.is_none()
+            && let Some(engine) = self.serving.engine().cloned()
+        {
+            let session = self.session();
+            let reopening = async move { engine.reopen(session).await };
+            self.handle_task = Some(tokio::spawn(reopening));
+        }
+        for _ in 0..OPENS_WITHIN_MS {
+            if self.handle_task.is_none() {
+                break;
+            }
+            self.settle().await?;
+        }
+        Ok(())
+    }
+
     /// Changes the tools of the session to the recorded ones.
     ///
     /// The tools of the program that plays are not known to belong to the change, so the recorded

@@ -225,6 +225,7 @@ impl<'f> Driver<'f> {
             }
             Step::ToolsChanged(it) => {
                 self.until(at_ms).await?;
+                self.hold_unconnected().await?;
                 self.change_tools(it);
             }
             Step::Observed(observation) => match run_of(observation) {
@@ -281,6 +282,9 @@ impl<'f> Driver<'f> {
             Observation::FunctionCallReceived(it) => {
                 let (name, args) = (it.name.clone().unwrap_or_default(), it.args.clone());
                 let args = args.map_or_else(Default::default, |it| it.to_value());
+                if it.by.is_some() {
+                    self.hold_unconnected().await?;
+                }
                 match it.by.clone() {
                     Some(by) if it.key.is_some() => {
                         let key = it.key.clone().unwrap_or_default();

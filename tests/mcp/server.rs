@@ -28,7 +28,7 @@ const SERVES: &str = "the_server";
 ///
 /// It is `{"tools": [...], "witness": path, "description": text, "endless": true, "hangs_once":
 /// true}`; `{"task": {"id": text, "message": text, "ends": how}}` for its tasks; `{"asks": true}`
-/// for the [`asking_server`].
+/// for the [`asking_server`]; `{"relists": true}` for another list after `redefine`.
 pub(crate) const CONFIG: &str = "RECOUNT_TEST_MCP";
 
 /// A server as a child process.
@@ -172,8 +172,13 @@ impl Server {
             {"name": "another", "inputSchema": any},
             {"name": "ask_secret", "inputSchema": any},
         ]);
-        let tools = self.config.get("tools").unwrap_or(&usual);
-        serde_json::from_value(tools.clone()).unwrap()
+        let mut tools = self.config.get("tools").unwrap_or(&usual).clone();
+        if self.config["relists"] == true && self.redefined.load(Ordering::SeqCst) {
+            let listed = tools.as_array_mut().unwrap();
+            listed.retain(|it| it["name"] != "picture");
+            listed.push(json!({"name": "extra", "inputSchema": any}));
+        }
+        serde_json::from_value(tools).unwrap()
     }
 
     async fn run(&self, name: &str, args: &Value, context: RequestContext<RoleServer>) -> Value {

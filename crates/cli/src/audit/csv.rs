@@ -10,7 +10,7 @@ use recount::audit::{AuditedCall, LeaveUse, Question, Report, UnreadSession};
 use recount::session::{Authentication, Json, Timestamp};
 
 /// The headings of the columns. docs/command-line.md explains each; new ones come last.
-const COLUMNS: [&str; 60] = [
+const COLUMNS: [&str; 61] = [
     "session_id",
     "agent",
     "external_id",
@@ -71,6 +71,7 @@ const COLUMNS: [&str; 60] = [
     "standing_leave_of",
     "standing_leave_use",
     "standing_leave_seq",
+    "idempotency_key",
 ];
 
 /// Prints a line for each call, and one for each session that is not shown.
@@ -101,7 +102,7 @@ fn cells(call: &AuditedCall) -> Vec<String> {
 }
 
 /// The numbers of columns about the call, its policy, the deciding question, and the end.
-const PARTS: [usize; 4] = [15, 7, 14, 24];
+const PARTS: [usize; 4] = [15, 7, 14, 25];
 
 const _: () = assert!(PARTS[0] + PARTS[1] + PARTS[2] + PARTS[3] == COLUMNS.len());
 
@@ -229,6 +230,7 @@ fn of_end(call: &AuditedCall, question: Option<&Question>) -> [String; PARTS[3]]
         givers.collect::<Vec<_>>().join("; "),
         leave.map(leave_use).unwrap_or_default(),
         leave.map(|it| it.given.to_string()).unwrap_or_default(),
+        call.key.clone().unwrap_or_default(),
     ]
 }
 

@@ -39,10 +39,6 @@ use crate::state::standing::permits_leave;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 
-/// The first rules under which a changed contract does not replace the question of a run that waits
-/// for the answer. Earlier rules replaced it, so that the run never got an answer.
-const RULES_OF_KEPT_QUESTIONS: u32 = 2;
-
 /// The state of a confirmation gate for one call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
@@ -246,7 +242,7 @@ pub(crate) fn wait(
     if expired {
         return Some(ConfirmationExpired { call: seq, request }.into());
     }
-    if call.in_place().is_some() && session.rules >= RULES_OF_KEPT_QUESTIONS {
+    if in_place::keeps_question(session, call) {
         return None;
     }
     reopen(session, seq, call, request)

@@ -87,6 +87,15 @@ pub(crate) fn reporting(session: &mut Session, call: Seq, reported: u32) -> Opti
     attempts::running(session, call, reported)
 }
 
+/// The first rules under which a changed contract does not replace the question of a run that waits
+/// for the answer. Earlier rules replaced it, so that the run never got an answer.
+const RULES_OF_KEPT_QUESTIONS: u32 = 2;
+
+/// True if the question of the call stays whatever becomes of its tool.
+pub(crate) fn keeps_question(session: &Session, call: &Call) -> bool {
+    call.in_place().is_some() && session.rules >= RULES_OF_KEPT_QUESTIONS
+}
+
 /// Puts a waiting run in doubt, because its process is gone.
 pub(crate) fn cut_off(call: &mut Call) {
     let request = open_request(call);
