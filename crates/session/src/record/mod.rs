@@ -4,8 +4,8 @@
 //! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `claims`,
 //! `llm`, `reconnection`, `catalog_change`, `state_change`, `standing`, `pause`, `hook` and `media`
 //! have the records of their subjects. `needs` has the terms of a request, and `approval` its
-//! partial answers. `provenance` finds the record that an observation is about, `upcast` reads bodies of older
-//! versions, and `written` keeps the text that an approver wrote.
+//! partial answers. `provenance` finds the record that an observation is about, `upcast` reads
+//! bodies of older versions, and `written` keeps the text that an approver wrote.
 
 pub(super) mod answers;
 pub(super) mod approval;

@@ -1,6 +1,6 @@
 //! Calls that clients run: claims and leases, read from the records one by one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recount_session::{
     Actor, CallClaimed, Deadline, Decision, Event, Fact, Observation, Outcome, Seq, Timestamp,
@@ -186,21 +186,30 @@ pub(crate) fn only_the_lease_doubts_a_clients_run(recording: &Recording) -> Verd
     Ok(())
 }
 
-/// A result that comes after its lease counts once, and only for the newest start of the call.
+/// A result that comes after its lease counts once, and only for the newest start of the call,
+/// whose claim ended without one.
 pub(crate) fn late_results_are_fenced(recording: &Recording) -> Verdict {
     let mut newest: BTreeMap<Seq, u32> = BTreeMap::new();
+    let (mut claims, mut lapsed) = (Claims::default(), BTreeSet::new());
     for batch in recording.batches() {
         let late = match observed(&batch[0]) {
             Some(Observation::OutcomeFound(it)) => it.attempt.map(|attempt| (it.call, attempt)),
             _ => None,
         };
         if let Some((call, attempt)) = late
-            && newest.get(&call) != Some(&attempt)
+            && (newest.get(&call) != Some(&attempt) || !lapsed.contains(&(call, attempt)))
             && let Some(moved) = batch.iter().filter_map(decided).next()
         {
             return Err(format!("{} counts: {moved:?}", batch[0].seq));
         }
         for fact in batch {
+            let passed = matches!(observed(fact), Some(Observation::DeadlinePassed(_)));
+            if let Some(ended) = claims
+                .read(fact)
+                .filter(|it| passed || it.how == How::InDoubt)
+            {
+                lapsed.insert((ended.call, ended.attempt));
+            }
             if let Some(Decision::CallStarted(it)) = decided(fact) {
                 newest.insert(it.call, it.attempt);
             }

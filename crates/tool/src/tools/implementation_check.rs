@@ -22,6 +22,18 @@ impl PolicyTool {
         }
     }
 
+    /// True if the tool reads the text of its arguments itself; see [`ToolFunction::reads_text`](crate::ToolFunction::reads_text).
+    pub(crate) fn reads_text(&self) -> bool {
+        match &self.body {
+            Body::Function(tool) => tool.reads_text(),
+            Body::Streaming(_)
+            | Body::InputStreaming(_)
+            | Body::ServerSide { .. }
+            | Body::Agent(_)
+            | Body::Client(_) => false,
+        }
+    }
+
     /// True if a run can read the payload of an approval.
     pub(crate) fn takes_confirmation(&self) -> bool {
         match &self.body {

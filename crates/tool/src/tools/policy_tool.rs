@@ -296,18 +296,6 @@ impl PolicyTool {
         self.policy.confirm_message.as_deref()
     }
 
-    /// True if the tool reads the text of its arguments itself; see [`ToolFunction::reads_text`].
-    pub(crate) fn reads_text(&self) -> bool {
-        match &self.body {
-            Body::Function(tool) => tool.reads_text(),
-            Body::Streaming(_)
-            | Body::InputStreaming(_)
-            | Body::ServerSide { .. }
-            | Body::Agent(_)
-            | Body::Client(_) => false,
-        }
-    }
-
     /// Returns the kind, which determines the meaning of its results.
     #[must_use]
     pub fn kind(&self) -> ToolKind {

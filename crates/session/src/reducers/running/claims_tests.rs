@@ -2,9 +2,9 @@ use serde_json::json;
 
 use crate::testing::{History, Toolbox, history, toolbox};
 use crate::{
-    Actor, ClaimAction, ClaimCommand, ClaimEnded, ClaimRejection, ClaimState, Command, Deadline,
-    DeadlinePassed, Effect, InDoubt, Json, OpenKind, Outcome, Phase, Rejection, RunnerDetached,
-    Seq, Timestamp, open_work, rules_needed,
+    Actor, CallClaimed, ClaimAction, ClaimCommand, ClaimEnded, ClaimRejection, ClaimState, Command,
+    Deadline, DeadlinePassed, Effect, Finding, InDoubt, Json, OpenKind, Outcome, OutcomeFound,
+    Phase, Rejection, RunnerDetached, Seq, Timestamp, open_work, rules_needed,
 };
 
 fn tools(rule: InDoubt) -> Toolbox {
@@ -309,6 +309,52 @@ fn catalog_with_a_client_run_tool_needs_rules_2() {
     };
     let plain = toolbox().plain("pack").in_doubt("pack", InDoubt::Ask);
     assert_ne!(contract(&with), contract(&plain));
+}
+
+#[test]
+fn outcome_without_a_lapsed_claim_changes_nothing() {
+    let tools = toolbox().at_client("pack").retried("pack", 3, 10);
+    let begun = history().opened("shop").attached(&tools).connected();
+    let held = begun.call("c1", "pack", json!({})).claimed("w1", 60_000);
+    let failed = held.failed(json!({"error": "jam"}));
+    assert_eq!(failed.current().phase.name(), "retrying");
+    let found = OutcomeFound {
+        call: failed.call_seq(),
+        tool: "pack".to_owned(),
+        found: Finding::failed("jam"),
+        by: Actor::embedder("warehouse"),
+        attempt: Some(1),
+    };
+    let after = failed.clone().observed(found.clone());
+    assert_eq!(after.current(), failed.current());
+    assert_eq!(refused(&failed, done(&failed, 1, "w1")), "claim_ended");
+    let due = failed.timed_out();
+    assert_eq!(due.clone().observed(found).current(), due.current());
+}
+
+#[test]
+fn recorded_claim_of_a_call_that_cannot_start_changes_nothing() {
+    let tools = toolbox()
+        .gated("pack")
+        .kind("pack", crate::catalog::ToolKind::Client);
+    let begun = history().opened("shop").attached(&tools).connected();
+    let asked = begun.call("c1", "pack", json!({})).asked();
+    let claimed = CallClaimed {
+        call: asked.call_seq(),
+        attempt: 1,
+        claim: "w1".to_owned(),
+        by: Actor::embedder("warehouse"),
+        until_us: asked.now().after_ms(60_000),
+        rules: 2,
+    };
+    let after = asked.clone().observed(claimed.clone());
+    assert_eq!(after.current(), asked.current());
+    let stale = CallClaimed {
+        attempt: 2,
+        ..claimed
+    };
+    let ready = ready(InDoubt::Ask);
+    assert_eq!(ready.clone().observed(stale).current(), ready.current());
 }
 
 #[test]
