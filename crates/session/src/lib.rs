@@ -29,6 +29,7 @@ pub use admission::admit::{unfit, unfit_policy};
 #[doc(hidden)]
 pub use admission::command::BODY_BYTES_MAX;
 pub use admission::command::{Command, Rejection, UnfitAnswer};
+pub use admission::pausing::PauseCommand;
 pub use calls::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use calls::deliveries::Deliveries;

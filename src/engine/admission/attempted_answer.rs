@@ -34,8 +34,8 @@ impl AttemptedAnswer {
             Command::ReconcileOutcome { .. }
             | Command::CancelCall { .. }
             | Command::ChangeState { .. }
-            | Command::Pause { .. }
-            | Command::Unpause { .. }
+            | Command::Pause(_)
+            | Command::Unpause(_)
             | Command::CloseSession { .. } => None,
         }
     }

@@ -4,9 +4,10 @@
 //! refusals are elsewhere, and no tool starts here.
 //!
 //! Read `pending` first, then `answer` and the smaller `settle`, `reconcile`, `respond_call`,
-//! `cancel` and `erase`. `pause` is the stop switch, and `pauses` lists it. `on_record` has the steps that they share, `operations` the requests to
-//! the desk or the service. `found` is an option of two of them, `members` their JSON objects, and
-//! `named` the arguments that name a request or a call.
+//! `cancel` and `erase`. `pause` is the stop switch, and `pauses` lists it. `on_record` has the
+//! steps that they share, `operations` the requests to the desk or the service. `found` is an
+//! option of two of them, `members` their JSON objects, and `named` the arguments that name a
+//! request or a call.
 
 mod answer;
 mod cancel;

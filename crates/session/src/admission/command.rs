@@ -1,5 +1,6 @@
 //! Commands: requests from outside that a session may reject.
 
+use super::pausing::{self, PauseCommand};
 use crate::calls::requests::Answered;
 use crate::calls::settled::Reconciled;
 use crate::calls::settled::Supplied;
@@ -9,10 +10,8 @@ use crate::json::JsonProblem;
 use crate::record::answers::ToolConfirmation;
 use crate::record::decision::CancelReason;
 use crate::record::decision::Outcome;
-use crate::record::finding::Finding;
-use crate::record::finding::FoundAs;
-use crate::record::observation::PauseScope;
-use crate::record::observation::StateChange;
+use crate::record::finding::{Finding, FoundAs};
+use crate::record::observation::{PauseScope, StateChange};
 use crate::state::pauses::Pause;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
@@ -77,23 +76,9 @@ pub enum Command {
         by: Actor,
     },
     /// Pauses the session, or one tool in it.
-    Pause {
-        /// The tool. `None` pauses the session.
-        tool: Option<String>,
-        /// The reason.
-        reason: Option<String>,
-        /// The actor that pauses.
-        by: Actor,
-    },
+    Pause(PauseCommand),
     /// Ends the pause of the session, or of one tool in it.
-    Unpause {
-        /// The tool. `None` ends the pause of the session.
-        tool: Option<String>,
-        /// The reason.
-        reason: Option<String>,
-        /// The actor that ends the pause.
-        by: Actor,
-    },
+    Unpause(PauseCommand),
     /// Closes the session.
     CloseSession {
         /// The reason.
@@ -493,19 +478,9 @@ impl std::fmt::Display for Rejection {
             Rejection::ResponseNotAnObject => f.write_str("a response must be a JSON object"),
             Rejection::UnfitState { problem } => f.write_str(problem),
             Rejection::SessionClosed => f.write_str("the session is closed"),
-            Rejection::AlreadyPaused(pause) => {
-                let Pause { scope, by, at, .. } = &**pause;
-                let why = pause.reason.as_deref();
-                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                let by = by.in_short();
-                write!(f, "{scope} was paused by {by} before, at seq {at}{why}")
-            }
+            Rejection::AlreadyPaused(pause) => f.write_str(&pausing::already_paused(pause)),
             Rejection::NotPaused { scope } => write!(f, "{scope} is not paused"),
-            Rejection::UnknownTool { tool } => write!(
-                f,
-                "the session has no tool {tool:?} and no open call of it, \
-                 so the pause would hold nothing"
-            ),
+            Rejection::UnknownTool { tool } => f.write_str(&pausing::unknown_tool(tool)),
             Rejection::TooLarge { bytes } => {
                 write!(
                     f,

@@ -5,4 +5,4 @@
 
 pub(super) mod admit;
 pub(super) mod command;
-mod pausing;
+pub(super) mod pausing;

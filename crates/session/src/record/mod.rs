@@ -2,9 +2,9 @@
 //!
 //! This module folds no event and knows no session. Read `event`, then `observation` and
 //! `decision`, whose enums are made by the macro in `kinds`. `answers`, `tool_report`, `llm`,
-//! `reconnection`, `state_change`, `pause`, `hook` and `media` have the observations of their subjects.
-//! `provenance` finds the record that an observation is about, `upcast` reads bodies of older
-//! versions, and `written` keeps the text that an approver wrote.
+//! `reconnection`, `state_change`, `pause`, `hook` and `media` have the observations of their
+//! subjects. `provenance` finds the record that an observation is about, `upcast` reads bodies of
+//! older versions, and `written` keeps the text that an approver wrote.
 
 pub(super) mod answers;
 pub(super) mod decision;
