@@ -378,8 +378,8 @@ pub struct OnRecord {
     pub session: SessionId,
     /// The seq of the operation's record.
     pub seq: Seq,
-    /// The name of the called or paused tool. Empty if the session is sealed and its key is missing, or if
-    /// the operation concerns no call.
+    /// The name of the called or paused tool. Empty if the session is sealed and its key is
+    /// missing, or if the operation concerns no tool.
     pub tool: String,
     /// The recorded actor.
     pub by: Actor,

@@ -29,10 +29,11 @@
 //! `connection` is the seq of the live connection, and `runner` that of the process that can run
 //! tools. `calls` are the open calls, and `settled` the ended ones. `supplied` and `reconciled`
 //! hold results that were supplied or found later. `pauses` are those in force, such as
-//! `{"scope":"session","by":{…},"at":21,"since_us":…}`. `owed` are the effects that the engine owes.
-//! `due` is the kind of the next decision. With `due`, the batch is incomplete, and no effect of it
-//! is performed before its end. Without `due`, the batch may still continue with an observation,
-//! which a state cannot predict. Arguments that are sealed in the journal are sealed here.
+//! `{"scope":"session","by":{…},"at":21,"since_us":…}`. `owed` are the effects that the engine
+//! owes. `due` is the kind of the next decision. With `due`, the batch is incomplete, and no effect
+//! of it is performed before its end. Without `due`, the batch may still continue with an
+//! observation, which a state cannot predict. Arguments that are sealed in the journal are sealed
+//! here.
 
 use std::collections::BTreeMap;
 

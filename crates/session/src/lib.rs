@@ -32,6 +32,7 @@ pub use admission::claiming::{CLAIM_BYTES_MAX, ClaimAction, ClaimCommand, ClaimR
 pub use admission::command::BODY_BYTES_MAX;
 pub use admission::command::{Command, Rejection, UnfitAnswer};
 pub use admission::keyed::earlier_call;
+pub use admission::pausing::PauseCommand;
 pub use calls::agent_run::{AgentCall, AgentRun, AgentTurn};
 pub use calls::call::{Asked, Call, Flaw, InPlace, Leave, Phase, WaitsFor};
 pub use calls::claim::{Claim, ClaimState};

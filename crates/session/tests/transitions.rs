@@ -109,11 +109,11 @@ fn waits() -> History {
 
 /// The history after a pause of the session.
 fn paused(history: History) -> History {
-    history.commanded(Command::Pause {
+    history.commanded(Command::Pause(PauseCommand {
         tool: None,
         reason: None,
         by: Actor::embedder("ops"),
-    })
+    }))
 }
 
 /// A call that a standing leave allows, and that waits for a slot.
@@ -1406,27 +1406,27 @@ fn each_phase_answers_each_command_as_the_table_says() {
             ),
             (
                 "pause the session",
-                Command::Pause {
+                Command::Pause(PauseCommand {
                     tool: None,
                     reason: None,
                     by: by.clone(),
-                },
+                }),
             ),
             (
                 "pause a tool that is not there",
-                Command::Pause {
+                Command::Pause(PauseCommand {
                     tool: Some("nothing".into()),
                     reason: None,
                     by: by.clone(),
-                },
+                }),
             ),
             (
                 "end the pause of the session",
-                Command::Unpause {
+                Command::Unpause(PauseCommand {
                     tool: None,
                     reason: None,
                     by: by.clone(),
-                },
+                }),
             ),
             (
                 "close",

@@ -36,8 +36,8 @@ impl AttemptedAnswer {
             | Command::Claim(_)
             | Command::RevokeLeave { .. }
             | Command::ChangeState { .. }
-            | Command::Pause { .. }
-            | Command::Unpause { .. }
+            | Command::Pause(_)
+            | Command::Unpause(_)
             | Command::CloseSession { .. } => None,
         }
     }

@@ -15,7 +15,7 @@ use crate::engine::inputs::inbox::{CancelRunning, Input};
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
 use crate::ledger::{self, Ledger, ListedPause, PauseTarget};
-use crate::session::{Actor, Command, OpenKind, PauseScope, Seq, SessionId};
+use crate::session::{Actor, Command, OpenKind, PauseCommand, PauseScope, Seq, SessionId};
 
 /// The number of sessions that observe a pause at the same time. Each costs one commit, which
 /// sessions share.
@@ -69,11 +69,11 @@ impl Engine {
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
-        let command = Command::Pause {
+        let command = Command::Pause(PauseCommand {
             tool,
             reason: reason.clone(),
             by: by.clone(),
-        };
+        });
         let seq = self.command(session, command).await?;
         // Without the session's agent nothing of it runs here.
         if cancel_running && self.agent_of(session).await.is_ok() {
@@ -104,7 +104,7 @@ impl Engine {
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
-        self.command(session, Command::Unpause { tool, reason, by })
+        self.command(session, Command::Unpause(PauseCommand { tool, reason, by }))
             .await
     }
 
@@ -219,7 +219,7 @@ impl Desk {
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
-        self.take(session, Command::Pause { tool, reason, by })
+        self.take(session, Command::Pause(PauseCommand { tool, reason, by }))
             .await
     }
 
@@ -241,7 +241,7 @@ impl Desk {
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
-        self.take(session, Command::Unpause { tool, reason, by })
+        self.take(session, Command::Unpause(PauseCommand { tool, reason, by }))
             .await
     }
 

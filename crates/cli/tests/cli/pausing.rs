@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::service::Service;
 
 #[test]
-fn everything_is_paused_through_the_service_until_it_is_unpaused() {
+fn service_pauses_everything_until_it_is_unpaused() {
     let mut service = Service::start();
     let request = service.ask_for("refund");
     service

@@ -195,8 +195,8 @@ fn observation_of(
             }
             changed(session, changes, by)
         }
-        Command::Pause { tool, reason, by } => pausing::paused(session, tool, reason, by),
-        Command::Unpause { tool, reason, by } => pausing::unpaused(session, tool, reason, by),
+        Command::Pause(it) => pausing::paused(session, it),
+        Command::Unpause(it) => pausing::unpaused(session, it),
         Command::CloseSession { reason, by } => {
             if session.closed {
                 return Err(Rejection::SessionClosed);

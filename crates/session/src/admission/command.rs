@@ -1,6 +1,7 @@
 //! Commands: requests from outside that a session may reject.
 
 use super::claiming::{ClaimCommand, ClaimRejection};
+use super::pausing::{self, PauseCommand};
 pub use super::unfit_answer::UnfitAnswer;
 use crate::calls::keys::KEY_BYTES_MAX;
 use crate::calls::requests::Answered;
@@ -12,11 +13,9 @@ use crate::json::JsonProblem;
 use crate::record::answers::ToolConfirmation;
 use crate::record::decision::CancelReason;
 use crate::record::decision::Outcome;
-use crate::record::finding::Finding;
-use crate::record::finding::FoundAs;
+use crate::record::finding::{Finding, FoundAs};
 use crate::record::needs::Barred;
-use crate::record::observation::PauseScope;
-use crate::record::observation::StateChange;
+use crate::record::observation::{PauseScope, StateChange};
 use crate::state::pauses::Pause;
 use crate::state::standing::LeaveEnd;
 use crate::values::actor::Actor;
@@ -91,23 +90,9 @@ pub enum Command {
     /// A request of a client that runs calls.
     Claim(ClaimCommand),
     /// Pauses the session, or one tool in it.
-    Pause {
-        /// The tool. `None` pauses the session.
-        tool: Option<String>,
-        /// The reason.
-        reason: Option<String>,
-        /// The actor that pauses.
-        by: Actor,
-    },
+    Pause(PauseCommand),
     /// Ends the pause of the session, or of one tool in it.
-    Unpause {
-        /// The tool. `None` ends the pause of the session.
-        tool: Option<String>,
-        /// The reason.
-        reason: Option<String>,
-        /// The actor that ends the pause.
-        by: Actor,
-    },
+    Unpause(PauseCommand),
     /// Closes the session.
     CloseSession {
         /// The reason.
@@ -528,19 +513,9 @@ impl std::fmt::Display for Rejection {
                 "the key is of call {call}, which has another tool or other arguments"
             ),
             Rejection::SessionClosed => f.write_str("the session is closed"),
-            Rejection::AlreadyPaused(pause) => {
-                let Pause { scope, by, at, .. } = &**pause;
-                let why = pause.reason.as_deref();
-                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                let by = by.in_short();
-                write!(f, "{scope} was paused by {by} before, at seq {at}{why}")
-            }
+            Rejection::AlreadyPaused(pause) => f.write_str(&pausing::already_paused(pause)),
             Rejection::NotPaused { scope } => write!(f, "{scope} is not paused"),
-            Rejection::UnknownTool { tool } => write!(
-                f,
-                "the session has no tool {tool:?} and no open call of it, \
-                 so the pause would hold nothing"
-            ),
+            Rejection::UnknownTool { tool } => f.write_str(&pausing::unknown_tool(tool)),
             Rejection::TooLarge { bytes } => {
                 write!(
                     f,

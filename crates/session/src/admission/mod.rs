@@ -9,6 +9,6 @@ pub(super) mod approving;
 pub(super) mod claiming;
 pub(super) mod command;
 pub(super) mod keyed;
-mod pausing;
+pub(super) mod pausing;
 mod standing;
 mod unfit_answer;

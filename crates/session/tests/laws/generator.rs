@@ -1226,7 +1226,7 @@ impl World {
             PauseScope::Session | PauseScope::Agent(_) | PauseScope::Everything => None,
         };
         if !scope.is_of_journal() && flavour < 128 {
-            return self.command(Command::Pause { tool, reason, by });
+            return self.command(Command::Pause(PauseCommand { tool, reason, by }));
         }
         let runs = self.session.calls.iter().filter_map(|(seq, call)| {
             let Phase::Running { attempt, .. } = call.phase else {
@@ -1263,7 +1263,7 @@ impl World {
                 PauseScope::Tool(tool) => Some(tool),
                 PauseScope::Session | PauseScope::Agent(_) | PauseScope::Everything => None,
             };
-            return self.command(Command::Unpause { tool, reason, by });
+            return self.command(Command::Unpause(PauseCommand { tool, reason, by }));
         }
         self.observe(Unpaused {
             journal_record: Some(Seq(u64::from(flavour))),

@@ -34,19 +34,19 @@ fn unpaused(scope: PauseScope) -> Unpaused {
 }
 
 fn pause(tool: Option<&str>) -> Command {
-    Command::Pause {
+    Command::Pause(PauseCommand {
         tool: tool.map(str::to_owned),
         reason: None,
         by: Actor::embedder("bob"),
-    }
+    })
 }
 
 fn unpause(tool: Option<&str>) -> Command {
-    Command::Unpause {
+    Command::Unpause(PauseCommand {
         tool: tool.map(str::to_owned),
         reason: None,
         by: Actor::embedder("bob"),
-    }
+    })
 }
 
 fn tool(name: &str) -> PauseScope {
