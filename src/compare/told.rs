@@ -267,8 +267,9 @@ impl StoryFold {
 
 /// The fields of recorded events that hold records, connections or runners, or hashes of data that
 /// is compared itself.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "call",
+    "leave",
     "of",
     "request",
     "asked",
@@ -282,7 +283,8 @@ const NAMES: [&str; 11] = [
 ];
 
 /// The fields whose value is an object of this library. Other objects belong to a tool or a person.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
+    "allow_for",
     "route",
     "question",
     "deadline",

@@ -35,7 +35,7 @@ mod terms;
 mod verdicts;
 
 use generator::{recordings, wild_recordings};
-use lawful::{Verdict, agents, answers, ends, fold, leave, recording, repeat, supplies};
+use lawful::{Verdict, agents, answers, ends, fold, leave, quorum, recording, repeat, supplies};
 use proptest::prelude::*;
 
 fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
@@ -44,7 +44,7 @@ fn holds(verdict: Verdict) -> Result<(), TestCaseError> {
 
 /// Laws 2 to 5, for any history: every call ends once, no run without approval, not twice, one
 /// answer counts.
-const OF_ANY_HISTORY: [Law; 12] = [
+const OF_ANY_HISTORY: [Law; 13] = [
     ("every call ends once", ends::every_call_ends_once),
     (
         "a closed session has nothing open",
@@ -78,13 +78,17 @@ const OF_ANY_HISTORY: [Law; 12] = [
         leave::running_calls_stay_within_the_limit,
     ),
     (
+        "a request pins the terms of its policy",
+        quorum::request_pins_the_terms_of_its_policy,
+    ),
+    (
         "a denied call did not run",
         answers::a_denied_call_did_not_run,
     ),
 ];
 
 /// Laws for histories in which answers, supplied results and cancellations are checked by `admit`.
-const OF_ADMITTED: [Law; 8] = [
+const OF_ADMITTED: [Law; 9] = [
     (
         "a call without a response was cancelled",
         ends::call_without_response_was_cancelled,
@@ -99,6 +103,10 @@ const OF_ADMITTED: [Law; 8] = [
     ),
     ("one wire id is one call", leave::one_wire_id_is_one_call),
     ("one answer counts", answers::one_answer_counts),
+    (
+        "the last yes or the first no decides",
+        quorum::last_yes_or_first_no_decides,
+    ),
     (
         "a rejected answer gets the recorded reason",
         answers::rejected_answer_gets_the_recorded_reason,

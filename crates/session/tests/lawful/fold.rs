@@ -13,6 +13,7 @@ use super::agents::Asked;
 use super::dialling::Dialling;
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::{Turn, Waits};
+use super::quorum::Approvals;
 use super::recording::{Recording, body, decided, observed};
 use super::standing::Leaves;
 
@@ -175,6 +176,7 @@ struct Debts<'r> {
     runs: BTreeMap<(Seq, u32), (Seq, Option<Timestamp>)>,
     /// The runs that wait in place, and the rest of each one's time limit.
     in_place: Waits,
+    approvals: Approvals,
     asked: Asked,
     left: BTreeMap<Seq, i64>,
     /// The calls whose gate the program decides, and the runner that asks it.
@@ -214,6 +216,9 @@ impl<'r> Debts<'r> {
         match &fact.event {
             Event::Observed(observation) => self.observed(recording, fact, observation),
             Event::Decided(decision) => self.decided(fact, decision),
+        }
+        if let Some(decides) = self.approvals.read(fact) {
+            self.questions.remove(&decides.request);
         }
         if self.dialling.read(recording, fact) {
             self.connects.insert(fact.seq);
@@ -302,7 +307,6 @@ impl<'r> Debts<'r> {
                         .retain(|at, (of, _)| (*at, *of) != (request, call));
                 }
             },
-            Observation::ConfirmationAnswered(it) => _ = self.questions.remove(&it.request),
             Observation::ResponsesSent(it) if self.connection == Some(it.epoch) => {
                 for (at, (_, _, sent)) in &mut self.responses {
                     *sent |= it.responses.contains(at);

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recount_session::catalog::{ToolKind, contract_hash};
 use recount_session::{
-    About, Deadline, Decision, Edits, Event, Fact, InDoubt, Json, ObjectHash, Observation, Outcome,
-    Seq, Start, Verdict as Says,
+    About, Deadline, Decision, Edits, Event, Fact, InDoubt, Json, Needs, ObjectHash, Observation,
+    Outcome, Seq, Start, ToolPolicy, Verdict as Says,
 };
 
 use super::Verdict;
 use super::agents::Asked;
 use super::gate_verdicts::GateVerdicts;
 use super::in_place::Waits;
+use super::quorum::Approvals;
 use super::recording::{Recording, decided, observed};
 use super::standing::Leaves;
 
@@ -28,6 +29,9 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let mut agreed: BTreeSet<Seq> = BTreeSet::new();
     let mut waived: BTreeSet<Seq> = BTreeSet::new();
     let mut in_place = Waits::default();
+    let mut approvals = Approvals::default();
+    // The terms that each request pins.
+    let mut pinned: BTreeMap<Seq, Option<Needs>> = BTreeMap::new();
     let mut verdicts = GateVerdicts::default();
     // The arguments that an approver wrote in place of the model's.
     let mut edited: BTreeMap<Seq, Json> = BTreeMap::new();
@@ -36,7 +40,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
         in_place.read(fact);
         verdicts.read(recording, fact);
         leaves.read(recording, fact)?;
-        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+        if let Some(it) = approvals.read(fact)
             && open.remove(&it.request)
             && it.confirmed
         {
@@ -61,6 +65,9 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
                 }
                 (Some(_), None) | (None, _) => _ = agreed.insert(it.request),
             }
+        }
+        if let Some(question) = decided(fact).and_then(Decision::question) {
+            pinned.insert(fact.seq, question.needs.as_deref().cloned());
         }
         match decided(fact) {
             Some(Decision::ConfirmationRequested(it)) => {
@@ -99,7 +106,10 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
                     contract_hash(declared, policy),
                     ObjectHash::of(args.as_bytes()),
                 );
-                let leave = agreed.iter().any(|request| requests[request] == bound);
+                let leave = agreed.iter().any(|request| {
+                    let terms = covers(policy, pinned[request].as_ref());
+                    terms && requests[request] == bound
+                });
                 let is_open = policy.gate_terms.asks_program && verdicts.is_open(it.call);
                 let leave = leave || leaves.permits(it.call, bound.1, fact.at);
                 if policy.confirm && !is_open && !leave && !waived.contains(&it.call) {
@@ -112,6 +122,15 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     Ok(())
 }
 
+/// True if a request with these terms gives the leave that the policy asks for.
+fn covers(policy: &ToolPolicy, needs: Option<&Needs>) -> bool {
+    let terms = &policy.gate_terms;
+    let needs = needs.cloned().unwrap_or_default();
+    let quorum = needs.quorum.map(|it| it.get());
+    (&terms.approvers, terms.not_requester, terms.quorum)
+        == (&needs.approvers, needs.not_requester, quorum)
+}
+
 /// A call of a tool that is not idempotent (in-doubt rule `retry`) starts at most once for each
 /// permission. A permission is an allowing verdict, a waived gate, an approval, or a use of a
 /// standing leave. A start whose tool had not begun does not use it up.
@@ -122,6 +141,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
     let mut open = BTreeSet::new();
     let mut runs = Runs::default();
     let mut in_place = Waits::default();
+    let mut approvals = Approvals::default();
     let mut verdicts = GateVerdicts::default();
     // The calls whose last start used up a permission.
     let mut by_leave: BTreeSet<Seq> = BTreeSet::new();
@@ -131,7 +151,7 @@ pub(crate) fn not_twice_by_one_leave(recording: &Recording) -> Verdict {
         fresh.extend(verdicts.read(recording, fact));
         let spent = |it: &&Start| by_leave.contains(&it.call);
         fresh.extend(not_begun.iter().filter(spent).map(|it| it.call));
-        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
+        if let Some(it) = approvals.read(fact)
             && open.remove(&it.request)
             && it.confirmed
         {

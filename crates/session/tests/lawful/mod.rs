@@ -8,6 +8,7 @@ pub(crate) mod fold;
 pub(crate) mod gate_verdicts;
 pub(crate) mod in_place;
 pub(crate) mod leave;
+pub(crate) mod quorum;
 pub(crate) mod recording;
 pub(crate) mod repeat;
 pub(crate) mod standing;

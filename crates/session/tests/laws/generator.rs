@@ -61,6 +61,49 @@ struct World {
     recording: Recording,
 }
 
+/// Approvers of all kinds: with and without an issuer, with other roles, programs, and strangers.
+fn person(die: u8) -> Actor {
+    let issued = |name: &str, role: &str| {
+        let mut actor = Actor::token(name).as_person();
+        actor.issuer = Some("https://login.example".to_owned());
+        actor.roles.insert(role.to_owned());
+        actor
+    };
+    match die % 16 {
+        0..=3 => Actor::embedder("ada"),
+        4 | 5 => Actor::os_user("bob").as_person(),
+        6 | 7 => issued("ada", "finance"),
+        8 | 9 => issued("dave", "finance"),
+        10 => issued("eve", "sales"),
+        11 => {
+            let mut actor = issued("bob", "sales");
+            actor.groups.insert("eu".to_owned());
+            actor
+        }
+        12 => Actor::embedder("ada").as_program("--approve-all"),
+        13 => Actor::unverified("ada"),
+        14 => Actor::embedder("pipeline"),
+        _ => Actor::os_user("ada"),
+    }
+}
+
+/// The same answer, by another actor.
+fn said_by(mut command: Command, actor: Actor) -> Command {
+    if let Command::AnswerConfirmation { by, .. } = &mut command {
+        *by = actor;
+    }
+    command
+}
+
+/// The party for whom the agent acts, in three of four histories.
+fn on_behalf_of(script: &Script) -> Option<String> {
+    match script.tools.first()?[12] / 64 {
+        0 => None,
+        1 => Some("bob".into()),
+        _ => Some("ada".into()),
+    }
+}
+
 /// A session id that no other history has, so that one journal can store many.
 fn name_of(script: &Script) -> SessionId {
     let tools = script.tools.iter().flatten();
@@ -94,7 +137,7 @@ fn play(script: &Script, wild: bool) -> Recording {
     world.observe(SessionOpened {
         agent: "support".into(),
         external_id: None,
-        on_behalf_of: None,
+        on_behalf_of: on_behalf_of(script),
         labels: BTreeMap::new(),
         rules: RULES_MIN,
         program: "test".into(),
@@ -324,7 +367,11 @@ impl World {
             invalid_args: None,
             sealed_args: Vec::new(),
             original_args: None,
-            by: Some(Actor::embedder("pipeline")),
+            by: Some(match which / 4 % 4 {
+                0 => Actor::embedder("ada").as_program("nightly"),
+                1 => Actor::unverified("bob"),
+                _ => Actor::embedder("pipeline"),
+            }),
             parent: None,
             beyond_max: None,
         });
@@ -446,10 +493,20 @@ impl World {
                     });
                     answer.allow_for = self.bound(which, flavour);
                 }
-                self.command(said);
-                // A second approver answers the opposite at the same moment.
-                if which.is_multiple_of(4) {
-                    self.command(answer_to(request, !flavour.is_multiple_of(2), None, "bob"));
+                self.command(said_by(said, person(which / 4)));
+                // A second approver answers the opposite at the same moment, or agrees.
+                let agrees = which % 4 == 1;
+                if agrees || which.is_multiple_of(4) {
+                    let yes = flavour.is_multiple_of(2) == agrees;
+                    let mut said = answer_to(request, yes, None, "bob");
+                    if let Command::AnswerConfirmation {
+                        answer: Ok(answer), ..
+                    } = &mut said
+                    {
+                        answer.payload = (flavour % 8 == 4).then(|| json!({"n": which}));
+                        answer.allow_for = self.bound(which / 2, flavour);
+                    }
+                    self.command(said_by(said, person(which / 4 + flavour / 16)));
                 }
             }
             Phase::Running { attempt, .. } if open.agent.is_some() && flavour % 4 != 3 => {
@@ -912,7 +969,7 @@ impl World {
                 _ => Finding::done(&args),
             });
         }
-        self.command(answer);
+        self.command(said_by(answer, person(which / 2)));
     }
 
     /// The bound of a leave that an answer gives. Some are none, and some have passed.
@@ -931,7 +988,7 @@ impl World {
         let known = self.session.leaves.len() + 1;
         let leave = self.session.leaves.keys().nth(usize::from(which) % known);
         let leave = leave.copied().unwrap_or(Seq(u64::from(which)));
-        let by = Actor::embedder("ada");
+        let by = person(which / 4);
         if self.wild && flavour.is_multiple_of(3) {
             let (reason, rules) = (None, 2);
             return self.observe(LeaveRevoked {
@@ -1023,7 +1080,16 @@ impl World {
                 reason: "done".into(),
                 by,
             }),
-            2 | 3 if self.wild => self.observe(ConfirmationAnswered {
+            2 if self.wild => self.observe(ApprovalGiven {
+                request,
+                reason: None,
+                payload: None,
+                edited_args: which.is_multiple_of(5).then(Json::empty_object),
+                extra: None,
+                allow_for: self.bound(which, flavour),
+                by: person(which / 8),
+            }),
+            3 if self.wild => self.observe(ConfirmationAnswered {
                 request,
                 confirmed: which.is_multiple_of(2),
                 reason: None,
@@ -1034,7 +1100,7 @@ impl World {
                     .is_multiple_of(5)
                     .then(|| Finding::failed("the bank refused it")),
                 allow_for: self.bound(which, flavour),
-                by,
+                by: person(which / 8),
             }),
             4 if self.wild => {
                 self.observe(ResponseSupplied {

@@ -149,7 +149,7 @@ fn refusals(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// The codes with which answers, supplied results and cancellations are rejected.
-const REFUSALS: [&str; 17] = [
+const REFUSALS: [&str; 24] = [
     "malformed_answer",
     "already_answered",
     "request_expired",
@@ -167,6 +167,13 @@ const REFUSALS: [&str; 17] = [
     "wrong_name",
     "already_supplied",
     "already_on_record",
+    "automatic_answer",
+    "unverified_answer",
+    "not_an_approver",
+    "is_the_requester",
+    "requester_unknown",
+    "already_approved",
+    "other_content",
 ];
 
 /// The events between a question and its answer, or between the start of a tool and its result.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use recount_session::catalog::ToolKind;
 use recount_session::testing::{Toolbox, toolbox};
 use recount_session::{
-    Comparison, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits, OnSettled,
-    PhaseDeclaration, Progress, S, Transition,
+    Approvers, Comparison, Condition, Edits, FunctionResponseScheduling, InDoubt, Limits,
+    OnSettled, Person, PhaseDeclaration, Progress, S, Transition,
 };
 
 /// The tools that a runner may have.
@@ -70,6 +70,7 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
             };
             policy.gate_terms.may_allow_for_session = !at(3).is_multiple_of(3);
         });
+        tools = with_answer_terms(tools, name, shape / 8);
         tools = with_repeat_policies(tools, name, at(2));
         tools = with_conditions(tools, name, at(3));
     }
@@ -98,6 +99,28 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
         _ => OnSettled::Notify,
     });
     tools.phases(phases_of(dice[13]))
+}
+
+/// Sets who may approve, and how many must. They have an effect only on a gate.
+fn with_answer_terms(tools: Toolbox, name: &str, die: u8) -> Toolbox {
+    let finance = Approvers::roles(["finance"]);
+    let people = Approvers::names([Person::embedder("ada"), Person::os_user("bob")]);
+    match die {
+        0..=12 => tools,
+        13..=16 => tools.quorum(name, 2),
+        17 | 18 => tools.quorum(name, 3),
+        19 => tools.quorum(name, 1),
+        20..=22 => tools.approvers(name, finance),
+        23 | 24 => tools.approvers(name, people),
+        25 | 26 => tools.not_requester(name),
+        27 | 28 => tools.quorum(name, 2).not_requester(name),
+        29 => tools.quorum(name, 2).approvers(name, finance.or(people)),
+        30 => tools.approvers(name, finance).approvers(name, people),
+        _ => tools
+            .quorum(name, 2)
+            .not_requester(name)
+            .approvers(name, finance.or(Approvers::groups(["eu"]))),
+    }
 }
 
 /// Sets the policies for reused results, retries and limits.
