@@ -41,6 +41,9 @@ pub mod phases {}
 #[doc = include_str!("../docs/approvals.md")]
 pub mod approvals {}
 
+#[doc = include_str!("../docs/standing-leave.md")]
+pub mod standing_leave {}
+
 #[doc = include_str!("../docs/control.md")]
 pub mod control {}
 

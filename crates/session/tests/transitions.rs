@@ -85,6 +85,13 @@ fn hooked() -> History {
     history().opened("support").attached(&tools).connected()
 }
 
+/// A conversation about a call that two persons must approve.
+fn asks_two() -> History {
+    let tools = tools().gated("wire").quorum("wire", 2);
+    let opened = history().opened("support").attached(&tools).connected();
+    opened.call("c1", "wire", json!({"n": 1})).asked()
+}
+
 fn call(name: &str) -> History {
     opened().call("c1", name, json!({"n": 1}))
 }
@@ -111,6 +118,11 @@ fn stations() -> Vec<Station> {
         station(
             "awaiting_confirmation: withdrawn if the model takes it back",
             call("wipe").asked(),
+        ),
+        station("awaiting_confirmation: two must agree", asks_two()),
+        station(
+            "awaiting_confirmation: one of two has agreed",
+            asks_two().answered_by(Actor::os_user("bob"), ToolConfirmation::confirmed()),
         ),
         station(
             "awaiting_confirmation: may it run again?",
@@ -850,6 +862,19 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
         ),
         (
             "",
+            ApprovalGiven {
+                request,
+                reason: None,
+                payload: None,
+                edited_args: None,
+                extra: None,
+                allow_for: None,
+                by: by.clone(),
+            }
+            .into(),
+        ),
+        (
+            "",
             AnswerRefused {
                 request,
                 refusal: "malformed".into(),
@@ -1143,6 +1168,14 @@ fn each_phase_answers_each_command_as_the_table_says() {
                         .unwrap_or(Seq(999)),
                     reason: None,
                     by: by.clone(),
+                },
+            ),
+            (
+                "answer as a program",
+                Command::AnswerConfirmation {
+                    request: asked.copied().unwrap_or(Seq(999)),
+                    answer: Ok(ToolConfirmation::confirmed()),
+                    by: Actor::os_user("ops").as_program("nightly"),
                 },
             ),
             ("answer the call itself", answer_to(call, true, None, "ops")),

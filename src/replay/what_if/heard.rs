@@ -69,12 +69,12 @@ impl WhatIf<'_> {
             }
             Observation::ConfirmationAnswered(it) => {
                 match self.translate_answer(at, it, &mut heard) {
-                    Some(it) => it.into(),
+                    Some(it) => self.weighed(it),
                     None => return heard,
                 }
             }
             Observation::ApprovalGiven(it) => match self.translate_approval(it) {
-                Some(it) => it.into(),
+                Some(it) => self.weighed(it.as_answer()),
                 None => return heard,
             },
             Observation::DeadlinePassed(it) => match self.translate_deadline(it.deadline, at) {
@@ -151,6 +151,15 @@ impl WhatIf<'_> {
             course.was_answered = true;
         }
         Some(it)
+    }
+
+    /// A yes of the other world: the answer, or an approval if more of them are needed there.
+    fn weighed(&self, it: ConfirmationAnswered) -> Observation {
+        if it.confirmed && self.missing(it.request) > 1 {
+            ApprovalGiven::from(it).into()
+        } else {
+            it.into()
+        }
     }
 
     /// Translates a recorded approval that did not decide its question. In the other world it may

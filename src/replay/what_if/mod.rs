@@ -375,7 +375,7 @@ impl<'c> WhatIf<'c> {
     }
 
     /// The number of approvals that a question of the other world still needs.
-    fn missing(&self, request: Seq) -> u32 {
+    pub(super) fn missing(&self, request: Seq) -> u32 {
         self.other
             .requests
             .get(&request)

@@ -100,10 +100,6 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
             let request = session.requests.get(&it.request);
             request.map_or(Affected::NoCall, |request| Affected::OneCall(request.call))
         }
-        Observation::ApprovalGiven(it) => {
-            let request = session.requests.get(&it.request);
-            request.map_or(Affected::NoCall, |request| Affected::OneCall(request.call))
-        }
         // The end of a connection that was about to be left lets its calls start.
         Observation::RunnerAttached(_)
         | Observation::RunnerDetached(_)
@@ -119,6 +115,7 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
         | Observation::HistorySent(_)
         | Observation::GoAwayReceived(_)
         | Observation::ResumptionHandleReceived(_)
+        | Observation::ApprovalGiven(_)
         | Observation::AnswerRefused(_)
         | Observation::LeaveRevoked(_)
         | Observation::OutcomeFound(_)

@@ -37,8 +37,6 @@ impl Waits {
                 return None;
             }
             Event::Observed(Observation::ConfirmationAnswered(it)) => it.request,
-            // Such a question has no terms, so each yes decides.
-            Event::Observed(Observation::ApprovalGiven(it)) => it.request,
             Event::Decided(Decision::ConfirmationExpired(it)) => it.request,
             Event::Decided(Decision::ConfirmationWithdrawn(it)) => it.request,
             Event::Observed(_) | Event::Decided(_) => return None,

@@ -56,7 +56,9 @@ impl Approvals {
                 self.open.remove(&it.request);
                 None
             }
-            Event::Observed(Observation::ConfirmationAnswered(it)) => self.answer(fact.seq, it),
+            Event::Observed(Observation::ConfirmationAnswered(it)) => {
+                self.answer(fact.seq, it, true)
+            }
             Event::Observed(Observation::ApprovalGiven(it)) => {
                 let yes = ConfirmationAnswered {
                     request: it.request,
@@ -69,7 +71,7 @@ impl Approvals {
                     allow_for: it.allow_for,
                     by: it.by.clone(),
                 };
-                self.answer(fact.seq, &yes)
+                self.answer(fact.seq, &yes, false)
             }
             Event::Observed(_) | Event::Decided(_) => None,
         }
@@ -81,7 +83,14 @@ impl Approvals {
         self.open.insert(request, Open { needs, given });
     }
 
-    fn answer(&mut self, at: Seq, it: &ConfirmationAnswered) -> Option<ConfirmationAnswered> {
+    /// Returns the answer if it decides. A record that is to decide and may not changes nothing,
+    /// and neither does an approval that would.
+    fn answer(
+        &mut self,
+        at: Seq,
+        it: &ConfirmationAnswered,
+        is_to_decide: bool,
+    ) -> Option<ConfirmationAnswered> {
         let open = self.open.get_mut(&it.request)?;
         let denies = !it.confirmed && it.found.is_none();
         if open.bars(&it.by, denies).is_some() {
@@ -93,7 +102,11 @@ impl Approvals {
             return None;
         }
         let needed = open.needed();
-        if it.confirmed && open.given.len() + 1 < needed {
+        let suffices = !it.confirmed || open.given.len() + 1 >= needed;
+        if suffices != is_to_decide {
+            return None;
+        }
+        if !suffices {
             open.given.push(Given {
                 at,
                 person: person(&it.by)?,
@@ -207,9 +220,6 @@ pub(crate) fn last_yes_or_first_no_decides(recording: &Recording) -> Verdict {
         let decides = approvals.read(fact);
         match observed(fact) {
             Some(Observation::ApprovalGiven(it)) => {
-                if decides.is_some() {
-                    return Err(format!("{} decides, and is no answer", fact.seq));
-                }
                 let Some(person) = person(&it.by) else {
                     return Err(format!("{} is by no person", fact.seq));
                 };

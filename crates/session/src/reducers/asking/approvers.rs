@@ -59,37 +59,29 @@ fn is_only_leave(session: &Session, call: &Call) -> bool {
     starts_again && !passed && confirmation::gated(session, call)
 }
 
-/// Counts an answer to an open request. Returns true if it decides the request.
+/// True if an answer to an open request decides it.
 ///
 /// Admission refuses an answer by an actor that may not give it. A history that contains one all
 /// the same leaves the request open.
-pub(crate) fn counts(session: &mut Session, at: Seq, it: &ConfirmationAnswered) -> bool {
-    let Some(request) = session.requests.get_mut(&it.request) else {
-        return false;
-    };
-    match weight(request.asking.as_deref(), it) {
-        Ok(Weight::Decides) => true,
-        Ok(Weight::Counts) => {
-            let approval = Approval {
-                at,
-                by: it.by.clone(),
-                args: it.edited_args.clone(),
-                payload: it.payload.clone(),
-                allow_for: it.allow_for,
-            };
-            let given = request.asking.as_deref_mut().map(|it| &mut it.given);
-            given.into_iter().for_each(|it| it.push(approval.clone()));
-            false
-        }
-        Err(_) => false,
-    }
+pub(crate) fn decides(request: &Request, it: &ConfirmationAnswered) -> bool {
+    weight(request.asking.as_deref(), it) == Ok(Weight::Decides)
 }
 
-/// Folds a yes that did not decide its request when it was given.
-///
-/// Under other policies, as in a what-if, the same yes may be the last one that is needed.
+/// Folds a yes to a request that needs more of them. It never decides.
 pub(crate) fn approval_given(session: &mut Session, at: Seq, it: &ApprovalGiven) {
-    confirmation::answered(session, at, &it.as_answer());
+    let request = session.requests.get_mut(&it.request);
+    let asking = request.and_then(|it| it.asking.as_deref_mut());
+    if let Some(asking) = asking
+        && weight(Some(asking), &it.as_answer()) == Ok(Weight::Counts)
+    {
+        asking.given.push(Approval {
+            at,
+            by: it.by.clone(),
+            args: it.edited_args.clone(),
+            payload: it.payload.clone(),
+            allow_for: it.allow_for,
+        });
+    }
 }
 
 /// The entry of a new request, without approvals.

@@ -299,13 +299,22 @@ fn answer_that_admission_would_refuse_changes_nothing() {
         (state(&same), missing(&same)),
         ("awaiting_confirmation".to_owned(), 2)
     );
-    // A decisive record of a first yes counts as one yes.
-    let one = same.observed(wrong(finance("ada")));
+    // A decisive record of a first yes does not decide, and neither does an approval that is the
+    // last one that is needed.
+    let none = same.observed(wrong(finance("ada")));
+    assert_eq!(missing(&none), 2);
+    let one = none.observed(ApprovalGiven::from(wrong(finance("ada"))));
     assert_eq!(missing(&one), 1);
-    let again = one.observed(ApprovalGiven::from(wrong(finance("ada"))));
-    assert_eq!(missing(&again), 1);
-    let both = again.observed(ApprovalGiven::from(wrong(finance("bob"))));
-    assert_eq!(state(&both), "running");
+    for name in ["ada", "bob"] {
+        let again = one
+            .clone()
+            .observed(ApprovalGiven::from(wrong(finance(name))));
+        assert_eq!(missing(&again), 1);
+    }
+    let plain = called(&paying());
+    let yes = yes().into_record(plain.request(), Actor::os_user("ada"));
+    let same = plain.observed(ApprovalGiven::from(yes));
+    assert_eq!(state(&same), "awaiting_confirmation");
 }
 
 #[test]

@@ -267,18 +267,11 @@ pub(crate) fn reopened(session: &mut Session, seq: Seq, it: &ConfirmationReopene
 }
 
 pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered) {
-    let Some(Request {
-        call,
-        state: RequestState::Open,
-        ..
-    }) = session.requests.get(&it.request)
-    else {
+    let open = session.requests.get(&it.request);
+    let open = open.filter(|open| open.state == RequestState::Open && approvers::decides(open, it));
+    let Some(Request { call: seq, .. }) = open.cloned() else {
         return;
     };
-    let seq = *call;
-    if !approvers::counts(session, at, it) {
-        return;
-    }
     let answer = Answered {
         at,
         confirmed: it.confirmed,
