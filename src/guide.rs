@@ -50,6 +50,9 @@ pub mod program_driven {}
 #[doc = include_str!("../docs/approvals.md")]
 pub mod approvals {}
 
+#[doc = include_str!("../docs/standing-leave.md")]
+pub mod standing_leave {}
+
 #[doc = include_str!("../docs/control.md")]
 pub mod control {}
 

@@ -140,7 +140,7 @@ fn apply(
         (_, "turn_interrupted") => builder.end_turn(true),
         (_, "paused" | "unpaused") => builder.add_event(place, shown(line)),
         (_, _) => {
-            if let Some(about) = named(&line.fields, &["call", "request"]) {
+            if let Some(about) = named(&line.fields, &["call", "request", "leave"]) {
                 builder.report(line.number, about, shown(line));
             } else if line.kind == "state_changed" {
                 builder.add_event(place, shown(line));
@@ -173,8 +173,8 @@ fn named(fields: &[Field<'_>], names: &[&str]) -> Option<u64> {
 }
 
 /// The fields that hold numbers of other lines, or ids.
-const NAMES: [&str; 10] = [
-    "after", "asked", "call", "id", "ids", "of", "phase", "request", "response", "through",
+const NAMES: [&str; 11] = [
+    "after", "asked", "call", "id", "ids", "leave", "of", "phase", "request", "response", "through",
 ];
 
 /// A line without its number, its author, and its references to other lines.

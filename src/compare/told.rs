@@ -274,8 +274,12 @@ impl StoryFold {
 /// The fields of recorded events that hold records, connections or runners, or hashes of data that
 /// is compared itself.
 const NAMES: [&str; 12] = [
+<<<<<<< HEAD
     "claim",
+=======
+>>>>>>> p-standing
     "call",
+    "leave",
     "of",
     "request",
     "asked",
@@ -290,7 +294,11 @@ const NAMES: [&str; 12] = [
 
 /// The fields whose value is an object of this library. Other objects belong to a tool or a person.
 const OURS: [&str; 10] = [
+<<<<<<< HEAD
     "lease",
+=======
+    "allow_for",
+>>>>>>> p-standing
     "route",
     "question",
     "deadline",

@@ -71,8 +71,8 @@ const FOREIGN: [&str; 13] = [
 ];
 
 /// The fields that name another record.
-const RECORDS: [&str; 9] = [
-    "after", "asked", "call", "of", "parent", "phase", "request", "response", "through",
+const RECORDS: [&str; 10] = [
+    "after", "asked", "call", "leave", "of", "parent", "phase", "request", "response", "through",
 ];
 
 impl Teller {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use recount_session::{
-    About, AllowFor, Answered, CancelReason, Command, Decision, Finding, Observation, Outcome,
-    Rejection, Seq, Timestamp, ToolConfirmation, UnfitAnswer,
+    About, ActedAs, Actor, AllowFor, Answered, CancelReason, Command, Decision, Finding,
+    Observation, Outcome, Rejection, Seq, Timestamp, ToolConfirmation, UnfitAnswer,
 };
 
 use super::Verdict;
@@ -54,7 +54,7 @@ pub(crate) fn rejected_answer_gets_the_recorded_reason(recording: &Recording) ->
                         let max = too_many(recording, *facts, answer, by, *now)?;
                         Some(Rejection::TooManyAnswers { max })
                     })
-                    .or_else(|| unfit_leave(recording, *facts, *request, answer))
+                    .or_else(|| unfit_leave(recording, *facts, *request, (answer, by)))
                     .or_else(|| approvals.differs(*request, answer)),
                 Err(meaningless) => Some(Rejection::UnfitAnswer(meaningless.clone())),
             });
@@ -124,7 +124,7 @@ fn unfit_leave(
     recording: &Recording,
     facts: usize,
     request: Seq,
-    answer: &ToolConfirmation,
+    (answer, by): (&ToolConfirmation, &Actor),
 ) -> Option<Rejection> {
     let bound = answer.allow_for?;
     let question = recording.facts[..facts]
@@ -139,10 +139,20 @@ fn unfit_leave(
         return Some(Rejection::LeaveNotPermitted);
     }
     let now = recording.facts[facts - 1].at;
+    let is_count = |it| matches!(it, AllowFor::Count(_));
+    let before = recording.facts[..facts].iter().filter_map(observed);
+    let mut before = before.filter_map(|it| match it {
+        Observation::ApprovalGiven(it) if it.request == request => it.allow_for,
+        _ => None,
+    });
     let problem = if !answer.confirmed {
         "only an approval can allow later calls".to_owned()
     } else if answer.args.is_some() {
         "an approval with changed arguments cannot allow later calls".to_owned()
+    } else if matches!(by.acted_as, Some(ActedAs::Program(_))) {
+        "only a person can allow later calls".to_owned()
+    } else if before.any(|it| is_count(it) != is_count(bound)) {
+        "an approval before this one has a bound of the other kind".to_owned()
     } else {
         let day = Timestamp(now.0 + 86_400_000_000);
         match bound {

@@ -119,6 +119,11 @@ impl Approvals {
         Some(it.clone())
     }
 
+    /// The number of approvals of an open request that did not decide.
+    pub(crate) fn given(&self, request: Seq) -> usize {
+        self.open.get(&request).map_or(0, |it| it.given.len())
+    }
+
     /// Returns the reason why the terms of the request, or its approvals, refuse the answer.
     pub(crate) fn refuses(
         &self,

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use recount_session::catalog::contract_hash;
 use recount_session::testing::Toolbox;
 use recount_session::{
-    About, AllowFor, ConfirmationAnswered, Decision, Event, Fact, LeaveUsed, ObjectHash,
-    Observation, Seq, Timestamp,
+    About, ActedAs, AllowFor, ApprovalGiven, ConfirmationAnswered, Decision, Event, Fact,
+    LeaveUsed, ObjectHash, Observation, Seq, Timestamp,
 };
 
 use super::Verdict;
 use super::leave::Runs;
+use super::quorum::Approvals;
 use super::recording::Recording;
 
 /// A leave on record.
@@ -78,6 +79,7 @@ pub(crate) struct Leaves<'r> {
     given: BTreeMap<Seq, Given>,
     allowed: BTreeMap<Seq, Seq>,
     questions: BTreeMap<Seq, Question>,
+    approvals: Approvals,
     starts: BTreeMap<Seq, u32>,
     runs: Runs,
     tools: Option<&'r Toolbox>,
@@ -95,14 +97,13 @@ impl<'r> Leaves<'r> {
             self.tools = Some(tools);
             self.end_changed();
         }
+        let decides = self.approvals.read(fact);
         match &fact.event {
             Event::Observed(Observation::ConfirmationAnswered(it)) => {
-                self.answered(recording, fact, it);
+                self.answered(recording, fact, it, decides.is_some());
             }
             Event::Observed(Observation::ApprovalGiven(it)) => {
-                if let Some(question) = self.questions.get_mut(&it.request) {
-                    question.bounds.push(it.allow_for);
-                }
+                self.answered(recording, fact, &as_answer(it), decides.is_some());
             }
             Event::Observed(Observation::LeaveRevoked(it)) => {
                 if let Some(leave) = self.given.get_mut(&it.leave) {
@@ -138,10 +139,29 @@ impl<'r> Leaves<'r> {
         Ok(())
     }
 
-    fn answered(&mut self, recording: &Recording, fact: &Fact, it: &ConfirmationAnswered) {
+    /// Reads an answer. One that does not decide may be an approval that counts.
+    fn answered(
+        &mut self,
+        recording: &Recording,
+        fact: &Fact,
+        it: &ConfirmationAnswered,
+        decides: bool,
+    ) {
+        if !decides {
+            let given = self.approvals.given(it.request);
+            if let Some(question) = self.questions.get_mut(&it.request)
+                && question.bounds.len() < given
+            {
+                question.bounds.push(it.allow_for);
+            }
+            return;
+        }
         let Some(asked) = self.questions.remove(&it.request) else {
             return;
         };
+        if matches!(it.by.acted_as, Some(ActedAs::Program(_))) {
+            return;
+        }
         let name = name_of(recording, asked.call);
         let bound = asked.least(it.allow_for);
         let (Some(bound), Some((contract, policy, permits))) = (bound, self.terms(&name)) else {
@@ -225,6 +245,20 @@ impl<'r> Leaves<'r> {
     pub(crate) fn in_force(&self, now: Timestamp) -> BTreeSet<Seq> {
         let more = self.given.iter().filter(|(_, it)| it.allows_more(now));
         more.map(|(given, _)| *given).collect()
+    }
+}
+
+fn as_answer(it: &ApprovalGiven) -> ConfirmationAnswered {
+    ConfirmationAnswered {
+        request: it.request,
+        confirmed: true,
+        reason: it.reason.clone(),
+        payload: it.payload.clone(),
+        edited_args: it.edited_args.clone(),
+        extra: it.extra.clone(),
+        found: None,
+        allow_for: it.allow_for,
+        by: it.by.clone(),
     }
 }
 

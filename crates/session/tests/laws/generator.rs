@@ -528,6 +528,7 @@ impl World {
                     } = &mut said
                     {
                         answer.payload = (flavour % 8 == 4).then(|| json!({"n": which}));
+                        answer.allow_for = self.bound(which / 2, flavour);
                     }
                     self.command(said_by(said, person(which / 4 + flavour / 16)));
                 }
@@ -1040,7 +1041,7 @@ impl World {
         let known = self.session.leaves.len() + 1;
         let leave = self.session.leaves.keys().nth(usize::from(which) % known);
         let leave = leave.copied().unwrap_or(Seq(u64::from(which)));
-        let by = Actor::embedder("ada");
+        let by = person(which / 4);
         if self.wild && flavour.is_multiple_of(3) {
             let (reason, rules) = (None, 2);
             return self.observe(LeaveRevoked {

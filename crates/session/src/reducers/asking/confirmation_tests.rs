@@ -61,6 +61,7 @@ fn a_gated_call_asks_about_its_contract_and_its_argument_bytes() {
         expires_at_us: Some(asked.now().after_ms(60_000)),
         payload_schema: None,
         asked: None,
+        may_allow_for_session: false,
         needs: None,
         may_allow_for_session: false,
     };

@@ -23,8 +23,8 @@ use crate::values::id::Seq;
 /// The call is still in the phase before the answer, and the request has the approvals before this
 /// one. With a quorum each approval must have a bound, and the least of them holds.
 pub(crate) fn given(session: &mut Session, at: Seq, call: Seq, it: &ConfirmationAnswered) {
-    let unchanged = it.confirmed && it.edited_args.is_none();
-    let Some(own) = it.allow_for.filter(|_| unchanged) else {
+    let gives = it.confirmed && it.edited_args.is_none() && !it.by.is_program();
+    let Some(own) = it.allow_for.filter(|_| gives) else {
         return;
     };
     let request = session.requests.get(&it.request);
