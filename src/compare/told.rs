@@ -273,11 +273,8 @@ impl StoryFold {
 
 /// The fields of recorded events that hold records, connections or runners, or hashes of data that
 /// is compared itself.
-const NAMES: [&str; 12] = [
-<<<<<<< HEAD
+const NAMES: [&str; 13] = [
     "claim",
-=======
->>>>>>> p-standing
     "call",
     "leave",
     "of",
@@ -293,12 +290,9 @@ const NAMES: [&str; 12] = [
 ];
 
 /// The fields whose value is an object of this library. Other objects belong to a tool or a person.
-const OURS: [&str; 10] = [
-<<<<<<< HEAD
+const OURS: [&str; 11] = [
     "lease",
-=======
     "allow_for",
->>>>>>> p-standing
     "route",
     "question",
     "deadline",

@@ -63,7 +63,6 @@ fn a_gated_call_asks_about_its_contract_and_its_argument_bytes() {
         asked: None,
         may_allow_for_session: false,
         needs: None,
-        may_allow_for_session: false,
     };
     assert_eq!(question, Some(expected));
 }
