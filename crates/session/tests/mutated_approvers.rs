@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use recount_session::testing::{History, Toolbox, history, toolbox};
 use recount_session::{
-    Actor, Approvers, Event, Observation, Person, Phase, PolicySet, ToolConfirmation, ToolPolicy,
-    admit,
+    Actor, Approvers, Event, Identity, Observation, Person, Phase, PolicySet, ToolConfirmation,
+    ToolPolicy, admit,
 };
 use serde_json::{Map, Value, json};
 
@@ -73,11 +73,10 @@ fn tools(terms: &Map<String, Value>) -> Toolbox {
 }
 
 fn person(die: u8) -> Actor {
+    let of_role = |role: &str| Identity::of("https://login.example").with_role(role);
     let issued = |name: &str, role: &str| {
-        let mut actor = Actor::token(name).as_person();
-        actor.issuer = Some("https://login.example".to_owned());
-        actor.roles.insert(role.to_owned());
-        actor
+        let actor = Actor::token(name).as_person();
+        actor.with_identity(of_role(role))
     };
     match die % 8 {
         0 => Actor::os_user("ada"),
@@ -86,9 +85,8 @@ fn person(die: u8) -> Actor {
         3 => issued("dave", "finance"),
         4 => issued("eve", "sales"),
         5 => {
-            let mut actor = issued("fay", "finance");
-            actor.groups.insert("eu".to_owned());
-            actor
+            let identity = of_role("finance").with_group("eu");
+            Actor::token("fay").as_person().with_identity(identity)
         }
         6 => Actor::os_user("carol"),
         _ => Actor::os_user("ada").as_program("--approve-all"),
