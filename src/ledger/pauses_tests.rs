@@ -1,4 +1,5 @@
 #![expect(
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]

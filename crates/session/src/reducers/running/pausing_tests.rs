@@ -1,3 +1,9 @@
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that meets the impossible must stop"
+)]
+
 use serde_json::json;
 
 use crate::testing::{History, Toolbox, given, history, toolbox};
