@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use recount::engine::{ClaimRequest, ClaimedCall, ClientAction, Error, Operated, Operation};
+use recount::fixture::Fixture;
+use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::{Json, Lease, OpenKind, Outcome, open_work};
 use recount::testing::Life;
 
-use crate::restart::world::{World, resume};
+use crate::restart::world::{World, resume, wait};
 
 /// A tool that clients run.
 fn packs(rule: InDoubt) -> Toolset {
@@ -130,7 +132,7 @@ fn claim_survives_a_restart_and_is_finished() {
     assert_eq!(world.outcome(), Outcome::Returned);
     assert_eq!(world.count("confirmation_requested"), 0);
     // The connection of the call is gone, so the model gets the result as text.
-    let told = world.told(1);
+    let told = world.told(2);
     assert!(
         told.len() == 1 && told[0].contains(r#"{"receipt":17}"#),
         "{told:?}"
@@ -240,4 +242,50 @@ fn approved_payload_comes_with_the_claim() {
     let given = json!({"confirmed": true, "payload": {"limit": 5000}});
     assert_eq!(call.confirmation, Some(given));
     life.end();
+}
+
+/// Exports each story as a fixture and plays it: the requests of the clients are made again.
+#[test]
+fn stories_of_clients_play_as_recorded() {
+    for (name, story) in [
+        (
+            "reported_after_the_lease",
+            reported_after_the_lease as fn() -> World,
+        ),
+        ("given_back_and_finished", given_back_and_finished),
+    ] {
+        let world = story();
+        let ledger = Ledger::new(world.journal.clone());
+        let none: &[&str] = &[];
+        let fixture = wait(Fixture::export(&ledger, world.session(), none)).unwrap();
+        let played = fixture.play_by_itself().unwrap();
+        assert!(played.is_as_recorded(), "{name}:\n{}", played.report());
+    }
+}
+
+/// Given back with a reason, claimed by another client, renewed, and reported in two parts.
+fn given_back_and_finished() -> World {
+    let world = World::new();
+    let (life, _live) = world.asked_to_pay(packs(InDoubt::Ask));
+    let first = claim(&life, "worker-7/1").unwrap();
+    life.run(
+        life.engine()
+            .end_claim(first.key(), None, true, warehouse()),
+    )
+    .unwrap();
+    world.clock.advance(LEASE / 4);
+    let call = claim(&life, "worker-8/1").unwrap();
+    world.clock.advance(LEASE / 2);
+    life.run(
+        life.engine()
+            .renew_claim(call.key(), Lease::DEFAULT, warehouse()),
+    )
+    .unwrap();
+    let part = ClientAction::Yield(Json::of(&json!({"paid": 1})));
+    let part = Operation::client(call.key(), part);
+    life.run(life.engine().operate(part, warehouse())).unwrap();
+    life.settle();
+    finish(&life, &call).unwrap();
+    life.end();
+    world
 }
