@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use recount::session::{
-    Actor, Answered, Authentication, Barred, CancelReason, FoundAs, JsonProblem, ObjectHash,
-    Outcome, Reconciled, Rejection, Seq, SessionId, Supplied, UnfitAnswer, UnfitKey,
+    Actor, Answered, Authentication, Barred, CancelReason, FoundAs, JsonProblem, LeaveEnd,
+    ObjectHash, Outcome, Reconciled, Rejection, Seq, SessionId, Supplied, UnfitAnswer, UnfitKey,
 };
 
 use crate::decisions::{all as every, outcome, reason};
@@ -97,6 +97,7 @@ fn unfit_answers() -> Vec<UnfitAnswer> {
             found: "pay".into(),
         },
         UnfitAnswer::AnswersTheCall { id: "c1".into() },
+        UnfitAnswer::InvalidLeave { problem: problem() },
         UnfitAnswer::ForeignSession {
             session: SessionId(uuid::Uuid::nil()),
         },
@@ -169,6 +170,7 @@ fn rejections() -> Vec<Rejection> {
         },
     ];
     all.extend(approving());
+    all.extend(leaves());
     all.extend(unfit_answers().into_iter().map(Rejection::UnfitAnswer));
     let reasons = every(CancelReason::Model, reason).into_iter();
     all.extend(reasons.map(|reason| Rejection::RequestWithdrawn { at, reason }));
@@ -198,7 +200,25 @@ fn approving() -> Vec<Rejection> {
     all
 }
 
-const VARIANTS: usize = 26;
+/// The rejections about standing leaves.
+fn leaves() -> Vec<Rejection> {
+    let (leave, at) = (Seq(9), Seq(12));
+    let revoked = LeaveEnd::Revoked { at, by: ada() };
+    let ended = [revoked, LeaveEnd::Changed { at }];
+    let ended = ended.map(|end| Rejection::LeaveEnded {
+        leave,
+        end: Box::new(end),
+    });
+    let mut all = vec![
+        Rejection::LeaveNotPermitted,
+        Rejection::UnknownLeave { leave },
+        Rejection::LeaveBarred(Barred::Automatic),
+    ];
+    all.extend(ended);
+    all
+}
+
+const VARIANTS: usize = 30;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -228,10 +248,14 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::Barred(_) => 23,
         Rejection::AlreadyApproved { .. } => 24,
         Rejection::OtherContent { .. } => 25,
+        Rejection::LeaveNotPermitted => 26,
+        Rejection::UnknownLeave { .. } => 27,
+        Rejection::LeaveEnded { .. } => 28,
+        Rejection::LeaveBarred(_) => 29,
     }
 }
 
-const UNFIT_VARIANTS: usize = 7;
+const UNFIT_VARIANTS: usize = 8;
 
 fn unfit_variant(unfit: &UnfitAnswer) -> usize {
     match unfit {
@@ -242,5 +266,6 @@ fn unfit_variant(unfit: &UnfitAnswer) -> usize {
         UnfitAnswer::WrongName { .. } => 4,
         UnfitAnswer::AnswersTheCall { .. } => 5,
         UnfitAnswer::ForeignSession { .. } => 6,
+        UnfitAnswer::InvalidLeave { .. } => 7,
     }
 }

@@ -107,7 +107,7 @@ fn after(phase: &Phase) -> Option<Phase> {
             reason: None,
             expired: false,
         },
-        Phase::Denied { .. } => Phase::Permitted { waived: false },
+        Phase::Denied { .. } => Phase::Permitted { leave },
         Phase::Permitted { .. } => Phase::Ready { leave },
         Phase::Ready { .. } => Phase::Running {
             attempt: 1,
@@ -149,7 +149,8 @@ fn open_kind(kind: &OpenKind) -> Option<OpenKind> {
         OpenKind::Calls => Some(OpenKind::Ready),
         OpenKind::Ready => Some(OpenKind::Running),
         OpenKind::Running => Some(OpenKind::Untold),
-        OpenKind::Untold => Some(OpenKind::Closing),
+        OpenKind::Untold => Some(OpenKind::Leave),
+        OpenKind::Leave => Some(OpenKind::Closing),
         OpenKind::Closing => None,
     }
 }

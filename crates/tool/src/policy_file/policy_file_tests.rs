@@ -24,6 +24,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
       "confirm_payload": {"type": "object"}, "confirm_edits": "approved_anew", "keep_reason": true,
       "approvers": {"roles": ["finance"], "names": ["os_user:ada"]}, "not_requester": true, "quorum": 2,
+      "may_allow_for_session": true,
       "acknowledge": {"status": "A colleague decides."}, "withdraw_on_cancel": true,
       "interim_status": true, "progress": "told"
     },
@@ -32,6 +33,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
       "when": false, "repeats": "run", "in_doubt": "ask", "confirm_payload": false, "confirm_edits": false,
       "approvers": false, "not_requester": false, "quorum": false,
+      "may_allow_for_session": false,
       "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false, "interim_status": false, "progress": false
     }
   },
@@ -73,6 +75,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         approvers: Some([people].into()),
         not_requester: Some(true),
         quorum: Some(Some(2)),
+        may_allow_for_session: Some(true),
         withdraw_on_cancel: Some(true),
         interim_status: Some(true),
         progress: Some(Some(Progress::Told)),
@@ -98,6 +101,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         approvers: Some(BTreeSet::new()),
         not_requester: Some(false),
         quorum: Some(None),
+        may_allow_for_session: Some(false),
         withdraw_on_cancel: Some(false),
         interim_status: Some(false),
         progress: Some(None),
@@ -175,6 +179,7 @@ fn every_policy_field_has_a_key() {
         approvers: _,
         not_requester: true,
         quorum: Some(_),
+        may_allow_for_session: true,
     } = *gate_terms
     else {
         panic!("a field is not set: {gate_terms:?}");
