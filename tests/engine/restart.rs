@@ -9,6 +9,7 @@ mod debt;
 mod doubt;
 #[cfg(unix)]
 mod implementation;
+mod leave;
 mod paused;
 mod registered_later;
 mod secrets;

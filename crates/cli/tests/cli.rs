@@ -47,6 +47,8 @@ mod ids;
 mod json_keys;
 #[path = "cli/json_shape.rs"]
 mod json_shape;
+#[path = "cli/leaves.rs"]
+mod leaves;
 #[path = "cli/looking.rs"]
 mod looking;
 #[path = "cli/operating.rs"]

@@ -18,7 +18,7 @@ use crate::unknown_kinds::pondered;
 
 /// A command line for each command. The words in capitals are replaced: by a journal, a session, a
 /// request, a call by its seq and by its id, a hash, and a new file.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 24] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
     "show JOURNAL HASH",
@@ -41,6 +41,8 @@ const COMMANDS: [&str; 22] = [
     "erase JOURNAL SESSION --reason no --yes --as ada",
     "repair JOURNAL --dry-run",
     "compact JOURNAL",
+    "leaves JOURNAL",
+    "revoke JOURNAL SESSION CALL --as ada",
 ];
 
 /// The values for the words in capitals.
