@@ -90,6 +90,7 @@ impl Recorder {
                 edited_args: None,
                 extra: None,
                 found: None,
+                allow_for: None,
                 by: Actor::embedder("ada"),
             });
         }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::audit::Filter;
 use crate::session::{
-    About, Actor, CancelReason, Command, Edits, HookAnswered, Hooks, InDoubt, Json, Rule, Start,
-    Timestamp, ToolConfirmation, ToolPolicy, UnfitAnswer, admit, refusal_on_record,
+    About, Actor, AllowFor, CancelReason, Command, Edits, HookAnswered, Hooks, InDoubt, Json, Rule,
+    Start, Timestamp, ToolConfirmation, ToolPolicy, UnfitAnswer, admit, refusal_on_record,
 };
 use crate::testing::{History, Toolbox, history, toolbox};
 
@@ -494,4 +494,27 @@ fn json_row_keeps_journal_names_and_number_texts() {
         assert!(json.contains(part), "{part} in {json}");
     }
     assert_eq!(Timestamp(1_763_700_000_000_000), history.facts()[0].at);
+}
+
+#[test]
+fn call_by_standing_leave_names_it_and_counts_as_approved() {
+    let tools = toolbox().gated("pay").may_allow_for_session("pay");
+    let five = AllowFor::Count(5);
+    let given = called(&tools).granted_for("ada", five).returned(json!({}));
+    let first = given.call("c2", "pay", json!({})).returned(json!({}));
+    let second = first.call("c3", "pay", json!({})).returned(json!({}));
+    let rows = rows(&second);
+    assert_eq!(rows[0].questions[0].allow_for, Some(five));
+    let row = &rows[2];
+    assert_eq!(row.verdict, Verdict::AllowedByLeave);
+    assert!(!row.ran_without_confirmation);
+    let leave = row.leave.clone().unwrap();
+    assert_eq!((leave.by, leave.nth), (vec![Actor::embedder("ada")], 2));
+    assert_eq!((leave.count, leave.until), (Some(5), None));
+    assert_eq!(row.runs[0].leave, Leave::Standing(leave.given));
+    let ada = Filter {
+        actors: vec!["ada".to_owned()],
+        ..Filter::default()
+    };
+    assert!(ada.takes(row), "the approver of the leave is found");
 }

@@ -5,4 +5,5 @@ mod asking;
 mod desk;
 mod gates;
 mod limits_of_asking;
+mod standing;
 mod withholding;

@@ -10,6 +10,7 @@ mod debt;
 mod doubt;
 #[cfg(unix)]
 mod implementation;
+mod leave;
 mod limits_of_asking;
 mod paused;
 mod pausing;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use recount::session::{
     Actor, Answered, Authentication, Barred, CancelReason, ClaimRejection, FoundAs, JsonProblem,
-    ObjectHash, Outcome, Pause, PauseScope, Reconciled, Rejection, Seq, SessionId, Supplied,
-    Timestamp, UnfitAnswer, UnfitKey,
+    LeaveEnd, ObjectHash, Outcome, Pause, PauseScope, Reconciled, Rejection, Seq, SessionId,
+    Supplied, Timestamp, UnfitAnswer, UnfitKey,
 };
 
 use crate::decisions::{all as every, outcome, reason};
@@ -98,6 +98,7 @@ fn unfit_answers() -> Vec<UnfitAnswer> {
             found: "pay".into(),
         },
         UnfitAnswer::AnswersTheCall { id: "c1".into() },
+        UnfitAnswer::InvalidLeave { problem: problem() },
         UnfitAnswer::ForeignSession {
             session: SessionId(uuid::Uuid::nil()),
         },
@@ -201,6 +202,7 @@ fn rejections() -> Vec<Rejection> {
     all.extend(paused());
     all.extend(approving());
     all.extend(claims().into_iter().map(Rejection::Claim));
+    all.extend(leaves());
     all.extend(unfit_answers().into_iter().map(Rejection::UnfitAnswer));
     let reasons = every(CancelReason::Model, reason).into_iter();
     all.extend(reasons.map(|reason| Rejection::RequestWithdrawn { at, reason }));
@@ -260,7 +262,25 @@ fn claims() -> Vec<ClaimRejection> {
     ]
 }
 
-const VARIANTS: usize = 33;
+/// The rejections about standing leaves.
+fn leaves() -> Vec<Rejection> {
+    let (leave, at) = (Seq(9), Seq(12));
+    let revoked = LeaveEnd::Revoked { at, by: ada() };
+    let ended = [revoked, LeaveEnd::Changed { at }];
+    let ended = ended.map(|end| Rejection::LeaveEnded {
+        leave,
+        end: Box::new(end),
+    });
+    let mut all = vec![
+        Rejection::LeaveNotPermitted,
+        Rejection::UnknownLeave { leave },
+        Rejection::LeaveBarred(Barred::Automatic),
+    ];
+    all.extend(ended);
+    all
+}
+
+const VARIANTS: usize = 37;
 
 fn variant(rejection: &Rejection) -> usize {
     match rejection {
@@ -297,10 +317,14 @@ fn variant(rejection: &Rejection) -> usize {
         Rejection::UnfitKey { .. } => 30,
         Rejection::KeyReused { .. } => 31,
         Rejection::Claim(_) => 32,
+        Rejection::LeaveNotPermitted => 33,
+        Rejection::UnknownLeave { .. } => 34,
+        Rejection::LeaveEnded { .. } => 35,
+        Rejection::LeaveBarred(_) => 36,
     }
 }
 
-const UNFIT_VARIANTS: usize = 7;
+const UNFIT_VARIANTS: usize = 8;
 
 fn unfit_variant(unfit: &UnfitAnswer) -> usize {
     match unfit {
@@ -311,5 +335,6 @@ fn unfit_variant(unfit: &UnfitAnswer) -> usize {
         UnfitAnswer::WrongName { .. } => 4,
         UnfitAnswer::AnswersTheCall { .. } => 5,
         UnfitAnswer::ForeignSession { .. } => 6,
+        UnfitAnswer::InvalidLeave { .. } => 7,
     }
 }

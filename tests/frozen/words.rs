@@ -107,7 +107,7 @@ fn after(phase: &Phase) -> Option<Phase> {
             reason: None,
             expired: false,
         },
-        Phase::Denied { .. } => Phase::Permitted { waived: false },
+        Phase::Denied { .. } => Phase::Permitted { leave },
         Phase::Permitted { .. } => Phase::Ready { leave },
         Phase::Ready { .. } => Phase::Running {
             attempt: 1,
@@ -152,7 +152,8 @@ fn open_kind(kind: &OpenKind) -> Option<OpenKind> {
         OpenKind::Claimable => Some(OpenKind::Claimed),
         OpenKind::Claimed => Some(OpenKind::Untold),
         OpenKind::Untold => Some(OpenKind::Pause),
-        OpenKind::Pause => Some(OpenKind::Closing),
+        OpenKind::Pause => Some(OpenKind::Leave),
+        OpenKind::Leave => Some(OpenKind::Closing),
         OpenKind::Closing => None,
     }
 }

@@ -53,6 +53,8 @@ mod json_keys;
 mod json_shape;
 #[path = "cli/later_rules.rs"]
 mod later_rules;
+#[path = "cli/leaves.rs"]
+mod leaves;
 #[path = "cli/looking.rs"]
 mod looking;
 #[path = "cli/operating.rs"]

@@ -471,3 +471,23 @@ fn run_with_edited_arguments_is_unknown_without_the_gate() {
     let calls = under(&told, &of_tool("pay", gate(false)));
     assert_eq!(calls[0].unknown, Some(Unknown::WithoutAnswer));
 }
+
+#[test]
+fn call_by_leave_would_have_waited_without_it() {
+    let tools = toolbox().gated("pay").may_allow_for_session("pay");
+    let asked = begun(&tools).call("c1", "pay", json!({})).asked();
+    let given = asked.granted_for("ada", crate::session::AllowFor::Count(2));
+    let told = given.returned(json!({}));
+    let told = told.call("c2", "pay", json!({"n": 2})).returned(json!({}));
+    let same = under(&told, &PolicyChanges::default());
+    assert!(!same.iter().any(CallReport::is_changed), "{same:?}");
+    assert_eq!(same[1].recorded.verdict, Some(Verdict::Allowed));
+    let asks_each_time = ToolPolicyChanges {
+        may_allow_for_session: Some(false),
+        ..ToolPolicyChanges::default()
+    };
+    let calls = under(&told, &of_tool("pay", asks_each_time));
+    assert_eq!(calls[0].under.standing, RETURNED);
+    assert_eq!(calls[1].under.verdict, Some(Verdict::Ask));
+    assert_eq!(calls[1].unknown, Some(Unknown::NobodyAsked));
+}

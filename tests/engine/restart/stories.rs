@@ -97,6 +97,10 @@ const SCENARIOS: &[(&str, Scenario)] = &[
         "claimed_and_reported_after_the_lease",
         clients::reported_after_the_lease,
     ),
+    (
+        "standing_leave_over_a_restart_until_revoked",
+        crate::restart::leave::scenario,
+    ),
 ];
 
 /// Set by hand to write the file of a new scenario. An existing file is never written again.

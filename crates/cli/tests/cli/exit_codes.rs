@@ -18,7 +18,7 @@ use crate::unknown_kinds::pondered;
 
 /// A command line for each command. The words in capitals are replaced: by a journal, a session, a
 /// request, a call by its seq and by its id, a hash, and a new file.
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 32] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
     "show JOURNAL HASH",
@@ -45,6 +45,8 @@ const COMMANDS: [&str; 30] = [
     "erase JOURNAL SESSION --reason no --yes --as ada",
     "repair JOURNAL --dry-run",
     "compact JOURNAL",
+    "leaves JOURNAL",
+    "revoke JOURNAL SESSION CALL --as ada",
     "pauses JOURNAL",
     "pause JOURNAL SESSION --as ada",
     "unpause JOURNAL SESSION --as ada",
