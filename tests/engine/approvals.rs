@@ -4,4 +4,5 @@
 mod asking;
 mod desk;
 mod gates;
+mod quorum;
 mod withholding;

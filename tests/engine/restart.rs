@@ -10,6 +10,7 @@ mod doubt;
 #[cfg(unix)]
 mod implementation;
 mod paused;
+mod quorum;
 mod registered_later;
 mod secrets;
 mod stories;

@@ -71,6 +71,10 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("small_talk", small_talk),
     ("every_policy_and_a_restart", crate::restart::debt::scenario),
     ("connections_left_refused_lost_and_given_up", connections),
+    (
+        "approved_by_two_over_a_restart",
+        crate::restart::quorum::scenario,
+    ),
 ];
 
 /// Set by hand to write the file of a new scenario. An existing file is never written again.
