@@ -5,5 +5,6 @@ mod asking;
 mod desk;
 mod gates;
 mod limits_of_asking;
+mod quorum;
 mod standing;
 mod withholding;

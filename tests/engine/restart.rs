@@ -14,6 +14,7 @@ mod leave;
 mod limits_of_asking;
 mod paused;
 mod pausing;
+mod quorum;
 mod registered_later;
 mod secrets;
 mod stories;

@@ -101,6 +101,10 @@ const SCENARIOS: &[(&str, Scenario)] = &[
         "standing_leave_over_a_restart_until_revoked",
         crate::restart::leave::scenario,
     ),
+    (
+        "approved_by_two_over_a_restart",
+        crate::restart::quorum::scenario,
+    ),
 ];
 
 /// Set by hand to write the file of a new scenario. An existing file is never written again.

@@ -113,7 +113,7 @@ impl fmt::Display for Approvers {
 }
 
 /// The entry points that vouch for names without an issuer of their own.
-const ENTRY_POINTS: [&str; 3] = ["os_user", "embedder", "token"];
+const ENTRY_POINTS: [&str; 2] = ["os_user", "embedder"];
 
 impl Person {
     /// A user of the operating system.
@@ -126,12 +126,6 @@ impl Person {
     #[must_use]
     pub fn embedder(name: impl Into<String>) -> Person {
         Person::of("embedder", name)
-    }
-
-    /// A person whose name came with a token without an issuer.
-    #[must_use]
-    pub fn token(name: impl Into<String>) -> Person {
-        Person::of("token", name)
     }
 
     /// A person that this issuer vouches for.
@@ -174,7 +168,7 @@ impl std::error::Error for BareName {}
 
 /// Parses `issuer:name`.
 ///
-/// After `os_user:`, `embedder:` and `token:` the rest is the name. Another issuer may be a URL, so
+/// After `os_user:` and `embedder:` the rest is the name. Another issuer may be a URL, so
 /// it ends at the last colon. A text without an issuer is an error: it would match no person, or
 /// the person of some other issuer.
 impl FromStr for Person {

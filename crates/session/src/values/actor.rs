@@ -248,8 +248,9 @@ impl Actor {
     pub fn person(&self) -> Option<Person> {
         let entry_point = match self.authenticated_by {
             Authentication::Embedder => "embedder",
-            Authentication::Token => "token",
-            Authentication::OsUser => "os_user",
+            // Without an issuer, the token is that of the control socket. It proves a user of the
+            // operating system, who would otherwise count as two persons.
+            Authentication::Token | Authentication::OsUser => "os_user",
             Authentication::None => return None,
         };
         (!self.is_program()).then(|| Person {

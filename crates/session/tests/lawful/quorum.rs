@@ -187,8 +187,7 @@ fn person(by: &Actor) -> Option<(String, String)> {
     }
     let entry = match by.authenticated_by {
         Authentication::Embedder => "embedder",
-        Authentication::Token => "token",
-        Authentication::OsUser => "os_user",
+        Authentication::Token | Authentication::OsUser => "os_user",
         Authentication::None => return None,
     };
     let issuer = by.issuer().unwrap_or(entry).to_owned();
