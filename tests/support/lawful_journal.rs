@@ -9,7 +9,7 @@ use recount::testing::Toolbox;
 
 use crate::lawful::recording::Recording;
 use crate::lawful::{
-    agents, answers, asking, claims, ends, fold, later, leave, pauses, repeat, supplies,
+    agents, answers, asking, claims, ends, fold, later, leave, pauses, quorum, repeat, supplies,
 };
 
 /// Asserts that laws 2 to 7 hold for the records of the session.
@@ -40,6 +40,8 @@ pub(crate) async fn assert_lawful(ledger: &Ledger, id: SessionId) {
         leave::one_wire_id_is_one_call,
         pauses::nothing_starts_while_a_pause_holds_it,
         answers::one_answer_counts,
+        quorum::last_yes_or_first_no_decides,
+        quorum::request_pins_the_terms_of_its_policy,
         asking::open_requests_stay_within_the_limit,
         asking::approvals_stay_within_the_limit,
         answers::rejected_answer_gets_the_recorded_reason,

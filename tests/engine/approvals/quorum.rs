@@ -10,7 +10,7 @@ use recount::engine::{Desk, Error, Operated, Operation, Received, SystemClock};
 use recount::journal::DiskJournal;
 use recount::ledger::{Ledger, PendingConfirmation};
 use recount::prelude::*;
-use recount::session::{Approvers, Barred, Event, Observation, Person, Rejection, Seq};
+use recount::session::{Approvers, Barred, Event, Identity, Observation, Person, Rejection, Seq};
 use recount::testing::ScriptedModel;
 use tokio::sync::Barrier;
 
@@ -122,20 +122,16 @@ async fn wrong_person_is_refused_on_record_and_the_request_stays_open() {
     let engine = serving(tools).await;
     let (live, asked) = ask(&engine).await;
     let finance = |name: &str| {
-        let mut actor = Actor::token(name).as_person();
-        actor.issuer = Some("https://login.example".to_owned());
-        actor.roles.insert("finance".to_owned());
-        actor
+        let identity = Identity::of("https://login.example").with_role("finance");
+        Actor::token(name).as_person().with_identity(identity)
     };
     let refused = async |by: Actor| match engine.answer(asked.id, yes(), by).await {
         Err(Error::Refused(Rejection::Barred(barred))) => barred,
         other => panic!("{other:?}"),
     };
-    let mut no_issuer = Actor::embedder("bob");
-    no_issuer.roles.insert("finance".to_owned());
     for (by, barred) in [
         (Actor::embedder("ada"), Barred::NotAnApprover),
-        (no_issuer, Barred::NotAnApprover),
+        (Actor::token("bob"), Barred::NotAnApprover),
         (Actor::unverified("ada"), Barred::Unverified),
         (Actor::os_user("ada").as_program("--yes"), Barred::Automatic),
         (finance("carol"), Barred::Requester),
@@ -380,6 +376,6 @@ async fn two_of_64_approvers_count_and_one_decides() {
         let number = |kind: &str| recorded.iter().filter(|it| **it == kind).count();
         let kinds = ["approval_given", "confirmation_answered", "call_started"];
         assert_eq!(kinds.map(number), [1, 1, 1], "race {race}");
-        live.close("over").await.unwrap();
+        live.close("over", Actor::embedder("test")).await.unwrap();
     }
 }

@@ -2,15 +2,13 @@
 
 use recount::engine::Error;
 use recount::prelude::*;
-use recount::session::{Approvers, Barred, Outcome, Person, Rejection};
+use recount::session::{Approvers, Barred, Identity, Outcome, Person, Rejection};
 
 use crate::restart::world::{World, resume, waiting};
 
 fn person(issuer: &str, name: &str) -> Actor {
-    let mut actor = Actor::token(name).as_person();
-    actor.issuer = Some(issuer.to_owned());
-    actor.roles.insert("finance".to_owned());
-    actor
+    let identity = Identity::of(issuer).with_role("finance");
+    Actor::token(name).as_person().with_identity(identity)
 }
 
 /// A tool that two of the approvers must approve. The requester is not one of them.

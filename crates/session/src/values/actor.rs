@@ -119,7 +119,7 @@ impl Identity {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Person {
-    /// The issuer of the name: that of the actor, or else `embedder`, `token` or `os_user`.
+    /// The issuer of the name: that of the actor, or else `embedder` or `os_user`.
     pub issuer: String,
     /// The name.
     pub subject: String,
