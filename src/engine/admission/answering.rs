@@ -13,7 +13,7 @@ pub(in crate::engine) async fn examine(
     ledger: &Ledger,
     session: &Session,
     seal: &Seal,
-    now: Timestamp,
+    now: impl FnOnce() -> Timestamp,
     request: Seq,
     given: Result<ToolConfirmation, UnfitAnswer>,
 ) -> Result<Result<ToolConfirmation, UnfitAnswer>, Error> {
@@ -21,7 +21,10 @@ pub(in crate::engine) async fn examine(
         Ok(confirmation) => confirmation,
         Err(unfit) => return Ok(Err(unfit)),
     };
-    if let Some(problem) = confirmation.allow_for.and_then(|it| it.unfit_at(now)) {
+    // The clock is read only for a leave: the time of the answer itself is read when it is recorded.
+    if let Some(bound) = confirmation.allow_for
+        && let Some(problem) = bound.unfit_at(now())
+    {
         return Ok(Err(UnfitAnswer::InvalidLeave { problem }));
     }
     let asked = session.requests.get(&request);

@@ -88,7 +88,7 @@ impl Desk {
                 &self.ledger,
                 &batch.session,
                 &batch.before.seal,
-                batch.now,
+                || batch.now,
                 seq,
                 given,
             )

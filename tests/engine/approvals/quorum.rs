@@ -208,9 +208,11 @@ async fn desk_counts_approvals_between_processes() {
 /// The payloads of all approvers must be equal, also if the redactor hides what they contain.
 #[tokio::test]
 async fn redacted_payloads_are_compared_as_they_are_recorded() {
-    let runs = Arc::new(AtomicUsize::new(0));
     let schema = json!({"type": "object"});
-    let tools = T::quorum(T::confirm_payload(pay(&runs), schema), 2);
+    let pay = TypedTool::with_context("pay", "Pays", |_: Value, _: ToolContext| async {
+        Ok(json!({"paid": true}))
+    });
+    let tools = T::quorum(T::confirm_payload(T::confirm(pay, "Pay?"), schema), 2);
     let hidden = |text: &str| text.contains("4711").then(|| "[number]".to_owned());
     let engine = Engine::in_memory().agent("till", agent(tools).redact(hidden));
     let engine = engine.open().await.unwrap();
@@ -368,7 +370,7 @@ async fn two_of_64_approvers_count_and_one_decides() {
             "race {race}"
         );
         updates
-            .wait_for(|event| event.kind() == "response_issued")
+            .wait_for(|event| event.kind() == "tool_returned")
             .await
             .unwrap();
         assert_eq!(runs.load(Ordering::SeqCst) as u64, race);

@@ -211,6 +211,23 @@ impl World {
                 let told = world.answers(answer);
                 (world, Some(told))
             }
+            "approval_given.payload" => {
+                let world = World::called("pay_by_two", bad);
+                let told = world.answers(ToolConfirmation::confirmed().with_payload(bad.clone()));
+                (world, Some(told))
+            }
+            "approval_given.edited_args" => {
+                let world = World::called("pay_by_two", bad);
+                let told = world.answers(ToolConfirmation::confirmed().with_args(object));
+                (world, Some(told))
+            }
+            "approval_given.extra" => {
+                let world = World::called("pay_by_two", bad);
+                let mut answer = ToolConfirmation::confirmed();
+                answer.extra.insert("a".to_owned(), bad.clone());
+                let told = world.answers(answer);
+                (world, Some(told))
+            }
             "confirmation_answered.found.done" => {
                 let world = World::called("hangs_and_asks", bad).cut_off(bad);
                 let told = world.answers(ToolConfirmation::settled_as_done(object));
@@ -379,6 +396,10 @@ fn agent(bad: &Value, model: ScriptedModel) -> Agent {
     let paying = TypedTool::with_context("pay", "pay", |_: Value, _: ToolContext| async {
         Ok(json!({}))
     });
+    let pays_by_two =
+        TypedTool::with_context("pay_by_two", "pays", |_: Value, _: ToolContext| async {
+            Ok(json!({}))
+        });
     let words = || ToolExecutionMode::Background {
         formatter: Some(Arc::new(Words(bad.clone()))),
         scheduling: None,
@@ -391,6 +412,13 @@ fn agent(bad: &Value, model: ScriptedModel) -> Agent {
         .tools(T::confirm_edits(
             T::confirm_payload(T::confirm(paying, "Pay?"), json!({})),
             Edits::Allowed,
+        ))
+        .tools(T::quorum(
+            T::confirm_edits(
+                T::confirm_payload(T::confirm(pays_by_two, "Pay?"), json!({})),
+                Edits::Allowed,
+            ),
+            2,
         ))
         .tools(T::long_running(waits))
         .tools(hangs("hangs"))

@@ -12,7 +12,7 @@ use recount::journal::{
 use recount::ledger::{Error, Ledger, Loaded, Seal, Tail, UnknownKinds};
 use recount::replay::state_at;
 use recount::session::{
-    Fact, FunctionCallReceived, Json, Observation, ResponsesSent, Seq, Session, SessionId,
+    Fact, FunctionCallReceived, Json, Observation, RULES, ResponsesSent, Seq, Session, SessionId,
     Timestamp, ToolReturned, TurnCompleted, evolve, open_work, step,
 };
 use recount::testing::{Toolbox, history, toolbox};
@@ -229,7 +229,7 @@ fn damaged_or_foreign_snapshot_is_ignored() {
     let others = [
         (r#""format":5"#.to_owned(), r#""format":1"#),
         (format!(r#""program":"{program}""#), r#""program":"0.0.1""#),
-        (r#""rules":1"#.to_owned(), r#""rules":2"#),
+        (format!(r#""rules":{RULES}"#), r#""rules":1"#),
         (
             format!(r#""session":"{}""#, long.id()),
             r#""session":"00000000-0000-0000-0000-00000000000f""#,

@@ -24,6 +24,13 @@ pub(super) fn questions() -> Vec<Scene> {
     let twice_gated = toolbox().plain("pay").policy("pay", |it| *it = merged);
     vec![
         ("a yes", paying(hint()).granted("ada").returned(json!({}))),
+        (
+            "a call by a standing leave",
+            paying(json!({"confirm": {"may_allow_for_session": true}}))
+                .granted_for("ada", AllowFor::Count(2))
+                .returned(json!({}))
+                .call("c2", "pay", json!({"cents": 1})),
+        ),
         ("a no", paying(hint()).denied("ada", None)),
         (
             "a no with a reason",

@@ -57,7 +57,7 @@ impl SessionTask {
             &self.stream.ledger,
             &self.stream.session,
             &self.stream.seal,
-            self.shared.clock.now(),
+            || self.shared.clock.now(),
             request,
             given,
         )
