@@ -123,7 +123,7 @@ fn answer_reads_all_optional_keys() {
 
 #[test]
 fn unknown_key_in_answer_is_rejected_with_known_keys() {
-    let all = "expected one of confirmed, reason, payload, args, request_hash, hint";
+    let all = "expected one of confirmed, reason, payload, args, request_hash, hint, allow_for";
     for (more, why) in [
         (
             r#""requesthash":"9f""#,

@@ -94,7 +94,7 @@ fn leave_is_given_used_listed_and_revoked_beside_a_service() {
     listed.prints(&["mail may be called without approval: 1 of 2 calls allowed so far"]);
     let session = desk.session();
     let log = desk.bench.run(&format!("log j {session}")).ends_with(0);
-    log.prints(&["allowed by standing leave of ", ", 1 of 2 (given at seq "]);
+    log.prints(&["by standing leave of ", ", 1 of 2 (seq "]);
     let audit = desk.bench.run("audit decisions j").ends_with(0);
     audit.prints(&["allowed by standing leave of "]);
     let leave = desk.bench.run("leaves j --json").json_lines()[0].clone();

@@ -37,8 +37,8 @@ use crate::calls::claim::{Claim, ClaimState};
 use crate::calls::refusal_kinds::{RefusalKind, refusal_kind};
 use crate::json::Json;
 use crate::record::decision::{About, CancelReason};
-use crate::record::needs::Requester;
 use crate::record::observation::ToolAsked;
+use crate::values::actor::Actor;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;
@@ -80,9 +80,9 @@ pub struct Call {
     /// True if a program made the call. The program gets the response, and no connection delivered
     /// the call.
     pub made_by_program: bool,
-    /// The party that made the call, if a program or an agent made it.
+    /// The actor that made the call, if a program made it, or an agent that a program called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requester: Option<Box<Requester>>,
+    pub requester: Option<Box<Actor>>,
     /// The key under which calls share results, if the tool's policy allows it.
     pub cache_key: Option<ObjectHash>,
     /// The key that identifies repeats of this call while it is open, if the tool's policy answers

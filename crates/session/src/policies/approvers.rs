@@ -222,10 +222,11 @@ mod tests {
         let ada = Approvers::names([Person::os_user("ada")]);
         assert!(ada.include(&Actor::os_user("ada")));
         assert!(ada.include(&Actor::os_user("ada").as_person()));
+        // The token of the control socket proves the same user.
+        assert!(ada.include(&Actor::token("ada")));
         for other in [
             Actor::os_user("Ada"),
             Actor::embedder("ada"),
-            Actor::token("ada"),
             Actor::unverified("ada"),
             Actor::os_user("ada").as_program("--approve-all"),
             of_issuer(Actor::os_user("ada")),

@@ -28,9 +28,9 @@ use crate::record::decision::{
     CallCancelled, CallReady, CancelReason, ConfirmationWithdrawn, Decision, Outcome,
     PolicyDecided, ResponseIssued, Route, Rule, Verdict,
 };
-use crate::record::needs::Requester;
 use crate::record::observation::FunctionCallReceived;
 use crate::state::session::Session;
+use crate::values::actor::Actor;
 use crate::values::id::Seq;
 
 pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallReceived) {
@@ -104,9 +104,9 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
     agents::call_received(session, seq, it.parent);
 }
 
-/// The party that made the call. A call by an agent's model has the requester of the agent's call.
-fn requester(session: &Session, it: &FunctionCallReceived) -> Option<Box<Requester>> {
-    let own = it.by.as_ref().map(|by| Box::new(Requester::of(by)));
+/// The actor that made the call. A call by an agent's model has the requester of the agent's call.
+fn requester(session: &Session, it: &FunctionCallReceived) -> Option<Box<Actor>> {
+    let own = it.by.as_ref().map(|by| Box::new(by.clone()));
     own.or_else(|| session.calls.get(&it.parent?)?.requester.clone())
 }
 

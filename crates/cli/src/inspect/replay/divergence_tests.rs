@@ -121,6 +121,9 @@ fn every_journal() -> Vec<PathBuf> {
     folders.flat_map(|it| entries(&it)).collect()
 }
 
+/// Marks a record of the journal's own stream.
+const OF_JOURNAL: &str = r#""session":"00000000-0000-0000-0000-000000000000""#;
+
 /// A journal of the corpus, and its session.
 fn journal_of(path: &Path) -> (Ledger, SessionId) {
     let (mut lines, mut objects) = (Vec::new(), Vec::new());
@@ -129,7 +132,7 @@ fn journal_of(path: &Path) -> (Ledger, SessionId) {
             let object: Value = serde_json::from_str(text).unwrap();
             let content = object.get("text").and_then(Value::as_str).unwrap();
             objects.push(Object::new(content.as_bytes()));
-        } else if !text.starts_with("{\"trailer\":") {
+        } else if !text.starts_with("{\"trailer\":") && !text.contains(OF_JOURNAL) {
             lines.push(Line::new(text.as_bytes()));
         }
     }

@@ -66,11 +66,7 @@ fn gate_waived(it: &GateWaived, names: &Names) -> (String, Tone) {
 fn leave_used(it: &LeaveUsed, names: &Names) -> (String, Tone) {
     let bound = it.bound();
     let leave = by_leave(names.givers(it.leave), it.nth, bound);
-    let text = format!(
-        "{} allowed {leave} (given at seq {})",
-        names.call(it.call),
-        it.leave
-    );
+    let text = format!("{}: {leave} (seq {})", names.call(it.call), it.leave);
     (text, Tone::Good)
 }
 
