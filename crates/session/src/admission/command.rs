@@ -22,10 +22,6 @@ use crate::values::actor::Actor;
 use crate::values::id::Seq;
 
 /// A request from outside.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one at a time, on its way to the record"
-)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Answers a confirmation request.
