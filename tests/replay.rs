@@ -210,7 +210,7 @@ fn write(ledger: &Ledger, recording: &Recording, facts: usize) {
             .collect();
         let Some(first) = batch.first() else { break };
         let objects = match observed(first) {
-            Some(Observation::RunnerAttached(_)) => {
+            Some(Observation::RunnerAttached(_) | Observation::CatalogChanged(_)) => {
                 let tools = &recording.tools[&first.seq];
                 seal.terms(id, tools.catalog(), tools.policies()).unwrap().0
             }

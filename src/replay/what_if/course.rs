@@ -1,6 +1,6 @@
 //! The course of one call in both worlds until it ends on record, with its time limits.
 
-use crate::session::{About, Decision, ObjectHash, Seq, Start, Timestamp};
+use crate::session::{About, Decision, ObjectHash, Request, Seq, Start, Timestamp};
 
 use super::report::{CallReport, Told, Unknown};
 
@@ -14,8 +14,8 @@ pub(super) struct CallCourse {
     heard: Option<Seq>,
     /// The recorded questions about it.
     pub(super) requests: Vec<Seq>,
-    /// The recorded question that waits for an answer.
-    pub(super) open_request: Option<Seq>,
+    /// The recorded question that waits for an answer, with its approvals on record.
+    pub(super) open_request: Option<(Seq, Request)>,
     /// True if a recorded answer was given to a question of the other world.
     pub(super) was_answered: bool,
     was_ready: bool,
@@ -125,6 +125,12 @@ impl CallCourse {
     pub(super) fn waits_for_place(&self) -> bool {
         let might_start = self.was_ready && !self.took_result;
         self.attempts == 0 && might_start && self.recorded.verdict == self.under.verdict
+    }
+
+    /// The recorded question, if it is this one and waits for an answer.
+    pub(super) fn waits_for(&mut self, request: Seq) -> Option<&mut Request> {
+        let (open, asked) = self.open_request.as_mut()?;
+        (*open == request).then_some(asked)
     }
 
     /// True if the attempt is the last recorded one.

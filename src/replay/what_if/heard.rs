@@ -87,7 +87,7 @@ impl WhatIf<'_> {
                     None => return heard,
                 }
             }
-            Observation::ApprovalGiven(it) => match self.translate_approval(it) {
+            Observation::ApprovalGiven(it) => match self.translate_approval(seq, it) {
                 Some(it) => self.weighed(it.as_answer()),
                 None => return heard,
             },
@@ -149,9 +149,13 @@ impl WhatIf<'_> {
         heard: &mut Vec<(Seq, Observation)>,
     ) -> Option<ConfirmationAnswered> {
         let call = self.requests.get(&it.request).copied()?;
-        let course = self.courses.get_mut(&call);
-        // The recorded session refuses an answer to an old or answered question, too.
-        let course = course.filter(|course| course.open_request == Some(it.request))?;
+        let course = self.courses.get_mut(&call)?;
+        // The recorded session overlooks an answer to an old or answered question, and one that
+        // does not decide its question.
+        let asked = course.waits_for(it.request)?;
+        if !asked.is_decided_by(&it) {
+            return None;
+        }
         course.open_request = None;
         course.continues(at);
         let Some(request) = self.question(call) else {
@@ -185,11 +189,14 @@ impl WhatIf<'_> {
     }
 
     /// Translates a recorded approval that did not decide its question. In the other world it may
-    /// decide. `None` if that world has no such question.
-    fn translate_approval(&mut self, mut it: ApprovalGiven) -> Option<ApprovalGiven> {
+    /// decide. `None` if that world has no such question, or if the approval does not count on
+    /// record.
+    fn translate_approval(&mut self, seq: Seq, mut it: ApprovalGiven) -> Option<ApprovalGiven> {
         let call = self.requests.get(&it.request).copied()?;
-        let course = self.courses.get(&call);
-        course.filter(|course| course.open_request == Some(it.request))?;
+        let asked = self.courses.get_mut(&call)?.waits_for(it.request)?;
+        if !asked.count(seq, &it) {
+            return None;
+        }
         it.request = self.question(call)?;
         Some(it)
     }
@@ -302,15 +309,15 @@ impl WhatIf<'_> {
     }
 
     /// The deadline of the other world that passes with this recorded one, if there is one.
-    fn translate_deadline(&self, deadline: Deadline, at: Timestamp) -> Option<Deadline> {
+    fn translate_deadline(&mut self, deadline: Deadline, at: Timestamp) -> Option<Deadline> {
         match deadline {
             Deadline::Run { call, .. } => {
                 let course = self.courses.get(&call)?;
                 (course.has_recorded_limit() || course.is_over_limit(at)).then_some(deadline)
             }
             Deadline::Confirmation { call, request } => {
+                self.courses.get_mut(&call)?.waits_for(request)?;
                 let course = self.courses.get(&call)?;
-                course.open_request.filter(|open| *open == request)?;
                 let request = self.question(call)?;
                 let passed = course.has_recorded_expiry() || course.has_expired(at);
                 passed.then_some(Deadline::Confirmation { call, request })

@@ -199,9 +199,9 @@ impl<'c> WhatIf<'c> {
             };
             if let Some(course) = self.courses.get_mut(&call) {
                 course.on_record(fact.at, decision);
-                if decision.question().is_some() {
+                if let Some(question) = decision.question() {
                     course.requests.push(fact.seq);
-                    course.open_request = Some(fact.seq);
+                    course.open_request = Some((fact.seq, Request::asked(question)));
                     self.requests.insert(fact.seq, call);
                 }
                 if course.recorded.standing.is_end() {

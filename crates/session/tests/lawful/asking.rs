@@ -3,23 +3,26 @@
 use std::collections::BTreeMap;
 
 use recount_session::{
-    About, ActedAs, Actor, Decision, Fact, Observation, Outcome, Seq, Timestamp, ToolConfirmation,
+    About, Actor, Decision, Fact, Observation, Outcome, Seq, Timestamp, ToolConfirmation,
 };
 
 use super::Verdict;
+use super::quorum::{Approvals, person};
 use super::recording::{Recording, decided, observed};
 
 /// The open requests, read from the records one by one.
 #[derive(Default)]
 pub(crate) struct OpenRequests {
     open: BTreeMap<Seq, Seq>,
+    approvals: Approvals,
     asked: std::collections::BTreeSet<Seq>,
 }
 
 impl OpenRequests {
     /// Reads the next record.
     pub(crate) fn read(&mut self, fact: &Fact) {
-        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact) {
+        // An answer that may not decide leaves its request open.
+        if let Some(it) = self.approvals.read(fact) {
             self.open.remove(&it.request);
         }
         match decided(fact) {
@@ -88,11 +91,12 @@ pub(crate) fn open_requests_stay_within_the_limit(recording: &Recording) -> Verd
 /// No person gives more approvals in any minute than the limit in force.
 pub(crate) fn approvals_stay_within_the_limit(recording: &Recording) -> Verdict {
     for (index, fact) in recording.facts.iter().enumerate() {
-        if let Some(Observation::ConfirmationAnswered(it)) = observed(fact)
-            && it.confirmed
-            && let Some(max) = used_up(recording, index, &it.by, fact.at)
-        {
-            let by = &it.by;
+        let by = match observed(fact) {
+            Some(Observation::ConfirmationAnswered(it)) if it.confirmed => &it.by,
+            Some(Observation::ApprovalGiven(it)) => &it.by,
+            _ => continue,
+        };
+        if let Some(max) = used_up(recording, index, by, fact.at) {
             return Err(format!("{} is approval {max} and more by {by}", fact.seq));
         }
     }
@@ -111,13 +115,14 @@ pub(crate) fn used_up(
     let last = recording.facts[..facts].last()?.at;
     let now = now.max(last);
     let before = recording.facts[..facts].iter().enumerate();
+    let mut approvals = Approvals::default();
     let given = before.filter(|(index, fact)| {
-        let Some(Observation::ConfirmationAnswered(it)) = observed(fact) else {
+        let Some(approver) = approvals.approver(fact) else {
             return false;
         };
         // An approval from before the limit was declared does not count.
-        let counts = it.confirmed && limit(*index).is_some();
-        counts && now.0 - fact.at.0 < 60_000_000 && name_of(&it.by) == name_of(by)
+        let recent = now.0 - fact.at.0 < 60_000_000 && limit(*index).is_some();
+        recent && are_one(approver, by)
     });
     (given.count() >= max as usize).then_some(max)
 }
@@ -133,11 +138,11 @@ pub(crate) fn too_many(
     used_up(recording, facts, by, now).filter(|_| answer.confirmed)
 }
 
-/// Returns the parts of an actor that tell persons and programs apart.
-fn name_of(actor: &Actor) -> (&str, Option<&str>, Option<&str>) {
-    let program = actor.acted_as.as_ref().and_then(|it| match it {
-        ActedAs::Person => None,
-        ActedAs::Program(decided) => Some(decided.as_str()),
-    });
-    (&actor.name, actor.issuer(), program)
+/// True if the approvals of both actors count together: they are one person, or equal in all parts.
+fn are_one(one: &Actor, other: &Actor) -> bool {
+    match (person(one), person(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => one == other,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
 }

@@ -124,6 +124,22 @@ impl Approvals {
         self.open.get(&request).map_or(0, |it| it.given.len())
     }
 
+    /// Reads the next record. Returns the approver of a yes that counts, whether it decides or not.
+    pub(super) fn approver<'f>(&mut self, fact: &'f Fact) -> Option<&'f Actor> {
+        let (request, by) = match observed(fact) {
+            Some(Observation::ConfirmationAnswered(it)) => (it.request, &it.by),
+            Some(Observation::ApprovalGiven(it)) => (it.request, &it.by),
+            _ => {
+                self.read(fact);
+                return None;
+            }
+        };
+        let before = self.given(request);
+        let decides = self.read(fact);
+        let counts = decides.map_or(self.given(request) > before, |it| it.confirmed);
+        counts.then_some(by)
+    }
+
     /// Returns the reason why the terms of the request, or its approvals, refuse the answer.
     pub(crate) fn refuses(
         &self,
@@ -181,7 +197,7 @@ impl Open {
 }
 
 /// The issuer and the name of the person behind an actor.
-fn person(by: &Actor) -> Option<(String, String)> {
+pub(super) fn person(by: &Actor) -> Option<(String, String)> {
     if let Some(ActedAs::Program(_)) = by.acted_as {
         return None;
     }

@@ -59,43 +59,58 @@ fn is_only_leave(session: &Session, call: &Call) -> bool {
     starts_again && !passed && confirmation::gated(session, call)
 }
 
-/// True if an answer to an open request decides it.
-///
-/// Admission refuses an answer by an actor that may not give it. A history that contains one all
-/// the same leaves the request open.
-pub(crate) fn decides(request: &Request, it: &ConfirmationAnswered) -> bool {
-    weight(request.asking.as_deref(), it) == Ok(Weight::Decides)
-}
-
 /// Folds a yes to a request that needs more of them. It never decides.
 pub(crate) fn approval_given(session: &mut Session, at: Seq, it: &ApprovalGiven) {
     let request = session.requests.get_mut(&it.request);
-    let asking = request.and_then(|it| it.asking.as_deref_mut());
-    if let Some(asking) = asking
-        && weight(Some(asking), &it.as_answer()) == Ok(Weight::Counts)
-    {
-        asking.given.push(Approval {
-            at,
-            by: it.by.clone(),
-            args: it.edited_args.clone(),
-            payload: it.payload.clone(),
-            allow_for: it.allow_for,
-        });
+    if request.is_some_and(|request| request.count(at, it)) {
         session.note_approval(&it.by);
     }
 }
 
-/// The entry of a new request, without approvals.
-pub(crate) fn open_request(it: &ConfirmationRequested) -> Request {
-    let asking = it.needs.as_ref().map(|needs| Asking {
-        needs: needs.as_ref().clone(),
-        given: Vec::new(),
-    });
-    Request {
-        call: it.call,
-        state: RequestState::Open,
-        refused: 0,
-        asking: asking.map(Box::new),
+impl Request {
+    /// The entry of a new request, without approvals.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn asked(it: &ConfirmationRequested) -> Request {
+        let asking = it.needs.as_ref().map(|needs| Asking {
+            needs: needs.as_ref().clone(),
+            given: Vec::new(),
+        });
+        Request {
+            call: it.call,
+            state: RequestState::Open,
+            refused: 0,
+            asking: asking.map(Box::new),
+        }
+    }
+
+    /// True if an answer to the open request decides it.
+    ///
+    /// Admission refuses an answer by an actor that may not give it. A history that contains one
+    /// all the same leaves the request open.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_decided_by(&self, it: &ConfirmationAnswered) -> bool {
+        weight(self.asking.as_deref(), it) == Ok(Weight::Decides)
+    }
+
+    /// Adds a recorded approval, if it counts without deciding. Returns true if it does.
+    #[doc(hidden)]
+    pub fn count(&mut self, at: Seq, it: &ApprovalGiven) -> bool {
+        let Some(asking) = self.asking.as_deref_mut() else {
+            return false;
+        };
+        let counts = weight(Some(asking), &it.as_answer()) == Ok(Weight::Counts);
+        if counts {
+            asking.given.push(Approval {
+                at,
+                by: it.by.clone(),
+                args: it.edited_args.clone(),
+                payload: it.payload.clone(),
+                allow_for: it.allow_for,
+            });
+        }
+        counts
     }
 }
 

@@ -224,7 +224,7 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
             in_place: call.take_in_place(),
         };
     }
-    let request = approvers::open_request(it);
+    let request = Request::asked(it);
     session.requests.insert(seq, request);
 }
 
@@ -283,7 +283,7 @@ pub(crate) fn reopened(session: &mut Session, seq: Seq, it: &ConfirmationReopene
 
 pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered) {
     let open = session.requests.get(&it.request);
-    let open = open.filter(|open| open.state == RequestState::Open && approvers::decides(open, it));
+    let open = open.filter(|open| open.state == RequestState::Open && open.is_decided_by(it));
     let Some(Request { call: seq, .. }) = open.cloned() else {
         return;
     };
