@@ -24,10 +24,6 @@ pub struct OneAnswer {
 }
 
 /// The outcome of one of several answers.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one at a time, on its way to the client"
-)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OneOutcome {

@@ -1,5 +1,9 @@
 //! Calls of a program with idempotency keys: one key is one call, for callers at the same time,
 //! after a restart, and wherever a process is killed.
+#![expect(
+    clippy::async_yields_async,
+    reason = "the task is spawned on the runtime of the process under test"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,9 @@
 //! The tools of a session change while it lives: nothing is put in doubt, contracts are compared,
 //! and a model learns of it with its next connection.
+#![expect(
+    clippy::async_yields_async,
+    reason = "the task is spawned on the runtime of the process under test"
+)]
 
 use std::sync::Arc;
 use std::time::Duration;

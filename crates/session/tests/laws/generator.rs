@@ -473,7 +473,7 @@ impl World {
             return self.call(which, flavour);
         };
         let response = Json::of(&json!({"done": flavour}));
-        if open.held_claim().is_some() && flavour % 4 != 0 {
+        if open.held_claim().is_some() && !flavour.is_multiple_of(4) {
             return self.client(which, flavour);
         }
         match open.phase {

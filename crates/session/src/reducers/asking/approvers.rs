@@ -116,4 +116,5 @@ impl Request {
 
 #[cfg(test)]
 #[path = "approvers_tests.rs"]
+#[expect(clippy::indexing_slicing, reason = "a test may fail")]
 mod tests;

@@ -60,4 +60,5 @@ fn taken(session: &mut Session) {
 
 #[cfg(test)]
 #[path = "terms_tests.rs"]
+#[expect(clippy::indexing_slicing, reason = "a test may fail")]
 mod tests;
