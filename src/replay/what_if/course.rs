@@ -27,6 +27,8 @@ pub(super) struct CallCourse {
     pub(super) keys: [Option<ObjectHash>; 2],
     /// The number of recorded starts of its tool.
     pub(super) attempts: u32,
+    /// True if a client holds the last recorded start.
+    pub(super) is_at_client: bool,
     /// The subject of the last recorded question.
     pub(super) asked_about: Option<About>,
     runs: [Option<Lasting>; 2],
@@ -70,6 +72,7 @@ impl CallCourse {
             unknown: None,
             keys: [None; 2],
             attempts: 0,
+            is_at_client: false,
             asked_about: None,
             runs: [None; 2],
             questions: [None; 2],
@@ -139,8 +142,11 @@ impl CallCourse {
     }
 
     /// Removes a recorded start whose tool had not begun.
+    ///
+    /// Only runs of a runner can be taken back, and only if they do not wait for an answer.
     pub(super) fn not_begun(&mut self, it: Start) {
-        if self.attempts == it.attempt {
+        let runs = !self.is_at_client && self.waits_since.is_none();
+        if runs && self.attempts == it.attempt {
             self.attempts = it.attempt.saturating_sub(1);
         }
     }

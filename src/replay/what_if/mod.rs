@@ -183,6 +183,7 @@ impl<'c> WhatIf<'c> {
             return;
         };
         let at = first.at;
+        let is_claim = matches!(observation, Observation::CallClaimed(_));
         self.open_course(first.seq, at, &observation);
         for observation in self.translate(first.seq, at, observation) {
             let (seq, observation) = observation;
@@ -199,6 +200,9 @@ impl<'c> WhatIf<'c> {
             };
             if let Some(course) = self.courses.get_mut(&call) {
                 course.on_record(fact.at, decision);
+                if let Decision::CallStarted(it) = decision {
+                    course.is_at_client = is_claim && it.runner == first.seq;
+                }
                 if let Some(question) = decision.question() {
                     course.requests.push(fact.seq);
                     course.open_request = Some((fact.seq, Request::asked(question)));

@@ -297,8 +297,11 @@ impl<'r> Debts<'r> {
                 self.runner = None;
             }
             Observation::Paused(it) => {
-                let begun = |start: &&Start| !self.in_place.waits(start.call);
-                for start in it.not_begun.iter().filter(begun) {
+                // A pause takes nothing back from a client, nor a run that waits in place.
+                let taken = |start: &&Start| {
+                    !self.in_place.waits(start.call) && !self.claims.holds(start.call)
+                };
+                for start in it.not_begun.iter().filter(taken) {
                     self.runs.remove(&(start.call, start.attempt));
                 }
             }

@@ -236,16 +236,19 @@ impl Runs {
                     .into_iter()
                     .filter(|(call, _)| held(call))
                     .collect();
+                // A client's run goes on, and so does the number of a start that waits in place.
                 let before: BTreeMap<Seq, u32> = before
                     .into_iter()
-                    .filter(|(call, _)| !self.3.holds(*call))
+                    .filter(|(call, _)| !self.3.holds(*call) && !self.1.waits(*call))
                     .collect();
                 let ran = |it: &&Start| before.get(&it.call) == Some(&it.attempt);
                 return it.not_begun.iter().filter(ran).copied().collect();
             }
             Event::Observed(Observation::Paused(it)) => {
                 let ran = |it: &&Start| {
-                    self.0.get(&it.call) == Some(&it.attempt) && !self.1.waits(it.call)
+                    let runs = self.0.get(&it.call) == Some(&it.attempt);
+                    // A pause takes nothing back from a client.
+                    runs && !self.1.waits(it.call) && !self.3.holds(it.call)
                 };
                 let taken: Vec<Start> = it.not_begun.iter().filter(ran).copied().collect();
                 taken.iter().for_each(|it| self.end(it.call, it.attempt));

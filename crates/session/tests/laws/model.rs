@@ -267,6 +267,13 @@ impl<'r> Model<'r> {
             Observation::RunnerDetached(_) => {
                 self.running.retain(|call, _| self.claims.holds(*call));
             }
+            Observation::Paused(it) => {
+                for start in &it.not_begun {
+                    if !self.claims.holds(start.call) && !self.in_place.waits(start.call) {
+                        self.ends(start.call, start.attempt);
+                    }
+                }
+            }
             Observation::ToolPaused(it) if self.claims.holds(it.call) => {}
             Observation::ToolAsked(it) if self.claims.holds(it.call) => {}
             Observation::FunctionCallReceived(it) if self.calls.contains_key(&fact.seq) => {
