@@ -88,6 +88,8 @@ const PARTS: &[Part] = &[
             "running",
             "asking",
             "ending",
+            "terms",
+            "runner",
             "dispatcher",
             "tracker",
             "claiming",

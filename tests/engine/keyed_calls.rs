@@ -266,7 +266,7 @@ fn session_records_rules_2_before_its_first_keyed_call() {
 }
 
 #[test]
-fn caller_waits_for_a_call_that_an_approver_allows_after_a_restart() {
+fn caller_waits_for_a_call_approved_after_a_restart() {
     let world = World::new();
     let gated = || T::confirm(world.till.pays(), "Pay?");
     let life = world.life(Agent::new().tools(gated()));

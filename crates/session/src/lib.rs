@@ -69,7 +69,9 @@ pub use policies::policy_changes::{CacheChange, GateChange, PolicyChanges, ToolP
 pub use policies::progress::{PROGRESS_EVENT, Progress};
 pub use policies::response::ResponseShape;
 pub use policies::{policy, response};
-pub use record::answers::ToolConfirmation;
+pub use record::approvals::answers::ToolConfirmation;
+pub use record::approvals::needs::{Barred, Needs, Requester};
+pub use record::approvals::standing::{ALLOW_COUNT_MAX, ALLOW_FOR_MS_MAX, AllowFor};
 pub use record::decision::*;
 pub use record::event::{DecodeError, Event, Fact};
 #[cfg(feature = "schema")]
@@ -77,12 +79,10 @@ pub use record::event_schema::event_schema;
 pub use record::finding::{Finding, FoundAs};
 pub use record::hook::Hook;
 pub use record::media::{Frames, MediaCount};
-pub use record::needs::{Barred, Needs, Requester};
 pub use record::observation::*;
 pub use record::reconnection::HistoryForm;
 #[doc(hidden)]
 pub use record::reconnection::{LEFT_IN_TIME, SHUT_DOWN};
-pub use record::standing::{ALLOW_COUNT_MAX, ALLOW_FOR_MS_MAX, AllowFor};
 pub use state::closing::Closing;
 pub use state::effect::Effect;
 pub use state::library::Library;

@@ -21,7 +21,8 @@ pub(in crate::engine) async fn examine(
         Ok(confirmation) => confirmation,
         Err(unfit) => return Ok(Err(unfit)),
     };
-    // The clock is read only for a leave: the time of the answer itself is read when it is recorded.
+    // The clock is read only for a leave. The time of the answer itself is read when the answer is
+    // recorded.
     if let Some(bound) = confirmation.allow_for
         && let Some(problem) = bound.unfit_at(now())
     {

@@ -17,8 +17,8 @@ use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector, Modality};
 use crate::session::{Gates, OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape};
 use crate::tool::{
-    ConfirmationProvider, FunctionCall, FunctionResponse, GateChoice, Services, State,
-    ToolExecutionMode, Toolset,
+    ConfirmationProvider, FunctionCall, FunctionResponse, GateChoice, Services, State, T,
+    TextAgent, ToolExecutionMode, Toolset,
 };
 
 /// Tools, policies, instruction and connection under one name.
@@ -71,8 +71,8 @@ impl Agent {
         Agent::default()
     }
 
-    /// Sets the model, such as `gemini-3.8-live`. An agent without a connector needs none: a program
-    /// drives its sessions.
+    /// Sets the model, such as `gemini-3.8-live`. An agent without a connector needs none: a
+    /// program drives its sessions.
     pub fn model(mut self, model: impl Into<String>) -> Agent {
         self.model = model.into();
         self
@@ -122,6 +122,28 @@ impl Agent {
     pub fn tools(mut self, tools: impl Into<Toolset>) -> Agent {
         self.tools = self.tools | tools.into();
         self
+    }
+
+    /// Adds a text agent that the model calls by name; see
+    /// [`TextAgentTool`](crate::tool::TextAgentTool).
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    /// use recount::tool::{LlmAgent, LlmReply, ScriptedLlm};
+    ///
+    /// let verifier = LlmAgent::new("verifier", ScriptedLlm::new([LlmReply::text("It is Ada.")]));
+    /// let agent = Agent::new()
+    ///     .model("gemini-3.8-live")
+    ///     .agent_tool("verify_identity", "Verifies a caller's identity", verifier);
+    /// # let _ = agent;
+    /// ```
+    pub fn agent_tool(
+        self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        agent: impl TextAgent,
+    ) -> Agent {
+        self.tools(T::agent(name, description, agent))
     }
 
     /// Sets the connector for its sessions.

@@ -1,12 +1,11 @@
 //! Agents: their parts, checked as a whole and prepared for serving.
 //!
 //! Nothing here runs a session or opens a connection. Read `agent`, then `preparing`, which makes a
-//! `prepared` one of it. `changed` prepares one with other tools. The other files are parts of an agent, such as `phases` and `hooks`, or
-//! checks of them (`agents_named`, `waived_gates`). `heard`, `recorded` and `played` are about
-//! fixtures.
+//! `prepared` one of it. `changed` prepares one with other tools. The other files are parts of an
+//! agent, such as `phases` and `hooks`, or checks of them (`agents_named`, `waived_gates`).
+//! `heard`, `recorded` and `played` are about fixtures.
 
 pub(in crate::engine) mod agent;
-mod agent_tools;
 mod agents_named;
 pub(in crate::engine) mod changed;
 pub(super) mod extractors;

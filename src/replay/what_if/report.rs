@@ -77,8 +77,8 @@ pub enum Unknown {
     DependsOn(Seq),
     /// A person would have been asked, but was not.
     NobodyAsked,
-    /// This number of approvals would have been missing, because the recorded answers do not suffice
-    /// or are not by people who may approve.
+    /// This number of approvals would have been missing, because the recorded answers do not
+    /// suffice or are not by people who may approve.
     ApprovalsMissing(u32),
     /// A person would have had more time to answer.
     AskedLonger,

@@ -284,7 +284,7 @@ fn races() -> u64 {
     std::env::var("RECOUNT_RACES").map_or(200, |races| races.parse().unwrap())
 }
 
-/// What an approver learned.
+/// The result of an approval, as its approver gets it.
 #[derive(Debug, PartialEq)]
 enum Told {
     Counts,

@@ -31,7 +31,8 @@ impl NamedRequest {
 }
 
 /// Returns the requests that the words name, each once, in the order given: ids of requests or
-/// unique beginnings of them, or the id of a session and a seq. If one is unknown, none is returned.
+/// unique beginnings of them, or the id of a session and a seq. If one is unknown, none is
+/// returned.
 pub(super) async fn requests(
     source: &mut Source,
     words: &[String],

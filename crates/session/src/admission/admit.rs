@@ -14,7 +14,7 @@ use crate::calls::call::Phase;
 use crate::calls::requests::{Request, RequestState};
 use crate::json::{BODY_DEPTH_MAX, DEPTH_MAX, Json, JsonProblem, check, levels};
 use crate::policies::condition::Condition;
-use crate::record::answers::ToolConfirmation;
+use crate::record::approvals::answers::ToolConfirmation;
 use crate::record::decision::About;
 use crate::record::finding::Finding;
 use crate::record::observation::{
@@ -381,8 +381,8 @@ fn admit_finding(
     Ok(())
 }
 
-/// Returns the tool of the call, if a runner is attached that does not have it. A run that waits for
-/// the answer has its tool.
+/// Returns the tool of the call, if a runner is attached that does not have it. A run that waits
+/// for the answer has its tool.
 fn missing_tool(session: &Session, call: Seq) -> Option<String> {
     let open = session.calls.get(&call)?;
     if open.in_place().is_some() {

@@ -3,7 +3,7 @@
 use super::command::Rejection;
 use crate::calls::requests::{Approval, Asking};
 use crate::json::Json;
-use crate::record::answers::ConfirmationAnswered;
+use crate::record::approvals::answers::ConfirmationAnswered;
 use crate::state::session::Session;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;

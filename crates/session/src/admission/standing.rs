@@ -1,9 +1,9 @@
 //! Admission of standing leaves: the answers that give one, and their revocation.
 
 use super::command::{Rejection, UnfitAnswer};
-use crate::record::answers::ToolConfirmation;
+use crate::record::approvals::answers::ToolConfirmation;
+use crate::record::approvals::standing::RULES_OF_LEAVES;
 use crate::record::observation::{LeaveRevoked, Observation};
-use crate::record::standing::RULES_OF_LEAVES;
 use crate::state::session::Session;
 use crate::state::standing::permits;
 use crate::values::actor::Actor;

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::json::Json;
+use crate::record::approvals::needs::Needs;
+use crate::record::approvals::standing::AllowFor;
 use crate::record::finding::FoundAs;
-use crate::record::needs::Needs;
-use crate::record::standing::AllowFor;
 use crate::values::actor::Actor;
 use crate::values::endings::CancelReason;
 use crate::values::id::Seq;

@@ -9,11 +9,11 @@ use crate::calls::call::{Call, Phase};
 use crate::record::decision::{About, CancelReason, Decision};
 use crate::record::event::{Event, Fact};
 use crate::record::observation::{DeadlinePassed, Observation, Speaker};
-use crate::reducers::asking::{approvers, confirmation, hooks, standing};
+use crate::reducers::asking::{approvers, confirmation, gate, hooks, standing};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
-use crate::reducers::running::{agents, claims, in_place, pausing, terms};
+use crate::reducers::running::{agents, claims, in_place, pausing};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
-use crate::reducers::{claiming, dispatcher, tracker};
+use crate::reducers::{claiming, dispatcher, runner, terms, tracker};
 use crate::state::effect::Effect;
 use crate::state::pauses::Pauses;
 use crate::state::session::Session;
@@ -217,8 +217,8 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
             session.on_behalf_of.clone_from(&it.on_behalf_of);
             session.rules = it.rules;
         }
-        Observation::RunnerAttached(it) => tracker::runner_attached(session, fact.seq, it),
-        Observation::RunnerDetached(it) => tracker::runner_detached(session, it),
+        Observation::RunnerAttached(it) => runner::attached(session, fact.seq, it),
+        Observation::RunnerDetached(it) => runner::detached(session, it),
         Observation::CatalogChanged(it) => terms::catalog_changed(session, it),
         Observation::RunnerDraining(_) => session.draining = true,
         Observation::Connected(it) => conversation::connected(session, fact.seq, it),
@@ -264,7 +264,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
             session.deliveries.clear();
             redelivery::update_all_ended(session);
         }
-        Observation::Paused(it) => tracker::paused(session, fact.seq, it),
+        Observation::Paused(it) => runner::paused(session, fact.seq, it),
         Observation::Unpaused(it) => pausing::unpaused(session, it),
         Observation::UserTextSent(_) => conversation::user_spoke(session, fact.seq),
         Observation::ModelOutputReceived(_) => conversation::model_spoke(session),
@@ -287,7 +287,7 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
 fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
     match decision {
         Decision::PolicyDecided(it) => dispatcher::policy_decided(session, it),
-        Decision::GateWaived(it) => confirmation::gate_waived(session, it.call),
+        Decision::GateWaived(it) => gate::waived(session, it.call),
         Decision::ConfirmationRequested(it) => confirmation::requested(session, fact.seq, it),
         Decision::ConfirmationExpired(it) => confirmation::expired(session, fact.seq, it),
         Decision::ConfirmationWithdrawn(it) => confirmation::withdrawn(session, fact.seq, it),

@@ -1,8 +1,8 @@
 //! Policies: the rules of tools and of the conversation, as data that is stored and hashed.
 //!
 //! Policies know no session and decide nothing; the reducers apply them. Read `tool_policy`, then
-//! `policy` (all policies of an agent) and `condition`. `stored_policy` is the stored form. `approvers`
-//! says who may approve.
+//! `policy` (all policies of an agent) and `condition`. `stored_policy` is the stored form.
+//! `approvers` has the rule of who may approve.
 
 pub(super) mod approvers;
 pub(super) mod condition;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::approvals::needs::Needs;
 use super::kinds::events;
-use super::needs::Needs;
 use crate::json::Json;
 use crate::policies::condition::Condition;
 use crate::values::id::Seq;
@@ -11,7 +11,7 @@ use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;
 use crate::values::time::Timestamp;
 
-pub use super::standing::LeaveUsed;
+pub use super::approvals::standing::LeaveUsed;
 pub use crate::values::endings::{CancelReason, Outcome};
 
 events! {

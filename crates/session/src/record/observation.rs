@@ -12,14 +12,13 @@ use crate::declared::capabilities::Capabilities;
 use crate::json::Json;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
-use crate::values::object::ObjectHash;
 use crate::values::time::Timestamp;
 
-pub use super::answers::{
+pub use super::approvals::answers::{
     AnswerRefused, ConfirmationAnswered, OperatorCancelled, OutcomeFound, ResponseSupplied,
 };
-pub use super::approval::ApprovalGiven;
-pub use super::catalog_change::CatalogChanged;
+pub use super::approvals::approval::ApprovalGiven;
+pub use super::approvals::standing::LeaveRevoked;
 pub use super::claims::{CallClaimed, ClaimEnded, LeaseRenewed};
 pub use super::hook::HookAnswered;
 pub use super::llm::LlmAsked;
@@ -31,7 +30,7 @@ pub use super::reconnection::{
     ConnectFailed, Disconnected, HistorySent, ReconnectScheduled, ReconnectsExhausted,
     RunnerDetached, RunnerDraining, Start, SwitchPlanned,
 };
-pub use super::standing::LeaveRevoked;
+pub use super::runner::{CatalogChanged, Gates, RunnerAttached};
 pub use super::state_change::{Author, InstructionSent, StateChange, StateChanged};
 pub use super::tool_report::{ToolAsked, ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded};
 
@@ -163,61 +162,6 @@ pub struct SessionOpened {
     pub rules: u32,
     /// The program that opened the session, with its version.
     pub program: String,
-}
-
-/// `runner_attached`: from this record on, calls may start under these declarations, policies and
-/// rules.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunnerAttached {
-    /// The agent that the process runs.
-    pub agent: String,
-    /// The hash of the [`Catalog`](crate::Catalog) of its tools.
-    pub catalog: ObjectHash,
-    /// The hash of its [`PolicySet`](crate::PolicySet).
-    pub policies: ObjectHash,
-    /// The number of the rules that decide from this record on.
-    pub rules: u32,
-    /// The program and its version.
-    pub program: String,
-    /// The status of confirmation gates in this process.
-    pub gates: Gates,
-    /// True if the attached process continues with other terms. Its running calls are not cut off.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub goes_on: bool,
-}
-
-/// The status of confirmation gates.
-///
-/// ```json
-/// {"enforced":false,"reason":"no durable journal and no confirmation provider"}
-/// ```
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gates {
-    /// True if a gated call waits for an approver. Otherwise `gate_waived` records that it did not.
-    pub enforced: bool,
-    /// The reason why gates are not enforced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-impl Gates {
-    /// Gates are enforced.
-    pub fn enforced() -> Gates {
-        Gates {
-            enforced: true,
-            reason: None,
-        }
-    }
-
-    /// Gates are not enforced, for this reason.
-    pub fn waived(reason: impl Into<String>) -> Gates {
-        Gates {
-            enforced: false,
-            reason: Some(reason.into()),
-        }
-    }
 }
 
 /// `connected`: setup is complete. The seq of this record identifies the epoch.

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use super::asking::confirmation::{self, Gate};
+use super::asking::gate::{self, Gate};
 use super::asking::hooks;
 use super::asking::open_requests;
 use super::asking::verdict_inputs::Inputs;
@@ -24,6 +24,7 @@ use crate::calls::refusal_kinds::PENDING;
 use crate::calls::settled::Settled;
 use crate::declared::catalog::ToolKind;
 use crate::json::Json;
+use crate::record::approvals::needs::Requester;
 use crate::record::decision::{
     CallCancelled, CallReady, CancelReason, ConfirmationWithdrawn, Decision, Outcome,
     PolicyDecided, ResponseIssued, Route, Rule, Verdict,
@@ -182,7 +183,7 @@ fn verdict(
     if let Some(reason) = reason.or_else(|| limits::reached(session, &call.name)) {
         return refused(Rule::Limit, reason);
     }
-    match confirmation::gate(session, call) {
+    match gate::gate(session, call) {
         Gate::Closed => match open_requests::reached(session, &call.name) {
             Some(reason) => refused(Rule::Limit, reason),
             None => (Verdict::Ask, Rule::Confirm, None),

@@ -1,4 +1,4 @@
-//! Running calls: attempts, time limits, pauses, and calls whose runner is gone.
+//! Running calls: attempts, time limits, pauses, and calls that are in doubt.
 //!
 //! ```text
 //! Ready ─▶ call_started ─▶ Running ─┬─ tool_returned ───▶ Returned
@@ -10,13 +10,14 @@
 //!                                                         the tool had not begun
 //! ```
 //!
-//! Calls that clients run start without a runner, by a claim: see `running/claims`.
+//! `runner` folds both records of a runner. Calls that clients run start without a runner, by a
+//! claim: see `running/claims`.
 
-use super::asking::{confirmation, hooks, standing};
+use super::asking::{confirmation, gate, standing};
 use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
-use super::running::{agents, claims, in_place, pausing, progress, terms};
+use super::running::{agents, claims, in_place, pausing, progress};
 use super::telling::conversation;
 use super::telling::responses::{engine_response, error};
 use crate::calls::call::{Call, Leave, Phase};
@@ -30,82 +31,12 @@ use crate::record::decision::{
     About, BackgroundSpawned, CallStarted, Decision, Outcome, ResultReused, RetryScheduled,
 };
 use crate::record::observation::{
-    Deadline, Paused, ResponseSupplied, RunnerAttached, RunnerDetached, Start, ToolEventEmitted,
-    ToolPaused, ToolReturned, ToolYielded,
+    Deadline, ResponseSupplied, ToolEventEmitted, ToolPaused, ToolReturned, ToolYielded,
 };
 use crate::state::effect::Effect;
 use crate::state::session::{Runner, Session};
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
-
-pub(crate) fn runner_attached(session: &mut Session, seq: Seq, it: &RunnerAttached) {
-    terms::attached(session, it);
-    if it.goes_on && session.runner.is_some() {
-        return;
-    }
-    session.runner = Some(Runner { seq });
-    session.draining = false;
-    session.reconnecting = false;
-    put_running_in_doubt(session);
-}
-
-pub(crate) fn runner_detached(session: &mut Session, it: &RunnerDetached) {
-    session.runner = None;
-    session.draining = false;
-    session.reconnecting = false;
-    it.not_begun.iter().for_each(|it| not_begun(session, *it));
-    put_running_in_doubt(session);
-}
-
-/// Folds a pause, which takes back the starts whose tool had not begun.
-pub(crate) fn paused(session: &mut Session, seq: Seq, it: &Paused) {
-    pausing::paused(session, seq, it);
-    it.not_begun.iter().for_each(|it| not_begun(session, *it));
-}
-
-/// Returns the call to its phase before that start, which may be `InDoubt` after an earlier start.
-fn not_begun(session: &mut Session, it: Start) {
-    let Some(call) = running(session, it.call, it.attempt) else {
-        return;
-    };
-    if call.held_claim().is_some() {
-        return;
-    }
-    let Phase::Running {
-        leave,
-        out_of_doubt,
-        ..
-    } = call.phase
-    else {
-        return;
-    };
-    call.attempts = it.attempt.saturating_sub(1);
-    if call.agent.is_some() {
-        agents::await_calls(call, 0);
-    } else if out_of_doubt {
-        call.phase = Phase::InDoubt { leave };
-    } else {
-        call.phase = Phase::Ready { leave };
-    }
-    let key = call.cache_key;
-    cache::stopped(session, it.call, key);
-}
-
-fn put_running_in_doubt(session: &mut Session) {
-    for call in session.calls.values_mut() {
-        if call.held_claim().is_some() {
-            continue;
-        }
-        if call.agent.is_some() {
-            agents::await_calls(call, 0);
-        } else if let Phase::Running { leave, .. } = call.phase {
-            call.phase = Phase::InDoubt { leave };
-        } else if call.phase == Phase::AwaitingHook {
-            call.phase = hooks::cut_off(&session.terms.policies, call);
-        }
-        in_place::cut_off(call);
-    }
-}
 
 /// Starts a ready call, if a runner or a client takes it and its permission still holds.
 pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> Option<Decision> {
@@ -120,17 +51,15 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
             }
         }
         // The gate was declared after the verdict, so nothing permits the tool as it is now.
-        Leave::NotGated if confirmation::gated(session, call) => {
+        Leave::NotGated if gate::gated(session, call) => {
             return confirmation::ask(session, seq, call);
         }
         // A waiver holds only while gates are waived.
-        Leave::Waived if confirmation::gated(session, call) && !is_waived(session, call) => {
+        Leave::Waived if gate::gated(session, call) && !is_waived(session, call) => {
             return confirmation::ask(session, seq, call);
         }
         // A standing leave may have ended since the verdict.
-        Leave::Standing(of)
-            if confirmation::gated(session, call) && !standing::holds(session, of) =>
-        {
+        Leave::Standing(of) if gate::gated(session, call) && !standing::holds(session, of) => {
             return confirmation::ask(session, seq, call);
         }
         Leave::NotGated | Leave::Waived | Leave::Standing(_) => {}

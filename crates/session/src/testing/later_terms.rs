@@ -6,7 +6,7 @@ use super::history::History;
 use super::toolbox::Toolbox;
 use crate::deciding::rules::RULES_OF_KEYS;
 use crate::json::Json;
-use crate::record::catalog_change::CatalogChanged;
+use crate::record::observation::CatalogChanged;
 use crate::record::observation::{FunctionCallReceived, RunnerAttached};
 use crate::state::library::Library;
 use crate::values::actor::Actor;

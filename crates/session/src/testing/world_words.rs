@@ -10,13 +10,13 @@ use crate::calls::deliveries::Delivery;
 use crate::deciding::rules::RULES_MIN;
 use crate::deciding::step::owed;
 use crate::json::Json;
-use crate::record::answers::ToolConfirmation;
+use crate::record::approvals::answers::ToolConfirmation;
+use crate::record::approvals::standing::AllowFor;
 use crate::record::observation::{
     Author, Connected, FunctionCallReceived, InstructionSent, LlmAsked, LlmPart, LlmReplied,
     ResumptionHandleReceived, RunnerDraining, SessionClosed, SessionOpened, StateChange,
     StateChanged, SwitchPlanned, ToolReturned, ToolYielded, TurnCompleted, UserTextSent,
 };
-use crate::record::standing::AllowFor;
 use crate::state::closing::Closing;
 use crate::state::effect::Effect;
 use crate::values::actor::Actor;

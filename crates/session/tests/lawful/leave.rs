@@ -17,10 +17,10 @@ use super::quorum::Approvals;
 use super::recording::{Recording, decided, observed};
 use super::standing::Leaves;
 
-/// A call of a gated tool starts only after an approval, after its gate was waived, or by a standing
-/// leave on record. An approval is bound to the call, the current contract and the argument bytes. A
-/// leave is bound to the session, the tool and its contract, and to a time or a count, where the
-/// tool's policy permits one.
+/// A call of a gated tool starts only after an approval, after its gate was waived, or by a
+/// standing leave on record. An approval is bound to the call, the current contract and the
+/// argument bytes. A leave is bound to the session, the tool and its contract, and to a time or a
+/// count, where the tool's policy permits one.
 pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let calls = recording.calls();
     // For each request: the call, the contract, and the hash of the arguments.

@@ -13,13 +13,13 @@
 
 use std::num::NonZeroU32;
 
-use super::confirmation;
+use super::gate;
 use crate::admission::approving::{Weight, weight};
 use crate::calls::call::Call;
 use crate::calls::requests::{Approval, Asking, Request, RequestState};
-use crate::record::approval::ApprovalGiven;
+use crate::record::approvals::approval::ApprovalGiven;
+use crate::record::approvals::needs::{Needs, Requester};
 use crate::record::decision::{About, ConfirmationRequested};
-use crate::record::needs::{Needs, Requester};
 use crate::record::observation::ConfirmationAnswered;
 use crate::state::session::Session;
 use crate::values::id::Seq;
@@ -56,7 +56,7 @@ pub(crate) fn needs(session: &Session, call: &Call, about: About) -> Option<Box<
 fn is_only_leave(session: &Session, call: &Call) -> bool {
     let passed = call.gate_passed.is_some() && call.contract == session.terms.contract(&call.name);
     let starts_again = call.in_place().is_none();
-    starts_again && !passed && confirmation::gated(session, call)
+    starts_again && !passed && gate::gated(session, call)
 }
 
 /// Folds a yes to a request that needs more of them. It never decides.

@@ -9,15 +9,12 @@
 //!                                  └─ cancelled ─▶ confirmation_withdrawn
 //! ```
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{approvers, open_requests, standing};
-use crate::calls::call::{Asked, Call, Leave, Phase};
+use crate::calls::call::{Asked, Call, Phase};
 use crate::calls::requests::{Answered, Request, RequestState};
 use crate::json::Json;
-use crate::json::escaped;
-use crate::policies::condition::{ARGUMENT, Condition};
 use crate::policies::policy::Edits;
 use crate::policies::response;
 use crate::record::decision::{
@@ -38,61 +35,6 @@ use crate::state::session::Session;
 use crate::state::standing::permits_leave;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
-
-/// The state of a confirmation gate for one call.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gate {
-    Open,
-    Closed,
-    /// The program has not decided yet.
-    Unknown,
-}
-
-/// True if the gate holds for this call, with its current arguments and the current state.
-///
-/// A gate that the program has not decided yet counts as holding.
-pub(crate) fn gated(session: &Session, call: &Call) -> bool {
-    gate(session, call) != Gate::Open
-}
-
-pub(crate) fn gate(session: &Session, call: &Call) -> Gate {
-    let policy = session.terms.policies.of(&call.name);
-    let holds = match &policy.gate_terms.when {
-        Some(condition) => meets(session, call, condition),
-        None => !policy.gate_terms.asks_program,
-    };
-    match (policy.confirm, holds, policy.gate_terms.asks_program) {
-        (false, _, _) | (true, false, false) => Gate::Open,
-        (true, true, _) => Gate::Closed,
-        (true, false, true) => match call.gate_verdict {
-            Some(true) => Gate::Closed,
-            Some(false) => Gate::Open,
-            None => Gate::Unknown,
-        },
-    }
-}
-
-fn meets(session: &Session, call: &Call, condition: &Condition) -> bool {
-    let named = condition.keys().into_iter();
-    let args: BTreeMap<&str, Json> = named
-        .filter_map(|key| Some((key, argument(call, key)?)))
-        .collect();
-    condition.holds_or_unknown(&|key| match key.strip_prefix(ARGUMENT) {
-        Some(_) => args.get(key),
-        None => session.value(key),
-    })
-}
-
-/// The argument that a key of a gate's condition names.
-fn argument(call: &Call, key: &str) -> Option<Json> {
-    let path = key.strip_prefix(ARGUMENT)?;
-    let text = if path.is_empty() || path.starts_with('/') {
-        call.args.text_at(path)
-    } else {
-        call.args.text_at(&format!("/{}", escaped(path)))
-    };
-    Json::parse(text?).ok()
-}
 
 /// Asks a person, unless gates are not enforced or a standing leave allows the call. A gate whose
 /// answers have terms is never waived. Refuses the call if a limit of open requests is reached.
@@ -195,11 +137,6 @@ pub(crate) fn tool_asked(session: &mut Session, at: Seq, it: &ToolAsked) {
         call.asked = Some(Box::new(Asked::of(at, it)));
         call.phase = Phase::Asking { in_place: None };
     }
-}
-
-pub(crate) fn gate_waived(session: &mut Session, call: Seq) {
-    let leave = Leave::Waived;
-    session.calls.set_phase(call, Phase::Permitted { leave });
 }
 
 pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationRequested) {
@@ -503,10 +440,6 @@ fn set_request(session: &mut Session, request: Seq, state: RequestState) {
 #[cfg(test)]
 #[path = "confirmation_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-#[path = "gate_tests.rs"]
-mod gate_tests;
 
 #[cfg(test)]
 #[path = "finding_tests.rs"]

@@ -12,7 +12,7 @@
 //! A hook is code that may have done the tool's work, so a hook that was cut off is in doubt, like
 //! a run. The question whether a gate holds does no work, so it is asked again.
 
-use super::confirmation;
+use super::gate;
 use crate::calls::call::{Call, Flaw, Leave, Phase};
 use crate::calls::deliveries::{Delivery, Wording};
 use crate::policies::policy::{InDoubt, PolicySet};
@@ -127,7 +127,7 @@ pub(crate) fn decide_reassigned_gates(session: &mut Session) {
         let known = session.terms.catalog.tools.contains_key(&call.name);
         known && !asks_program(session, call)
     });
-    let decided = declared.map(|(seq, call)| (*seq, confirmation::gated(session, call)));
+    let decided = declared.map(|(seq, call)| (*seq, gate::gated(session, call)));
     for (seq, gated) in decided.collect::<Vec<_>>() {
         session.calls.set_phase(seq, gate_decided(gated));
     }

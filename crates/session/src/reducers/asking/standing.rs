@@ -11,9 +11,9 @@
 //! because its approver sees its arguments.
 
 use crate::calls::call::{Call, Leave, Phase};
+use crate::record::approvals::standing::AllowFor;
 use crate::record::decision::LeaveUsed;
 use crate::record::observation::{ConfirmationAnswered, LeaveRevoked};
-use crate::record::standing::AllowFor;
 use crate::state::session::Session;
 use crate::state::standing::{LeaveEnd, StandingLeave, permits, policy_hash};
 use crate::values::id::Seq;

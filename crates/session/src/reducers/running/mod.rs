@@ -1,7 +1,7 @@
 //! Runs of agents and of clients, of tools that ask while they run or that report progress.
 //!
-//! The tracker starts the runs. Read `attempts`, then `agents`, `claims`, `in_place`, `progress` and
-//! `terms`; then `pausing`, which holds starts.
+//! The tracker starts the runs. Read `attempts`, then `agents`, `claims`, `in_place` and
+//! `progress`; then `pausing`, which holds starts.
 
 pub(crate) mod agents;
 pub(crate) mod attempts;
@@ -9,4 +9,3 @@ pub(crate) mod claims;
 pub(crate) mod in_place;
 pub(crate) mod pausing;
 pub(crate) mod progress;
-pub(crate) mod terms;

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::finding::Finding;
 use super::standing::AllowFor;
 use super::written::Written;
 use crate::json::Json;
+use crate::record::finding::Finding;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;

@@ -9,11 +9,11 @@
 //! New terms put no call in doubt. A running call keeps its attempt, also if its tool is gone. A
 //! call that is about to start is compared with the new terms: its contract and its gate.
 
-use crate::record::catalog_change::CatalogChanged;
+use super::asking::hooks;
+use super::earlier::cache;
+use super::telling::phases;
+use crate::record::observation::CatalogChanged;
 use crate::record::observation::RunnerAttached;
-use crate::reducers::asking::hooks;
-use crate::reducers::earlier::cache;
-use crate::reducers::telling::phases;
 use crate::state::session::Session;
 use crate::state::terms::Terms;
 
