@@ -23,7 +23,10 @@ pub(crate) fn outcome_found(session: &mut Session, at: Seq, it: &OutcomeFound) {
     if session.calls.contains_key(&it.call) {
         return claims::outcome_found(session, at, it);
     }
-    if reconcilable(session, it.call).is_err() {
+    let late = it.attempt;
+    if reconcilable(session, it.call).is_err()
+        || late.is_some_and(|attempt| !claims::may_settle_later(session, it.call, attempt))
+    {
         return;
     }
     let reconciled = Reconciled {

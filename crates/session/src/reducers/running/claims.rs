@@ -176,7 +176,14 @@ pub(crate) fn outcome_found(session: &mut Session, at: Seq, it: &OutcomeFound) {
     cache::stopped(session, it.call, key);
 }
 
-/// Keeps the claim of a call that ends with an unknown outcome, for a result that comes later.
+/// True if a call that ended with an unknown outcome still takes a late result of this start.
+pub(crate) fn may_settle_later(session: &Session, call: Seq, attempt: u32) -> bool {
+    let lapsed = session.lapsed.get(&call);
+    lapsed.is_some_and(|claim| claim.attempt == attempt)
+}
+
+/// Keeps the claim of a call that ends with an unknown outcome, for a result that comes later. The
+/// claim must be of the newest start, because a later one may have run at a runner.
 pub(crate) fn settled(session: &mut Session, seq: Seq, call: &Call, outcome: Outcome) {
     let unknown = match outcome {
         Outcome::Unknown | Outcome::TimedOut => true,
@@ -192,6 +199,7 @@ pub(crate) fn settled(session: &mut Session, seq: Seq, call: &Call, outcome: Out
     };
     if let Some(claim) = call.claim.as_deref()
         && claim.state == ClaimState::Lapsed
+        && claim.attempt == call.attempts
         && unknown
     {
         session.lapsed.insert(seq, claim.clone());

@@ -333,6 +333,32 @@ fn outcome_without_a_lapsed_claim_changes_nothing() {
 }
 
 #[test]
+fn late_result_of_another_start_does_not_reconcile_an_ended_call() {
+    let passed = held(InDoubt::SettleUnknown).timed_out();
+    assert_eq!(outcome(&passed), Some(Outcome::Unknown));
+    let found = |of: &History, attempt| OutcomeFound {
+        call: of.call_seq(),
+        tool: "pack".to_owned(),
+        found: Finding::failed("jam"),
+        by: Actor::embedder("warehouse"),
+        attempt: Some(attempt),
+    };
+    let reconciled = |of: &History, attempt| {
+        let after = of.clone().observed(found(of, attempt));
+        after.kinds().last() == Some(&"outcome_reconciled")
+    };
+    assert!(!reconciled(&passed, 2) && reconciled(&passed, 1));
+    // The second start is at a runner, and ends with an unknown outcome.
+    let again = held(InDoubt::Retry).timed_out();
+    let at_runner = |rule| toolbox().plain("pack").in_doubt("pack", rule);
+    let ran = again.attached(&at_runner(InDoubt::Retry));
+    assert_eq!(ran.current().attempts, 2);
+    let ended = ran.attached(&at_runner(InDoubt::SettleUnknown));
+    assert_eq!(outcome(&ended), Some(Outcome::Unknown));
+    assert!(!reconciled(&ended, 1) && !reconciled(&ended, 2));
+}
+
+#[test]
 fn recorded_claim_of_a_call_that_cannot_start_changes_nothing() {
     let tools = toolbox()
         .gated("pack")
