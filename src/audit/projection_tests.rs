@@ -4,6 +4,7 @@
     reason = "a test that meets the impossible must stop"
 )]
 
+use crate::ledger::HintBy;
 use serde_json::{Value, json};
 
 use super::*;

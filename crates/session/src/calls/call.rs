@@ -36,7 +36,6 @@ use crate::calls::agent_run::AgentRun;
 use crate::calls::claim::{Claim, ClaimState};
 use crate::calls::refusal_kinds::{RefusalKind, refusal_kind};
 use crate::json::Json;
-use crate::record::approvals::needs::Requester;
 use crate::record::decision::{About, CancelReason};
 use crate::record::observation::ToolAsked;
 use crate::values::actor::Actor;

@@ -24,7 +24,6 @@ use crate::calls::refusal_kinds::PENDING;
 use crate::calls::settled::Settled;
 use crate::declared::catalog::ToolKind;
 use crate::json::Json;
-use crate::record::approvals::needs::Requester;
 use crate::record::decision::{
     CallCancelled, CallReady, CancelReason, ConfirmationWithdrawn, Decision, Outcome,
     PolicyDecided, ResponseIssued, Route, Rule, Verdict,
