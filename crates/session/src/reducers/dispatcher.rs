@@ -105,8 +105,8 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
 }
 
 /// The actor that made the call. A call by an agent's model has the requester of the agent's call.
-fn requester(session: &Session, it: &FunctionCallReceived) -> Option<Box<Actor>> {
-    let own = it.by.as_ref().map(|by| Box::new(by.clone()));
+fn requester(session: &Session, it: &FunctionCallReceived) -> Option<Actor> {
+    let own = it.by.clone();
     own.or_else(|| session.calls.get(&it.parent?)?.requester.clone())
 }
 

@@ -333,7 +333,7 @@ fn outcome_without_a_lapsed_claim_changes_nothing() {
 }
 
 #[test]
-fn late_result_of_another_start_does_not_reconcile_an_ended_call() {
+fn late_result_of_another_start_does_not_reconcile() {
     let passed = held(InDoubt::SettleUnknown).timed_out();
     assert_eq!(outcome(&passed), Some(Outcome::Unknown));
     let found = |of: &History, attempt| OutcomeFound {
